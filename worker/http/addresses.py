@@ -37,6 +37,6 @@ def host(url: str) -> str:
 
 
 def shown(url: str) -> str:
-    """Return the URL for messages, without user, password, query and fragment."""
+    """Return the URL for messages: scheme, host, port and path only."""
     parts = urlsplit(url)
     return urlunsplit((parts.scheme, parts.netloc.rpartition("@")[2], parts.path, "", ""))

@@ -30,9 +30,10 @@ T = TypeVar("T")
 def drive(steps: Steps[T], first: RawResponse | BaseException | None = None) -> T:
     """Do all steps of a generator in this thread; return its return value, raise its exceptions.
 
-    The outcome of each step is sent into the generator; the error of a step is thrown into it, a
-    wait past its limit as TimeoutError. `first` is the response or error of the first step if a
-    caller has done that step; else None.
+    The outcome of each step is sent into the generator. The error of a step is thrown into it, a
+    wait past its limit as TimeoutError; the generator decides on both. `first` is the outcome of
+    the first step, a response or an error, if the caller has done that step; else None. The
+    generator is closed at the end.
     """
     try:
         step = next(steps)
@@ -86,7 +87,7 @@ def _found(step: Step) -> Any:  # noqa: PLR0911 - one for each step
 
 
 def look_at(response: RawResponse) -> None:
-    """Check the whole body of a response against its codings; note the result in its phases.
+    """Check the body of a response against its content codings, at once; set `phases.false_body`.
 
     Raises TooLongResponse if a body that is kept decodes to more bytes than are allowed.
     """

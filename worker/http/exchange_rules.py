@@ -34,7 +34,8 @@ from osbench.worker.http.wire.wire_request import WireRequest
 class ExchangeRules:
     """Rules of a client for all exchanges but ordinary responses over idle connections.
 
-    The methods are generators of steps (`exchange_steps`), which a driver does.
+    The methods are generators of steps (see `exchange_steps`): they do no I/O, and a driver does
+    each step that they yield. One instance serves all threads or loops of a client.
     """
 
     def __init__(
@@ -42,8 +43,8 @@ class ExchangeRules:
     ) -> None:
         """Without `resends` no request is sent a second time.
 
-        `observer` is called with each request and its response or error, redirects included; bodies
-        are kept for it.
+        `observer` is called with each request and its response or error, redirects included. With
+        an observer all bodies are kept for it.
         """
         self._opener = opener
         self._resends = resends
@@ -52,7 +53,7 @@ class ExchangeRules:
 
     @property
     def retried(self) -> int:
-        """Return the number of requests sent again because an idle connection had ended."""
+        """Return how many requests were sent again because an idle connection had ended."""
         return self._again.count
 
     def request(
@@ -67,13 +68,15 @@ class ExchangeRules:
         cookies: Cookies | None = None,
         kept: HttpConnection | None = None,
     ) -> Steps[RawResponse]:
-        """Make a request, follow its redirects and return the last response.
+        """Send a request, follow its redirects and return the last response.
 
-        `kept` is an idle connection, taken out of `pool`, over which the first step sends the
-        request; with None the pool is searched. `recorder` knows of `phases` already, and `own` has
-        the cookies of the request; `cookies` get the cookies of the responses. Raises TimeoutError
-        and ConnectionError with the request in their message, and ValueError for an invalid
-        redirect.
+        `ready`: the request with its limits. `own`: header lines for its first host only, cookies
+        included. `phases`: record of the first request's times, which `recorder` has already.
+        `kept`: idle connection, taken out of `pool`, over which the first step sends; None searches
+        the pool. `cookies` get the cookies that responses set.
+
+        Raises TimeoutError and ConnectionError with method and URL in their message, and ValueError
+        for an invalid redirect.
         """
         request, limits, begun_ns = ready.request, ready.limits, phases.begun_ns
         journey = None
@@ -117,8 +120,9 @@ class ExchangeRules:
         keep_body: bool,
         kept: HttpConnection | None = None,
     ) -> Steps[RawResponse]:
-        """Send one request and return its response, even if that redirects; `kept` as in `request`.
+        """Send one request and return its response; redirects are not followed.
 
+        `own`, `phases`, `kept` as in `request`. Calls the observer, if any, with the outcome.
         Raises BadResponse, EarlyEnd, CannotConnect, CannotSecure, ConnectTimedOut and
         ReceiveTimedOut.
         """
@@ -131,8 +135,10 @@ class ExchangeRules:
     ) -> Steps[RawResponse]:
         """Send over an idle connection; over a new one if there is none, or the idle one had ended.
 
-        After the response the connection goes to the pool, or is closed if no request may follow.
-        Raises EarlyEnd if a second attempt is needed but not allowed.
+        `connection`: an idle connection, taken by the caller; None takes one from `pool`. After the
+        response the connection goes to the pool, or is closed if the request says so. A second
+        attempt is counted and noted in the phases. Raises EarlyEnd if it is needed but not allowed,
+        such as for a POST.
         """
         request, phases = sending.request, sending.phases
         if connection is None:
@@ -162,9 +168,9 @@ class ExchangeRules:
 
 
 def _asked(connection: HttpConnection, sending: Sending) -> Steps[RawResponse]:
-    """Send a request and return its response; close the connection if there is none.
+    """Send a request over a connection and return the response; close the connection on any error.
 
-    Errors of receiving get `in_body`: whether the head of the response had arrived.
+    Errors of receiving get the attribute `in_body`: whether the head of the response had arrived.
     """
     try:
         response: RawResponse = yield Ask(connection, sending)

@@ -33,19 +33,22 @@ _ALIVE = (
 
 
 class HttpConnection(Protocol):
-    """The part of a connection that the exchange rules use; it carries one request at a time."""
+    """The part of a connection that the exchange rules use; it carries one request at a time.
+
+    Implemented for blocking sockets and for event loops.
+    """
 
     @property
     def untouched(self) -> bool:
-        """Return whether no byte of the response has arrived."""
+        """Return whether no byte of the response to the last request has arrived."""
 
     @property
     def in_body(self) -> bool:
-        """Return whether the head of an incomplete response has arrived."""
+        """Return whether the head of the last request's response has arrived, but not all of it."""
 
     @property
     def sent(self) -> bool:
-        """Return whether some bytes of the last request may have gone out."""
+        """Return whether some bytes of the last request may have been sent to the peer."""
 
     @property
     def tls(self) -> TlsChannel | None:
@@ -63,7 +66,8 @@ class ConnectionPool(Protocol):
     ) -> HttpConnection | None:
         """Remove and return a usable idle connection to `origin`; None if there is none.
 
-        `now_ns` is monotonic. `certainly` checks the connection even if it was used just before.
+        `now_ns`: monotonic ns. A connection used a moment before is believed to be open;
+        `certainly` checks it, too.
         """
 
     def put(self, origin: object, connection: Any) -> None:
@@ -71,9 +75,10 @@ class ConnectionPool(Protocol):
 
 
 class LookUp(NamedTuple):
-    """Step: wait for the addresses of a host; the outcome is the list.
+    """Step: wait until a name lookup is done; the outcome is the list of addresses.
 
-    Other requests may wait for the same lookup. `limit_s`: seconds, None for no limit.
+    `pending`: the lookup, which other requests may wait for, too. `limit_s`: seconds, None for no
+    limit.
     """
 
     pending: Future[list[Address]]
@@ -81,7 +86,10 @@ class LookUp(NamedTuple):
 
 
 class Connect(NamedTuple):
-    """Step: connect to an address; the outcome is a connected socket. Raises OSError."""
+    """Step: connect to an address; the outcome is a connected socket. Raises OSError.
+
+    `limit_s`: seconds, None for no limit.
+    """
 
     address: Address
     limit_s: float | None
@@ -89,7 +97,10 @@ class Connect(NamedTuple):
     unlimited: bool
 
     def socket(self) -> socket.socket:
-        """Return a new TCP socket for the address, not yet connected. Raises OSError."""
+        """Return a new TCP socket for the address, not yet connected. Raises OSError.
+
+        Nagle's algorithm is off. Keepalive probes are on if no limit bounds the waits.
+        """
         made = socket.socket(self.address[0], socket.SOCK_STREAM)
         made.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         for option in _ALIVE if self.unlimited else ():
@@ -108,7 +119,10 @@ class Read(NamedTuple):
 
 
 class Send(NamedTuple):
-    """Step: send all bytes of `data`, a part of a TLS handshake. Raises OSError."""
+    """Step: send all bytes of `data`, which belong to a TLS handshake. Raises OSError.
+
+    The outcome is None. `limit_s`: seconds, None for no limit.
+    """
 
     socket: socket.socket
     data: bytes
@@ -116,21 +130,24 @@ class Send(NamedTuple):
 
 
 class Receive(NamedTuple):
-    """Step: receive bytes of a TLS handshake; the outcome is b"" at the end of the stream."""
+    """Step: receive some bytes of a TLS handshake; the outcome is b"" at the end of the stream."""
 
     socket: socket.socket
     limit_s: float | None
 
 
 class Wrap(NamedTuple):
-    """Step: make the driver's kind of HttpConnection from a connected socket."""
+    """Step: make an HttpConnection of the driver's kind from a connected socket; the outcome is it.
+
+    `tls` is None for plain HTTP.
+    """
 
     socket: socket.socket
     tls: TlsChannel | None
 
 
 class Sending(NamedTuple):
-    """The arguments of sending one request over a connection."""
+    """The arguments of sending one request over a connection, which `Ask` carries."""
 
     request: WireRequest
     #: Header lines for the first host only.
@@ -151,9 +168,9 @@ class Ask(NamedTuple):
 
 
 class LookAt(NamedTuple):
-    """Step: check a body against its codings; note the result in the response's phases.
+    """Step: check a body against its content codings; set `false_body` of the response's phases.
 
-    Raises TooLongResponse.
+    Raises TooLongResponse if a body that is kept decodes to too many bytes.
     """
 
     answer: RawResponse

@@ -27,7 +27,11 @@ LOG = logging.getLogger(__name__)
 
 
 class HttpClients:
-    """The HTTP clients of a workload, shared by all its virtual users in a process."""
+    """The HTTP clients of a workload, shared by all its virtual users in a process.
+
+    Each request is made by osbench's own client, of threads or of event loops, if it can; else by
+    libcurl (only requests whose body is discarded) or by the library `requests`.
+    """
 
     def __init__(
         self,
@@ -36,10 +40,10 @@ class HttpClients:
         *,
         observer: Observer | None = None,
     ) -> None:
-        """`of_run` are header lines of every request, sent to the host of its URL only.
+        """`of_run`: header lines of every request, sent to the host of its URL only.
 
         `bound` limits responses whose body is kept. `observer` is called with the requests of
-        osbench's clients and their responses.
+        osbench's own clients and their responses, not of libcurl or `requests`.
         """
         self._of_loop = LoopClient(of_run, bound, observer=observer)
         self._of_threads = SocketClient(of_run, bound=bound, observer=observer)
@@ -50,9 +54,10 @@ class HttpClients:
 
     @classmethod
     def of_workload(cls, run: str, context: Mapping[str, Any]) -> Self:
-        """Return the clients of a workload: `run` is sent with each request as X-Osbench-Run.
+        """Return the clients of a workload; each request has the header X-Osbench-Run: `run`.
 
-        The bound of responses and the observer come from `context`, if it has them.
+        The bound of responses and the observer come from `context` (keys BOUND_KEY, OBSERVER_KEY),
+        if it has them.
         """
         of_run = [f"X-Osbench-Run: {run}"]
         return cls(of_run, context.get(BOUND_KEY, USUAL), observer=context.get(OBSERVER_KEY))
@@ -117,10 +122,11 @@ class HttpClients:
     async def answer(
         self, asked: AskedRequest, recorder: Recorder, cookies: Cookies
     ) -> WholeResponse:
-        """Make a request of a virtual user and return the response.
+        """Make a request of a virtual user and return the last response after redirects.
 
-        The user's `cookies` are sent, and get the cookies that responses set. Raises the exceptions
-        of `status`.
+        `asked`: the request, and whether its body is kept. The user's `cookies` are sent, and get
+        the cookies that responses set. `recorder` gets the measurements. Raises the exceptions of
+        `status`.
         """
         response = await self._of_loop.request(
             asked.method,
@@ -189,9 +195,10 @@ class HttpClients:
 
     @contextmanager
     def _noted(self, client: str, why: str, recorder: Recorder) -> Iterator[OtherExchange]:
-        """Record a request of another client in the iteration; yields the record to fill in.
+        """Record a request made by another client in the iteration; yield the record to fill in.
 
-        Logs each pair of client and reason once.
+        `client` is "libcurl" or "requests"; `why` is the reason for it. Logs each pair of both
+        once. The record ends with the block, also after an error.
         """
         self._say(client, why)
         exchange = OtherExchange(recorder.names.number(f"{client}: {why}"))
@@ -202,7 +209,7 @@ class HttpClients:
             recorder.end_exchange(exchange)
 
     def _say(self, client: str, why: str) -> None:
-        """Log that another client makes requests, and why; once per client and reason."""
+        """Log that `client` makes requests instead of osbench's own, and why; once per pair."""
         if (client, why) in self._said:
             return
         with self._lock:

@@ -20,7 +20,7 @@ class BadPath(ValueError):
 
 @functools.lru_cache(READY)
 def compiled(path: str) -> Any:
-    """Return the query of a JSONPath, cached. Raises BadPath if it is not valid RFC 9535."""
+    """Return the parsed query of a JSONPath, cached. Raises BadPath if it is not valid RFC 9535."""
     if not path.startswith("$"):
         raise BadPath(f"{path!r} does not begin with $")
     try:
@@ -30,12 +30,12 @@ def compiled(path: str) -> Any:
 
 
 def values(document: Any, path: str) -> list[Any]:
-    """Return the values that a JSONPath matches; empty if none. Raises BadPath."""
+    """Return all values that a JSONPath matches in a document; empty if none. Raises BadPath."""
     return found(compiled(path), document)
 
 
 def found(query: Any, document: Any) -> list[Any]:
-    """Return the values that a query (`compiled`) matches in a document; empty if none.
+    """Return all values that a query (from `compiled`) matches in a document; empty if none.
 
     In a document that is a string, number, boolean or null only `$` matches.
     """

@@ -26,10 +26,10 @@ Address = tuple[int, tuple[str, int] | tuple[str, int, int, int]]
 
 
 class NameLookups:
-    """The addresses of hosts for all threads of a process, cached for `kept_s` seconds.
+    """Looks up addresses of hosts for all threads of a process; caches them for `kept_s` seconds.
 
-    A resolver that hangs blocks one thread per host, and no other lookup. Each new connection
-    begins with the next address of its host, so that several servers behind one name, such as a
+    A resolver that hangs blocks one thread per host, and no other lookup. Successive connections to
+    a host begin with its addresses in turn, so that several servers behind one name, such as a
     headless service, share the load.
     """
 
@@ -58,7 +58,10 @@ class NameLookups:
             raise ConnectTimedOut(f"name lookup of {host} timed out") from None
 
     def kept(self, host: str, port: int) -> list[Address] | None:
-        """Return `addresses` from the cache, or of an IP address; None if a lookup is needed."""
+        """Return the addresses of a host in the order to try them; None if a lookup is needed.
+
+        Cached hosts and IP addresses need no lookup; IP addresses are cached here.
+        """
         key = (host, port)
         kept = self._kept.get(key)
         if kept is not None and kept[0] > time.monotonic():
@@ -86,10 +89,11 @@ class NameLookups:
         return pending
 
     def in_turn(self, host: str, port: int, found: list[Address]) -> list[Address]:
-        """Order the addresses of a host for a new connection: each call begins with the next one.
+        """Return `found`, the addresses of a host, in the order for a new connection.
 
-        IPv4 and IPv6 alternate. Addresses that refused a connection come last, until they take one
-        or the host is looked up again.
+        Each call begins with the next address; the first begins with a random one. IPv4 and IPv6
+        alternate. Addresses that refused a connection come last, until they take one or the host is
+        looked up again.
         """
         if len(found) == 1:
             return found
@@ -105,7 +109,7 @@ class NameLookups:
         return _by_turns(healthy, turn) + _by_turns(last, turn)
 
     def refused(self, host: str, port: int, address: Address, why: str) -> None:
-        """Note that an address took no connection: `in_turn` puts it behind the others of its host.
+        """Note that an address refused a connection: `in_turn` puts it behind the host's others.
 
         Logs `why` the first time. Does nothing for a host with one address or without cached ones.
         """
@@ -124,7 +128,7 @@ class NameLookups:
             LOG.log(level, said, address[1][0], host, why)
 
     def took(self, host: str, port: int, address: Address) -> None:
-        """Note that an address took a connection: `in_turn` ranks it like the others again."""
+        """Note that an address took a connection: `in_turn` no longer puts it behind the others."""
         refused = self._refused.get((host, port))
         if refused:
             with self._lock:
@@ -170,10 +174,10 @@ def _literal(host: str, port: int) -> Address | None:
 
 
 def _by_turns(found: list[Address], turn: int) -> list[Address]:
-    """Return addresses, rotated by `turn` within each family, in alternating families.
+    """Return a copy of `found`, rotated by `turn` within IPv4 and IPv6, which then alternate.
 
-    The resolver's first family comes first: the resolver knows which family is the better one, and
-    either may not be routed.
+    The resolver's first family comes first: the resolver knows which family is the better one.
+    Left-over addresses of the larger family come last.
     """
     if not found:
         return []

@@ -31,9 +31,9 @@ NEXT_ADDRESS_S = 3.0
 
 
 class Opener:
-    """Opens connections for all threads and event loops of a process; with shared caches.
+    """Opens connections for all threads and event loops of a process.
 
-    The caches hold the addresses of hosts, the TLS contexts and the TLS sessions.
+    Shared caches hold the addresses of hosts, the TLS contexts, and the TLS sessions to resume.
     """
 
     def __init__(self) -> None:
@@ -43,10 +43,11 @@ class Opener:
     def open(
         self, request: WireRequest, limits: RequestLimits, phases: ExchangePhases
     ) -> Steps[HttpConnection]:
-        """Connect to the origin of a request and return the connection; note the times in `phases`.
+        """Open a connection to the origin of a request and return it; set the times in `phases`.
 
-        Includes the TLS handshake if the request is secure. Raises CannotConnect, CannotSecure and
-        ConnectTimedOut.
+        A generator of steps: name lookup, connecting to each address of the host until one works,
+        and the TLS handshake if the request is secure. Raises CannotConnect, CannotSecure and
+        ConnectTimedOut; the socket is closed then.
         """
         clock = _ConnectClock(limits, phases.begun_ns)
         left_s = clock.left_s()
@@ -73,7 +74,10 @@ class Opener:
         return connection
 
     def keep_session(self, request: WireRequest, connection: HttpConnection) -> None:
-        """Store the TLS session of a connection for the next one, after its first response."""
+        """Cache the TLS session of a connection for the next connection to its origin.
+
+        Called after the first response. Does nothing for plain HTTP and for resumed sessions.
+        """
         self._contexts.keep_of(request.origin, connection.tls)
 
     def _looked_up(self, request: WireRequest, left_s: float | None) -> Steps[list[Address]]:
@@ -125,7 +129,10 @@ class Opener:
 
 
 class _ConnectClock:
-    """Time left to connect: the shorter of the connect and total limits, since `begun_ns`."""
+    """Time left for opening a connection: the shorter of the connect and total limits.
+
+    It counts from `begun_ns`, the beginning of the request, monotonic ns.
+    """
 
     def __init__(self, limits: RequestLimits, begun_ns: int) -> None:
         given = [limit_s for limit_s in (limits.connect_s, limits.whole_s) if limit_s]
@@ -144,7 +151,8 @@ class _ConnectClock:
     def for_address_s(self, *, last: bool) -> float | None:
         """Return the seconds for trying one address; None for no limit. Raises ConnectTimedOut.
 
-        All but the `last` address get at most NEXT_ADDRESS_S, and at most half of the time left.
+        The `last` address of a host gets all time left; others at most NEXT_ADDRESS_S, and at most
+        half of the time left.
         """
         left_s = self.left_s()
         if last:
@@ -153,9 +161,9 @@ class _ConnectClock:
 
 
 def _refusal(request: WireRequest, error: OSError) -> CannotConnect | ConnectTimedOut:
-    """Return the error to raise after the last address of a host has taken no connection.
+    """Return the error to raise if `error` came of the last address of a host.
 
-    That is ConnectTimedOut for a timeout, else CannotConnect.
+    It is ConnectTimedOut for a timeout, else CannotConnect.
     """
     if isinstance(error, TimeoutError):
         return ConnectTimedOut(f"connecting to {request.host}:{request.port} timed out")

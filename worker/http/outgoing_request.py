@@ -43,10 +43,10 @@ Field = tuple[str, str | None]
 def unable(
     method: str, url: str, options: Mapping[str, Any], known: frozenset[str] = OPTIONS
 ) -> str:
-    """Return the first part of a request that only `requests` can send; "" if there is none.
+    """Return the first part of a request that only `requests` can send, such as "option auth".
 
-    Wrong arguments count, too: `requests` has error messages for them. `known`: names of the
-    options that the caller can send.
+    Returns "" if there is none. Wrong arguments count, too: `requests` has error messages for them.
+    `known`: names of the options that the caller can send.
     """
     verb = method.upper()
     if verb not in METHODS:
@@ -92,7 +92,7 @@ def _readable(headers: Any) -> bool:
 
 
 def snapshot(options: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a copy of `options` that later changes of it or its headers do not affect.
+    """Return a copy of `options` that later changes of `options` or its headers do not affect.
 
     Other values are shared: in a `repeatable` request they cannot change.
     """
@@ -101,7 +101,7 @@ def snapshot(options: Mapping[str, Any]) -> dict[str, Any]:
 
 
 class OutgoingRequest:
-    """Method, URL, header fields and body of a request; redirects change it."""
+    """Method, URL, header fields and body of a request; `redirect` changes it in place."""
 
     __slots__ = ("_private", "body", "fixed", "given", "own", "repeatable", "url", "verb")
 
@@ -113,9 +113,10 @@ class OutgoingRequest:
         own: Sequence[str],
         options: Mapping[str, Any],
     ) -> None:
-        """`of_run` and `own` are header lines for the host of `url` only.
+        """`of_run`, `own`: header lines of run and iteration, for the host of `url` only.
 
-        Raises ValueError for a URL, a header or JSON data that cannot be sent.
+        Headers of the task (in `options`) win over them. Raises ValueError for a URL, a header or
+        JSON data that cannot be sent.
         """
         self.verb = method.upper()
         self.url = addresses.sent(url, options.get("params"))
@@ -142,21 +143,25 @@ class OutgoingRequest:
 
     @property
     def fields(self) -> list[Field]:
-        """Return all header fields, the iteration's first; of one name the first field counts."""
+        """Return all header fields, the iteration's first; of one name the first field counts.
+
+        A value None keeps a default header from being sent.
+        """
         return [*self.own, *self.fixed]
 
     def with_own(self, own: Sequence[str]) -> OutgoingRequest:
-        """Return a copy of the request with `own` as the header lines of the iteration."""
+        """Return a copy of the request with the header lines `own` instead of the iteration's."""
         request = copy.copy(self)
         request.own = _ours(own, self.given)
         request._private = self._private | {line.split(":", 1)[0].lower() for line in own}
         return request
 
     def redirect(self, code: int, location: str) -> None:
-        """Change this request into the one for `location`, by the rules of `requests`.
+        """Change this request in place into the one for `location`, by the rules of `requests`.
 
-        Status `code` decides whether method and body stay. Private headers and secrets are dropped
-        on the way to another host. Raises ValueError if `location` is not HTTP.
+        Status `code` decides whether method and body stay. The cookie header is dropped; on the way
+        to another host also osbench's own headers, and secrets. Raises ValueError if `location` is
+        not HTTP.
         """
         if urlsplit(location).scheme not in ("http", "https"):
             raise ValueError(

@@ -41,9 +41,10 @@ class RequestLimits:
         self.bound = bound
 
     def less(self, spent_s: float) -> RequestLimits:
-        """Return the limits of a redirect after `spent_s` seconds; only the limit of all shrinks.
+        """Return the limits of a redirect, `spent_s` seconds after its first request began.
 
-        Raises ReceiveTimedOut if no time is left.
+        Only the limit of the whole request shrinks; without it the same object is returned. Raises
+        ReceiveTimedOut if no time is left.
         """
         if not self.whole_s:
             return self
@@ -58,7 +59,10 @@ class RequestLimits:
 
 
 class ReadyRequest:
-    """A request prepared for all calls with equal arguments: bytes, limits, TLS; never changed."""
+    """A request prepared for all calls with equal arguments: bytes, limits and TLS settings.
+
+    Never changed, and shared by threads.
+    """
 
     __slots__ = ("follows", "limits", "options", "repeatable", "request", "trust")
 
@@ -70,7 +74,10 @@ class ReadyRequest:
         options: Mapping[str, Any],
         bound: ResponseBound,
     ) -> None:
-        """Raises ValueError for a URL, a header or JSON data that cannot be sent."""
+        """`of_run`: header lines of every request. `options`: arguments of `requests.request`.
+
+        Raises ValueError for a URL, a header or JSON data that cannot be sent.
+        """
         self.options = snapshot(options)
         #: What TLS is to check, also where a redirect leads.
         self.trust = trust_of(options)
@@ -84,7 +91,7 @@ class ReadyRequest:
 
 
 class ReadyRequests:
-    """Cache of prepared requests by method and URL, for all threads; emptied at `READY`."""
+    """Cache of prepared requests by method and URL, for all threads; emptied at `READY` entries."""
 
     def __init__(self, of_run: Sequence[str], bound: ResponseBound) -> None:
         """`of_run` are header lines of every request, sent to the host of its URL only.
@@ -96,10 +103,11 @@ class ReadyRequests:
         self._kept: dict[tuple[str, str], ReadyRequest] = {}
 
     def get(self, method: str, url: str, options: Mapping[str, Any]) -> ReadyRequest | None:
-        """Return the prepared request for some arguments; None if another client has to make it.
+        """Return the prepared request for these arguments; None if another client has to make it.
 
-        `beyond` returns the reason. Raises ValueError for a URL, a header or JSON data that cannot
-        be sent.
+        `options` are the keyword arguments of `requests.request`. A cached request is returned if
+        its options are equal. `beyond` returns the reason for None. Raises ValueError for a URL, a
+        header or JSON data that cannot be sent.
         """
         ready = self._kept.get((method, url))
         if ready is None or ready.options != options:
@@ -114,7 +122,10 @@ class ReadyRequests:
 
 
 def beyond(method: str, url: str, options: Mapping[str, Any]) -> str:
-    """Return why osbench's own client cannot make a request; "" if it can."""
+    """Return why osbench's own client cannot make a request; "" if it can.
+
+    The reason is an argument that only `requests` can send, or a proxy in the environment.
+    """
     why = unable(method, url, _plain(options), _TAKEN)
     if why:
         return why
@@ -123,7 +134,10 @@ def beyond(method: str, url: str, options: Mapping[str, Any]) -> str:
 
 
 def _plain(options: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return the options without a valid pair of timeouts, which `unable` would refuse."""
+    """Return `options`; a valid pair of timeouts (connect, wait) is replaced by None in a copy.
+
+    `unable` would refuse a pair.
+    """
     timeout = options.get("timeout")
     if isinstance(timeout, list | tuple) and len(timeout) == 2:
         given = [part for part in timeout if part is not None]

@@ -25,7 +25,7 @@ class SentAgain:
         self.count = 0
 
     def add(self) -> None:
-        """Count one request; log the total at 1, 10, 100 and so on."""
+        """Count one request; log the total at information level when it is 1, 10, 100 and so on."""
         with self._lock:
             self.count += 1
             count = self.count

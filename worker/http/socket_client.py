@@ -26,7 +26,7 @@ KEPT = 8
 
 
 class ThreadConnections:
-    """The idle connections of one thread: one per origin, the most recently used last."""
+    """The idle connections of one thread: at most `most`, one per origin (host, port, TLS)."""
 
     def __init__(self, most: int) -> None:
         self._most = most
@@ -35,9 +35,10 @@ class ThreadConnections:
     def take(
         self, origin: object, now_ns: int, *, certainly: bool = False
     ) -> SocketConnection | None:
-        """Remove and return the connection to `origin`; None if there is none or it is unusable.
+        """Remove and return the idle connection to `origin`; None if missing or unusable.
 
-        An unusable connection is closed. `certainly` polls it even if it was used just before.
+        An unusable connection is closed. `now_ns`: monotonic ns. `certainly` polls the connection
+        even if it was used just before.
         """
         connection = self._kept.pop(origin, None)
         if connection is not None and connection.spoilt(now_ns, certainly=certainly):
@@ -48,7 +49,7 @@ class ThreadConnections:
     def put(self, origin: object, connection: SocketConnection) -> None:
         """Keep a connection for later requests to `origin`; close it if it cannot carry another.
 
-        At the limit the least recently used connection is closed.
+        At the limit the connection that was put first is closed.
         """
         if not connection.reusable:
             connection.close()
@@ -60,16 +61,16 @@ class ThreadConnections:
 
 
 class _ByThread(threading.local):
-    """The idle connections of the current thread."""
+    """Idle connections for each thread; made at the thread's first access."""
 
     def __init__(self, most: int) -> None:
         self.connections = ThreadConnections(most)
 
 
 class SocketClient:
-    """HTTP client for threads: keeps connections per thread, TLS sessions and addresses.
+    """HTTP client for threads: keeps idle connections per thread; cookies are not kept.
 
-    Cookies are not kept.
+    All threads share TLS sessions to resume and the cached addresses of hosts.
     """
 
     def __init__(
@@ -82,12 +83,12 @@ class SocketClient:
         bound: ResponseBound = USUAL,
         observer: Observer | None = None,
     ) -> None:
-        """`of_run` are header lines of every request, sent to the host of its URL only.
+        """`of_run`: header lines of every request, sent to the host of its URL only.
 
         Clients with the same `opener` share addresses and TLS sessions. A thread keeps at most
         `kept` connections. Without `resends` no request is sent a second time. Before a request
         that must not be sent twice, its idle connection is polled. `bound` limits responses whose
-        body is kept. `observer` is called with each request and its outcome.
+        body is kept. `observer` is called with each request and its response or error.
         """
         self._ready = ReadyRequests(of_run, bound)
         self._most = kept
@@ -98,13 +99,13 @@ class SocketClient:
 
     @property
     def retried(self) -> int:
-        """Return the number of requests sent again because an idle connection had ended."""
+        """Return how many requests were sent again because an idle connection had ended."""
         return self._rules.retried
 
     def status(
         self, method: str, url: str, own: Sequence[str], options: Mapping[str, Any]
     ) -> int | None:
-        """Make a request, discard the body and return the final status code.
+        """Make a request, follow its redirects, discard the body and return the last status code.
 
         Arguments and errors: see `request`. Returns None, and sends nothing, if another client has
         to make the request.
@@ -123,14 +124,15 @@ class SocketClient:
         recorder: Recorder | None = None,
         cookies: Cookies | None = None,
     ) -> RawResponse | None:
-        """Make a request, follow its redirects and return the complete response.
+        """Make a request, follow its redirects and return the last, complete response.
 
         `options` are the keyword arguments of `requests.request`; `timeout` (seconds) bounds the
-        whole request, a pair the time to connect and each wait. `own` are header lines that are
-        only sent to the host of `url`. `recorder` gets the phases of each request that is sent,
-        redirects and failures too. `cookies` are sent, and get the cookies that are set. Returns
-        None, and sends nothing, if another client has to make this request: `beyond` returns why.
-        Raises TimeoutError, ConnectionError or ValueError.
+        whole request, a pair the time to connect and each wait. `own`: header lines for the host of
+        `url` only. `recorder` gets the phases of each request that is sent, redirects and failures
+        too. `cookies` are sent, and get the cookies that responses set.
+
+        Returns None, and sends nothing, if another client has to make this request: `beyond`
+        returns why. Raises TimeoutError, ConnectionError or ValueError.
         """
         ready = self._ready.get(method, url, options)
         if ready is None:
@@ -182,7 +184,7 @@ class SocketClient:
             del first
 
     def close(self) -> None:
-        """Close the idle connections of all threads; further requests open new ones."""
+        """Close the idle connections of all threads, by dropping them; requests open new ones."""
         self._by_thread = _ByThread(self._most)
 
     def exchange(
@@ -194,9 +196,10 @@ class SocketClient:
         *,
         keep_body: bool,
     ) -> RawResponse:
-        """Send one prepared request and return its response, even if that redirects.
+        """Send one prepared request and return its response; redirects are not followed.
 
-        Raises the exceptions of `ExchangeRules.exchange`.
+        `own`: header lines to add. Times and bytes are noted in `phases`. Raises the exceptions of
+        `ExchangeRules.exchange`.
         """
         pool, connection, first = self._by_thread.connections, None, None
         if not (request.last or self._observed):

@@ -24,7 +24,7 @@ _RESTED_NS = 1_000_000
 
 
 class SocketConnection:
-    """An HTTP connection, used by one thread at a time."""
+    """An HTTP connection over a blocking socket, used by one thread at a time."""
 
     __slots__ = ("_limited_s", "_parser", "_rested_ns", "_socket", "_tls", "_used", "sent")
 
@@ -49,17 +49,17 @@ class SocketConnection:
 
     @property
     def untouched(self) -> bool:
-        """Return whether no byte of the response has arrived."""
+        """Return whether no byte of the response to the last request has arrived."""
         return self._parser.untouched
 
     @property
     def in_body(self) -> bool:
-        """Return whether the head of an incomplete response has arrived."""
+        """Return whether the head of the last request's response has arrived, but not all of it."""
         return self._parser.in_body
 
     @property
     def reusable(self) -> bool:
-        """Return whether another request may use the connection, once a response is complete."""
+        """Return whether another request may follow; valid after a complete response."""
         return self._parser.reusable
 
     @property
@@ -70,8 +70,9 @@ class SocketConnection:
     def spoilt(self, now_ns: int, *, certainly: bool = False) -> bool:
         """Return whether an idle connection is unusable: closed by the peer, or with unasked bytes.
 
-        The socket is polled after the first response, after 1 ms of rest, or with `certainly`: a
-        system call more for each request would cost a tenth of it.
+        The socket is polled after the first response, after 1 ms of rest until `now_ns`
+        (monotonic), or with `certainly`; else False is returned, because a system call more for
+        each request would cost a tenth of it.
         """
         if self._used > 1 and not certainly and now_ns - self._rested_ns < _RESTED_NS:
             return False
@@ -90,7 +91,8 @@ class SocketConnection:
     ) -> RawResponse:
         """Send a request and return its complete response; note times and bytes in `phases`.
 
-        Raises BadResponse, EarlyEnd and ReceiveTimedOut; the connection has to be closed then.
+        `own`: header lines to add. `limits` count from `phases.begun_ns`. Raises BadResponse,
+        EarlyEnd and ReceiveTimedOut; the caller closes the connection then.
         """
         parser = self._parser
         parser.expect(bodiless=request.bodiless, keep_body=keep_body, bound=limits.bound)
@@ -121,7 +123,8 @@ class SocketConnection:
     ) -> bool:
         """Send head and body; return False if the peer closed the connection before all was sent.
 
-        A response may have come nevertheless. Raises ReceiveTimedOut, EarlyEnd and OSError.
+        A response may have come nevertheless. `rest`: a large body, sent after `data`. Raises
+        ReceiveTimedOut, EarlyEnd and OSError.
         """
         sock, tls = self._socket, self._tls
         try:
@@ -146,7 +149,10 @@ class SocketConnection:
             left = left[self._socket.send(left) :]
 
     def _receive(self, limits: RequestLimits, phases: ExchangePhases) -> None:
-        """Receive until the response is complete. Raises BadResponse, EarlyEnd and OSError."""
+        """Receive and parse bytes until the response is complete; note the time of the first byte.
+
+        Raises BadResponse, EarlyEnd, ReceiveTimedOut and OSError.
+        """
         sock, tls, parser = self._socket, self._tls, self._parser
         while True:
             received = sock.recv(_PIECE)
@@ -171,7 +177,11 @@ class SocketConnection:
             self._bound(limits, phases.begun_ns)
 
     def _bound(self, limits: RequestLimits, begun_ns: int) -> None:
-        """Bound the next wait by the limits. Raises ReceiveTimedOut if no time is left."""
+        """Set the time limit of the next wait on the socket: of one wait, or of the whole request.
+
+        The shorter one counts. `begun_ns`: beginning of the request, monotonic ns. Raises
+        ReceiveTimedOut if no time is left.
+        """
         wait_s = limits.wait_s
         if limits.whole_s:
             left_s = limits.whole_s - (monotonic_ns() - begun_ns) / 1e9
@@ -189,9 +199,10 @@ class SocketConnection:
 
 
 def bound_waits(sock: socket.socket, wait_s: float) -> None:
-    """Bound each wait of a blocking socket to `wait_s` seconds, in the kernel; 0: no limit.
+    """Bound each later send and receive of a blocking socket to `wait_s` seconds; 0: no limit.
 
-    Calls raise BlockingIOError at the limit. Python's own timeout would cost a poll for each call.
+    The kernel enforces it; calls raise BlockingIOError at the limit. Python's own timeout would
+    cost a poll for each call.
     """
     limit = struct.pack("@ll", int(wait_s), max(1, int(wait_s % 1 * 1e6)) if wait_s else 0)
     sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVTIMEO, limit)

@@ -21,7 +21,7 @@ SESSIONS = 256
 
 
 class Trust(NamedTuple):
-    """TLS settings of a request: CA certificates for the peer's, and the client's certificate."""
+    """TLS settings of a request: trusted CA certificates, and the client's own certificate."""
 
     #: File or folder with CA certificates; None checks nothing.
     bundle: str | None
@@ -30,7 +30,10 @@ class Trust(NamedTuple):
 
 
 def trust_of(options: Mapping[str, Any]) -> Trust:
-    """Return the TLS settings for the options `verify` and `cert`, which are as in `requests`."""
+    """Return the TLS settings for the options `verify` and `cert`, which are as in `requests`.
+
+    Without `verify`, or with True, certificates are checked with `default_bundle`.
+    """
     verify = options.get("verify", True)
     certificate = options.get("cert")
     if isinstance(certificate, list):
@@ -41,7 +44,10 @@ def trust_of(options: Mapping[str, Any]) -> Trust:
 
 
 def default_bundle() -> str:
-    """Return the path of the CA bundle that `requests` uses: from the environment, or its own."""
+    """Return the path of the CA bundle that `requests` uses.
+
+    It is REQUESTS_CA_BUNDLE or CURL_CA_BUNDLE of the environment, else the bundle of `requests`.
+    """
     environ = os.environ
     return (
         environ.get("REQUESTS_CA_BUNDLE")
@@ -51,7 +57,7 @@ def default_bundle() -> str:
 
 
 class TlsContexts:
-    """Caches of TLS contexts by settings and of sessions to resume by origin. Thread-safe."""
+    """Caches of TLS contexts by settings, and of TLS sessions by origin. Thread-safe."""
 
     def __init__(self) -> None:
         self._contexts: dict[Trust, ssl.SSLContext] = {}
@@ -75,14 +81,14 @@ class TlsContexts:
         return context
 
     def session(self, origin: object) -> ssl.SSLSession | None:
-        """Return the session of an earlier connection to an origin; None without one."""
+        """Return the TLS session of an earlier connection to `origin`, to resume; else None."""
         return self._sessions.get(origin)
 
     def keep_of(self, origin: object, tls: TlsChannel | None) -> None:
-        """Store the session of a connection, after its first response, for the next one.
+        """Cache the TLS session of a connection for the next connection to `origin`.
 
-        Does nothing without TLS, or if the connection resumed a session itself. At most `SESSIONS`
-        are kept; the oldest is dropped.
+        Called after the first response. Does nothing without TLS, or if the connection resumed a
+        session itself. At most `SESSIONS` are kept; the oldest is dropped.
         """
         # one that was taken up is still good, and a copy of it costs as much as ten requests
         session = tls.session if tls is not None and not tls.resumed else None

@@ -24,7 +24,11 @@ LONGEST_PAUSE_S = 60.0
 
 
 class Client(Cloud):
-    """Sends the requests of one scenario object; additional HTTP requests become its actions."""
+    """Sends the requests of one scenario object to a cloud, as one account.
+
+    HTTP requests beyond the requested one (redirects, logins, retries) become actions of the
+    scenario.
+    """
 
     def __init__(
         self,
@@ -34,7 +38,10 @@ class Client(Cloud):
         versions: Mapping[str, ApiVersion],
         retries: int = 0,
     ) -> None:
-        """`retries`: most repetitions of a request after a 429 or 503 with Retry-After."""
+        """`account`: the user to act as. `versions`: API versions by service.
+
+        `retries`: most repetitions of a request after a 429 or 503 with Retry-After.
+        """
         super().__init__(account, sessions.session, versions)
         self._retries = retries
         self._scenario = scenario
@@ -46,7 +53,8 @@ class Client(Cloud):
         """Send a request and return its response; `traced=False` keeps it out of the trace.
 
         After 429 or 503 with Retry-After it pauses as requested, but at most `LONGEST_PAUSE_S`, and
-        sends again, as a separate action. The last response is returned whatever its status.
+        sends again, at most `retries` times. Pause and repetition are one action "retry after 429".
+        The last response is returned whatever its status.
         """
         response = self._sent(method, url, traced=traced, **options)
         for _ in range(self._retries):
@@ -68,9 +76,10 @@ class Client(Cloud):
 
 
 def _asked_pause_s(response: requests.Response) -> float | None:
-    """Return the pause before a retry in seconds, as the service asks; None if it asks for none.
+    """Return the pause before a retry that a response asks for, in seconds; None without.
 
-    At most `LONGEST_PAUSE_S`. Only 429 and 503 with a valid Retry-After ask for one.
+    Only 429 and 503 with a valid Retry-After (seconds or a date) ask for one. From 0 to
+    `LONGEST_PAUSE_S`.
     """
     asked = response.headers.get("Retry-After", "")
     if response.status_code not in _OVERLOADED or not asked:

@@ -16,7 +16,7 @@ class ClientSessions:
     """Replacement of the function of keystoneauth1 that creates a session of `requests`.
 
     keystoneauth1 has no option for it; its own test fixture for recorded requests replaces the same
-    function.
+    function. Use `install`; keystoneauth1 then calls the instance.
     """
 
     def __init__(self, short_way: ShortWay) -> None:
@@ -35,7 +35,7 @@ class ClientSessions:
     def __call__(
         self, session_obj: requests.Session | None = None, **options: Any
     ) -> requests.Session:
-        """Return `session_obj` if it is given; else a FastSession with keystoneauth1's adapter."""
+        """Return `session_obj` if given; else a new FastSession with keystoneauth1's adapters."""
         made: requests.Session = self._construct(session_obj, **options)
         if session_obj:
             return made

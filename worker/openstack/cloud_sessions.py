@@ -49,7 +49,7 @@ _origin = functools.lru_cache(maxsize=256)(origin)
 
 
 class Sessions:
-    """A deployment's sessions in one process: one per thread, shared by all accounts.
+    """A deployment's sessions with its cloud in one process: one per thread, for all accounts.
 
     Raises DeploymentError if the deployment has no credential.
     """
@@ -63,7 +63,8 @@ class Sessions:
     ) -> None:
         """`timeout_s` bounds connecting and each wait for data; None is `TIMEOUT_S`.
 
-        `short_way` sends ordinary requests by osbench's client; without it `requests` sends all.
+        `short_way`: state for sending ordinary requests by osbench's client; with None `requests`
+        sends all. `bound` limits responses.
         """
         admin = (deployment.admin,) if deployment.admin else ()
         self.credentials: tuple[Credential, ...] = deployment.users or admin
@@ -82,13 +83,13 @@ class Sessions:
         self._catalogued = False
 
     def credential(self, iteration: int) -> Credential:
-        """Return the credential of an iteration (from 1), in turn; without users the admin's."""
+        """Return the credential of an iteration (from 1): users in turn, else the admin's."""
         return self.credentials[(iteration - 1) % len(self.credentials)]
 
     def discover(self) -> None:
-        """Query Keystone's versions once for all threads, if the URL does not name one.
+        """Query the versions of Keystone's API once for all threads, if its URL does not name one.
 
-        Errors of Keystone are ignored: iterations report them.
+        The result is cached. Errors of Keystone are ignored: iterations report them.
         """
         first = self.credentials[0]
         if not is_v3(first.auth_url):
@@ -99,8 +100,8 @@ class Sessions:
     def authenticate(self, credential: Credential) -> access.AccessInfo:
         """Log in to Keystone; return the granted access: a new token and the catalogue.
 
-        Adds the services of the first catalogue to `hosts`. Raises TimeoutError and ConnectionError
-        if the network fails, else AuthenticationFailed.
+        The services of the first catalogue get trace headers from then on. Raises TimeoutError and
+        ConnectionError if the network fails, else AuthenticationFailed.
         """
         try:
             granted: access.AccessInfo = login(credential.without_token()).get_access(
@@ -114,9 +115,10 @@ class Sessions:
         return granted
 
     def warm(self, account: Account) -> None:
-        """Log the account in, if it has no tokens yet, and add its services' hosts to `hosts`.
+        """Log an account in, if it has no tokens yet.
 
-        Raises TimeoutError and ConnectionError if the network fails, else AuthenticationFailed.
+        The services of the first catalogue get trace headers from then on. Raises TimeoutError and
+        ConnectionError if the network fails, else AuthenticationFailed.
         """
         account.token(self.session())
         account.for_service("keystone").token(self.session())
@@ -124,21 +126,24 @@ class Sessions:
             self._learn(account.hosts(self.session()))
 
     def transport(self) -> Transport:
-        """Return the transport of this thread's session, for use by this thread only."""
+        """Return the transport of this thread's session, made if needed; only for this thread."""
         transport = self.session().session
         assert isinstance(transport, Transport)
         return transport
 
     def _learn(self, hosts: Iterable[str]) -> None:
-        """Allow trace headers for these origins, the services of the catalogue; once is enough."""
+        """Allow trace headers for the origins `hosts`, the services of the catalogue.
+
+        No further catalogue is read for them.
+        """
         self.hosts.update(hosts)
         self._catalogued = True
 
 
 class Call:
-    """A request of a scenario, with all further HTTP requests that it causes.
+    """A request of a scenario, with all further HTTP requests that keystoneauth1 makes for it.
 
-    Each additional HTTP request is an action within the current action, so that it is counted and
+    Each further HTTP request is an action within the current action, so that it is counted and
     timed separately.
     """
 
@@ -155,10 +160,10 @@ class Call:
         self._status = 0
 
     def extra_action(self, method: str, url: str) -> str | None:
-        """Return the action name of an additional HTTP request; None for the request itself.
+        """Return the action name of the next HTTP request; None for the request itself.
 
-        Called before each HTTP request is sent. The name is REAUTHENTICATION, RENEWAL, REDIRECT or
-        RETRY.
+        Called before each HTTP request. Requests to another URL are logins: REAUTHENTICATION after
+        a 401, RENEWAL before the request itself. Others are REDIRECT after a redirect, else RETRY.
         """
         sent = (method, url)
         if sent != self._itself and self._refused:
@@ -173,9 +178,10 @@ class Call:
         return REDIRECT if self._status in REDIRECTS else RETRY
 
     def answered(self, status: int, extra: str | None) -> None:
-        """Record the status of the last response; `extra` is its request's `extra_action`.
+        """Note the status of a response, from which `extra_action` names the next request.
 
-        Responses to logins are ignored.
+        `extra` is the name that `extra_action` returned for its request. Responses to logins are
+        ignored.
         """
         if extra not in (REAUTHENTICATION, RENEWAL):
             self._status = status
@@ -186,7 +192,7 @@ class Transport(FastSession):
     """Sends each HTTP request of keystoneauth1 for one thread, redirects and retries included.
 
     During a `call`, additional requests are actions. Only services of the deployment get trace
-    headers and secrets.
+    headers and secrets. No cookies are kept.
     """
 
     def __init__(
@@ -225,7 +231,10 @@ class Transport(FastSession):
         return response
 
     def takes_secrets(self, home: str, url: str) -> bool:
-        """Return whether a request may carry secrets: to services of the deployment only."""
+        """Return whether a request to `url` may carry secrets: only to services of the deployment.
+
+        `home` is ignored.
+        """
         return self._is_known(url)
 
     def _is_known(self, url: str) -> bool:
@@ -235,9 +244,10 @@ class Transport(FastSession):
     def _sent(
         self, url: str, headers: Mapping[str, str] | None, *, traced: bool = True
     ) -> dict[str, str]:
-        """Return headers as they may be sent to a URL: outside the deployment without secrets.
+        """Return a copy of headers for a URL: outside the deployment without secrets.
 
-        Services of the deployment get the headers of the current trace in addition, if `traced`.
+        Services of the deployment get the calling iteration's trace headers, if `traced`; other
+        trace headers are removed.
         """
         given = headers or {}
         if not self._is_known(url):

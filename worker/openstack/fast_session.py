@@ -48,7 +48,10 @@ _SENDS = (requests.Session.send, HTTPAdapter.send)
 
 
 class FastSession(HomeSession):
-    """Sends ordinary requests of OpenStack's clients by osbench's client, others by `requests`."""
+    """A session of `requests` that sends ordinary requests by osbench's faster client.
+
+    The library `requests` sends all others. Responses and errors are as of `requests`.
+    """
 
     #: None sends everything by requests; so does a session that was pickled.
     short_way: ShortWay | None = None
@@ -89,7 +92,7 @@ class FastSession(HomeSession):
             self._client.close()
 
     def _beyond(self, method: Any, url: Any, options: dict[str, Any]) -> str:
-        """Return which part of a request only `requests` can send; "" for none."""
+        """Return the first part that only `requests` can send, such as "its data"; else ""."""
         why = "" if _TAKEN.issuperset(options) else _other_option(options)
         data, timeout = options.get("data"), options.get("timeout")
         if why:
@@ -159,9 +162,10 @@ class FastSession(HomeSession):
         site: SessionSite,
         options: dict[str, Any],
     ) -> requests.Response:
-        """Return the last response of a chain of redirects; `requests` sends the further requests.
+        """Follow a redirect and return the last response; `requests` sends the further requests.
 
-        With `allow_redirects` False, return the redirect itself, with its `next` request.
+        `options`: the arguments of the request. With `allow_redirects` False, returns `response`
+        itself, with the request to send as its `next`.
         """
         verify, cert = options.get("verify"), options.get("cert")
         found = self.merge_environment_settings(site.place, {}, None, verify, cert)
@@ -179,13 +183,16 @@ class FastSession(HomeSession):
 
 @lru_cache(64)
 def _limits(timeout: Any, bound: ResponseBound) -> RequestLimits:
-    """Return the limits, in seconds, for a timeout of `requests`: to connect, and for each wait."""
+    """Return the limits in seconds for a timeout of `requests`: to connect, and for each wait.
+
+    `timeout` is a number for both, a pair, or None for no limit.
+    """
     connect_s, wait_s = timeout if isinstance(timeout, tuple) else (timeout, timeout)
     return RequestLimits(connect_s=connect_s or 0.0, wait_s=wait_s or 0.0, bound=bound)
 
 
 def _other_option(options: dict[str, Any]) -> str:
-    """Return the first option that has a value and that only `requests` supports; else ""."""
+    """Return "option NAME" for the first set option that only `requests` supports; else ""."""
     for name, value in options.items():
         if name not in _TAKEN and value is not None and (value or name == "json"):
             return f"option {name}"
@@ -193,7 +200,10 @@ def _other_option(options: dict[str, Any]) -> str:
 
 
 def _is_bound(timeout: Any) -> bool:
-    """Return whether osbench's client supports a timeout: a positive number, or a pair of such."""
+    """Return whether osbench's client supports a timeout: a positive number, or a pair of such.
+
+    In a pair either may be None.
+    """
     if isinstance(timeout, tuple):
         return len(timeout) == 2 and all(one is None or _is_bound(one) for one in timeout)
     return type(timeout) in (int, float) and 0 < timeout < sys.maxsize

@@ -23,11 +23,11 @@ WIRE_ERRORS = (BadResponse, CannotConnect, CannotSecure, ConnectTimedOut, EarlyE
 
 
 def as_requests(error: Exception, request: PreparedRequest) -> exceptions.RequestException:
-    """Return the exception that `requests` would raise for an error of `WIRE_ERRORS`.
+    """Return the exception that `requests` would raise for `error`, an instance of `WIRE_ERRORS`.
 
-    In `requests` a body that ends or stops is another failure than a head that does, a connection
-    that ends in the TLS handshake another one than a reset in it, and a later message of TLS, such
-    as a demand for a certificate, is an error of TLS.
+    In `requests` a body that ends or stops is another failure than a head that does; a connection
+    that ends in the TLS handshake is another one than a reset in it; and a later message of TLS,
+    such as a demand for a certificate, is an error of TLS.
     """
     kind: type[exceptions.RequestException] = exceptions.ConnectionError
     if isinstance(error, TooLongResponse):

@@ -28,22 +28,29 @@ Fields = dict[str, tuple[str, str]]
 
 
 class UnusualHeader(Exception):
-    """A header that `requests` has to check: malformed, or a header that frames the request."""
+    """A header that only `requests` can judge.
+
+    It is malformed, frames the request (such as Content-Length), closes the connection, or is a
+    missing default.
+    """
 
 
 @lru_cache(1024)
 def _key(name: str) -> str:
-    """Return the name of an ordinary header in lower case; "" for any other name."""
+    """Return the name of an ordinary header in lower case; "" for any other name.
+
+    Not ordinary are malformed names and headers that frame a request, such as Content-Length.
+    """
     if type(name) is not str or not _NAME.fullmatch(name) or name.lower() in _FRAMING:
         return ""
     return name.lower()
 
 
 def merged_fields(of_session: Mapping[str, Any], given: Mapping[str, Any] | None) -> Fields:
-    """Merge the headers of a session with a request's; None as value removes a header.
+    """Merge the headers of a session with a request's, which win; None as value removes a header.
 
-    Raises UnusualHeader if `requests` has to check a header or to add User-Agent or
-    Accept-Encoding.
+    Returns a new dict by name in lower case. Raises UnusualHeader if `requests` has to check a
+    header or to add User-Agent or Accept-Encoding.
     """
     fields: Fields = {}
     for several in (of_session, given or {}):
@@ -64,14 +71,14 @@ def merged_fields(of_session: Mapping[str, Any], given: Mapping[str, Any] | None
 
 
 def _pairs(headers: Any) -> Any:
-    """Return pairs of header name and value; faster than one by one, for CaseInsensitiveDict."""
+    """Return pairs of header name and value; for CaseInsensitiveDict faster than its `items`."""
     if isinstance(headers, CaseInsensitiveDict):
         return getattr(headers, "_store").values()  # noqa: B009 - its stub has no such name
     return headers.items()
 
 
 class DescribedRequest(PreparedRequest):
-    """The request of a response, as `requests` describes it; rare parts are made when read."""
+    """The `request` of a response, as `requests` describes it; its cookie jar is made when read."""
 
     def __init__(self, verb: str, url: str, fields: Fields, body: str | bytes | None) -> None:
         self.method = verb
@@ -86,7 +93,7 @@ class DescribedRequest(PreparedRequest):
         return RequestsCookieJar()
 
     def take_cookies(self, jar: Any) -> None:
-        """Add the header Cookie for the cookies in `jar` that apply, as `requests` does."""
+        """Add the cookies of `jar` to the request's, and the header Cookie if any apply."""
         merge: Any = merge_cookies
         header: Any = get_cookie_header
         merge(self._cookies, jar)
@@ -96,7 +103,7 @@ class DescribedRequest(PreparedRequest):
 
 
 def described(fields: Fields) -> CaseInsensitiveDict[str]:
-    """Return `fields` as the mapping that `requests` uses for headers; not a copy."""
+    """Return `fields` as the mapping that `requests` uses for headers; it shares the dict."""
     headers: Any = CaseInsensitiveDict.__new__(CaseInsensitiveDict)
     headers._store = fields
     found: CaseInsensitiveDict[str] = headers
@@ -104,7 +111,7 @@ def described(fields: Fields) -> CaseInsensitiveDict[str]:
 
 
 class SessionRequest:
-    """A `WireRequest` for osbench's client, made of a session's request."""
+    """A `WireRequest` for osbench's client, made of a request of a session."""
 
     #: `merged_fields` leaves what closes its connection to requests.
     last = False
@@ -146,5 +153,8 @@ class SessionRequest:
         self.rest = b"" if body is None or together else body
 
     def data(self, own: Sequence[str]) -> bytes:
-        """Return the bytes of head and body, except `rest`; `own` is ignored, as it is empty."""
+        """Return the bytes of the head, and of a body up to 64 KiB; a larger body is `rest`.
+
+        `own` is ignored: callers pass none.
+        """
         return self._head

@@ -21,10 +21,16 @@ from osbench.worker.openstack.session_site import SessionSite
 
 
 class SessionResponse(Response):
-    """A response of the library `requests`, whose rarely used parts are made when read."""
+    """A response of the library `requests`, made of a response of osbench's client.
+
+    Rarely used parts, such as cookies, are made when read.
+    """
 
     def __init__(self, request: DescribedRequest, response: RawResponse, site: SessionSite) -> None:
-        """Raises exceptions of `requests` for a body that does not match its content codings."""
+        """Raises exceptions of `requests` for a body too long or not in its codings.
+
+        The body of a redirect without a size limit is not decoded here.
+        """
         self._next = None
         self.history = []
         self.request = request
@@ -60,7 +66,7 @@ class SessionResponse(Response):
 
     @cached_property
     def raw(self) -> HTTPResponse:  # type: ignore[override] # it can be set
-        """Return the response as urllib3's class, made at the first access; its body is empty."""
+        """Return the response as urllib3's class, made at the first access; its body is read."""
         return self._described(b"")
 
     def _described(self, body: bytes) -> HTTPResponse:
@@ -99,7 +105,10 @@ class _Original:
 
 
 def _fields(pairs: list[tuple[str, str]]) -> Fields:
-    """Return fields by name in lower case; values of one name are joined by ", "."""
+    """Return header fields by name in lower case, each as name and value.
+
+    Values of one name are joined by ", ", under its first spelling.
+    """
     fields = {name.lower(): (name, value) for name, value in pairs}
     if len(fields) < len(pairs):
         fields = {}

@@ -48,7 +48,7 @@ class SentUrl(NamedTuple):
 
 @lru_cache(1024)
 def sent_url(url: str) -> SentUrl:
-    """Return a URL as `requests` sends it, with its parts.
+    """Return a URL as `requests` sends it, quoted, with its parts; cached.
 
     Raises ValueError for a URL that is malformed or not HTTP.
     """
@@ -65,7 +65,7 @@ def sent_url(url: str) -> SentUrl:
 
 
 class SessionSite:
-    """The settings of a session for one host; never changed."""
+    """The settings of a session for one origin (scheme, host and port); never changed."""
 
     __slots__ = (
         "adapter",
@@ -101,8 +101,9 @@ class SessionSite:
 def found_site(
     session: requests.Session, place: str, adapter: Any, verify: Any, cert: Any
 ) -> SessionSite | str:
-    """Return the settings of a session for a host, or why only `requests` can send there.
+    """Return the settings of a session for an origin, or why only `requests` can send there.
 
+    `place`: scheme, host and port. `verify` and `cert` are the request's; None takes the session's.
     Reads the environment and .netrc, as `requests` does.
     """
     parts = urlsplit(place)
@@ -127,7 +128,7 @@ def found_site(
 
 
 def _is_ordinary(adapter: Any) -> bool:
-    """Return whether an adapter only sends: it neither retries nor changes the TLS settings."""
+    """Return whether an adapter is of a known class, without retries or TLS settings."""
     return (
         type(adapter) in _OUR_ADAPTERS
         and adapter.max_retries.total == 0
@@ -137,7 +138,11 @@ def _is_ordinary(adapter: Any) -> bool:
 
 
 def _trust(verify: Any, cert: Any) -> Trust | None:
-    """Return the TLS settings for `verify` and `cert`; None if invalid, or if a file is missing."""
+    """Return the TLS settings for `verify` and `cert`; None if invalid, or if a file is missing.
+
+    `verify`: True for the default CA bundle, False for no check, or a path. `cert`: a file, a pair
+    of certificate and key, or None.
+    """
     bundle = DEFAULT_CA_BUNDLE_PATH if verify is True else verify or None
     files = [cert] if isinstance(cert, str) and cert else list(cert or ())
     if not all(isinstance(one, str) and Path(one).exists() for one in (bundle or "/", *files)):

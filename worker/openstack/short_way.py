@@ -16,7 +16,7 @@ LOG = logging.getLogger(__name__)
 
 
 class ShortWay:
-    """Shared caches of addresses and TLS sessions, and counts of requests left to `requests`."""
+    """State of all FastSessions: shared caches, and counts of requests left to `requests`."""
 
     def __init__(self, bound: ResponseBound = USUAL) -> None:
         #: For the responses to sessions that clients create for themselves.

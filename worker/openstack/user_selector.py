@@ -30,7 +30,8 @@ AT_ONCE = 8
 class UserSelector:
     """The OpenStack accounts that the iterations of a workload use, in one process.
 
-    Raises DeploymentError if the deployment has neither users nor an admin.
+    They come from `context` if its contexts made users, else from the deployment. Raises
+    DeploymentError if the deployment has neither users nor an admin.
     """
 
     def __init__(
@@ -60,7 +61,8 @@ class UserSelector:
     def user(self, iteration: int) -> Account:
         """Return the account of an iteration (from 1); the same in every process of a run.
 
-        In turn over projects and their users, or at random if the context says so.
+        Iterations take projects in turn, and the users of each in turn; or at random if the context
+        says so.
         """
         if self._choice == RANDOM:
             return self._users[mix(self._seed, iteration) % len(self._users)]
@@ -69,7 +71,10 @@ class UserSelector:
 
     @property
     def admin(self) -> Account:
-        """Return the administrator's account. Raises DeploymentError if the deployment has none."""
+        """Return the administrator's account, one for the process.
+
+        Raises DeploymentError if the deployment has none.
+        """
         if self._admin is None:
             raise DeploymentError(
                 f"deployment {self.deployment.name} has no admin: add one to its record"
@@ -77,9 +82,10 @@ class UserSelector:
         return self._admin
 
     def warm(self, *, admin: bool, users: bool) -> None:
-        """Log in the accounts without tokens, at most `AT_ONCE` in parallel; returns when all are.
+        """Log in the accounts without tokens, at most `AT_ONCE` at once; returns when all are.
 
-        Raises TimeoutError, ConnectionError, AuthenticationFailed, DeploymentError.
+        `admin`: the administrator. `users`: all users. Raises TimeoutError, ConnectionError,
+        AuthenticationFailed, DeploymentError.
         """
         wanted = [self.admin] if admin else []
         if users:
@@ -89,5 +95,5 @@ class UserSelector:
 
     @property
     def any_user(self) -> Account:
-        """Return the account of the first user, for requests before the load."""
+        """Return the first user's account, for requests before the load."""
         return self._users[0]

@@ -54,7 +54,10 @@ OFFER_S = 1.0
 
 @dataclass(frozen=True, kw_only=True)
 class Identity:
-    """Names of this worker process in heartbeats; the incarnation is new at every start."""
+    """Names of this worker process in heartbeats; the incarnation is new at every start.
+
+    `label` is `[worker] label`.
+    """
 
     incarnation: str
     host: str
@@ -64,7 +67,7 @@ class Identity:
 
 @dataclass(frozen=True, kw_only=True)
 class Patience:
-    """Limits: for a reply of Redis, for a coordinator's silence, and for stuck threads."""
+    """Limits: for a reply of Redis, for a coordinator's silence, and for stuck iterations."""
 
     #: Bound of a reply of Redis, and of a coordinator's silence, seconds.
     redis_timeout_s: float
@@ -74,7 +77,7 @@ class Patience:
 
 
 class Agent:
-    """Serves runs, one at a time, in its own thread until it has drained.
+    """Serves runs, one at a time, in its own thread, until it is drained: see `drain`.
 
     Heartbeats have another thread.
     """
@@ -90,7 +93,7 @@ class Agent:
     ) -> None:
         """`connect` opens a connection to Redis with a limit, in seconds, for each reply.
 
-        `eager_s`: seconds between two looks at records while a workload is about to start.
+        `eager_s`: seconds between two reads of records in Redis while a workload is about to start.
         """
         self._identity = identity
         self._patience = patience
@@ -138,18 +141,19 @@ class Agent:
         return self._place[0]
 
     def start(self) -> None:
-        """Measure the clock's offset, send the first heartbeat and start the threads.
+        """Measure the offset of Redis's clock, send the first heartbeat and start both threads.
 
-        Raises StoreUnreachable, StoreError at first contact with Redis.
+        Raises StoreUnreachable, StoreError at the first contact with Redis.
         """
         self._synchronize()
         self._beats.start()
         threading.Thread(target=self._loop, name="agent", daemon=True).start()
 
     def receive(self, data: object) -> None:
-        """Pass a verified batch from the broker to the session; count and log a refusal.
+        """Verify a batch from the broker and pass it to the session; count and log a refusal.
 
-        Data that is not a batch, or has a bad signature, is refused. Called by Celery's thread.
+        Data that is not a batch, has a bad signature, or comes without a run is refused. Called by
+        Celery's thread.
         """
         try:
             if not isinstance(data, bytes):
@@ -172,7 +176,7 @@ class Agent:
         self._draining.set()
 
     def progress(self) -> tuple[str, float]:
-        """Return the state, and when the loop last began a turn, monotonic seconds."""
+        """Return the state, and when the loop last began a round, monotonic seconds."""
         return self._state(), self._turned
 
     def deregister(self) -> None:
@@ -216,7 +220,8 @@ class Agent:
     def _hear(self) -> None:
         """Read the records that coordinators write in Redis, and follow them; log errors of Redis.
 
-        Measures the clock's offset again if that is due.
+        Reads control records and the offer. Measures the clock's offset before if that is due, or
+        if Redis was unreachable.
         """
         try:
             if self._away or time.monotonic() - self._offset_at > OFFSET_S:
@@ -263,10 +268,10 @@ class Agent:
             self._session.fetch()
 
     def _consider(self, data: bytes) -> str:
-        """Follow an offer of a new run or of the run's next coordinator; return a refusal, or "".
+        """Verify and follow an offer of a new run or of the run's next coordinator process.
 
-        Ignores an offer that is followed already, and a new run while draining or stuck: returns
-        "".
+        Returns why it is refused, or "". An offer that is followed already, and a new run while
+        draining or stuck, are ignored: returns "".
         """
         try:
             offer = Offer.parse(self._equipment.signer.verify(Offer.KIND, data))
@@ -309,7 +314,10 @@ class Agent:
         LOG.info("serving run %s", offer.run)
 
     def _advance(self) -> None:
-        """Leave the run if that is due, send waiting blocks, and send a heartbeat on news."""
+        """Leave the run if that is due, send waiting blocks, and request a heartbeat on news.
+
+        Sets `done` once the process is drained. One round of the loop.
+        """
         session = self._session
         if session is not None:
             self._serve(session)
@@ -373,7 +381,11 @@ class Agent:
         return held or self._stuck_count() >= self._patience.max_stuck
 
     def _news(self) -> object:
-        """Return the part of the state whose changes are sent at once, for the coordinator."""
+        """Return a value that changes if the coordinator needs a heartbeat at once.
+
+        Made of challenge, state, prepared workload, generation of the share, and whether all is
+        idle.
+        """
         session, challenge = self._place
         if session is None:
             return challenge, self._state()
@@ -390,7 +402,10 @@ class Agent:
         return session.state if session is not None else "idle"
 
     def _describe(self, number: int) -> Heartbeat:
-        """Return heartbeat `number` with present figures; called by the thread of heartbeats."""
+        """Return heartbeat `number` with present figures; called by the thread of heartbeats.
+
+        CPU and host load are averages since the last call.
+        """
         session, challenge = self._place
         offset = self._offset
         assert offset is not None

@@ -31,16 +31,14 @@ RETRY_MOST_S = 3.0
 def consumer_class(receive: Callable[[bytes], None]) -> type[Consumer]:
     """Return a consumer class for Celery that calls `receive` with each signed batch.
 
-    For a message without a batch it calls `receive` with b"".
+    The signature is not verified. For a message without a batch it calls `receive` with b"".
     """
 
     class BatchConsumer(Consumer):  # type: ignore[misc] # Celery has no types
-        """A consumer without tasks, timers or pool: the thread that reads a message handles it."""
+        """Celery's consumer without its tasks: the thread that reads a message calls `receive`."""
 
         def ensure_connected(self, conn: Any) -> Any:
-            """Return the connection once the broker is reachable; tries every one to three
-            seconds.
-            """
+            """Return the connection once the broker is reachable; tries every 1 to 3 seconds."""
             conn.ensure_connection = partial(
                 conn.ensure_connection,
                 interval_start=RETRY_S,
@@ -50,7 +48,7 @@ def consumer_class(receive: Callable[[bytes], None]) -> type[Consumer]:
             return super().ensure_connected(conn)
 
         def create_task_handler(self, *_: object) -> Callable[[Any], None]:
-            """Return the function that handles a message: it passes the signed batch on."""
+            """Return the function that handles a message: it calls `receive` with its batch."""
             return lambda message: receive(signed_batch(message))
 
         def on_decode_error(self, *_: object) -> None:
@@ -78,7 +76,7 @@ def signed_batch(message: Any) -> bytes:
 
 
 class CeleryInOneLine(logging.Filter):
-    """Shortens Celery's errors, on bad messages or an unreachable broker, to one line.
+    """Logging filter that shortens Celery's and kombu's records to one line, without traceback.
 
     A filter of handlers: filters of a logger do not see records of the loggers below it.
     """

@@ -25,9 +25,9 @@ LIST_S = 2.0
 
 
 class BeatSender:
-    """Sends a heartbeat every `timers.BEAT_S` seconds, and soon after `wake`.
+    """Thread that sends a heartbeat every `timers.BEAT_S` seconds, and soon after `wake`.
 
-    `describe` makes the heartbeat of a number; it must not wait for anything.
+    `describe(number)` returns the heartbeat; it must not wait for anything.
     """
 
     def __init__(
@@ -64,11 +64,14 @@ class BeatSender:
         self._thread.start()
 
     def wake(self) -> None:
-        """Send the next heartbeat as soon as possible, because there are news; returns at once."""
+        """Send the next heartbeat soon, because of news; returns at once.
+
+        Two heartbeats are at least `timers.NEWS_S` seconds apart.
+        """
         self._news.set()
 
     def close(self) -> None:
-        """End the thread, waiting at most three seconds, and close the connection."""
+        """End the thread, waiting at most three seconds, and close its connection to Redis."""
         self._ended = True
         self._news.set()
         if self._thread.is_alive():

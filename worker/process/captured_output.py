@@ -19,10 +19,11 @@ _OURS = "osbench"
 
 
 def capture(book: LogBook) -> None:
-    """Note output on stdout and stderr, and log records of the level that is set, in `book`.
+    """Note output on stdout and stderr, and log records, in `book` from now on.
 
-    Replaces sys.stdout and sys.stderr. Bytes that are written to the file descriptors past Python,
-    as by a command that a scenario starts, are not captured.
+    Replaces sys.stdout and sys.stderr, adds a handler to the root logger, and masks secrets in
+    existing handlers. Bytes that are written to the file descriptors past Python, as by a command
+    that a scenario starts, are not captured.
     """
     root = logging.getLogger()
     for handler in root.handlers:
@@ -34,7 +35,10 @@ def capture(book: LogBook) -> None:
 
 
 class CapturedStream:
-    """A text stream that masks secrets and notes its lines; all but writing goes to the stream."""
+    """A text stream that writes to `stream` with secrets masked, and notes lines in the log.
+
+    All other methods are the stream's.
+    """
 
     def __init__(self, stream: TextIO, name: str, book: LogBook) -> None:
         self._stream = stream
@@ -44,9 +48,9 @@ class CapturedStream:
         self._begun: dict[int, str] = {}
 
     def write(self, text: str) -> int:
-        """Write to the stream with secrets masked, and note the lines that are complete now.
+        """Write `text` to the stream with secrets masked, and note the lines that are complete now.
 
-        Returns the length of `text`. Incomplete lines are kept by thread.
+        Returns the length of `text`. The beginning of a line is kept for its thread's next call.
         """
         self._stream.write(self._book.masked(text))
         thread = threading.get_ident()
@@ -61,7 +65,7 @@ class CapturedStream:
         return len(text)
 
     def writelines(self, lines: Iterable[str]) -> None:
-        """Write each text of `lines`."""
+        """Write each text of `lines` by `write`."""
         for line in lines:
             self.write(line)
 
@@ -70,14 +74,14 @@ class CapturedStream:
 
 
 class _BookHandler(logging.Handler):
-    """A logging handler that notes records with their tracebacks in the log book."""
+    """A logging handler that notes records, with tracebacks, in the log book."""
 
     def __init__(self, book: LogBook) -> None:
         super().__init__()
         self._book = book
 
     def emit(self, record: logging.LogRecord) -> None:
-        """Note a record; a record that cannot be formatted is left to logging's error handler."""
+        """Note a record; logging's own error handling gets a record that cannot be formatted."""
         try:
             text = self.format(record)
         except Exception:  # noqa: BLE001 - arguments that do not fit the message, as in logging

@@ -42,10 +42,11 @@ class ForkedProcess:
         arguments: Sequence[str],
         pass_fds: Collection[int],
     ) -> None:
-        """Fork; the new process calls `run` with the arguments, then exits.
+        """Fork; the new process calls `run(arguments)`, then exits and never returns here.
 
-        It has the standard streams and `pass_fds` open, no others, and leads a process group.
-        Raises OSError if it cannot be forked.
+        It has only the standard streams and the descriptors `pass_fds` open, and leads a process
+        group. All present objects are exempt from garbage collection, here too. Raises OSError if
+        it cannot be forked.
         """
         self.returncode: int | None = None
         sys.stdout.flush()
@@ -88,7 +89,7 @@ class ForkedProcess:
         return code
 
     def send_signal(self, number: int) -> None:
-        """Send a signal, unless the process has ended."""
+        """Send signal `number` to the process, unless it has ended."""
         if self.poll() is None:
             os.kill(self.pid, number)
 
@@ -98,7 +99,10 @@ class ForkedProcess:
 
 
 def _await_end(pid: int, timeout_s: float | None) -> None:
-    """Wait for a process to end, at most `timeout_s` (None: no limit); returns either way."""
+    """Wait until process `pid` has ended or `timeout_s` seconds are over (None: no limit).
+
+    The exit code stays to be read by waitpid.
+    """
     try:
         descriptor = os.pidfd_open(pid)
     except OSError:
@@ -122,9 +126,10 @@ def _look_for_end(pid: int, timeout_s: float | None) -> None:
 def _become(
     run: Callable[[Sequence[str]], object], arguments: Sequence[str], pass_fds: Collection[int]
 ) -> NoReturn:
-    """Continue as the new process: call `run`, then exit with its code; never returns.
+    """Continue as the new process: call `run(arguments)`, then exit with its code; never returns.
 
-    Nothing of the supervisor stays but its imports, the streams and `pass_fds`.
+    The code is that of SystemExit, 1 after another exception (its traceback is printed), else 0.
+    Other descriptors and signal handlers of the supervisor are closed and reset.
     """
     code = 1
     try:

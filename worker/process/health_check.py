@@ -18,17 +18,17 @@ HANG_S = 60.0
 
 
 def host_name() -> str:
-    """Return this host's name as incarnations begin with it: only letters, digits and hyphens.
+    """Return this host's name in the form with which incarnations begin.
 
-    Other characters become hyphens.
+    Characters other than letters, digits and hyphens become hyphens.
     """
     return "".join(c if c.isalnum() or c == "-" else "-" for c in socket.gethostname())
 
 
 def process_record(conf: cfg.ConfigOpts, incarnation: str) -> LifeRecord:
-    """Create the record of this worker process, and remove records of dead ones.
+    """Create the life record of this worker process; remove records of dead processes of this host.
 
-    Raises ConfigError if the data directory cannot be written.
+    The file is in the data directory. Raises ConfigError if it cannot be written.
     """
     directory = _processes(conf)
     # records of dead processes would be looked for in Redis
@@ -37,9 +37,9 @@ def process_record(conf: cfg.ConfigOpts, incarnation: str) -> LifeRecord:
 
 
 def supervisor_record(conf: cfg.ConfigOpts, pid: int, processes: int) -> LifeRecord:
-    """Create the record of this supervisor, which keeps `processes` worker processes running.
+    """Create the life record of the supervisor `pid`, which keeps `processes` worker processes.
 
-    Raises ConfigError if the data directory cannot be written.
+    The file is in the data directory. Raises ConfigError if it cannot be written.
     """
     path = _supervisors(conf) / f"{host_name()}.{pid}"
     return LifeRecord(path, {"label": conf.worker.label, "processes": processes})
@@ -59,25 +59,25 @@ def _of_label(conf: cfg.ConfigOpts, directory: Path) -> dict[str, dict[str, Any]
 
 
 def recorded_names(conf: cfg.ConfigOpts) -> list[str]:
-    """Return the incarnations of the living worker processes of this data directory, sorted.
+    """Return the incarnations of this host's living worker processes, sorted, from their records.
 
-    Processes of all labels are included.
+    Only of this data directory, but of all labels.
     """
     return sorted(living(_processes(conf), host_name()))
 
 
 def recorded_processes(conf: cfg.ConfigOpts) -> int:
-    """Return how many worker processes the supervisors of this data directory keep running.
+    """Return how many worker processes this host's living supervisors are to keep running.
 
-    With `[worker] label`, only the processes with that label.
+    Only of this data directory; with `[worker] label`, only processes with that label.
     """
     return sum(int(one["processes"]) for one in _of_label(conf, _supervisors(conf)).values())
 
 
 def states(conf: cfg.ConfigOpts) -> list[str]:
-    """Return the states of this data directory's living worker processes, sorted.
+    """Return the states of this host's living worker processes, sorted, from their records.
 
-    With `[worker] label`, only of processes with that label.
+    Only of this data directory; with `[worker] label`, only of processes with that label.
     """
     return sorted(one["state"] for one in _of_label(conf, _processes(conf)).values())
 

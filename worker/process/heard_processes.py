@@ -14,19 +14,19 @@ from osbench.worker.process.health_check import recorded_names
 
 
 def heard_states(conf: cfg.ConfigOpts) -> list[str]:
-    """Return the states of this data directory's worker processes with a verified heartbeat.
+    """Return the state of each worker process of this host whose heartbeat in Redis is verified.
 
-    With `[worker] label` only of processes with that label. Raises ConfigError without keys,
-    StoreUnreachable, StoreError.
+    Only of this data directory; with `[worker] label`, only of processes with that label. Raises
+    ConfigError without keys, StoreUnreachable, StoreError.
     """
     return [beat.state for beat in beats(conf)]
 
 
 def beats(conf: cfg.ConfigOpts) -> list[Heartbeat]:
-    """Return the verified heartbeats of the worker processes of this data directory.
+    """Return the verified heartbeats of this host's worker processes, from Redis.
 
-    They are requested by name, without a scan of all keys in Redis; with `[worker] label` only the
-    heartbeats of that label. Raises ConfigError without keys, StoreUnreachable, StoreError.
+    Only of processes with a record in this data directory; with `[worker] label`, only with that
+    label. Raises ConfigError without keys, StoreUnreachable, StoreError.
     """
     signer = Signer(Keyring.load(conf.security.key_file))
     url = conf.messaging.redis_url

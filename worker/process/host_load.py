@@ -15,7 +15,7 @@ THREADS_MOST = 100
 
 
 class HostSample(NamedTuple):
-    """Figures of the kernel for the time between two calls of `measure`."""
+    """CPU load between two calls of `HostLoad.measure`, from the kernel's counters."""
 
     #: Threads that waited for a core, on average.
     waiting: float
@@ -26,7 +26,7 @@ class HostSample(NamedTuple):
 
 
 class HostLoad:
-    """Measures CPU load by counters of the kernel; outside Linux nothing is known (0 or -1)."""
+    """Measures CPU load by counters of the kernel; outside Linux figures are 0 or -1 (unknown)."""
 
     def __init__(
         self, tasks: Path = Path("/proc/self/task"), quota: CpuQuota | None = None
@@ -45,9 +45,9 @@ class HostLoad:
         return self._quota.cores if self._quota else 0.0
 
     def measure(self, now_s: float) -> HostSample:
-        """Return the load since the last call; `now_s` is the present time, seconds of any clock.
+        """Return the load since the last call; `now_s`: the present time, seconds of any clock.
 
-        The first call has no earlier one to compare with: its result means nothing.
+        The first call only begins the measurement: its result means nothing.
         """
         elapsed_s, self._at_s = now_s - self._at_s, now_s
         before, threads = self._waited_ns, self._threads()
@@ -76,9 +76,9 @@ class HostLoad:
             return []
 
     def _wait_ns(self, thread: str) -> int:
-        """Return the ns that a thread was ready to run and had no core; 0 if that is not known.
+        """Return the ns that a thread has been ready to run without a core since its start.
 
-        Source: /proc/.../schedstat, see proc_pid_schedstat(5).
+        Returns 0 if that is unknown. Source: /proc/.../schedstat, see proc_pid_schedstat(5).
         """
         try:
             return int((self._tasks / thread / "schedstat").read_text("ascii").split()[1])

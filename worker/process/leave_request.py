@@ -7,7 +7,7 @@ from queue import Empty, SimpleQueue
 
 
 class LeaveRequest:
-    """A request that a signal handler makes and the main thread waits for.
+    """A request to end that a signal handler makes and the main thread waits for.
 
     A `threading.Event` must not be set by a handler: the thread that it interrupts may hold the
     event's lock, and then waits for itself. `SimpleQueue.put` may be interrupted by itself.

@@ -23,12 +23,15 @@ SIZE_BYTES = 512
 
 
 class LifeRecord:
-    """The record of this process: a locked file with its state and its time of last progress."""
+    """The life record of this process for health checks: a locked file, written again and again.
+
+    It has the state, the time of writing and the time of last progress, monotonic seconds.
+    """
 
     def __init__(self, path: Path, facts: Mapping[str, Any]) -> None:
-        """Create and lock the file `path`; `facts` are in each version of the record.
+        """Create and lock the file `path`, with state "starting"; its folder is made if missing.
 
-        Raises ConfigError if the file cannot be written.
+        `facts` are in each version of the record. Raises ConfigError if the file cannot be written.
         """
         self._path = path
         self._facts = facts
@@ -44,9 +47,9 @@ class LifeRecord:
             raise ConfigError(f"[DEFAULT] data_dir: {path}: {error.strerror}") from None
 
     def tell(self, state: str, turned: float | None = None) -> None:
-        """Record that the process runs, and made progress at `turned`, monotonic s (None: now).
+        """Write the record: `state`, the present time, and `turned`, when progress was made.
 
-        Errors of writing are ignored.
+        `turned` is in monotonic seconds; None means now. Errors of writing are ignored.
         """
         # a full disk is reported when it costs results
         with contextlib.suppress(OSError):
@@ -57,7 +60,7 @@ class LifeRecord:
         os.pwrite(self._file, json.dumps(record).encode().ljust(SIZE_BYTES), 0)
 
     def close(self) -> None:
-        """Remove the record and its file; errors are ignored."""
+        """Remove the file and its lock; errors are ignored."""
         with contextlib.suppress(OSError):
             self._path.unlink(missing_ok=True)
         with contextlib.suppress(OSError):
@@ -65,9 +68,10 @@ class LifeRecord:
 
 
 def living(directory: Path, host: str) -> dict[str, dict[str, Any]]:
-    """Return the records of a host's living processes by file name; remove records of dead ones.
+    """Return the records of a host's living processes by file name; delete files of dead ones.
 
-    Unreadable records are left out.
+    A process lives if its file is locked. `host`: beginning of the file names. Unreadable records
+    are left out.
     """
     found = {}
     for path in sorted(directory.glob(f"{host}.*")):

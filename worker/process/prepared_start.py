@@ -31,10 +31,11 @@ _MODULES = (
 
 
 def await_arguments() -> list[str] | None:
-    """Import the modules of worker processes, then read the arguments; return None if none come.
+    """Import the modules of worker processes, then read and return the command's arguments.
 
-    They come as a line of JSON, with the environment, which replaces this process's. Standard input
-    is empty afterwards.
+    Waits for one line of JSON on standard input with `arguments` and `environment`, which replaces
+    this process's environment. Returns None if the input ends without it. Standard input is empty
+    afterwards.
     """
     for name in _MODULES:
         importlib.import_module(name)

@@ -61,7 +61,7 @@ def incarnation() -> str:
 
 
 def _raise_file_limit() -> None:
-    """Raise this process's limit on open files to the most allowed.
+    """Raise this process's soft limit on open files to its hard limit.
 
     Each virtual user has a connection per service.
     """
@@ -70,12 +70,13 @@ def _raise_file_limit() -> None:
 
 
 class _Consumer:
-    """Celery's consumer in a thread: passes batches to the agent; started again after errors."""
+    """Celery's consumer in a thread: gives batches to the agent; started again after errors."""
 
     def __init__(self, app: Celery, name: str, agent: Agent, repair: Callable[[], None]) -> None:
-        """Start the thread.
+        """Configure `app` for the queue of worker `name` and start the thread.
 
-        `repair` makes the queue usable if something else was put in its place.
+        `repair` makes the queue usable again if something else than messages was put into it; it is
+        called after an error.
         """
         app.conf.task_queues = (broker.queue(name),)
         app.conf.task_default_queue = redis_keys.queue(name)
@@ -130,9 +131,10 @@ class _Consumer:
 
 
 def _await_servers(conf: cfg.ConfigOpts, name: str, *, private: bool) -> None:
-    """Wait until Redis and the broker are reachable; a `private` worker does not wait.
+    """Wait until Redis and the broker are reachable; logs warnings meanwhile.
 
-    Raises StoreError if one is unusable, and for a private worker if one is unreachable.
+    A `private` worker, whose servers are its run's own, does not wait. Raises StoreError if one is
+    unusable, and for a private worker StoreUnreachable if one is unreachable.
     """
     url, broker_url = conf.messaging.redis_url, conf.messaging.broker_url
     timeout_s = conf.messaging.redis_timeout_s
@@ -154,12 +156,12 @@ def main(
     *,
     private: bool = False,
 ) -> int:
-    """Serve until SIGTERM or SIGINT, or until `lifeline` (a pipe from the supervisor) closes.
+    """Serve runs until SIGTERM or SIGINT, or until `lifeline` (a pipe from the supervisor) closes.
 
-    `page_fd` is the memory on which the process notes its taken work, for the supervisor to read
-    after its death; None without such a reader. Calls `started` when it is ready. Drains before the
-    end, for at most `[worker] drain_timeout_s`, and returns 0. The server of a `private` worker
-    ends with it: no keys are removed. Raises OsbenchError if it cannot start.
+    `page_fd`: memory in which the process notes its taken work, for the supervisor to read after
+    its death; None without such a reader. Calls `started` when it is ready. Then drains, for at
+    most `[worker] drain_timeout_s`, and returns 0. The server of a `private` worker ends with it:
+    no keys are removed. Raises OsbenchError if it cannot start.
     """
     _tune(conf)
     ring = Keyring.load(conf.security.key_file)
@@ -194,7 +196,7 @@ def main(
 
 
 def _tune(conf: cfg.ConfigOpts) -> None:
-    """Set timers, scheduling and file limits of this process, so that iterations start on time.
+    """Set timers, scheduling and the file limit of this process, so that iterations start on time.
 
     Raises ConfigError if `[worker] realtime` is set and the kernel refuses it.
     """
@@ -207,10 +209,10 @@ def _tune(conf: cfg.ConfigOpts) -> None:
 
 
 def _plugins(conf: cfg.ConfigOpts, paths: Sequence[str], *, private: bool) -> Plugins:
-    """Return all plug-ins, imported now, so that errors in their files are reported at start.
+    """Return the plug-ins of options and `paths`, imported now to report errors at the start.
 
-    A private worker has the plug-ins of its run, which may need none of the broken ones. Raises
-    PluginError.
+    Raises PluginError for the first faulty file, but not for a private worker: its run may not need
+    that file.
     """
     plugins = Plugins([*conf.worker.plugin_path, *paths], remedy=_REMEDY)
     faults = plugins.faults()
@@ -263,7 +265,7 @@ def _equipment(
 
 
 def _sign_off(agent: Agent, pulse: Pulse | None) -> None:
-    """Remove the records of this process that others read: in its directory, then in Redis.
+    """Remove the records of this process: its file for health checks, then its keys in Redis.
 
     Errors of Redis are logged.
     """
@@ -276,9 +278,9 @@ def _sign_off(agent: Agent, pulse: Pulse | None) -> None:
 
 
 def _leave_request(lifeline: int) -> LeaveRequest:
-    """Return a leave request that SIGTERM, SIGINT, or the end of the supervisor makes.
+    """Return a leave request that is made by SIGTERM, SIGINT, or the end of the supervisor.
 
-    `lifeline` is a pipe that closes when the supervisor ends.
+    `lifeline`: descriptor of a pipe that closes when the supervisor ends; a thread reads it.
     """
     leave = LeaveRequest()
     leave.on_signals()
@@ -293,7 +295,7 @@ def _watch(lifeline: int, leave: LeaveRequest) -> None:
 
 
 def end(code: int) -> None:
-    """Flush all output and exit at once, because threads of stuck iterations may never end."""
+    """Flush all output and exit with `code` at once: threads of stuck iterations may never end."""
     logging.shutdown()
     sys.stdout.flush()
     sys.stderr.flush()

@@ -13,9 +13,10 @@ PULSE_S = 2.0
 
 
 class Pulse:
-    """Writes the record of a worker process every `PULSE_S` seconds, from a separate thread.
+    """Thread that writes the life record of a worker process every `PULSE_S` seconds.
 
-    So a directory that does not respond delays nothing else.
+    So a directory that does not respond delays nothing else. The record says "starting" until
+    `follow`.
     """
 
     def __init__(self, record: LifeRecord) -> None:

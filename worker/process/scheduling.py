@@ -37,9 +37,9 @@ def sharpen_timers() -> None:
 
 
 def shorten_slice() -> None:
-    """Ask the kernel for short time slices; threads inherit it. Logs a refusal.
+    """Ask the kernel for short time slices; threads inherit it. A refusal is only logged.
 
-    A thread with a short slice that wakes takes the core from one with a longer one. It gets no
+    A thread with a short slice that wakes takes the core from one with a longer slice. It gets no
     more CPU than before, but sooner (Linux 6.12, without any right).
     """
     refusal = _refusal_of_slice()
@@ -48,7 +48,7 @@ def shorten_slice() -> None:
 
 
 def _refusal_of_slice() -> str:
-    """Ask the kernel for the short slice; return why it is not granted, or ""."""
+    """Ask the kernel for slices of `SLICE_NS`; return why they are not granted, or ""."""
     calls = _CALLS.get(platform.machine())
     if calls is None:
         return f"unknown on {platform.machine()}"

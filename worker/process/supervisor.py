@@ -40,13 +40,13 @@ CHILD_COMMAND = (sys.executable, "-P", "-m", "osbench.worker.main")
 
 
 def process_count(conf: cfg.ConfigOpts) -> int:
-    """Return the number of worker processes of this host: as configured, else one per core."""
+    """Return how many worker processes this host is to have: as configured, else one per core."""
     return int(conf.worker.processes or usable_cores())
 
 
 @dataclass(kw_only=True)
 class _Child:
-    """A worker process of the supervisor, with its pipe and its page."""
+    """A worker process of the supervisor, its pipe for errors, and its page of taken work."""
 
     process: subprocess.Popen[bytes] | ForkedProcess
     #: When it was started, monotonic.
@@ -82,7 +82,8 @@ class _Child:
 class Supervisor:
     """Keeps a number of worker processes running: a process that ends is replaced by a new one.
 
-    A process that fails soon after its start, or by a usage error, is not replaced.
+    A process that exits within `SHORTEST_LIFE_S`, or by a usage error, is not replaced; a killed
+    process always is.
     """
 
     def __init__(
@@ -94,10 +95,11 @@ class Supervisor:
         life: SupervisorLife | None = None,
         serve: Callable[[Sequence[str]], object] | None = None,
     ) -> None:
-        """`private`: the server ends with these workers. `life` reports to health checks.
+        """`private`: local mode, whose server ends with these workers.
 
-        `serve` is the command with its arguments, if this process has done the imports of worker
-        processes: they are forked then.
+        `life` reports to health checks. `config_files` and `plugin_paths` go to the processes as
+        options. `serve(arguments)` runs a worker process in a fork, if this process has imported
+        its modules; with None programs are started.
         """
         self._conf = conf
         self._config_files = config_files
@@ -114,10 +116,10 @@ class Supervisor:
         self._wills: WillSender | None = None
 
     def run(self) -> int:
-        """Keep the worker processes running until SIGTERM or SIGINT, then drain; return 0.
+        """Keep the worker processes running until SIGTERM or SIGINT, then drain them and return 0.
 
-        If all have failed at their start, return the exit code of one sooner. Before the end, wills
-        of killed processes are sent for at most `FAREWELL_S`.
+        If all have failed at their start, returns a failed process's exit code. Before the end,
+        wills of killed processes are sent for at most `FAREWELL_S`.
         """
         self._leave.on_signals()
         reading, writing = os.pipe()
@@ -163,9 +165,10 @@ class Supervisor:
             self._life.tell(state)
 
     def _reap(self) -> int:
-        """Schedule replacements of exited processes.
+        """Remove processes that have exited, send their wills, and schedule replacements.
 
-        Returns the exit code of a process that is not replaced; 0 if all are.
+        Returns the exit code of a process that is not replaced; 0 if all are. Its error message is
+        stored for `_report_failures`.
         """
         failed = 0
         ended = [child for child in self._children if child.process.poll() is not None]
@@ -191,9 +194,9 @@ class Supervisor:
         return failed
 
     def _bequeath(self, child: _Child) -> None:
-        """Send the will of a process that has ended, if it was in a run.
+        """Send the will of a process that has ended, if it was in a run; close its page.
 
-        The will says which of its work has not started.
+        The will reports the iterations that it cannot have started; a thread sends it.
         """
         will = child.page.read()
         child.page.close()
@@ -246,6 +249,7 @@ class Supervisor:
         """Start a worker process in its own process group, which Ctrl-C does not reach.
 
         Forks if the modules are imported and no other thread runs, else starts a program.
+        `pass_fds` stay open in it.
         """
         # a thread may hold a lock that the new process would wait for
         if self._serve is not None and can_fork():

@@ -20,10 +20,13 @@ TELL_S = 1.0
 
 
 class SupervisorLife:
-    """Signs of life of a supervisor: its record, and the watchdog of its service."""
+    """Signs of life of a supervisor: its life record, and the watchdog of its systemd service."""
 
     def __init__(self, conf: cfg.ConfigOpts, processes: int) -> None:
-        """Create the record. Raises ConfigError if the data directory cannot be written."""
+        """Create the record; `processes`: number of workers. Removes NOTIFY_SOCKET from environ.
+
+        Raises ConfigError if the data directory cannot be written.
+        """
         self._conf = conf
         self._record = supervisor_record(conf, os.getpid(), processes)
         # processes that this one starts must not speak for it
@@ -33,9 +36,9 @@ class SupervisorLife:
         self._told = float("-inf")
 
     def tell(self, state: str) -> None:
-        """Record the state, and feed the watchdog unless a process hangs; at most once a second.
+        """Record the state, and feed the service's watchdog unless a process of this host hangs.
 
-        To be called often.
+        To be called often: it does so at most once a second.
         """
         now = time.monotonic()
         if now - self._told < TELL_S:

@@ -33,7 +33,7 @@ KEPT = 256
 
 @dataclass(kw_only=True)
 class _Pending:
-    """A signed will of a worker process, resent until a coordinator acknowledges it."""
+    """A will that is sent again until its membership, the process's part in a run, is over."""
 
     will: Will
     #: When it was written and when it is to be sent next, monotonic.
@@ -45,9 +45,9 @@ class _Pending:
 
 
 class WillSender:
-    """Sends wills in a separate thread, each again and again until its run is over.
+    """Sends wills in a separate thread, each again and again until its membership is over.
 
-    After two days a will is given up.
+    After two days a will is given up, with a warning in the log.
     """
 
     def __init__(self, conf: cfg.ConfigOpts) -> None:
@@ -63,7 +63,11 @@ class WillSender:
         self._told = ""
 
     def send(self, will: Will) -> None:
-        """Queue a will to be sent; returns at once. Beyond `KEPT` wills the oldest is given up."""
+        """Queue a will to be sent, and start the thread if needed; returns at once.
+
+        A will names the iterations that an ended process cannot have started. Beyond `KEPT` wills
+        the oldest is given up, with a warning in the log.
+        """
         with self._news:
             self._pending.append(_Pending(will=will))
             for given_up in self._pending[:-KEPT]:
@@ -77,7 +81,7 @@ class WillSender:
     def flush(self, timeout_s: float) -> None:
         """Wait until each will was sent at least once, for at most `timeout_s` seconds.
 
-        Logs the wills that were not sent.
+        Logs the wills that were not sent. The thread goes on.
         """
         with self._news:
             self._news.wait_for(lambda: not self._unsent(), timeout_s)
@@ -145,7 +149,10 @@ class WillSender:
 
 
 def _is_over(will: Will, signer: Signer, record: bytes | None) -> bool:
-    """Return whether a control record shows that the coordinator has ended the membership."""
+    """Return whether the control record in `record` shows that the will's membership is over.
+
+    False without a record, for a bad signature, and for another membership.
+    """
     if record is None:
         return False
     try:

@@ -15,7 +15,10 @@ _LABELS = ("host", "pid", "label")
 
 
 def worker_metrics(conf: cfg.ConfigOpts) -> Iterator[Metric]:
-    """Yield all metrics for Prometheus; if Redis is unreachable, only `osbench_worker_up 0`."""
+    """Yield the metrics of this host's worker processes for Prometheus, from heartbeats in Redis.
+
+    If they cannot be read, only `osbench_worker_up 0`.
+    """
     try:
         found = beats(conf)
     except OsbenchError:

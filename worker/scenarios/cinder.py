@@ -30,15 +30,16 @@ _SIZES: Mapping[str, int] = {"min": 1, "max": 5}
 class CinderVolumes(Servers, Volumes, ImageScenario):
     """Rally's `CinderVolumes` scenarios: create, list, change, attach, snapshot, delete volumes.
 
-    `size` is in GB, or `{min, max}` for a random size.
+    `size` is in GB, or `{min, max}` for a random size. Pauses are random, from `min_sleep` to
+    `max_sleep` seconds.
     """
 
     @classmethod
     def prepare(cls, context: dict[str, Any], cloud: Cloud) -> None:
-        """Check the arguments before the load; look up image, flavor and volume type.
+        """Check the arguments before the load; look up image, flavor and volume type by `cloud`.
 
-        Keeps the ids in `context`. Raises DeploymentError if an argument is not supported or an
-        object does not exist.
+        Stores the ids of image and flavor in `context`. Raises DeploymentError if an argument is
+        not supported or an object does not exist.
         """
         super().prepare(context, cloud)
         args = context["args"]
@@ -69,14 +70,14 @@ class CinderVolumes(Servers, Volumes, ImageScenario):
     def create_and_delete_volume(
         self, min_sleep: float = 0, max_sleep: float = 0, **volume_kwargs: Any
     ) -> None:
-        """Create a volume, pause, and delete it."""
+        """Create a volume, pause, delete it, and wait until it is gone."""
         volume = self._create(**volume_kwargs)
         self.sleep_between(min_sleep, max_sleep)
         self.delete_one(volume["id"])
 
     @openstack("CinderVolumes.create_and_get_volume", takes=_create, **_SCENARIO)
     def create_and_get_volume(self, **volume_kwargs: Any) -> None:
-        """Create a volume and get it."""
+        """Create a volume, wait until it is available, and get it."""
         volume = self._create(**volume_kwargs)
         with ActionTimer(self, "cinder_v3.get_volume"):
             self.show(VOLUME, volume["id"])
@@ -128,7 +129,7 @@ class CinderVolumes(Servers, Volumes, ImageScenario):
         max_sleep: float = 0,
         **volume_kwargs: Any,
     ) -> None:
-        """Create a volume, extend it to `new_size`, pause, and delete it."""
+        """Create a volume, extend it to `new_size` (GB, as `size`), pause, and delete it."""
         volume = self.create_one(size, volume_kwargs)["id"]
         with ActionTimer(self, "cinder_v3.extend_volume"):
             with ActionTimer(self, ACCEPTED):
@@ -230,7 +231,7 @@ class CinderVolumes(Servers, Volumes, ImageScenario):
     def create_volume_and_update_readonly_flag(
         self, read_only: bool = True, **volume_kwargs: Any
     ) -> None:
-        """Create a volume, and make it read-only or writable."""
+        """Create a volume, and make it read-only, or writable if `read_only` is false."""
         volume = self._create(**volume_kwargs)["id"]
         with ActionTimer(self, "cinder_v3.update_readonly_flag"):
             self.send_action(VOLUME, volume, {"os-update_readonly_flag": {"readonly": read_only}})
@@ -299,9 +300,9 @@ class CinderVolumes(Servers, Volumes, ImageScenario):
         create_vm_params: dict[str, Any] | None = None,
         **snapshot_kwargs: Any,
     ) -> None:
-        """Create a volume and a snapshot of it, attach it to a new server, delete all three.
+        """Create volume, snapshot and server; attach and detach the volume; delete all.
 
-        The volume is detached before. Without `size` it has 1 to 5 GB.
+        Without `size` the volume has 1 to 5 GB.
         """
         volume = self.create_one(size or _SIZES, {"volume_type": volume_type})["id"]
         snapshot = self.create_snapshot(volume, wanted=snapshot_kwargs)

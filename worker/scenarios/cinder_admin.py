@@ -59,7 +59,7 @@ class CinderVolumeTypes(ResourceScenario):
     ) -> None:
         """Create a type of volumes; change its name, its description, or whether it is public.
 
-        Without a change its name is changed.
+        Without any of these, its name is changed. `update_is_public` reverses `is_public`.
         """
         made = self._create(**kwargs)
         public = kwargs.get("is_public", True)

@@ -138,7 +138,7 @@ def _item(kind: str, chart: str, data: Any, labels: dict[str, str]) -> dict[str,
 
 
 class _Draw:
-    """Random data for charts: integers from 1 to a limit."""
+    """Random data for charts: all numbers are integers from 1 to `limit`."""
 
     def __init__(self, limit: int) -> None:
         self._limit = limit

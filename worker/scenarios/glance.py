@@ -33,10 +33,10 @@ class GlanceImages(Servers, ImageScenario):
 
     @classmethod
     def prepare(cls, context: dict[str, Any], cloud: Cloud) -> None:
-        """Fetch the image's data before the load, and look up the flavor.
+        """Find or download the image's data before the load; look up the flavor by `cloud`.
 
-        Raises DeploymentError if the file does not exist or the URL cannot be fetched. With
-        `import_method: web-download` no data are fetched.
+        Both are stored in `context`. With `import_method: web-download` no data are needed. Raises
+        DeploymentError if the file does not exist or the URL cannot be fetched.
         """
         super().prepare(context, cloud)
         location = context["args"].get("image_location")
@@ -83,20 +83,20 @@ class GlanceImages(Servers, ImageScenario):
 
     @openstack("GlanceImages.create_and_get_image", takes=_create_empty, **_SCENARIO)
     def create_and_get_image(self, **image_kwargs: Any) -> None:
-        """Create an image and get it."""
+        """Create an image with data, wait until it is active, and get it."""
         image = self._create(**image_kwargs)
         with ActionTimer(self, "glance_v2.get_image"):
             self.cloud.document("GET", "glance", f"images/{image}")
 
     @openstack("GlanceImages.create_and_delete_image", takes=_create_empty, **_SCENARIO)
     def create_and_delete_image(self, **image_kwargs: Any) -> None:
-        """Create an image and delete it."""
+        """Create an image with data, wait until it is active, and request its deletion."""
         image = self._create(**image_kwargs)
         self.delete_image(image)
 
     @openstack("GlanceImages.create_and_download_image", takes=_create_empty, **_SCENARIO)
     def create_and_download_image(self, **image_kwargs: Any) -> None:
-        """Create an image, download its data, and compare the size."""
+        """Create an image, download its data, and check that the size is the same."""
         image = self._create(**image_kwargs)
         with ActionTimer(self, "glance_v2.download_image"):
             response = self.cloud.request(
@@ -120,7 +120,10 @@ class GlanceImages(Servers, ImageScenario):
         update_min_disk: int = 0,
         update_min_ram: int = 0,
     ) -> None:
-        """Create an image; change its name and limits, and remove the properties `remove_props`."""
+        """Create an image; change its name, `min_disk` and `min_ram`, and remove properties.
+
+        `remove_props` are the names of the properties.
+        """
         image = self._create(
             container_format=container_format,
             image_location=image_location,
@@ -150,7 +153,7 @@ class GlanceImages(Servers, ImageScenario):
         min_disk: int = 0,
         min_ram: int = 0,
     ) -> None:
-        """Create an image and deactivate it."""
+        """Create an image with data, wait until it is active, and deactivate it."""
         image = self._create(
             container_format=container_format,
             image_location=image_location,
@@ -206,7 +209,10 @@ class GlanceImages(Servers, ImageScenario):
         boot_server_kwargs: dict[str, Any] | None = None,
         **image_kwargs: Any,
     ) -> None:
-        """Create an image and boot `number_instances` servers from it, one request per server."""
+        """Create an image, boot `number_instances` servers from it, and wait until all are active.
+
+        One request per server.
+        """
         image = self._create(**image_kwargs)
         self.boot_servers(image, number_instances, boot_server_kwargs or {})
 
@@ -227,14 +233,15 @@ class GlanceImages(Servers, ImageScenario):
 
     @action_timer("glance_v2.list_images")
     def _list(self) -> list[dict[str, Any]]:
-        """Return all active images, in pages of 200."""
+        """Return all active images, requested in pages of 200, as an action."""
         return self.list_pages(IMAGE, params={"status": "active"}, page=200)
 
 
 class LocalCopy:
     """A local file, or a temporary copy of a URL's content, removed with this object.
 
-    Raises DeploymentError if there is no such file, or the URL cannot be fetched.
+    `path` is where to read it. Raises DeploymentError if there is no such file, or the URL cannot
+    be fetched.
     """
 
     def __init__(self, location: str) -> None:

@@ -28,7 +28,10 @@ _NOTHING: Mapping[str, Any] = MappingProxyType({})
 
 
 def _problem_of(template: str) -> str:
-    """Return why a text is not a template of Heat or CloudFormation; "" if it is."""
+    """Return why a text is not a template of Heat or CloudFormation; "" if it is one.
+
+    Only checks that it is YAML with a version of templates.
+    """
     try:
         found = load_yaml(template)
     except yaml.YAMLError as error:
@@ -39,7 +42,7 @@ def _problem_of(template: str) -> str:
 
 
 class HeatStacks(ResourceScenario):
-    """Rally's `HeatStacks` scenarios.
+    """Rally's `HeatStacks` scenarios: create stacks, act on them and delete them, each awaited.
 
     Templates are files on the coordinator's host; so are `files`, a list of paths or a mapping of
     names to paths.
@@ -74,7 +77,10 @@ class HeatStacks(ResourceScenario):
         files: dict[str, str] | list[str] | None = None,
         environment: dict[str, Any] | None = None,
     ) -> str:
-        """Create a stack and wait until it is complete; return its path, NAME/ID."""
+        """Create a stack and wait until it is complete; return its path, NAME/ID.
+
+        Template and files are contents here, not paths. Raises NotReady.
+        """
         name = self.new_name()
         wanted = _body(name, template_path, parameters, files, environment)
         with ActionTimer(self, ACCEPTED):
@@ -133,7 +139,7 @@ class HeatStacks(ResourceScenario):
 
     @openstack("HeatStacks.create_stack_and_list_output", takes=_create, **_SCENARIO)
     def create_stack_and_list_output(self, **stack_kwargs: Any) -> None:
-        """Create a stack and list its outputs."""
+        """Create a stack, wait until it is complete, and list its outputs."""
         stack = self._create(**stack_kwargs)
         with ActionTimer(self, "heat.list_output"):
             self.cloud.document("GET", "heat", f"{_STACK.path}/{stack}/outputs")

@@ -42,9 +42,10 @@ _SCHEMES = ("http", "https")
 
 
 def request_problems(args: Mapping[str, Any], where: str = "") -> Iterator[str]:
-    """Yield a message for each problem of the arguments of a request; some may lack.
+    """Yield a message for each problem of the given arguments of a request.
 
-    Messages begin with `where` and the argument's name, and contain no values that may be secrets.
+    Missing arguments are not reported. Messages begin with `where` and the argument's name, and
+    contain no values that may be secrets.
     """
     for name, value in args.items():
         place = f"{where}{name}"
@@ -103,5 +104,5 @@ def _fits(value: Any, types: tuple[type, ...]) -> bool:
 
 
 def _kind(value: Any) -> str:
-    """Return the type of a value in words, "null" for others; the value may be a secret."""
+    """Return the type of a JSON value in words, since the value may be a secret."""
     return next((word for kind, word in _KINDS if isinstance(value, kind)), "null")

@@ -19,14 +19,20 @@ FLOW, SAVED = "flow", "flow_saved"
 
 
 class HttpFlow(Scenario):
-    """Scenario of a web user that logs in once, then makes steps, or the steps of a branch."""
+    """Scenario of a web user that makes `on_start` once, then steps in each iteration.
+
+    All requests are described in the task, without code.
+    """
 
     ARGUMENTS: ClassVar[Mapping[str, Mapping[str, Any]]] = {"run": flow_schema.ARGUMENTS}
     FILLED = frozenset({"{brace}"})
 
     @classmethod
     def check_arguments(cls, method: str, args: Mapping[str, Any]) -> list[str]:
-        """Return a message for each mistake in placeholders, saved values and steps."""
+        """Return a message for each mistake in the arguments; empty without mistakes.
+
+        Looks at placeholders, saved values, steps and mix. Types are checked by the schema.
+        """
         found = [
             f"{name} is not a placeholder: those are {{user.NAME}}, {{data.COLUMN}}, "
             f"{{saved.NAME}}, "
@@ -46,7 +52,10 @@ class HttpFlow(Scenario):
 
     @classmethod
     def action_names(cls, method: str, args: Mapping[str, Any]) -> Collection[str] | None:
-        """Return the names of steps and branches, and `relogin`; None if a step has no name."""
+        """Return the names of actions: of steps and branches, and `relogin` if it may be made.
+
+        Returns None if a step has no name, since its action is named by its path.
+        """
         names = [step.get("name") for step in all_steps(args)]
         if not all(names):
             return None
@@ -58,8 +67,8 @@ class HttpFlow(Scenario):
     def check_without_base(cls, method: str, args: Mapping[str, Any]) -> list[str]:
         """Return a message for the first path that needs a base, if the arguments have none.
 
-        Called if the workload's key `http` has none either. Empty if all paths are absolute URLs or
-        begin with a placeholder.
+        Called if the workload's key `http` has no base either. Empty if all paths are absolute URLs
+        or begin with a placeholder.
         """
         if args.get("base"):
             return []
@@ -108,7 +117,7 @@ class HttpFlow(Scenario):
 
     @classmethod
     def warm_up(cls, context: dict[str, Any]) -> None:
-        """Compile the steps of the workload once, before the load, into the context."""
+        """Compile the steps of the workload once per process, before the load, into `context`."""
         context[FLOW] = Flow(context["args"])
 
     async def on_start(self) -> None:

@@ -22,20 +22,23 @@ NAMES = "http_names"
 
 
 class HttpRequests(Scenario):
-    """Rally's `HttpRequests` scenarios; more than two virtual users of a process are coroutines."""
+    """Rally's `HttpRequests` scenarios: send a request and check the status of the response.
+
+    Up to two virtual users of a process are threads; more are coroutines.
+    """
 
     # with as many or fewer, threads have the higher rate (docs/performance.md)
     THREADS_UP_TO = 2
 
     @classmethod
     def warm_up(cls, context: dict[str, Any]) -> None:
-        """Create the HTTP clients that this process's virtual users share, before the load."""
+        """Create the workload's HTTP clients in this process, before the load, in `context`."""
         context["http"] = HttpClients.of_workload(context["run"], context)
         context[NAMES] = _names(context.get("args", {}).get("requests"))
 
     @classmethod
     def check_arguments(cls, method: str, args: Mapping[str, Any]) -> list[str]:
-        """Return a message for each wrong URL, header or other argument of requests."""
+        """Return a message for each wrong URL, header or other argument; empty if none."""
         if method == "check_request":
             return list(request_problems(args))
         requests = args.get("requests", ())

@@ -16,9 +16,9 @@ class ImageScenario(ResourceScenario):
     """Base of scenarios that wait for images of Glance and delete them."""
 
     def await_image(self, image: str) -> None:
-        """Poll an image until it is active.
+        """Poll an image, by its id, until it is active.
 
-        Raises NotReady if it or its import has failed, if it is deleted, or at the timeout.
+        Raises NotReady if the image or its import has failed, if it is deleted, or at the timeout.
         """
 
         def look() -> bool | None:

@@ -28,10 +28,10 @@ _DEFAULT = "Default"
 
 
 def _as_admin(*kinds: str, users: bool = False) -> dict[str, Any]:
-    """Return the needs, for `openstack`, of a scenario of the administrator.
+    """Return the needs, as keyword arguments for `openstack`, of a scenario of the administrator.
 
-    `kinds` are the kinds of objects that it leaves, for the clean-up; `users`: it acts as a user,
-    too.
+    `kinds`: kinds of objects that it leaves, which the clean-up deletes. `users`: it acts as a
+    user, too.
     """
     return {
         "services": ("keystone",),
@@ -51,7 +51,8 @@ class KeystoneBasic(OpenStackScenario):
     def prepare(cls, context: dict[str, Any], cloud: Cloud) -> None:
         """Check the arguments; look up the ids of the domains in which objects will be created.
 
-        Raises DeploymentError for an argument that is not supported.
+        Stores them in `context["domains"]` by name; an unknown name stands for itself. Raises
+        DeploymentError for an argument that is not supported.
         """
         args = context["args"]
         _check(args)
@@ -143,7 +144,7 @@ class KeystoneBasic(OpenStackScenario):
     def create_user_update_password(
         self, name_length: int | None = None, password_length: int | None = None
     ) -> None:
-        """Create a user and change its password. Both arguments are ignored."""
+        """Create a user and set another, generated password. Both arguments are ignored."""
         user = self._create_user()
         self._update_user(user["id"], {"password": self.new_name()})
 
@@ -164,7 +165,7 @@ class KeystoneBasic(OpenStackScenario):
 
     @openstack("KeystoneBasic.create_tenant", **_as_admin("projects"))
     def create_tenant(self, name_length: int = 10, domain_name: str | None = None) -> None:
-        """Create a project."""
+        """Create a project, in the domain `domain_name` or the default one."""
         self._create_project(domain_name)
 
     @openstack("KeystoneBasic.create_tenant_with_users", **_as_admin("users", "projects"))

@@ -25,7 +25,7 @@ _CLEANED = ("mistral",)
 def _problem_of(definition: str, workflow: Any) -> str:
     """Return why a text does not define a workbook with workflow `workflow`; "" if it does.
 
-    Without a workflow, any will do.
+    If `workflow` is None or "", any workflow will do.
     """
     try:
         found = load_yaml(definition)
@@ -40,16 +40,19 @@ def _problem_of(definition: str, workflow: Any) -> str:
 
 
 class Mistral(OpenStackScenario):
-    """Base of the scenarios of Mistral: checks files, creates and deletes workbooks."""
+    """Base of the scenarios of Mistral: checks files, creates and deletes workbooks.
+
+    Files are read on the coordinator's host.
+    """
 
     FILES: ClassVar[tuple[str, ...]] = ("definition", "wf_input", "params")
 
     @classmethod
     def check_files(cls, texts: Mapping[str, Any], args: Mapping[str, Any]) -> list[str]:
-        """Return a message for each file that is malformed or lacks the workflow.
+        """Return a message for each file that is malformed or lacks the workflow; empty if none.
 
         `definition` must be a workbook, `wf_input` and `params` JSON. `texts` has the contents of
-        files by argument.
+        files by argument, `args` their paths.
         """
         found = []
         if "definition" in texts:

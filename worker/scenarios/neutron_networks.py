@@ -24,16 +24,17 @@ class NeutronNetworks(NeutronScenario):
     """Rally's `NeutronNetworks` scenarios: networks, subnets, routers, ports and floating IPs.
 
     Ports, and subnets that are shown or deleted, are in the networks of the context `network` or
-    `existing_network`, else in a new one. Address ranges of subnets follow `subnet_cidr_start`
-    (10.2.0.0/24) without overlap in all of the load. `floating_network` is the name or id of an
-    external network; the first one by default.
+    `existing_network`, else in a new one. Address ranges of subnets count up from
+    `subnet_cidr_start` (10.2.0.0/24) without overlap in all of the load. `floating_network` is the
+    name or id of an external network; the first one by default.
     """
 
     @classmethod
     def prepare(cls, context: dict[str, Any], cloud: Cloud) -> None:
         """Look up external network, SNAT extension and host for ports, if the scenario needs them.
 
-        Keeps them in `context`. Raises DeploymentError if an external network or agent lacks.
+        Stores them in `context` (`external`, `snat`, `host`). Raises DeploymentError if there is no
+        external network or no live agent.
         """
         args = context["args"]
         parameters = inspect.signature(cls.method(context)).parameters
@@ -119,19 +120,19 @@ class NeutronNetworks(NeutronScenario):
 
     @openstack("NeutronNetworks.create_and_update_subnets", takes=_new_subnets, **NEEDS)
     def create_and_update_subnets(self, subnet_update_args: dict[str, Any], **kwargs: Any) -> None:
-        """Create subnets in a new network, and change each."""
+        """Create subnets in a new network, and change each by `subnet_update_args`."""
         for subnet in self._new_subnets(**kwargs):
             self.update("subnet", subnet, subnet_update_args)
 
     @openstack("NeutronNetworks.create_and_show_subnets", takes=_own_subnets, **NEEDS)
     def create_and_show_subnets(self, **kwargs: Any) -> None:
-        """Create subnets and get each."""
+        """Create subnets in a network of the project, and get each."""
         for subnet in self._own_subnets(**kwargs):
             self.show("subnet", subnet)
 
     @openstack("NeutronNetworks.create_and_delete_subnets", takes=_own_subnets, **NEEDS)
     def create_and_delete_subnets(self, **kwargs: Any) -> None:
-        """Create subnets and delete each."""
+        """Create subnets in a network of the project, and delete each."""
         for subnet in self._own_subnets(**kwargs):
             self.delete("subnet", subnet)
 
@@ -145,9 +146,9 @@ class NeutronNetworks(NeutronScenario):
         subnets_per_network: int = 1,
         router_create_args: Attributes = None,
     ) -> list[tuple[str, str]]:
-        """Create routers and a network; return pairs (router id, id of the subnet at it).
+        """Create routers and a network with as many subnets, each an interface of its router.
 
-        There is a router for each of the network's subnets.
+        Returns pairs (router id, subnet id).
         """
         network, count = self._network(network_create_args), subnets_per_network
         routers = [self._router(router_create_args) for _ in range(count)]
@@ -184,7 +185,7 @@ class NeutronNetworks(NeutronScenario):
 
     @openstack("NeutronNetworks.create_and_update_routers", takes=_routers, **NEEDS)
     def create_and_update_routers(self, router_update_args: dict[str, Any], **kwargs: Any) -> None:
-        """Create routers with a subnet each, and change each."""
+        """Create routers with a subnet each, and change each router by `router_update_args`."""
         for router, _ in self._routers(**kwargs):
             self.update("router", router, router_update_args)
 
@@ -221,14 +222,14 @@ class NeutronNetworks(NeutronScenario):
         port_create_args: Attributes = None,
         ports_per_network: int = 1,
     ) -> Iterator[str]:
-        """Yield the ids of ports of one network, each created when it is requested."""
+        """Yield the ids of new ports of one network; a port is created when its id is requested."""
         network = self.own_network(network_create_args)
         for _ in range(ports_per_network):
             yield self.create("port", {"network_id": network, **(port_create_args or {})})
 
     @openstack("NeutronNetworks.create_and_list_ports", takes=_ports, **NEEDS)
     def create_and_list_ports(self, **kwargs: Any) -> None:
-        """Create ports, list all ports, and check that they are among them."""
+        """Create ports in a network of the project, list all, and check that they are listed."""
         self.list_with("port", list(self._ports(**kwargs)))
 
     @openstack("NeutronNetworks.create_and_show_ports", takes=_ports, **NEEDS)
@@ -319,7 +320,7 @@ class NeutronNetworks(NeutronScenario):
 
 
 def _host(admin: Cloud) -> str:
-    """Return the host of the last live agent to which ports can be bound.
+    """Return the host of the last live agent in the list to which ports can be bound.
 
     Raises DeploymentError if there is none.
     """

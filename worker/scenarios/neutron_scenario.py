@@ -21,9 +21,9 @@ _COUNTS = ("subnets_per_network", "ports_per_network")
 
 
 class NeutronScenario(OpenStackScenario):
-    """Base class that creates, lists, gets, changes and deletes objects of Neutron.
+    """Base class that creates, lists, gets, changes and deletes objects of Neutron as the user.
 
-    Each is an atomic action with the name that Rally gives it.
+    Each request is an atomic action with the name that it has in Rally.
     """
 
     @classmethod
@@ -45,7 +45,7 @@ class NeutronScenario(OpenStackScenario):
     def create(self, kind: str, fields: Mapping[str, Any]) -> str:
         """Create an object of a kind, such as "network", with a unique name; return its id.
 
-        A floating IP has the name as its description.
+        `fields` are its other attributes. A floating IP has the name as its description.
         """
         # floating IPs have no name
         named = "description" if kind == "floatingip" else "name"
@@ -59,7 +59,7 @@ class NeutronScenario(OpenStackScenario):
             self.cloud.document("GET", neutron.SERVICE, neutron.path_of(kind, identity))
 
     def update(self, kind: str, identity: str, fields: Mapping[str, Any]) -> None:
-        """Change attributes of an object by its id, as an action."""
+        """Change the attributes `fields` of an object by its id, as an action."""
         with self.action("update", kind):
             path = neutron.path_of(kind, identity)
             self.cloud.document("PUT", neutron.SERVICE, path, json={kind: dict(fields)})
@@ -77,15 +77,15 @@ class NeutronScenario(OpenStackScenario):
         self.checked(not missing, f"the list has no {kind} {', '.join(missing)}")
 
     def action(self, verb: str, kind: str) -> ActionTimer:
-        """Return a timer of the action that Rally names for a verb and a kind of object."""
+        """Return a timer of the action of a verb and a kind, such as `neutron.create_network`."""
         several = "s" if verb == "list" else ""
         return ActionTimer(self, f"neutron.{verb}_{_IN_ACTIONS.get(kind, kind)}{several}")
 
     def own_network(self, network_create_args: Attributes) -> str:
-        """Return the id of a network of the project: by turns of iterations, or a new one.
+        """Return the id of a network of the project: an existing one, or a new one.
 
-        Networks are of the contexts `network` and `existing_network`; without these, one is
-        created.
+        Iterations take the networks of the contexts `network` and `existing_network` in turn.
+        Without these contexts a network is created with the arguments given.
         """
         networks = self.context.get(neutron.NETWORKS)
         if networks is None:
@@ -102,10 +102,11 @@ class NeutronScenario(OpenStackScenario):
         first: str | None = None,
         router: str = "",
     ) -> str:
-        """Create subnet `position` of the `count` of an iteration in a network; return its id.
+        """Create subnet number `position` (from 0) of the `count` of an iteration; return its id.
 
-        Its address range is counted from `first`, without overlap in the load, unless `args` name
-        one. It becomes an interface of `router`, if there is one.
+        Its address range is unique in the load, counted from `first` (CIDR; None: the default),
+        unless `args`, the task's attributes, name one. If `router` is not "", the subnet becomes an
+        interface of it, within the action.
         """
         number = self._range_number(position, count)
         fields = neutron.subnet_fields(network, args, number, first)
@@ -123,16 +124,21 @@ class NeutronScenario(OpenStackScenario):
             )
 
     def _range_number(self, position: int, count: int) -> int:
-        """Return the number of the address range of subnet `position` of an iteration's `count`.
+        """Return the number of the address range of subnet `position` (from 0) of an iteration.
 
-        No two subnets of a workload have the same, in whatever process they are created.
+        `count` is the number of subnets per iteration. No two subnets of a workload have the same
+        number, in whatever process they are created.
         """
         used, iteration = self.context.get(neutron.RANGES_USED, 0), self.context["iteration"]
         return int(used + (iteration - 1) * count + position)
 
 
 def _refused(name: str, attributes: Mapping[str, Any]) -> list[str]:
-    """Return messages on the attributes in argument `name`: reserved or malformed ones."""
+    """Return messages on `attributes`, the mapping in argument `name`; empty without problems.
+
+    Problems are attributes that osbench sets itself, invalid address ranges and IP versions, and an
+    update of nothing.
+    """
     if name.endswith("_update_args") and not attributes and "security" not in name:
         return [f"{name} must name at least one attribute to change"]
     reserved = [key for key in neutron.RESERVED if key in attributes]
@@ -149,7 +155,10 @@ def _refused(name: str, attributes: Mapping[str, Any]) -> list[str]:
 
 
 def _misfit(place: str, addresses: Any) -> list[str]:
-    """Return a list with the problem of an address range; empty if it is valid or not a string."""
+    """Return a list with the problem of an address range (CIDR), beginning with `place`.
+
+    Empty if the range is valid or not a string.
+    """
     try:
         if isinstance(addresses, str):
             neutron.version_of(addresses)

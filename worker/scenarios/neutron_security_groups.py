@@ -55,7 +55,7 @@ class NeutronSecurityGroup(NeutronScenario):
         security_group_args: Attributes = None,
         security_group_rule_args: Attributes = None,
     ) -> None:
-        """Create a security group with rules, one per port; check that the list of all has them."""
+        """Create a security group with rules for ports 1 and up; check that the list has them."""
         group = self._group(security_group_args)
         rules = [
             self._rule(
@@ -95,7 +95,7 @@ class NeutronSecurityGroup(NeutronScenario):
         return self.create(_GROUP, args or {})
 
     def _rule(self, group: str, args: Mapping[str, Any]) -> str:
-        """Create a rule in a group; return its id.
+        """Create a rule in a group, by default for incoming TCP; return its id.
 
         A rule has no name: the clean-up removes it with its group.
         """

@@ -45,7 +45,7 @@ class NovaServers(ServerChanges, Volumes):
     def check_arguments(cls, method: str, args: Mapping[str, Any]) -> list[str]:
         """Return a message for each problem of the arguments; else an empty list.
 
-        Looks at arguments of all scenarios, and at the actions of a bounce.
+        Checks `retries`, and the `actions` of `boot_and_bounce_server`.
         """
         found = super().check_arguments(method, args)
         if method == "boot_and_bounce_server" and args.get("actions"):
@@ -57,7 +57,8 @@ class NovaServers(ServerChanges, Volumes):
     def prepare(cls, context: dict[str, Any], cloud: Cloud) -> None:
         """Check the arguments before the load; look up images, flavors, and the external network.
 
-        Keeps their ids in `context`. Raises DeploymentError if one is wrong or does not exist.
+        Stores their ids in `context`. Raises DeploymentError if an argument is wrong or an object
+        does not exist.
         """
         super().prepare(context, cloud)
         args = context["args"]
@@ -86,14 +87,14 @@ class NovaServers(ServerChanges, Volumes):
 
     @openstack("NovaServers.boot_and_show_server", **_BOOTED)
     def boot_and_show_server(self, **server_kwargs: Any) -> None:
-        """Boot a server and get it."""
+        """Boot a server, wait until it is active, and get it."""
         server = self.boot(**server_kwargs)
         with ActionTimer(self, "nova.show_server"):
             self.show(SERVER, server)
 
     @openstack("NovaServers.boot_and_update_server", **_BOOTED)
     def boot_and_update_server(self, description: str | None = None, **server_kwargs: Any) -> None:
-        """Boot a server, and change its name, and its description if one is given."""
+        """Boot a server; change its name, and its description if `description` is given."""
         server = self.boot(**server_kwargs)
         wanted = {"name": self.new_name(), "description": description or None}
         with ActionTimer(self, "nova.update_server"):
@@ -122,7 +123,7 @@ class NovaServers(ServerChanges, Volumes):
         force_delete: bool = False,
         **server_kwargs: Any,
     ) -> None:
-        """Boot a server, pause, and delete it."""
+        """Boot a server, pause from `min_sleep` to `max_sleep` seconds, and delete it."""
         server = self.boot(**server_kwargs)
         self.sleep_between(min_sleep, max_sleep)
         self.delete_server(server, force_delete)
@@ -157,7 +158,7 @@ class NovaServers(ServerChanges, Volumes):
         boot_server_kwargs: dict[str, Any] | None = None,
         **server_kwargs: Any,
     ) -> None:
-        """Create a volume from an image, and boot a server from it."""
+        """Create a volume from an image, and boot a server from the volume."""
         wanted = {**(boot_server_kwargs or server_kwargs), "auto_assign_nic": auto_assign_nic}
         self._boot_from_volume(volume_size, volume_type, create_volume_kwargs, wanted)
 
@@ -297,7 +298,7 @@ class NovaServers(ServerChanges, Volumes):
         force_delete: bool = False,
         **server_kwargs: Any,
     ) -> None:
-        """Boot a server, resize it, confirm or revert that, and delete it."""
+        """Boot a server, resize it to `to_flavor`, confirm or revert that, and delete it."""
         server = self.boot(**server_kwargs)
         wanted = {"resize": {"flavorRef": self.context["to_flavor"]}}
         self.change_server("resize", server, wanted, "VERIFY_RESIZE")

@@ -53,13 +53,13 @@ class AdminScenario(ResourceScenario):
         return str(self.post(_FLAVOR, fields, cloud=self.admin)["id"])
 
     def set_specs(self, flavor: str, specs: Mapping[str, Any]) -> None:
-        """Set extra specs of a flavor, by its id, as the administrator."""
+        """Set extra specs of a flavor, by its id, as the administrator; other specs stay."""
         path = f"flavors/{flavor}/os-extra_specs"
         self.admin.document("POST", "nova", path, json={"extra_specs": dict(specs)})
 
     @action_timer("nova.list_hypervisors")
     def list_all_hypervisors(self, detailed: bool = True) -> list[dict[str, Any]]:
-        """Return all hypervisors of the cloud, page after page, as the administrator."""
+        """Return all hypervisors, as the administrator; with all fields if `detailed`."""
         path = "os-hypervisors/detail" if detailed else "os-hypervisors"
         return self.list_pages(_HYPERVISOR, path, cloud=self.admin)
 
@@ -220,7 +220,11 @@ class NovaAggregates(AdminScenario, Servers):
         disk: int = 1,
         boot_server_kwargs: dict[str, Any] | None = None,
     ) -> None:
-        """Create an aggregate with a host and a flavor for it; boot a server and check its host."""
+        """Create an aggregate with a usable host and `metadata`; boot a server and check that host.
+
+        The server has a new flavor whose extra specs are `metadata`, so that Nova has to choose the
+        aggregate.
+        """
         aggregate = self._create(availability_zone)
         usable = [
             one["service"]["host"]

@@ -106,10 +106,7 @@ class NovaServerGroups(ResourceScenario):
 
     @classmethod
     def prepare(cls, context: dict[str, Any], cloud: Cloud) -> None:
-        """Raise DeploymentError if no policy is given; get a token of the administrator if needed.
-
-        It is needed for `all_projects`.
-        """
+        """Raise DeploymentError without a policy; with `all_projects` log the administrator in."""
         args = context["args"]
         if not (args.get("policies") or (args.get("kwargs") or {}).get("policies")):
             raise DeploymentError("policies must be given, such as `policies: [anti-affinity]`")

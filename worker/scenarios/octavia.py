@@ -30,7 +30,7 @@ class Octavia(OpenStackScenario):
 
     @classmethod
     def prepare(cls, context: dict[str, Any], cloud: Cloud) -> None:
-        """Raise DeploymentError unless each project has a network with a subnet, from a context."""
+        """Raise DeploymentError unless a context gave each project a network with a subnet."""
         networks = context.get(neutron.NETWORKS)
         if not networks or not all(
             any(one["subnets"] for one in several) for several in networks.values()
@@ -50,9 +50,9 @@ class Octavia(OpenStackScenario):
         provider: str | None = None,
         vip_qos_policy_id: str | None = None,
     ) -> Iterator[str]:
-        """Create a load balancer for each subnet of the project's networks; yield the ids.
+        """Create a load balancer for each subnet of the project's networks; yield their ids.
 
-        All are requested first; each is awaited until active before it is yielded.
+        All are requested first; then each is awaited until it is active, and its id yielded.
         """
         fields = without_none(
             {
@@ -80,7 +80,7 @@ class Octavia(OpenStackScenario):
 
     @openstack("Octavia.create_and_list_loadbalancers", takes=_balancers, **_SCENARIO)
     def create_and_list_loadbalancers(self, **kwargs: Any) -> None:
-        """Create load balancers, list all, and check that they are among them."""
+        """Create load balancers, one per subnet; list all and check that they are listed."""
         created = list(self._balancers(**kwargs))
         self._list_with("octavia.load_balancer_list", _BALANCER, created)
 
@@ -93,14 +93,14 @@ class Octavia(OpenStackScenario):
 
     @openstack("Octavia.create_and_show_loadbalancers", takes=_balancers, **_SCENARIO)
     def create_and_show_loadbalancers(self, **kwargs: Any) -> None:
-        """Create load balancers and get each."""
+        """Create load balancers, one per subnet, and get each once it is active."""
         for balancer in self._balancers(**kwargs):
             with ActionTimer(self, "octavia.load_balancer_show"):
                 self.cloud.document("GET", "octavia", _path(_BALANCER, balancer))
 
     @openstack("Octavia.create_and_stats_loadbalancers", takes=_balancers, **_SCENARIO)
     def create_and_stats_loadbalancers(self, **kwargs: Any) -> None:
-        """Create load balancers and get the statistics of each."""
+        """Create load balancers, one per subnet; get the statistics of each once it is active."""
         for balancer in self._balancers(**kwargs):
             with ActionTimer(self, "octavia.load_balancer_stats_show"):
                 self.cloud.document("GET", "octavia", f"{_path(_BALANCER, balancer)}/stats")
@@ -138,26 +138,26 @@ class Octavia(OpenStackScenario):
 
     @openstack("Octavia.create_and_list_pools", takes=_pools, **_SCENARIO)
     def create_and_list_pools(self, **kwargs: Any) -> None:
-        """Create pools, list all, and check that they are among them."""
+        """Create load balancers with a pool each; list all pools and check that they are listed."""
         self._list_with("octavia.pool_list", _POOL, list(self._pools(**kwargs)))
 
     @openstack("Octavia.create_and_delete_pools", takes=_pools, **_SCENARIO)
     def create_and_delete_pools(self, **kwargs: Any) -> None:
-        """Create pools and request the deletion of each, without waiting for it."""
+        """Create load balancers with a pool each; request the deletion of each pool."""
         for pool in self._pools(**kwargs):
             with ActionTimer(self, "octavia.pool_delete"):
                 self.cloud.request("DELETE", "octavia", _path(_POOL, pool))
 
     @openstack("Octavia.create_and_show_pools", takes=_pools, **_SCENARIO)
     def create_and_show_pools(self, **kwargs: Any) -> None:
-        """Create pools and get each."""
+        """Create load balancers with a pool each, and get each pool once it is active."""
         for pool in self._pools(**kwargs):
             with ActionTimer(self, "octavia.pool_show"):
                 self.cloud.document("GET", "octavia", _path(_POOL, pool))
 
     @openstack("Octavia.create_and_update_pools", takes=_pools, **_SCENARIO)
     def create_and_update_pools(self, **kwargs: Any) -> None:
-        """Create pools and give each a new name, without waiting for the change."""
+        """Create load balancers with a pool each; rename each pool, without waiting for it."""
         for pool in self._pools(**kwargs):
             with ActionTimer(self, "octavia.pool_set"):
                 self._rename(_POOL, pool)

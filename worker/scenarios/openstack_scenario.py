@@ -41,7 +41,7 @@ WAIT_S = 600.0
 
 @dataclass(frozen=True, kw_only=True)
 class ServiceNeeds:
-    """The needs of one scenario in the cloud: services, accounts and contexts."""
+    """The needs of one scenario, as given to `openstack`: services, accounts, contexts."""
 
     services: tuple[str, ...]
     #: Whether it acts as the administrator, as users, or both.
@@ -122,7 +122,8 @@ def openstack(  # noqa: PLR0913 - one for each need of a scenario
 def _with_arguments(signature: inspect.Signature, taken: inspect.Signature) -> inspect.Signature:
     """Return `signature` with the arguments of the method `taken` instead of its `**kwargs`.
 
-    `self` stays first, arguments with a default follow others, and `**kwargs` of `taken` is last.
+    `self` of `signature` stays first, arguments with a default follow others, and `**kwargs` of
+    `taken` is last.
     """
     instance, *own, _ = signature.parameters.values()
     merged = [*list(taken.parameters.values())[1:], *own]
@@ -161,7 +162,7 @@ class OpenStackScenario(Scenario):
 
     @classmethod
     def check_arguments(cls, method: str, args: Mapping[str, Any]) -> list[str]:
-        """Return a message if `retries` is not an integer from 0; else an empty list."""
+        """Return a list of one message if `retries` is not an integer from 0; else []."""
         retries = args.get("retries", 0)
         number = isinstance(retries, int) and not isinstance(retries, bool)
         if number and retries >= 0:
@@ -174,11 +175,11 @@ class OpenStackScenario(Scenario):
 
     @classmethod
     def warm_up(cls, context: dict[str, Any]) -> None:
-        """Get tokens, check that services exist, and call `prepare`; once, before the load.
+        """Get tokens, check that services exist, and call `prepare`, before the load.
 
-        A scenario that `openstack` marks `warm=False` does none of that. Puts the `UserSelector`
-        into `context`. Raises DeploymentError if something is missing, and errors of authentication
-        and of requests.
+        For a scenario that `openstack` marks `warm=False`, Keystone's versions are queried instead.
+        Stores the `UserSelector` in `context`. Raises DeploymentError if something is missing, and
+        errors of authentication and of requests.
         """
         name = context["scenario"].partition("@")[0]
         needs: ServiceNeeds = cls.method(context).needs
@@ -209,10 +210,10 @@ class OpenStackScenario(Scenario):
 
     @classmethod
     def prepare(cls, context: dict[str, Any], cloud: Cloud) -> None:
-        """Look up named objects before the load; here: nothing.
+        """Look up named objects before the load, for subclasses; here it does nothing.
 
-        `context["args"]` are the workload's arguments; results go to `context`. `cloud` sends
-        requests as a user, or as the administrator if the scenario acts as that only.
+        `context["args"]` are the workload's arguments; results are stored in `context`. `cloud`
+        sends requests as a user, or as the administrator if the scenario acts as that only.
         """
 
     @classmethod
@@ -233,10 +234,11 @@ class OpenStackScenario(Scenario):
             raise AssertionError(message)
 
     def wait_until(self, what: str, look: Callable[[], T | None]) -> T:
-        """Poll `look` until it returns a value other than None, and return that.
+        """Call `look` again and again until it returns a value other than None; return that value.
 
-        Polling is an action `READY`, with growing pauses. Raises NotReady, which names `what`,
-        after the workload's timeout, or `WAIT_S` seconds without one; exceptions of `look` pass.
+        Polling is an action `READY`, with pauses that grow from 0.1 to 5 s. Raises NotReady, which
+        names `what`, after the workload's timeout, or `WAIT_S` seconds without one. Exceptions of
+        `look` are raised at once.
         """
         with ActionTimer(self, READY):
             begin = time.monotonic()
@@ -253,7 +255,8 @@ class OpenStackScenario(Scenario):
     def as_administrator(self) -> Client:
         """Return a client of the administrator, for scenarios that act as a user otherwise.
 
-        Its token is requested at the first request, unless `prepare` has done it.
+        A token is requested at its first request, unless `prepare` has done it. Raises
+        DeploymentError if the deployment has no admin.
         """
         selector: UserSelector = self.context["user_selector"]
         return self._client(selector, selector.admin)
@@ -285,9 +288,9 @@ class OpenStackScenario(Scenario):
 
 
 def further_arguments(method: Any, args: Mapping[str, Any]) -> tuple[str, dict[str, Any]]:
-    """Return the name of a method's `**` parameter, and the arguments that it takes from `args`.
+    """Return the name of a method's `**` parameter, and the arguments of `args` that it would take.
 
-    The name is "" if there is no such parameter; the arguments are then unknown ones.
+    Without such a parameter the name is "", and the method does not know these arguments.
     """
     parameters = inspect.signature(method).parameters
     taking = next((one.name for one in parameters.values() if one.kind is one.VAR_KEYWORD), "")
@@ -295,5 +298,5 @@ def further_arguments(method: Any, args: Mapping[str, Any]) -> tuple[str, dict[s
 
 
 def without_none(values: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a copy without values that are None: services would take null for a value."""
+    """Return a copy without the items whose value is None: services would take null for a value."""
     return {key: value for key, value in values.items() if value is not None}

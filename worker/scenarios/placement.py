@@ -25,7 +25,7 @@ class Placement(OpenStackScenario):
         cleanup=("placement",),
     )
     def create_resource_provider(self) -> None:
-        """Create a resource provider."""
+        """Create a resource provider, as the administrator."""
         self._create()
 
     @openstack(

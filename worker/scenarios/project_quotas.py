@@ -55,7 +55,7 @@ class ProjectQuotas(OpenStackScenario):
 
     @classmethod
     def check_arguments(cls, method: str, args: Mapping[str, Any]) -> list[str]:
-        """Return messages on arguments, among them `max_quota` below -1; empty without problems."""
+        """Return messages on `retries`, and on `max_quota` unless it is an integer from -1."""
         found = super().check_arguments(method, args)
         most = args.get("max_quota", -1)
         if not isinstance(most, int) or most < -1:
@@ -64,7 +64,7 @@ class ProjectQuotas(OpenStackScenario):
 
     @openstack("Quotas.nova_update", **_needs("nova"))
     def nova_update(self, max_quota: int = 1024) -> None:
-        """Set quotas of Nova to random values."""
+        """Set the project's quotas of Nova to random values up to `max_quota`."""
         self._update("nova", max_quota)
 
     @openstack("Quotas.nova_update_and_delete", **_needs("nova"))
@@ -75,12 +75,12 @@ class ProjectQuotas(OpenStackScenario):
 
     @openstack("Quotas.nova_get", **_needs("nova", restored=False))
     def nova_get(self) -> None:
-        """Get the quotas of Nova."""
+        """Get the project's quotas of Nova."""
         self._get("nova")
 
     @openstack("Quotas.cinder_update", **_needs("cinder"))
     def cinder_update(self, max_quota: int = 1024) -> None:
-        """Set quotas of Cinder to random values."""
+        """Set the project's quotas of Cinder to random values up to `max_quota`."""
         self._update("cinder", max_quota)
 
     @openstack("Quotas.cinder_update_and_delete", **_needs("cinder"))
@@ -91,12 +91,12 @@ class ProjectQuotas(OpenStackScenario):
 
     @openstack("Quotas.cinder_get", **_needs("cinder", restored=False))
     def cinder_get(self) -> None:
-        """Get the quotas of Cinder."""
+        """Get the project's quotas of Cinder."""
         self._get("cinder")
 
     @openstack("Quotas.neutron_update", **_needs("neutron"))
     def neutron_update(self, max_quota: int = 1024) -> None:
-        """Set quotas of Neutron to random values."""
+        """Set the project's quotas of Neutron to random values up to `max_quota`."""
         self._update("neutron", max_quota)
 
     def _update(self, service: str, most: int) -> None:

@@ -12,13 +12,14 @@ from osbench.worker.scenarios.openstack_scenario import OpenStackScenario, opens
 
 
 class OpenStack(OpenStackScenario):
-    """Requests to a cloud that are specified in the task."""
+    """Scenario that sends one request to any service of a cloud, as specified in the task."""
 
     @classmethod
     def prepare(cls, context: dict[str, Any], cloud: Cloud) -> None:
-        """Check before the load that the service exists and the paths of the checks are valid.
+        """Check before the load that the service exists and the JSONPaths of `checks` are valid.
 
-        With `as_admin`, gets a token of the administrator. Raises DeploymentError.
+        With `as_admin`, gets a token of the administrator. Raises DeploymentError, and errors of
+        authentication.
         """
         args = context["args"]
         if args.get("as_admin"):

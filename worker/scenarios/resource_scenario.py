@@ -15,7 +15,7 @@ from osbench.worker.scenarios.openstack_scenario import ACCEPTED, OpenStackScena
 
 @dataclass(frozen=True, kw_only=True)
 class ResourceKind:
-    """A kind of objects of a service: paths in its API, and the fields with an object's state."""
+    """A kind of objects of a service, such as servers: path in its API, fields of the state."""
 
     service: str
     #: Path of the list.
@@ -30,7 +30,7 @@ class ResourceKind:
     reason: str = ""
 
     def refuse_failed(self, found: Mapping[str, Any]) -> None:
-        """Raise NotReady, with the reason if known, if an object is in a failed state.
+        """Raise NotReady if an object is in a failed state; its reason is in the message, if known.
 
         `found` is the object as in a response.
         """
@@ -46,8 +46,8 @@ class ResourceKind:
 class ResourceScenario(OpenStackScenario):
     """Base of scenarios that create, list, change and delete objects of a service.
 
-    Methods act as the iteration's user, or by `cloud` if that is given. RequestFailed of a request
-    passes.
+    Methods send requests as the iteration's user, or by the client `cloud` if that is given. They
+    raise RequestFailed if the service refuses a request.
     """
 
     def list_pages(
@@ -59,10 +59,10 @@ class ResourceScenario(OpenStackScenario):
         page: int = 0,
         cloud: Cloud | None = None,
     ) -> list[dict[str, Any]]:
-        """Return all objects of a kind, page after page; one page if `params` have a limit.
+        """Return all objects of a kind, page after page; only one page if `params` have a limit.
 
-        `path` replaces that of the kind, as for a list with details. `page` is the page size; 0
-        leaves it to the service.
+        `path` replaces the kind's path, as for a list with details; "" keeps it. `params` are
+        parameters of the URL. `page` is the page size; 0 leaves it to the service.
         """
         key = kind.path.rpartition("/")[2].removeprefix("os-")
         return listed(cloud or self.cloud, kind.service, path or kind.path, key, params, page=page)
@@ -86,7 +86,7 @@ class ResourceScenario(OpenStackScenario):
         *,
         cloud: Cloud | None = None,
     ) -> Any:
-        """Request an action on an object; return the JSON of the response, None if it is empty.
+        """Request an action on an object by its id; return the JSON of the response, None if empty.
 
         `body` names the action. Does not wait for its end.
         """
@@ -101,7 +101,10 @@ class ResourceScenario(OpenStackScenario):
         cloud: Cloud | None = None,
         traced: bool = True,
     ) -> dict[str, Any]:
-        """Get an object by its id and return it; `traced=False` keeps the request out of traces."""
+        """Get an object by its id and return it.
+
+        `traced=False` sends no trace headers, for polls.
+        """
         path = f"{kind.path}/{identity}"
         found = (cloud or self.cloud).document("GET", kind.service, path, traced=traced)
         return dict(found.get(kind.key, found))
@@ -114,9 +117,10 @@ class ResourceScenario(OpenStackScenario):
         cloud: Cloud | None = None,
         **fields: Any,
     ) -> dict[str, Any]:
-        """Poll an object until it has a state of `wanted`, and `fields` have the given values.
+        """Poll an object until its state is in `wanted`, and its `fields` have the given values.
 
-        Returns the object. Raises NotReady if its state is a failed one, or at the timeout.
+        Returns the object as in the last response. Raises NotReady if its state is a failed one, or
+        at the timeout. Polls are not traced.
         """
 
         def look() -> dict[str, Any] | None:
@@ -129,9 +133,9 @@ class ResourceScenario(OpenStackScenario):
         return self.wait_until(f"the {kind.key}", look)
 
     def await_end(self, kind: ResourceKind, identity: str, *, gone: tuple[str, ...] = ()) -> None:
-        """Poll an object until it does not exist, or has a state of `gone`.
+        """Poll an object, as the user, until the service replies 404 or its state is in `gone`.
 
-        Raises NotReady if its state is a failed one, or at the timeout.
+        Raises NotReady if its state is a failed one, or at the timeout. Polls are not traced.
         """
         path = f"{kind.path}/{identity}"
 
@@ -151,11 +155,14 @@ class ResourceScenario(OpenStackScenario):
         self.wait_until(f"the end of the {kind.key}", look)
 
     def delete(self, kind: ResourceKind, identity: str, *, cloud: Cloud | None = None) -> None:
-        """Request the deletion of an object; does not wait until it is gone."""
+        """Request the deletion of an object by its id; does not wait until it is gone."""
         (cloud or self.cloud).request("DELETE", kind.service, f"{kind.path}/{identity}")
 
     def delete_and_wait(self, action: str, kind: ResourceKind, identity: str) -> None:
-        """Delete an object and wait until it is gone, as an action. Raises NotReady."""
+        """Delete an object by its id and wait until it is gone, all as the action named `action`.
+
+        Raises NotReady if its state is a failed one, or at the timeout.
+        """
         with ActionTimer(self, action):
             with ActionTimer(self, ACCEPTED):
                 self.delete(kind, identity)

@@ -76,10 +76,10 @@ _OTHERS: Mapping[str, tuple[str, Callable[[Any], Any]]] = MappingProxyType(
 
 
 def check(wanted: Mapping[str, Any], place: str = "", *, picks: bool = False) -> None:
-    """Check before the load that all arguments for a server can be sent.
+    """Check before the load that osbench can send all arguments for a server (novaclient's).
 
-    `place` is the argument that contains them, for messages. `picks`: there are networks of a
-    context to pick from. Raises DeploymentError for the first problem.
+    `place` is the argument that contains them, for messages; "" for none. `picks`: contexts made
+    networks, from which `auto_assign_nic` may pick. Raises DeploymentError for the first problem.
     """
     within = f" in {place}" if place else ""
     known = _SAME | _RENAMED.keys() | _OTHERS.keys() | {"scheduler_hints", _PICKED}
@@ -105,10 +105,11 @@ def check(wanted: Mapping[str, Any], place: str = "", *, picks: bool = False) ->
 
 
 def body(fields: Mapping[str, Any], wanted: Mapping[str, Any]) -> tuple[dict[str, Any], str]:
-    """Return the body of a request for a server, and the microversion it needs, "" for any.
+    """Return the JSON body of a request for a server, and the least microversion, "" for any.
 
-    `fields` are Nova's (`name`, `flavorRef`, `imageRef`), `wanted` the arguments that `check`
-    accepted.
+    `fields` are in Nova's form (`name`, `flavorRef`, `imageRef`), `wanted` in novaclient's,
+    accepted by `check`; None values are left out. With block devices the image is added as the
+    first of them.
     """
     server = dict(fields)
     for name, value in wanted.items():

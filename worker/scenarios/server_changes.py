@@ -54,7 +54,10 @@ BOUNCES: Mapping[str, tuple[str, ...]] = MappingProxyType(
 
 
 def bounce_problem(actions: Any) -> str:
-    """Return the first problem of the actions of a bounce, in words; "" if there is none."""
+    """Return the first problem of the actions of a bounce, such as an unknown one; "" if none.
+
+    A bounce is a list of mappings of one action to how often it is done.
+    """
     for one in actions if isinstance(actions, list) else [actions]:
         if not isinstance(one, Mapping) or len(one) != 1:
             return f"expected a mapping with one action, such as {{hard_reboot: 1}}, got {one!r}"
@@ -73,9 +76,10 @@ class ServerChanges(Servers, ImageScenario):
     """
 
     def change(self, action: str, server: str) -> None:
-        """Change the state of a server and wait for the new state; locks need no waiting.
+        """Change the state of a server and wait for the new state, as an action.
 
-        `action` is a key of `_CHANGES`, such as "pause_server". Raises NotReady.
+        `action` is a key of `_CHANGES`, such as "pause_server". Locks need no waiting. Raises
+        NotReady if the server fails, or at the timeout.
         """
         body, status = _CHANGES[action]
         if status:
@@ -87,10 +91,9 @@ class ServerChanges(Servers, ImageScenario):
             self.send_action(SERVER, server, body)
 
     def bounce(self, name: str, server: str) -> None:
-        """Run the changes of a bounce, such as stop and start, and wait for each.
+        """Do the changes of a bounce once, such as stop and start, and wait for each.
 
-        `name` is a key of `BOUNCES`. Two changes are enclosed in an action of both. Raises
-        NotReady.
+        `name` is a key of `BOUNCES`. Two changes are enclosed in one action. Raises NotReady.
         """
         several = BOUNCES[name]
         if len(several) == 1:
@@ -101,7 +104,10 @@ class ServerChanges(Servers, ImageScenario):
                 self.change(action, server)
 
     def confirm(self, server: str, confirm: bool) -> None:
-        """Confirm a server's new size or host, or else revert it; wait until it is active."""
+        """Confirm a server's new size or host, or else revert it; wait until it is active.
+
+        Raises NotReady.
+        """
         action = "confirm" if confirm else "revert"
         self.change_server(f"resize_{action}", server, {f"{action}Resize": None}, "ACTIVE")
 
@@ -111,8 +117,8 @@ class ServerChanges(Servers, ImageScenario):
     def migrate(self, server: str) -> None:
         """Migrate a server to another host, as the administrator, and wait for it.
 
-        It still has to be confirmed. Fails the iteration if there is one hypervisor, or if the host
-        is the same.
+        The caller has to confirm it. Fails the iteration if there is only one hypervisor, or if the
+        host is the same. Raises NotReady.
         """
         before = self._host_before(server)
         with ActionTimer(self, ACCEPTED):
@@ -153,7 +159,10 @@ class ServerChanges(Servers, ImageScenario):
 
     @action_timer("nova.snapshot_server")
     def snapshot(self, server: str) -> str:
-        """Create an image of a server and wait until both are ready; return the image's id."""
+        """Create an image of a server and wait until both are ready; return the image's id.
+
+        Raises NotReady.
+        """
         wanted = {"createImage": {"name": self.new_name(), "metadata": {}}}
         with ActionTimer(self, ACCEPTED):
             path = f"{SERVER.path}/{server}/action"
@@ -170,7 +179,7 @@ class ServerChanges(Servers, ImageScenario):
 
     @action_timer("nova.delete_image")
     def delete_snapshot_image(self, image: str) -> None:
-        """Delete an image and wait until it is gone. Raises NotReady."""
+        """Delete an image by its id and wait until it is gone, as an action. Raises NotReady."""
         self.delete_image(image)
         with ActionTimer(self, "glance.wait_for_delete"):
             self.await_end(IMAGE, image, gone=GOING)
@@ -179,9 +188,9 @@ class ServerChanges(Servers, ImageScenario):
 
     @action_timer("neutron.create_floating_ip")
     def create_floating_ip(self, network: str) -> dict[str, Any]:
-        """Create a floating IP in an external network, by its id; return it as in the response.
+        """Create a floating IP in the network with id `network`; return it as in the response.
 
-        The clean-up finds it by its description.
+        Its description is a unique name, by which the clean-up finds it.
         """
         wanted = {"floating_network_id": network, "description": self.new_name()}
         body = {"floatingip": wanted}
@@ -192,7 +201,8 @@ class ServerChanges(Servers, ImageScenario):
     def associate(self, server: str, floating_ip: Mapping[str, Any]) -> None:
         """Associate a floating IP with a server's first port; wait until the server has it.
 
-        Fails the iteration if the server has no port.
+        `floating_ip` is as returned by `create_floating_ip`. Fails the iteration if the server has
+        no port. Raises NotReady.
         """
         with ActionTimer(self, ACCEPTED), ActionTimer(self, "neutron.associate_floating_ip"):
             with ActionTimer(self, "neutron.list_ports"):
@@ -204,7 +214,10 @@ class ServerChanges(Servers, ImageScenario):
 
     @action_timer("nova.dissociate_floating_ip")
     def dissociate(self, server: str, floating_ip: Mapping[str, Any]) -> None:
-        """Dissociate a floating IP from its server, and wait until the server lacks it."""
+        """Dissociate a floating IP from its server, and wait until the server lacks it.
+
+        Raises NotReady.
+        """
         with ActionTimer(self, ACCEPTED), ActionTimer(self, "neutron.dissociate_floating_ip"):
             self._set_port(floating_ip, None)
         self._await_address(server, floating_ip, there=False)

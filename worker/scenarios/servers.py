@@ -20,9 +20,9 @@ _NESTED = ("boot_server_kwargs", "create_vm_params")
 
 
 class Servers(ResourceScenario):
-    """Base of scenarios with servers of Nova.
+    """Base of scenarios with servers of Nova: boots, lists, changes and deletes them.
 
-    Servers have the network and security group that contexts made for their project.
+    New servers get the network and security group that contexts made for their project.
     """
 
     OBJECTS: ClassVar[Mapping[str, str]] = MappingProxyType(
@@ -40,9 +40,9 @@ class Servers(ResourceScenario):
 
     @classmethod
     def prepare(cls, context: dict[str, Any], cloud: Cloud) -> None:
-        """Check the arguments before the load; look up images and flavors.
+        """Check the arguments for servers before the load; look up images and flavors by `cloud`.
 
-        Keeps their ids in `context` by argument, "" if not given. Raises DeploymentError if an
+        Stores their ids in `context` by argument, "" if not given. Raises DeploymentError if an
         argument is not supported or no single object matches.
         """
         args = context["args"]
@@ -72,7 +72,11 @@ class Servers(ResourceScenario):
         auto_assign_nic: bool = False,
         **server_kwargs: Any,
     ) -> str:
-        """Boot a server from the task's arguments and wait until it is active; return its id."""
+        """Boot a server from the task's arguments and wait until it is active; return its id.
+
+        `image` and `flavor` are ignored: their ids are in the context. `server_kwargs` are
+        novaclient's arguments. Raises NotReady.
+        """
         wanted = {**server_kwargs, "auto_assign_nic": auto_assign_nic}
         return self.booted(self.context["image"], wanted)
 
@@ -106,7 +110,8 @@ class Servers(ResourceScenario):
     def boot_together(self, image: str, count: int, wanted: Mapping[str, Any]) -> list[str]:
         """Boot `count` servers by one request, wait until each is active; return their ids.
 
-        Fails the iteration if the list has another number of them.
+        Arguments as of `boot_servers`. Fails the iteration if the list of servers has another
+        number of them. Raises NotReady.
         """
         name = self.new_name()
         several = {**wanted, "min_count": count, "max_count": count}
@@ -132,10 +137,10 @@ class Servers(ResourceScenario):
         cloud: Cloud | None = None,
         **fields: Any,
     ) -> dict[str, Any]:
-        """Send `body` as an action on a server, wait for the state `status`, return the server.
+        """Send `body` as an action on a server, wait for the state `status`; return the server.
 
-        All is one atomic action, `nova.ACTION`. `fields` must have their values, too. Raises
-        NotReady.
+        All is one atomic action, `nova.ACTION`. `fields` of the server must have the given values,
+        too. `cloud` sends the action (None: the user). Raises NotReady.
         """
         with ActionTimer(self, f"nova.{action}"):
             with ActionTimer(self, ACCEPTED):
@@ -143,11 +148,17 @@ class Servers(ResourceScenario):
             return self.await_status(SERVER, server, status, **fields)
 
     def delete_server(self, server: str, force: bool = False) -> None:
-        """Delete a server and wait until it is gone; `force` makes Nova delete it at once."""
+        """Delete a server by its id and wait until it is gone.
+
+        `force` makes Nova delete it at once. Raises NotReady.
+        """
         self._delete_servers([server], force, "delete_server")
 
     def delete_servers(self, servers: Sequence[str], force: bool = False) -> None:
-        """Delete servers, then wait until each is gone; `force` as in `delete_server`."""
+        """Request the deletion of servers, then wait until each is gone, as one action.
+
+        `force` as in `delete_server`. Raises NotReady.
+        """
         self._delete_servers(servers, force, "delete_servers")
 
     def _delete_servers(self, servers: Sequence[str], force: bool, action: str) -> None:
@@ -180,9 +191,10 @@ class Servers(ResourceScenario):
         return str(found["server"]["id"])
 
     def _with_contexts(self, wanted: Mapping[str, Any]) -> dict[str, Any]:
-        """Return `wanted` with the network and security group that contexts made for the project.
+        """Return a copy of `wanted` with the project's network and security group of contexts.
 
-        The network is added unless `nics` are given: the first, or by turns with `auto_assign_nic`.
+        A network is added unless there are `nics`: the project's first one, or with
+        `auto_assign_nic` one by turns of iterations.
         """
         found = dict(wanted)
         project = self.cloud.project_id if self._made_for_projects() else ""
@@ -198,5 +210,5 @@ class Servers(ResourceScenario):
         return found
 
     def _made_for_projects(self) -> bool:
-        """Return whether contexts made networks or security groups for servers of a project."""
+        """Return whether contexts made networks or security groups for the servers of projects."""
         return bool(self.context.get("networks") or self.context.get("ssh_groups"))

@@ -35,7 +35,11 @@ class SwiftObjects(OpenStackScenario):
         public: bool = False,
         headers: dict[str, str] | None = None,
     ) -> tuple[str, list[str]]:
-        """Create a container and upload objects; return its name and the objects' names."""
+        """Create a container and upload objects; return its name and the objects' names.
+
+        `object_size`: bytes of each object. `public` lets everybody read the container; `headers`
+        go with its creation.
+        """
         container = self._create_container({**(_PUBLIC if public else {}), **(headers or {})})
         with tempfile.TemporaryFile() as data:
             data.truncate(object_size)
@@ -110,7 +114,7 @@ class SwiftObjects(OpenStackScenario):
 
     @action_timer("swift.download_object")
     def _download(self, container: str, name: str) -> int:
-        """Download an object and discard it; return its size in bytes."""
+        """Download an object, discard it and return its size in bytes, as an action."""
         path = _path(container, name)
         response = self.cloud.request("GET", "swift", path, headers=_ANY, stream=True)
         return sum(map(len, response.iter_content(_BLOCK)))
@@ -128,7 +132,7 @@ class SwiftObjects(OpenStackScenario):
         return self._names(_path(container))
 
     def _names(self, path: str) -> list[str]:
-        """Return all names in the list at a path, page after page until an empty one."""
+        """Return all names in the list at `path` ("": containers), page after page."""
         found: list[str] = []
         params = {"format": "json"}
         while page := self.cloud.document("GET", "swift", path, params=params):

@@ -66,7 +66,7 @@ def drawn_size(size: Any) -> int:
 
 
 class Volumes(ResourceScenario):
-    """Base of scenarios with volumes and snapshots of Cinder."""
+    """Base of scenarios that create volumes and snapshots of Cinder, await and delete them."""
 
     OBJECTS: ClassVar[Mapping[str, str]] = MappingProxyType({"volume_type": "volume type"})
     QUOTAS: ClassVar[Mapping[str, tuple[str, str]]] = MappingProxyType(
@@ -91,7 +91,7 @@ class Volumes(ResourceScenario):
                 named(cloud, "volume type", where["volume_type"])
 
     def project_volume(self) -> dict[str, Any]:
-        """Return a random volume that the context `volumes` made for the project.
+        """Return a random volume of the project, made by the context `volumes`.
 
         It has `id` and `size`, in GB.
         """
@@ -102,9 +102,10 @@ class Volumes(ResourceScenario):
 
     @action_timer("cinder_v3.create_volume")
     def create_one(self, size: Any, wanted: Mapping[str, Any] | None = None) -> dict[str, Any]:
-        """Create a volume, wait until it is available, and return it. Raises NotReady.
+        """Create a volume, wait until it is available, and return it as in the last response.
 
-        `size` is in GB, as for `drawn_size`; `wanted` are arguments that Rally's scenarios have.
+        `size` is in GB, as for `drawn_size`; `wanted` are further arguments, as in Rally's
+        scenarios. Raises NotReady.
         """
         given = without_none(wanted or {})
         hints = given.pop(_HINTS, None)
@@ -124,9 +125,10 @@ class Volumes(ResourceScenario):
     def create_snapshot(
         self, volume: str, force: bool = False, wanted: Mapping[str, Any] | None = None
     ) -> str:
-        """Create a snapshot of a volume and wait until it is available; return its id.
+        """Create a snapshot of a volume, wait until it is available, and return its id.
 
-        `force` allows it for a volume that is attached. Raises NotReady.
+        `force` allows it for an attached volume; `wanted` may have `description` and `metadata`.
+        Raises NotReady.
         """
         fields = {**without_none(wanted or {}), "volume_id": volume, "force": force}
         with ActionTimer(self, ACCEPTED):

@@ -16,7 +16,7 @@ from osbench.worker.session.refusals import Refusals
 
 @dataclass(frozen=True, kw_only=True)
 class Equipment:
-    """Parts and limits of a worker process that its sessions use."""
+    """Parts and limits of a worker process that all its sessions use; made once, at its start."""
 
     incarnation: str
     user_limits: UserLimits

@@ -17,7 +17,7 @@ EARLY_MOST = 64
 
 @dataclass(kw_only=True)
 class Recalled:
-    """The effects of recalled batches, by their sequence numbers."""
+    """Result of `Intake.recall`: the sequence numbers of recalled batches, and batches to begin."""
 
     #: Batches taken earlier: what is not started of them goes back.
     held: list[int] = field(default_factory=list)
@@ -28,7 +28,10 @@ class Recalled:
 
 
 class Intake:
-    """Puts the batches of a membership in order by their sequence number. Not thread-safe."""
+    """Puts the batches of a membership in order by sequence number, and takes each once.
+
+    Refuses batches of another run, worker or session, and batches too far ahead. Not thread-safe.
+    """
 
     def __init__(self, *, run: str, incarnation: str, session: str) -> None:
         self._run = run
@@ -40,10 +43,10 @@ class Intake:
         self._recalled: set[int] = set()
 
     def offer(self, batch: Batch) -> tuple[list[Batch], str]:
-        """Take a verified batch; return the batches that begin now, and a refusal or "".
+        """Take a verified batch; return the batches that begin now, in order, and a refusal or "".
 
-        A batch that is ahead of a missing one waits. A batch that was taken or recalled before is
-        neither taken nor refused.
+        A batch that is ahead of a missing batch waits, and begins with the missing batch. A batch
+        that was taken or recalled before is ignored: returns [] and "".
         """
         refusal = self._refusal(batch)
         if refusal or batch.seq <= self.got or batch.seq in self._recalled:
@@ -63,10 +66,10 @@ class Intake:
         return ""
 
     def recall(self, seqs: Iterable[int]) -> Recalled:
-        """Recall batches: return which were taken before, which are void, and which begin now.
+        """Recall batches by number; return which were taken, which are void, which begin now.
 
-        A recalled batch that has not come yet is void: it will never be taken. Batches that were
-        recalled before are ignored.
+        A recalled batch that has not begun is void: it will never be taken. Batches that waited
+        only for void ones begin. Batches recalled before are ignored.
         """
         found = Recalled()
         for seq in sorted(set(seqs) - self._recalled):
@@ -80,7 +83,7 @@ class Intake:
         return found
 
     def rebind(self, session: str) -> None:
-        """Switch to another session; drop waiting batches, which are sent again in it."""
+        """Accept batches of `session` only; drop waiting batches, which will be sent again."""
         self._session = session
         self._early.clear()
 

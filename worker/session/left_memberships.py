@@ -38,9 +38,9 @@ class _Left:
 
 
 class LeftMemberships:
-    """Outboxes of up to `timers.LEFT_MOST` memberships that have ended; sends their blocks.
+    """Outboxes of up to `timers.LEFT_MOST` memberships that have ended; sends their blocks again.
 
-    Used by the agent's thread only.
+    A membership stays until all its blocks are acknowledged. Used by the agent's thread only.
     """
 
     def __init__(self, equipment: Equipment) -> None:
@@ -48,7 +48,7 @@ class LeftMemberships:
         self._left: list[_Left] = []
 
     def add(self, session: Session) -> None:
-        """Keep the undelivered blocks of an ended session, in its spool file.
+        """Move the undelivered blocks of an ended session to its spool file, and send them later.
 
         If there are none, its outbox is closed. Beyond the limit the oldest membership is given up,
         with an error in the log.
@@ -69,13 +69,15 @@ class LeftMemberships:
             self._forget(one, "there are too many runs with such")
 
     def memberships(self) -> list[tuple[str, str]]:
-        """Return run and membership of each, so that the agent reads its control record."""
+        """Return (run, membership) of each, so that the agent reads its control record."""
         return [(one.run, one.membership) for one in self._left]
 
     def follow(self, run: str, membership: str, data: bytes | None) -> None:
-        """Drop the blocks that a control record acknowledges, or all if the run is over.
+        """Drop the blocks of a membership that the control record `data` acknowledges.
 
-        None and an unchanged record are ignored; a record that is not trusted is counted.
+        Drops all blocks if the record ends the membership. A membership without blocks is removed.
+        After a long silence all blocks are sent again soon. None and an unchanged record are
+        ignored; a record that is not trusted is counted as refused.
         """
         for one in self._left:
             if (one.run, one.membership) == (run, membership) and data not in (None, one.record):
@@ -105,9 +107,10 @@ class LeftMemberships:
             one.outbox.close()
 
     def send(self) -> None:
-        """Send the blocks that are due; blocks that Redis refuses do not hold up other runs.
+        """Send the blocks that are due, of all memberships.
 
-        Returns at once if Redis is unreachable. Gives a run up after two days.
+        Returns at once if Redis is unreachable. Blocks that Redis refuses stay due and do not hold
+        up other memberships. A membership left two days ago is given up, with an error in the log.
         """
         now = time.monotonic()
         for one in list(self._left):
@@ -124,9 +127,10 @@ class LeftMemberships:
                 LOG.debug("run %s: its last results cannot be sent now: %s", one.run, error)
 
     def expected(self) -> bool:
-        """Return whether blocks were never sent, or the coordinator was active a short time ago.
+        """Return whether acknowledgements may still come, so that the process waits for them.
 
-        That is `timers.SETTLE_S`: it may acknowledge blocks soon.
+        True if any blocks were never sent, or a control record changed in the last
+        `timers.SETTLE_S` seconds.
         """
         now = time.monotonic()
         return any(one.outbox.unsent or now - one.heard < timers.SETTLE_S for one in self._left)

@@ -43,7 +43,7 @@ Entry = list[Any]
 class LogBook:
     """Entries of the current run that wait to be shipped, bounded. Thread-safe.
 
-    Keeps nothing while there is no run.
+    Texts are ignored while there is no run.
     """
 
     def __init__(self) -> None:
@@ -61,19 +61,23 @@ class LogBook:
         self._lock = threading.Lock()
 
     def begin(self, run: str) -> None:
-        """Keep entries from now on, for `run`; drop earlier entries and values to mask."""
+        """Add entries for `run` from now on; drop earlier entries and secrets, renew the limits."""
         with self._lock:
             self._run, self._entries, self._cut = run, [], 0
             self._secrets, self._words = (), frozenset()
             self._room, self._left, self._at_s = BURST_CHARS, TOTAL_CHARS, time.monotonic()
 
     def end(self) -> None:
-        """Drop the waiting entries, and keep none from now on."""
+        """Drop the waiting entries, and ignore further texts until `begin`."""
         with self._lock:
             self._run, self._entries, self._cut = "", [], 0
 
     def hide(self, secrets: Iterable[str]) -> None:
-        """Mask these values in entries, too, from now on; beyond `ANYWHERE` only as whole words."""
+        """Mask the values `secrets` in later entries, in addition to earlier ones.
+
+        Up to `ANYWHERE` values are masked wherever they stand, short ones and further ones only as
+        whole words.
+        """
         with self._lock:
             # longer ones first: one may be part of another
             fresh = sorted({*secrets} - {*self._secrets}, key=lambda one: (-len(one), one))
@@ -83,10 +87,11 @@ class LogBook:
             self._words |= frozenset(fresh[room:])
 
     def add(self, source: str, text: str) -> None:
-        """Keep a text printed or logged by the caller's iteration, with secrets masked.
+        """Add a text that the calling thread printed or logged, with its iteration, masked.
 
-        Long texts are cut, and texts beyond the limits left out; both are counted. Ignored without
-        a run, and in a thread that an earlier run has left behind.
+        `source`: stdout, stderr, a log level, or `request`. A long text is cut, a text beyond the
+        limits of the run left out; both are counted. Ignored if it is blank, without a run, and in
+        a thread that an earlier run has left behind.
         """
         if not self._run or not text.strip():
             return
@@ -107,7 +112,11 @@ class LogBook:
                 self._entries.append(entry)
 
     def masked(self, text: str) -> str:
-        """Return `text` with secrets masked, including the run's and the caller's iteration's."""
+        """Return `text` with secrets masked.
+
+        They are values of the run and of the calling thread's iteration. Passwords that are
+        recognized by their form or name are masked, too.
+        """
         return self._masked(text, _place()[3])
 
     def take(self) -> tuple[list[Entry], int]:
@@ -147,9 +156,9 @@ class LogBook:
 
 
 def _place() -> tuple[str, int, int, Mapping[str, Any]]:
-    """Return run, workload, iteration and arguments that the calling thread is at.
+    """Return run, workload, iteration and arguments of the iteration that the calling thread runs.
 
-    "", -1, 0 and no arguments if it runs no iteration.
+    Returns "", -1, 0 and no arguments if it runs none. They are found on the thread's stack.
     """
     # found on the stack: to note it for each iteration would slow down iterations that print
     # nothing

@@ -14,7 +14,10 @@ from osbench.worker.session.session import Session
 
 
 def repeated(offer: Offer, session: Session | None) -> bool:
-    """Return whether the session follows this offer already, which its sender may not know."""
+    """Return whether an offer was accepted before: `session` has its run and session.
+
+    Its sender may not know that. False without a session.
+    """
     return session is not None and (offer.run, offer.session) == (session.run, session.session)
 
 
@@ -23,8 +26,9 @@ def offer_refusal(
 ) -> str:
     """Return why a verified offer is refused; "" if it is to be followed.
 
-    An offer names the present challenge, so each is followed once. A worker that is in a run
-    follows only the next coordinator process of that run, in the membership that it has.
+    `challenge`: the random string in this worker's present heartbeats, which the offer has to name,
+    so that each is followed once. A worker with a session follows only a later coordinator process
+    of the same run and membership.
     """
     checks = [
         (offer.incarnation != incarnation, OTHER_WORKER),

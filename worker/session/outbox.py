@@ -54,13 +54,13 @@ class Outbox:
 
     @property
     def unsent(self) -> int:
-        """Return the number of blocks that were never sent."""
+        """Return how many of the blocks were never sent."""
         with self._lock:
             return sum(not kept.sent for kept in self._kept.values())
 
     @property
     def delivered(self) -> int:
-        """Return the last number up to which all blocks were acknowledged; 0 if none were."""
+        """Return the highest number up to which all blocks were acknowledged; 0 if none were."""
         with self._lock:
             return next(iter(self._kept), self._next) - 1
 
@@ -69,7 +69,11 @@ class Outbox:
         return self._next
 
     def put(self, data: bytes) -> None:
-        """Store a signed block under the next number: in memory or, above the limit, in a file."""
+        """Store a signed block under the next number; it is due at once.
+
+        It stays in memory up to the limit, then goes to the spool file. If the file cannot be
+        written, that is logged and the block stays in memory.
+        """
         with self._lock:
             kept = _Kept(self._next, len(data), data)
             self._memory += len(data)
@@ -79,7 +83,10 @@ class Outbox:
             self._next += 1
 
     def acknowledge(self, number: int, have: Iterable[int] = ()) -> None:
-        """Drop the blocks up to and including `number`, and the blocks in `have`."""
+        """Drop the blocks up to and including `number`, and the blocks numbered in `have`.
+
+        Unknown numbers are ignored. The spool file is emptied once no block is left.
+        """
         with self._lock:
             done = []
             for at in self._kept:
@@ -95,22 +102,22 @@ class Outbox:
                 self._file.truncate(0)
 
     def clear(self) -> None:
-        """Drop all blocks: they are no longer needed."""
+        """Drop all blocks, as if they were acknowledged."""
         self.acknowledge(self._next)
 
     def unacknowledged(self) -> Iterator[bytes]:
-        """Yield all unacknowledged blocks, by ascending number."""
+        """Yield the signed bytes of all unacknowledged blocks, by ascending number."""
         for number in self._numbers():
             data = self._read(number)
             if data is not None:
                 yield data
 
     def send(self, store: Store, most_s: float) -> None:
-        """Send the blocks that are due: new ones, and blocks that are still not acknowledged.
+        """Send the blocks that are due to the result stream: new and still unacknowledged ones.
 
-        The time to the next attempt doubles from `timers.RESEND_S` to at most `most_s` seconds. A
-        block replaces its earlier copy, so that copies do not pile up in a run without a reader.
-        Raises StoreUnreachable, StoreError; unsent blocks stay due.
+        After each attempt a block is due later: first after `timers.RESEND_S`, then twice as long
+        each time, at most `most_s` seconds. A block replaces its earlier copy in the stream. Raises
+        StoreUnreachable, StoreError; unsent blocks stay due.
         """
         with self._sending:
             for number in self._numbers():
@@ -125,7 +132,10 @@ class Outbox:
                     kept.due = time.monotonic() + min(wait_s, most_s)
 
     def rush(self) -> None:
-        """Make all blocks due within `timers.RESEND_S`, because the coordinator is back."""
+        """Make all blocks due within `timers.RESEND_S`, because the coordinator is active again.
+
+        Their intervals begin with the shortest one again.
+        """
         with self._lock:
             soon = time.monotonic() + timers.RESEND_S
             for kept in self._kept.values():
@@ -133,14 +143,14 @@ class Outbox:
                 kept.due = min(kept.due, soon)
 
     def unload(self) -> None:
-        """Move all blocks from memory to the spool file; stops if it cannot be written."""
+        """Move all blocks from memory to the spool file; stop, with a warning, if that fails."""
         with self._lock:
             for kept in self._kept.values():
                 if kept.data is not None and not self._spill(kept):
                     break
 
     def close(self) -> None:
-        """Close and remove the spool file; blocks in it are lost."""
+        """Close and remove the spool file; blocks in the file are lost, blocks in memory stay."""
         with self._lock:
             if self._file is not None:
                 self._file.close()

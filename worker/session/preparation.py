@@ -43,7 +43,7 @@ LOG = logging.getLogger(__name__)
 
 @dataclass(frozen=True, kw_only=True)
 class Prepared:
-    """A workload that is ready to start."""
+    """A workload that this process can start: its scenario, arguments and users are in `body`."""
 
     specification: Specification
     body: Body
@@ -54,7 +54,10 @@ class Prepared:
 
 
 class Preparation:
-    """Prepares workloads; holds resources that they share in a process, such as the span writer."""
+    """Prepares workloads; holds resources that they share in a process, such as the span writer.
+
+    They are kept from one run to the next.
+    """
 
     def __init__(self, conf: cfg.ConfigOpts, plugins: Plugins) -> None:
         self._conf = conf
@@ -67,11 +70,12 @@ class Preparation:
         self._processes = int(conf.worker.processes or usable_cores())
 
     def prepare(self, specification: Specification, observer: Observer | None = None) -> Prepared:
-        """Load the scenario, warm it up and return the prepared workload.
+        """Load the scenario, call its `warm_up` and return the prepared workload.
 
-        `observer` sees the requests of the workload's HTTP clients. Raises PluginError if the
-        scenario is missing or has another version, or if its warm-up fails; FleetError if it is to
-        have more virtual users than are possible; and other errors, such as of logging users in.
+        Logs OpenStack users in if the workload needs it. `observer` is called with the requests of
+        the workload's HTTP clients. Raises PluginError if the scenario is missing or has another
+        version, or if `warm_up` fails; FleetError for more virtual users than are possible; and
+        other errors, such as of logging users in.
         """
         plugin = self._scenario(specification)
         function = getattr(plugin.cls, plugin.method)
@@ -115,21 +119,21 @@ class Preparation:
         )
 
     def span_counts(self) -> list[int]:
-        """Return counts of spans so far in this process: written, dropped and waiting."""
+        """Return three counts of spans since this process began: written, dropped and waiting."""
         sinks = [self.spans.stats()] + ([self._writer.stats()] if self._writer else [])
         return [
             sum(int(stats[name]) for stats in sinks) for name in ("written", "dropped", "waiting")
         ]
 
     def close(self, timeout_s: float) -> None:
-        """Write the waiting spans, for at most `timeout_s` seconds; drop the rest."""
+        """Write waiting spans to the trace store, at most `timeout_s` seconds; drop the rest."""
         if self._writer is not None:
             self._writer.close(timeout_s)
 
     def _scenario(self, specification: Specification) -> ScenarioPlugin:
-        """Return the scenario.
+        """Return the plug-in of the scenario that the specification names.
 
-        Raises PluginError if it is missing or not the coordinator's version.
+        Raises PluginError if it is missing or its source is not the coordinator's.
         """
         plugin = self._plugins.scenario(specification.scenario)
         if plugin.source_hash != specification.source_hash:
@@ -142,9 +146,10 @@ class Preparation:
         return plugin
 
     def _script(self, wanted: Mapping[str, Any]) -> ScriptedRunner:
-        """Return the runner whose code starts iterations.
+        """Return the runner whose own code starts iterations, made with its configuration.
 
-        Raises PluginError if it is missing or not the coordinator's version.
+        `wanted` has its name (`runner`), `config` and `source_hash`. Raises PluginError if it is
+        missing or its source is not the coordinator's.
         """
         name, config = str(wanted["runner"]), wanted["config"]
         kind = self._plugins.get("runner", name)
@@ -174,9 +179,10 @@ class Preparation:
         return context
 
     def _use_fast_transport(self, context: dict[str, Any]) -> None:
-        """Replace the HTTP transport of OpenStack's clients in this process by osbench's, once.
+        """Make OpenStack's clients in this process send requests by osbench's HTTP client.
 
-        Adds it to `context`.
+        Done once for the process, by replacing a function of keystoneauth1. The shared state is
+        added to `context`, in place.
         """
         # keystoneauth1 is slow to import, and only clouds need it
         from osbench.worker.openstack.client_sessions import ClientSessions  # noqa: PLC0415
@@ -227,9 +233,10 @@ class Preparation:
 
 
 def _warm_up(plugin: ScenarioPlugin, context: dict[str, Any]) -> None:
-    """Call `warm_up` of a scenario; errors of osbench pass.
+    """Call the class method `warm_up` of a scenario with `context`.
 
-    Other errors become PluginError, which names the place in the scenario's file.
+    Errors of osbench are raised as they are; others become PluginError, with file and line of the
+    scenario, and are logged. A child process that `warm_up` forked and that returns ends here.
     """
     forks = process_forks()
     generation = forks.generation

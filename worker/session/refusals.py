@@ -35,9 +35,9 @@ class Refusals:
         self._lock = threading.Lock()
 
     def count(self, reason: str, what: str) -> None:
-        """Count a refused message and log it, as a warning only for the first of a reason.
+        """Count a refused message by `reason` and log it: first as a warning, then at debug level.
 
-        `what` names the kind of message.
+        `what` names the kind of message, such as "a batch".
         """
         with self._lock:
             self._counts[reason] += 1

@@ -23,7 +23,7 @@ _ACTIONS = operator.itemgetter(ACTIONS)
 
 @dataclass(frozen=True, kw_only=True)
 class Contents:
-    """The contents of a result block."""
+    """The contents of one result block: rows of iterations, and returned numbers."""
 
     #: Fields of `osbench.common.protocol.messages.Block`.
     fields: dict[str, Any]
@@ -54,14 +54,15 @@ class ResultSource:
 
     @property
     def exhausted(self) -> bool:
-        """Return whether the engine has ended, and all its results are in blocks."""
+        """Return whether the engine has stopped, and all its results are in blocks."""
         engine = self._engine
         return engine.stopped and not engine.unsettled and not engine.has_users_to_end
 
     def contents(self) -> Contents | None:
         """Return the contents of the next block; None if there is nothing to report.
 
-        Until `stored` is called, the same results are returned again.
+        It has at most `BLOCK_ROWS` rows and about `BLOCK_BYTES`. Until `stored` is called, the same
+        results are returned again.
         """
         engine = self._engine
         waiting, life = len(engine.rows), engine.life[:BLOCK_ROWS]
@@ -99,7 +100,7 @@ class ResultSource:
         return Contents(fields=fields, rows=len(rows), settled=settled, whole=len(rows) == waiting)
 
     def stored(self, contents: Contents) -> None:
-        """Remove contents from the engine's results, once their block is stored."""
+        """Remove contents from the engine's results; called once their block is in the outbox."""
         if self._engine.forgotten:
             for row in self._engine.rows[: contents.rows]:
                 self._engine.forgotten.pop(row[0], None)
@@ -114,7 +115,11 @@ class ResultSource:
         self._late_sent += contents.fields["started_late"]
 
     def _judged(self, rows: list[Row]) -> list[Row]:
-        """Return the rows, as failed if an iteration dropped a coroutine before it ran."""
+        """Return the rows; iterations that dropped a coroutine without awaiting it become failed.
+
+        Only iterations that were successful are replaced, in a new list; their failures are
+        numbered.
+        """
         forgotten = self._engine.forgotten
         if not forgotten:
             return rows
@@ -136,7 +141,10 @@ class ResultSource:
 
 
 def _first(rows: list[Row], *, bulky: bool) -> list[Row]:
-    """Return the first rows: at most `BLOCK_ROWS` and `BLOCK_BYTES`, but at least one row."""
+    """Return the first rows: at most `BLOCK_ROWS` and `BLOCK_BYTES`, but at least one.
+
+    `bulky`: rows may have outputs or exchanges, whose bytes count, too.
+    """
     found = rows[:BLOCK_ROWS]
     if not bulky and sum(map(len, map(_ACTIONS, found))) <= BLOCK_BYTES:
         return found

@@ -16,7 +16,7 @@ LOG = logging.getLogger(__name__)
 
 
 class RowFeed:
-    """Rows of a data file by iteration number; the iteration that starts removes its row."""
+    """Rows of a data file by iteration number, from batches; each iteration removes its row."""
 
     def __init__(self, header: Sequence[str], key: bytes) -> None:
         self._reader = RowReader(header)
@@ -24,9 +24,9 @@ class RowFeed:
         self._rows: dict[int, dict[str, Any]] = {}
 
     def add(self, batch: Batch) -> None:
-        """Decrypt the rows of a batch and add them, before its iterations can start.
+        """Decrypt the rows of a batch and store them by iteration, before its iterations can start.
 
-        If they cannot be read, that is logged, and the iterations fail.
+        If they cannot be read, that is logged as an error, and the iterations fail.
         """
         numbers = Intervals(batch.intervals).members().tolist()
         try:
@@ -37,10 +37,10 @@ class RowFeed:
             LOG.error("the rows of batch %d cannot be read: %s", batch.seq, error)
 
     def over(self, arguments: Callable[[int], dict[str, Any]]) -> Callable[[int], dict[str, Any]]:
-        """Return a function that overrides an iteration's arguments by the values of its row.
+        """Return a function of an iteration's number that returns its arguments.
 
-        The function removes the row. It raises KeyError if there is none, which fails the
-        iteration.
+        The values of the iteration's row win over `arguments(number)`. The function removes the
+        row; it raises KeyError if there is none, which fails the iteration.
         """
         take = self._rows.pop
 

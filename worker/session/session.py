@@ -32,11 +32,11 @@ QUIET_S = 3.0
 
 
 class Session:
-    """A membership: this process's part in one run.
+    """A membership: this process's part in one run, from a coordinator's offer to its last block.
 
-    `offer` is called by Celery's thread, the rest by the agent's. A membership is followed through
-    all coordinator processes of its run: `takeover` changes the session, and all else stays. It
-    ends in one step (`finish`): after that nothing of it starts or is taken; only the blocks of its
+    `offer` is called by Celery's thread, the rest by the agent's. A membership goes on under all
+    coordinator processes of its run: `takeover` changes the session, and nothing else. It ends in
+    one step (`finish`): afterwards nothing starts and no batch is taken; only the blocks of its
     outbox are still delivered.
     """
 
@@ -92,7 +92,10 @@ class Session:
 
     @property
     def state(self) -> str:
-        """Return the state for heartbeats: draining, running, ready, preparing or idle."""
+        """Return the state for heartbeats.
+
+        It is draining (leaving), running (under load), ready or preparing (before a load), or idle.
+        """
         workloads = self.workloads
         if self.leaving:
             return "draining"
@@ -103,7 +106,11 @@ class Session:
         return "idle"
 
     def facts(self) -> dict[str, Any]:
-        """Return the fields of a heartbeat that depend on the session, by name."""
+        """Return the fields of a heartbeat that depend on the session, by name.
+
+        Such as the run, the last batch taken, the numbers of blocks made and delivered, and counts
+        of virtual users and iterations.
+        """
         workloads = self.workloads
         return {
             "run": self.run,
@@ -125,11 +132,16 @@ class Session:
         }
 
     def unheard_s(self) -> float:
-        """Return the seconds since the last sign of the coordinator."""
+        """Return the seconds since the coordinator's last new control record or offer."""
         return time.monotonic() - self._heard
 
     def offer(self, batch: Batch) -> str:
-        """Take a verified batch; return why it is refused, or "". Called by Celery's thread."""
+        """Take a verified batch; return why it is refused, or "". Called by Celery's thread.
+
+        Batches that begin now go to the engine, or wait for the load. While the membership is
+        leaving, their iterations are returned to the coordinator. After its end batches are
+        refused.
+        """
         with self._lock:
             if self._ended:
                 return NO_RUN
@@ -138,18 +150,18 @@ class Session:
         return refusal
 
     def is_news(self, data: bytes | None) -> bool:
-        """Return whether a control record differs from the last; the same is read many times.
+        """Return whether a control record is to be applied: it differs from the last one.
 
         False for None, and after the end of the membership.
         """
         return data is not None and data != self._record and not self._ended
 
     def follow(self, data: bytes | None, offset: ClockOffset, since_ns: int) -> None:
-        """Apply a control record from the coordinator.
+        """Apply a control record: acknowledged blocks, recalled batches, lease, load.
 
-        None, repeated or after the end: ignored; a bad signature or a wrong session is counted.
-        `offset` converts Redis time. The record before was read at the monotonic time `since_ns`;
-        this one is younger.
+        Ignored if it is None, repeated, or after the end; a bad signature, another session or an
+        old version is counted as refused. `offset` converts Redis time. The record was written
+        after `since_ns`, monotonic: then the one before was read.
         """
         self._equipment.log.clock = offset
         if data is None or not self.is_news(data):
@@ -165,9 +177,10 @@ class Session:
             self._refusals.count(refusal, "a control record")
 
     def takeover(self, offer: Offer) -> None:
-        """Follow the next coordinator process of the run: a new session of the membership.
+        """Follow the next coordinator process of the run: a new session of the same membership.
 
-        Blocks that are not acknowledged are sent again soon.
+        Waiting batches are dropped, because it sends them again. Blocks that are not acknowledged
+        are sent again soon.
         """
         with self._lock:
             self.session, self.epoch = offer.session, offer.epoch
@@ -177,26 +190,30 @@ class Session:
         self.outbox.rush()
 
     def fetch(self) -> None:
-        """Look for the specification of the workload in Redis, unless leaving; then prepare it.
+        """Read the workload's specification from Redis, unless leaving; prepare it in a thread.
 
-        Does not wait for the preparation. Raises StoreUnreachable, StoreError.
+        Does not wait for the preparation, and reads again later if there is no specification yet.
+        Raises StoreUnreachable, StoreError.
         """
         if not self.leaving:
             self.workloads.fetch()
 
     def leave(self) -> None:
-        """Start nothing more and give unstarted iterations back; running iterations may end."""
+        """Start nothing more; return unstarted iterations to the coordinator.
+
+        Running iterations go on. Returns at once; `finish` ends the membership.
+        """
         with self._lock:
             self.leaving = True
             self.workloads.stop()
         self.shipper.wake()
 
     def finish(self) -> bool:
-        """End the membership if it is leaving and all granted iterations are in blocks.
+        """End the membership if it is leaving and all its granted iterations are in blocks.
 
-        If it is leaving, gives back iterations that no engine will start, and packs results; sends
-        nothing. The last block is made at the end of the membership, under the same lock. Returns
-        whether the membership has ended, now or before.
+        If it is leaving, returns iterations that no engine will start to the coordinator and packs
+        results into blocks; sends nothing. At the end the last block is made, under the same lock.
+        Returns whether the membership has ended, now or before.
         """
         with self._lock:
             if not self.leaving or self._ended:
@@ -210,12 +227,15 @@ class Session:
         return True
 
     def drop(self) -> None:
-        """End a membership that the coordinator has ended: unstarted iterations are dropped."""
+        """Mark the membership as ended by its coordinator; no iterations are returned."""
         with self._lock:
             self._ended = True
 
     def close(self) -> None:
-        """End the shipper and the engine of an ended membership; running iterations go on."""
+        """End the shipper, the engine and the log of an ended membership; running iterations go on.
+
+        Waits at most five seconds for the shipper's thread.
+        """
         self._ended = True
         self.workloads.close()
         self.shipper.close()

@@ -31,7 +31,7 @@ SHORTEST_S = 0.01
 class Shipper:
     """Background thread of one membership: makes its result blocks, and sends them.
 
-    `patience_s` gives the longest time to the next attempt to send a block, seconds.
+    `patience_s` returns the longest time between two attempts to send a block, seconds.
     """
 
     def __init__(  # noqa: PLR0913 - named, and each is another part of the worker
@@ -74,7 +74,7 @@ class Shipper:
         self._thread.start()
 
     def serve(self, engine: Engine, workload: int, interval_s: float) -> None:
-        """Ship the results of an engine, at most every `interval_s` seconds once it is under way.
+        """Ship the results of an engine from now on, at last every `interval_s` seconds.
 
         The first results are shipped sooner. Earlier engines are served until they have ended and
         all their results are in blocks.
@@ -84,33 +84,36 @@ class Shipper:
             self._interval_s, self._longest_s = SHORTEST_S, interval_s
 
     def give_back(self, workload: int, numbers: Iterable[Interval]) -> None:
-        """Queue iterations that no engine has had: the next block gives them back."""
+        """Queue iteration numbers that no engine has had: the next block returns them, soon."""
         with self._lock:
             self._returned[workload].update(numbers)
         self._wake.set()
 
     def reject(self, seqs: Iterable[int]) -> None:
-        """Queue a rejection of the batches `seqs` for the next block: they never will be taken."""
+        """Queue the rejection of batches for the next block, soon: they will never be taken.
+
+        `seqs` are their sequence numbers.
+        """
         with self._lock:
             self._voids += seqs
         self._wake.set()
 
     def wake(self) -> None:
-        """Make and send blocks soon, because the coordinator waits for results; returns at once."""
+        """Make the thread pack and send blocks soon, as results are awaited; returns at once."""
         self._wake.set()
 
     def pack(self) -> None:
-        """Put all results that there are into blocks, without sending them.
+        """Put all present results into blocks in the outbox, without sending them.
 
-        Does nothing after `finish`.
+        Log entries and spans go into blocks, too. Does nothing after `finish`.
         """
         with self._lock:
             self._pack()
 
     def finish(self) -> None:
-        """Put the remaining results into blocks and make the last block.
+        """Put the remaining results into blocks and make the last block, marked as final.
 
-        No block is made after it.
+        Sends nothing. No block is made after it; further calls do nothing.
         """
         with self._lock:
             self._pack()
@@ -119,7 +122,10 @@ class Shipper:
                 self._final = True
 
     def flush(self) -> None:
-        """Put all results that there are into blocks and try to send them; log errors of Redis."""
+        """Put all present results into blocks and try to send them; log errors of Redis.
+
+        Unsent blocks stay in the outbox.
+        """
         # also while the store is unreachable: packed results take a tenth of the memory
         self.pack()
         try:
@@ -177,7 +183,10 @@ class Shipper:
             self._voids.clear()
 
     def _pack_source(self, source: ResultSource) -> bool:
-        """Make a block of an engine's results; return whether results are left over."""
+        """Put a block of an engine's results into the outbox; return whether results are left over.
+
+        Returns False without a block if there are no results.
+        """
         contents = source.contents()
         if contents is None:
             return False

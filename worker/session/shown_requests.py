@@ -33,7 +33,7 @@ Fields = Iterable[tuple[str, str]]
 class ShownRequests:
     """Notes requests and responses of osbench's HTTP clients, and of the library `requests`.
 
-    Other libraries are not seen, nor libcurl.
+    They become entries of the log book. Requests of other libraries and of libcurl are not noted.
     """
 
     def __init__(self, book: LogBook) -> None:
@@ -42,10 +42,10 @@ class ShownRequests:
         self._restore: list[Callable[[], None]] = []
 
     def begin(self, level: int, scenario: type) -> None:
-        """Show requests from now on: `BRIEF`, or `WHOLE` with header fields; 0 shows none.
+        """Note requests from now on: at `level` BRIEF, or WHOLE with header fields; 0 notes none.
 
         Replaces `requests.Session.send` until `end`. The logger of the module of `scenario` is set
-        to log more, too.
+        to INFO, or DEBUG for WHOLE.
         """
         self.end()
         if not level:
@@ -64,7 +64,7 @@ class ShownRequests:
         self._restore.append(lambda: logger.setLevel(before))
 
     def end(self) -> None:
-        """Show no requests any more; undo the changes of `begin`."""
+        """Note no requests any more; undo the changes of `begin`."""
         self._level = 0
         while self._restore:
             self._restore.pop()()
@@ -76,7 +76,10 @@ class ShownRequests:
         outcome: RawResponse | Exception,
         took_s: float,
     ) -> None:
-        """Note a request of osbench's clients with its response or error; called by the clients."""
+        """Note a request of osbench's clients with its response or error, and its seconds `took_s`.
+
+        An `Observer`: the clients call it. Does nothing before `begin`.
+        """
         if not self._level:
             return
         first, *lines = self._sent(request, own)
@@ -145,7 +148,11 @@ def _status(code: int, reason: str | None, took_s: float) -> str:
 
 
 def _shown(body: bytes, limit: int) -> str:
-    """Return the first `limit` characters of a body with secrets masked; by name if it is JSON."""
+    """Return the beginning of a body as text, at most `limit` characters, with secrets masked.
+
+    In JSON, members with names of secrets are masked. A body with NUL bytes becomes its size in
+    brackets. If it is cut, "..." and the size follow.
+    """
     try:
         text = hide(json.dumps(mask(json.loads(body)), ensure_ascii=False))
     except (ValueError, RecursionError):

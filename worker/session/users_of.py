@@ -21,8 +21,9 @@ def users_of(
     *,
     is_coroutine: bool,
 ) -> UserPlan:
-    """Return the plan of the users; requests tokens if `http` names a service of the catalogue.
+    """Return the plan of a workload's virtual users: rows of data, think times, HTTP sessions.
 
+    If the task's `http` names a service of the catalogue, OpenStack users are logged in here.
     Raises DeploymentError, AuthenticationFailed, ConnectionError and TimeoutError.
     """
     wish = specification.users
@@ -45,9 +46,10 @@ def _sessions(
     *,
     is_coroutine: bool,
 ) -> Callable[[VirtualUser], Any]:
-    """Return a function that opens the HTTP session of a user.
+    """Return a function that opens the HTTP session of a virtual user.
 
-    If `http` names a service, the users are logged in here.
+    If the task's `http` names a service, the users are logged in here. HTTP clients are made here
+    if the scenario seems to need them, else at the first session.
     """
     wish = specification.http
     service = wish.get("service", "")
@@ -68,7 +70,10 @@ def _sessions(
 
 
 def _names_http(scenario: type[Scenario]) -> bool:
-    """Return whether methods of a scenario use the name `http`; code elsewhere is not seen."""
+    """Return whether a method of the scenario's class, inherited or not, uses the name `http`.
+
+    Uses in other functions are not seen.
+    """
     functions = [one for _, one in inspect.getmembers(scenario, inspect.isfunction)]
     return any(
         "http" in one.__code__.co_names
@@ -95,9 +100,10 @@ def _opener(
 
 
 def _reach(service: str, specification: Specification, context: Mapping[str, Any]) -> Reach:
-    """Return a function from a user's number to service URL, headers and token getter.
+    """Return a function from a virtual user's number to service URL, headers and token.
 
-    The users are logged in here.
+    The users of the deployment are logged in here. Raises DeploymentError, AuthenticationFailed,
+    ConnectionError and TimeoutError.
     """
     # only clouds need them, and they are slow to import
     from osbench.common.openstack.account_token import AccountToken  # noqa: PLC0415

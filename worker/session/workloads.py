@@ -45,9 +45,9 @@ TRAVERSE_NS = 10 * 10**9
 
 
 class Workloads:
-    """Prepares workloads, one after another, and holds the engine of the present one.
+    """Prepares the workloads of a run, one after another, and holds the engine of the present one.
 
-    Called under the session's lock, but for `fetch`.
+    Called under the session's lock, except `fetch`.
     """
 
     def __init__(
@@ -92,7 +92,10 @@ class Workloads:
 
     @property
     def eager(self) -> bool:
-        """Return whether control records change often: before the load, in ramps, without work."""
+        """Return whether control records are to be read often, because they may change at any time.
+
+        True before the load, in its ramps, and while no iteration runs or waits.
+        """
         engine, ready = self.engine, self._ready
         if engine is None or ready is None or not (self.queued or self.busy):
             return True
@@ -106,16 +109,16 @@ class Workloads:
 
     @property
     def surplus(self) -> int:
-        """Return the number of running iterations of users beyond the share of this worker.
+        """Return the number of running iterations beyond this worker's share of virtual users.
 
-        The share, its number of virtual users, was lowered, or the workload is over.
+        The share was lowered, or the workload is over.
         """
         left = sum(len(engine.inflight) for engine in self._past)
         return left + (self.engine.surplus if self.engine is not None else 0)
 
     @property
     def busy(self) -> int:
-        """Return the number of running iterations, of earlier workloads too."""
+        """Return the number of running iterations, also of earlier workloads."""
         return sum(len(engine.inflight) for engine in self._engines())
 
     @property
@@ -125,26 +128,30 @@ class Workloads:
 
     @property
     def queued(self) -> int:
-        """Return the number of iterations that were granted and not started."""
+        """Return the number of iterations that were granted to this process and not started."""
         waiting = sum(map(len, self._stock.copy()))
         engine = self.engine
         return waiting + (engine.queued if engine is not None else 0)
 
     @property
     def unsettled(self) -> int:
-        """Return the number of granted iterations of all engines that are not in a block yet."""
+        """Return the number of granted iterations, in engines, that are not in a block yet."""
         return sum(engine.unsettled for engine in self._engines())
 
     def longest(self) -> list[tuple[int, int, str, str]]:
-        """Return the iteration that has run for longest, in a list; [] if none has run long.
+        """Return the iteration that has run for longest, as a list of one; [] if none has run long.
 
-        The entry is its number, nanoseconds, innermost open action and place in the code.
+        The entry has its number, its nanoseconds so far, the innermost open action and the present
+        line of code.
         """
         found = [one for engine in self._engines() if (one := engine.longest()) is not None]
         return sorted(found, key=lambda one: -one[1])[:1]
 
     def stuck(self) -> list[Remains]:
-        """Return remainders of timed-out iterations that still run: threads, coroutines, calls."""
+        """Return the remainders of timed-out iterations that still run: threads, coroutines, calls.
+
+        Of this run's engines only.
+        """
         found = [one for engine in self._engines() for one in engine.abandoned]
         return [one for one in found if one.is_alive()]
 
@@ -156,9 +163,9 @@ class Workloads:
     # granted numbers
 
     def add(self, batch: Batch) -> None:
-        """Take the iterations of a batch; give them back if another workload is under load.
+        """Give the iterations of a batch to the engine; before the load the batch waits.
 
-        Before the load the batch waits.
+        If another workload is under load, its iterations are returned to the coordinator.
         """
         engine, ready = self.engine, self._ready
         if engine is None:
@@ -171,7 +178,7 @@ class Workloads:
             engine.add(batch)
 
     def take_back(self, seq: int) -> None:
-        """Give the unstarted iterations of batch `seq` back to the coordinator."""
+        """Return the unstarted iterations of batch `seq` to the coordinator, by the next block."""
         found = [batch for batch in self._stock if batch.seq == seq]
         self._stock = [batch for batch in self._stock if batch.seq != seq]
         for batch in found:
@@ -181,19 +188,28 @@ class Workloads:
             self._shipper.wake()
 
     def set_lease(self, until_ns: int) -> None:
-        """Let nothing start at or after `until_ns` (monotonic ns), until the lease is renewed."""
+        """Let nothing start at or after `until_ns`, monotonic ns; a renewed lease moves that time.
+
+        Applies to the present engine and to the next.
+        """
         self._lease_ns = until_ns
         if self.engine is not None:
             self.engine.set_lease(until_ns)
 
     def stop(self) -> None:
-        """Start nothing more and give unstarted iterations back. Running iterations go on."""
+        """Start nothing more, and return unstarted iterations to the coordinator.
+
+        Running iterations go on.
+        """
         if self.engine is not None:
             self.engine.stop(monotonic_ns())
         self.return_rest()
 
     def return_rest(self) -> None:
-        """Give iterations back that have no engine, or whose engine starts no more."""
+        """Return unstarted iterations without an engine, or of stopped engines, by a result block.
+
+        The coordinator may grant them to another worker.
+        """
         self._return_stock()
         now = monotonic_ns()
         for engine in self._engines():
@@ -201,7 +217,7 @@ class Workloads:
                 engine.give_back(engine.take_back())
 
     def close(self) -> None:
-        """Stop showing requests, and end the engine; running iterations go on."""
+        """Stop noting requests, and close the present engine; running iterations go on."""
         self._shown.end()
         if self.engine is not None:
             self.engine.close()
@@ -209,7 +225,12 @@ class Workloads:
     # instructions
 
     def follow(self, control: Control, offset: ClockOffset, since_ns: int) -> None:
-        """Apply a control record to the workload; it was written after `since_ns`, monotonic."""
+        """Apply a control record to the workload.
+
+        It was written after `since_ns`, monotonic ns. A new workload number leaves the present one.
+        The load starts here once the record has a t0 and the workload is prepared. Then stop time,
+        rate and share are set. `offset` converts Redis time.
+        """
         if control.workload != self.preparing:
             self._leave()
             self._begin(control.workload)
@@ -236,10 +257,10 @@ class Workloads:
             self.generation = control.generation
 
     def fetch(self) -> None:
-        """Look for the requested specification, and begin to prepare it in a thread.
+        """Read the requested specification from Redis, and begin to prepare it in a thread.
 
-        Looks at most every `ASK_S` seconds. Only a specification with the digest that the control
-        record names is followed. Raises StoreUnreachable, StoreError.
+        Reads at most every `ASK_S` seconds, until it is found. A specification whose digest is not
+        the one in the control record is counted as refused. Raises StoreUnreachable, StoreError.
         """
         now = time.monotonic()
         if self._found or not self._wanted or now - self._asked_at < ASK_S:
@@ -263,7 +284,7 @@ class Workloads:
     def _most_users(self) -> int:
         """Return how many virtual users this process can have of its prepared workload.
 
-        The limits of threads and coroutines differ.
+        The limits of threads and of coroutines differ.
         """
         ready = self._ready
         coroutines = ready is not None and ready.coroutines
@@ -304,8 +325,8 @@ class Workloads:
     def _traverse(self) -> None:
         """Exempt existing objects from garbage collection, so that it does little under load.
 
-        Objects that were exempt before are traversed again only every `TRAVERSE_NS`: for small
-        workloads that would take most of the time.
+        Collects garbage before. Objects that were exempt before are traversed again only every
+        `TRAVERSE_NS`: for small workloads that would take most of the time.
         """
         now_ns = monotonic_ns()
         everything = now_ns - self._traversed_ns > TRAVERSE_NS
@@ -366,7 +387,7 @@ class Workloads:
             self.add(batch)
 
     def _once(self, workload: int, script: ScriptedRunner) -> Callable[[ScriptedLoad], None]:
-        """Return the code of a runner; once it has begun for a workload, a function that raises.
+        """Return the code of a runner; once begun for a workload, a function that raises.
 
         A load that was stopped and is resumed is not begun again. The function raises PluginError.
         """
@@ -380,7 +401,10 @@ class Workloads:
         return refuse
 
     def _leave(self) -> None:
-        """End the current engine, if any; running iterations go on, and are shipped later."""
+        """Close the present engine, if any; return its unstarted iterations to the coordinator.
+
+        Running iterations go on, and their results are shipped later.
+        """
         if self.engine is None:
             return
         self.engine.close()
@@ -395,7 +419,7 @@ class Workloads:
         self.engine = None
 
     def _return_stock(self, *, but: int = -1) -> None:
-        """Give waiting batches back to the coordinator, except batches of the workload `but`."""
+        """Return waiting batches to the coordinator, except batches of the workload `but`."""
         stock, self._stock = self._stock, []
         for batch in stock:
             if batch.workload == but:
@@ -405,9 +429,10 @@ class Workloads:
 
 
 def _goes_on(engine: Engine, control: Control) -> bool:
-    """Return whether a control record lets a load go on after its engine was to stop.
+    """Return whether a control record lets a load go on after its engine got a time to stop.
 
-    False if the engine has no time to stop, or the load has no t0.
+    True if its stop time is more than a second later, or it has none. False if the engine has no
+    stop time, or the record no t0.
     """
     if engine.stop_ns >= NEVER or control.t0_at is None:
         return False
@@ -416,10 +441,11 @@ def _goes_on(engine: Engine, control: Control) -> bool:
 
 
 def _exempt_from_garbage_collection(*, everything: bool) -> None:
-    """Collect garbage, then exempt all remaining objects; `everything`: traverse exempt ones, too.
+    """Collect garbage, then exempt all remaining objects from later collections.
 
-    Modules, plug-ins and prepared data are some hundred thousand objects; to traverse them would
-    stop every virtual user for tens of milliseconds.
+    `everything`: collect among objects that were exempt before, too. Modules, plug-ins and prepared
+    data are some hundred thousand objects; to traverse them would stop every virtual user for tens
+    of milliseconds.
     """
     if everything:
         gc.unfreeze()

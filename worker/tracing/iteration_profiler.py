@@ -26,9 +26,9 @@ UNFINISHED = ',"unfinished":true'
 
 
 class IterationProfiler(osprofiler.profiler._Profiler):
-    """The profiler of one iteration, with OSProfiler's interface; keeps spans in memory.
+    """The profiler of one traced iteration, with OSProfiler's interface; keeps spans in memory.
 
-    Used by the iteration's own thread. `Tracer.abandon` may be called from another one.
+    Used by the iteration's own thread; only `Tracer.abandon` may come from another thread.
     """
 
     def __init__(self, hmac_key: str, ids: TraceIds, root_info: str) -> None:
@@ -59,11 +59,14 @@ class IterationProfiler(osprofiler.profiler._Profiler):
         return span_text(self._ids, self._open[-2][0])
 
     def start(self, name: str, info: dict[str, Any] | None = None) -> None:
-        """Open a span within the innermost open one; does nothing once the trace is finished."""
+        """Open a span within the innermost open one; does nothing once the trace is finished.
+
+        `info` is copied with secrets masked.
+        """
         self.open(name, info)
 
     def stop(self, info: dict[str, Any] | None = None) -> None:
-        """Close the innermost open span. Ignored for the root, and once the trace is finished."""
+        """Close the innermost open span, adding `info`; ignored for the root, or once finished."""
         # only the tracer closes the root
         if len(self._open) > 1 and not self._over:
             self._close(info_text(info) if info else "")
@@ -71,7 +74,8 @@ class IterationProfiler(osprofiler.profiler._Profiler):
     def open(self, name: str, info: Mapping[str, Any] | None = None) -> int:
         """Open a span within the innermost open one; return its number for `close`.
 
-        Once the trace is finished, the number is of no span.
+        `info` is copied with secrets masked. Once the trace is finished, no span is opened and the
+        number is of none.
         """
         number = self._next
         if not self._over:
@@ -81,9 +85,9 @@ class IterationProfiler(osprofiler.profiler._Profiler):
         return number
 
     def close(self, number: int, info: Mapping[str, Any] | None = None) -> None:
-        """Close span `number`; mark spans that are still open within it as unfinished.
+        """Close span `number`, adding `info`; close spans still open within it as unfinished.
 
-        Does nothing if the span is closed already, as by surplus calls of `stop`.
+        Does nothing if the span is closed already, such as by surplus calls of `stop`.
         """
         if self._over:
             return
@@ -99,9 +103,10 @@ class IterationProfiler(osprofiler.profiler._Profiler):
         return traceparent(self._ids, self._open[-1][0])
 
     def trace_headers(self) -> dict[str, str]:
-        """Return headers that attach a request made now to this trace; {} once it is abandoned.
+        """Return headers that attach a request made now to the innermost open span.
 
-        They are W3C `traceparent` and, with an HMAC key, the two signed headers of OSProfiler.
+        They are W3C `traceparent` and, with an HMAC key, the two signed headers of OSProfiler; {}
+        once the trace is abandoned.
         """
         if self.abandoned:
             return {}
@@ -120,8 +125,9 @@ class IterationProfiler(osprofiler.profiler._Profiler):
     def finish(self, root_info: str) -> Trace:
         """Close all open spans and return the trace; later calls of other methods change nothing.
 
-        Open spans but the root become unfinished. Spans above `SPAN_LIMIT` are counted in `cut`.
-        May be called from another thread.
+        `root_info`: info added to the root, as JSON members. Open spans but the root become
+        unfinished. Spans above `SPAN_LIMIT` are left out and counted in `cut`. May be called from
+        another thread.
         """
         now = monotonic_ns()
         self._over = True

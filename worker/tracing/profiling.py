@@ -26,11 +26,14 @@ _PROFILER: ContextVar[Any] = ContextVar("osbench_profiler", default=None)
 
 
 class _Current:
-    """The profiler of the running iteration: of a thread, or of a task and those it creates."""
+    """The current profiler of a thread, or of a task and the tasks that it creates.
+
+    It replaces OSProfiler's own object of that kind.
+    """
 
     @property
     def profiler(self) -> Any:
-        """Return the current profiler, as OSProfiler's object does; None if nothing is traced."""
+        """Return the running iteration's profiler, as OSProfiler does; None if untraced."""
         return _PROFILER.get()
 
     @profiler.setter
@@ -43,17 +46,17 @@ _CURRENT = vars(osprofiler.profiler)["__local_ctx"] = _Current()
 
 
 class TraceSink(Protocol):
-    """Destination of finished traces: a `SpanWriter` or a `SpanBuffer`."""
+    """Destination of finished traces: `SpanWriter` (store) or `SpanBuffer` (result blocks)."""
 
     def put(self, trace: Trace) -> None:
-        """Take a finished trace, or drop it and count its spans. Never waits."""
+        """Take a finished trace, or drop it and count its spans if too many wait. Never waits."""
 
 
 class Tracer:
     """Decides which iterations of a workload are traced, and traces them.
 
-    One per workload and process, created after the process has forked. `writer` is None if there
-    is no place for spans; requests carry trace headers all the same.
+    One per workload and process, created after the process has forked. With `writer` None spans are
+    discarded; requests carry trace headers all the same.
     """
 
     def __init__(
@@ -67,10 +70,11 @@ class Tracer:
         *,
         kind: type[IterationProfiler] = IterationProfiler,
     ) -> None:
-        """Without `hmac_key` requests carry `traceparent` only.
+        """`hmac_key`: OSProfiler's; with "" requests carry `traceparent` only.
 
-        `kind` is the class of profilers, which is another one for coroutines. Raises ValueError if
-        `sample_rate`, a fraction, is not within 0 and 1.
+        `seed` decides which iterations are traced. `kind` is the class of profilers, which is
+        another one for coroutines. Raises ValueError if `sample_rate`, a fraction, is not within 0
+        and 1.
         """
         self._hmac_key = hmac_key
         self._writer = writer
@@ -86,7 +90,7 @@ class Tracer:
         self.cut = 0
 
     def sampled(self, iteration: int) -> bool:
-        """Return whether an iteration is traced; the same in every process of a run."""
+        """Return whether iteration number `iteration` is traced; the same in every process."""
         return mix(self._seed, iteration) < self._threshold
 
     def clear(self) -> None:
@@ -99,9 +103,9 @@ class Tracer:
             _CURRENT.profiler = None
 
     def begin(self, iteration: int) -> IterationProfiler:
-        """Start the trace of an iteration in this thread: return its profiler.
+        """Start the trace of an iteration in this thread or task; return its profiler.
 
-        The root span is open.
+        The root span is open, and the profiler is OSProfiler's current one.
         """
         self.clear()
         profiler = self._kind(self._hmac_key, self._ids.mint(), f"{self._root_info}{iteration}")
@@ -109,10 +113,10 @@ class Tracer:
         return profiler
 
     def end(self, profiler: IterationProfiler, failure: tuple[str, str] | None) -> bytes:
-        """Finish the trace of this thread and pass it to the writer; return the trace id, 16 bytes.
+        """Finish the trace of an iteration, pass it to the writer; return its id, 16 bytes.
 
-        `failure` is the type and the message of the iteration's exception, None without one. Never
-        waits.
+        `failure` is the type and the message of the iteration's exception, None without one. The
+        thread has no profiler afterwards. Never waits.
         """
         _CURRENT.profiler = None
         return self._finish(profiler, failure_text(*failure) if failure else "")
@@ -120,9 +124,10 @@ class Tracer:
     def abandon(
         self, profiler: IterationProfiler, failure: tuple[str, str] = ("TimedOut", "")
     ) -> bytes:
-        """Finish the trace of a timed-out iteration from another thread; return the trace id.
+        """Finish the trace of a timed-out iteration from another thread; return its id, 16 bytes.
 
-        Later work of the iteration's thread is not traced, and its requests carry no trace headers.
+        The trace goes to the writer. Later work of the iteration's thread is not traced, and its
+        requests carry no trace headers. `failure` is type and message of the error.
         """
         profiler.abandoned = True
         # for OSProfiler, which signs headers with it
@@ -139,7 +144,10 @@ class Tracer:
 
 
 def trace_headers() -> dict[str, str]:
-    """Return headers that attach a request made now to the iteration's trace; {} if none."""
+    """Return headers that attach a request made now to the trace of the calling iteration.
+
+    Returns {} if it is not traced. Also for a profiler that the scenario has started by OSProfiler.
+    """
     profiler = _CURRENT.profiler
     if profiler is None:
         return {}

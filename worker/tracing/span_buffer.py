@@ -21,7 +21,7 @@ _SPANS, _CHARS = 2000, 1 << 20
 class SpanBuffer:
     """Finished traces that wait for a result block, bounded by their number of spans.
 
-    Threads may put while one takes.
+    Threads may call `put` while one thread calls `take`.
     """
 
     def __init__(self, limit_spans: int, to_wall_ns: Callable[[int], int] | None = None) -> None:
@@ -35,7 +35,7 @@ class SpanBuffer:
         self._left = self._written = 0
 
     def put(self, trace: Trace) -> None:
-        """Take a finished trace; drop it and count its spans if too many wait. Never waits."""
+        """Take a finished trace, or drop it and count its spans if too many wait. Never waits."""
         spans = len(trace[1])
         if self._entered - self._left + spans > self._limit:
             self._dropped += spans
@@ -44,9 +44,10 @@ class SpanBuffer:
         self._traces.append(trace)
 
     def take(self) -> bytes:
-        """Remove the oldest waiting traces and return them packed; b"" if none wait.
+        """Remove the oldest waiting traces and return them packed; b"" if there are none.
 
-        Takes traces until `_SPANS` spans or `_CHARS` characters are reached; they count as written.
+        The result is msgpack of the host name and a list of traces. Takes whole traces until
+        `_SPANS` spans or `_CHARS` characters are reached; their spans count as written.
         """
         found: list[Any] = []
         spans = chars = 0
@@ -63,14 +64,14 @@ class SpanBuffer:
         return packed if found else b""
 
     def clear(self) -> None:
-        """Drop the waiting traces, which an earlier run has left; their spans count as dropped."""
+        """Drop the waiting traces, which an earlier run has left; count their spans as dropped."""
         while self._traces:
             spans = len(self._traces.popleft()[1])
             self._left += spans
             self._dropped += spans
 
     def stats(self) -> dict[str, Any]:
-        """Return the counts of spans `written`, `dropped` and `waiting` since the start."""
+        """Return counts of spans since the start: `written` (taken), `dropped` and `waiting`."""
         return {
             "written": self._written,
             "dropped": self._dropped,
@@ -81,10 +82,10 @@ class SpanBuffer:
         """Do nothing: waiting traces go with blocks of a membership, or are dropped by `clear`."""
 
     def _form(self, trace: Trace) -> list[Any]:
-        """Return a trace as lists: trace id, part of the span ids, suffix of span 0, spans.
+        """Return a trace as lists: trace id, fixed part of the span ids, suffix of span 0, spans.
 
-        A span is its number, its parent's, its name, wall-clock start and duration in ns, and its
-        info as JSON.
+        A span is its number, its parent's, its name, wall-clock start in ns since 1970, duration in
+        ns, and its info as JSON members.
         """
         ids, spans = trace
         # one offset for the whole trace: steps of the wall clock do not affect durations

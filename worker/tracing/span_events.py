@@ -28,7 +28,7 @@ _NAME = 200
 
 
 class WallClock:
-    """Converts monotonic times to the wall-clock times of this host, ns since 1970."""
+    """Converts monotonic times to wall-clock times of this host, ns since 1970, if called."""
 
     #: How long an offset is used; a clock that is being slewed moves up to 0.5 ms per second.
     _FRESH_NS = 1_000_000_000
@@ -38,9 +38,9 @@ class WallClock:
         self._until_ns = 0
 
     def __call__(self, monotonic_ns: int) -> int:
-        """Return the wall-clock time of a monotonic one, ns.
+        """Return the wall-clock time of a monotonic one, both in ns.
 
-        The offset is measured once a second.
+        The offset of the clocks is measured at most once a second.
         """
         now = time.monotonic_ns()
         if now >= self._until_ns:
@@ -50,7 +50,7 @@ class WallClock:
 
 
 class EventFormat:
-    """Formats traces as Redis commands; used by one thread."""
+    """Formats traces as Redis commands, in OSProfiler's format; used by one thread."""
 
     def __init__(
         self, host: str, service: str, expiry_s: int, to_wall_ns: Callable[[int], int]
@@ -64,7 +64,10 @@ class EventFormat:
         self._second_text = ""
 
     def commands(self, trace: Trace) -> str:
-        """Return the commands LPUSH and EXPIRE for one trace, in Redis protocol, ASCII only."""
+        """Return the commands LPUSH and EXPIRE for one trace, in the Redis protocol, ASCII only.
+
+        Each span is two events; the newest event becomes the head of the list.
+        """
         base = uuid_text(trace[0][0])
         key = f"$51\r\nosprofiler_opt:{base}\r\n"
         events = self._events(base, trace)

@@ -25,9 +25,9 @@ _LEFT_OUT = {"function": ("args", "kwargs"), "db": ("params",)}
 def info_text(info: Mapping[str, Any]) -> str:
     """Return the members of `info` as JSON, a comma before each; "" for none. Never raises.
 
-    Secrets are masked, and arguments of calls are left out. OSProfiler shares one dict between all
-    calls of a traced function, in all threads, so everything is copied at once. Values that JSON
-    does not support become their repr; long ones are cut.
+    All is copied at once, because OSProfiler shares one dict between all calls of a traced
+    function, in all threads. Secrets are masked; arguments of calls and `host` are left out. Values
+    that JSON does not support become their repr; long ones are cut.
     """
     try:
         text = _members(_Copier().members(info))
@@ -41,7 +41,7 @@ def info_text(info: Mapping[str, Any]) -> str:
 def failure_text(etype: str, message: str) -> str:
     """Return type and message of an error as JSON members that OSProfiler's readers expect.
 
-    Secrets are masked; long texts are cut.
+    They are `etype` and `message`, a comma before each. Secrets are masked; long texts are cut.
     """
     # masked before it is cut: nothing recognizes the rest of a secret
     shown = mask_text(hide(message[: _MASKED * _TEXT]))[:_TEXT]
@@ -53,7 +53,7 @@ def _members(info: Mapping[str, Any]) -> str:
 
 
 class _Copier:
-    """Copies an info into JSON types with secrets masked, up to a number of elements."""
+    """Copies one info into JSON types with secrets masked, up to 200 elements in all."""
 
     def __init__(self) -> None:
         self._left = _ELEMENTS

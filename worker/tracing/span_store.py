@@ -18,16 +18,17 @@ from redis.connection import parse_url
 
 
 class StoreRefusal(ConnectionError):
-    """The store rejected the login or the selected database."""
+    """The store rejected the login or the selected database; it can be reached."""
 
 
 class SpanStore:
-    """A connection to a Redis: `connect`, then `send`; an error closes it."""
+    """A connection to a Redis: `connect`, then `send`; an error closes it. For one thread."""
 
     def __init__(self, conn_str: str, timeout_s: float) -> None:
-        """`timeout_s` bounds connecting, and each `send` including its replies.
+        """Parse the connection string; connects to nothing yet.
 
-        Raises ValueError for a connection string that is malformed or not of a Redis.
+        `timeout_s` bounds connecting, and each `send` with its replies, seconds. Raises ValueError
+        for a connection string that is malformed or not of a Redis.
         """
         try:
             scheme = urlsplit(conn_str).scheme
@@ -69,10 +70,10 @@ class SpanStore:
             raise
 
     def send(self, commands: bytes, replies: int) -> list[str | None]:
-        """Send commands, wait for all replies, and return for each None or its error code.
+        """Send commands; return for each of `replies` replies None (success) or its error code.
 
-        None is success. Raises OSError (TimeoutError among them) if the connection fails, and
-        closes it.
+        `commands` are in the Redis protocol. Raises OSError (TimeoutError among them) if the
+        connection fails, and closes it.
         """
         try:
             return self._exchange(commands, replies, time.monotonic() + self._timeout_s)

@@ -14,7 +14,7 @@ _TIMEOUT_S = 2.0
 
 
 class SpanWriter:
-    """Writes finished traces to a Redis, from a separate thread that it starts."""
+    """Writes finished traces to a Redis, from a separate thread that it starts when it is made."""
 
     def __init__(
         self,
@@ -38,9 +38,9 @@ class SpanWriter:
 
     @staticmethod
     def supports(conn_str: str) -> bool:
-        """Return whether spans can be written to a store: a Redis by TCP, TLS or unix socket.
+        """Return whether spans can be written to this store: a Redis by TCP, TLS or unix socket.
 
-        Judged by the connection string alone.
+        Judged by the connection string alone, without connecting.
         """
         try:
             SpanStore(conn_str, _TIMEOUT_S)
@@ -49,7 +49,7 @@ class SpanWriter:
         return True
 
     def put(self, trace: Trace) -> None:
-        """Take a finished trace; drop it and count its spans if too many wait. Never waits."""
+        """Queue a finished trace, or drop it and count its spans if too many wait. Never waits."""
         spans = len(trace[1])
         self._queue.put(trace, spans, spans)
 

@@ -31,16 +31,16 @@ T = TypeVar("T")
 
 
 class StoreConnection(Protocol):
-    """The interface of a connection to the trace store."""
+    """The interface of a connection to the trace store, as `SpanStore` has it."""
 
     #: The store's address for messages.
     place: str
 
     def connect(self) -> None:
-        """Open the connection unless it is open. Raises OSError."""
+        """Open the connection unless it is open. Raises OSError if that fails."""
 
     def send(self, commands: bytes, replies: int) -> list[str | None]:
-        """Send commands; return for each reply None (success) or its error code.
+        """Send commands; return for each of `replies` replies None (success) or its error code.
 
         Raises OSError if the connection fails, and closes it.
         """
@@ -50,7 +50,7 @@ class StoreConnection(Protocol):
 
 
 class Parcel(NamedTuple):
-    """Commands that belong to one trace, and the number of replies to them."""
+    """Commands that write spans of one trace, with the number of replies to them."""
 
     #: In the store's protocol.
     commands: str
@@ -64,7 +64,10 @@ class Parcel(NamedTuple):
 
 
 class StoreQueue(Generic[T]):
-    """A bounded queue of items, and the thread that writes them to the trace store."""
+    """A bounded queue of items, and the thread that writes them to the trace store.
+
+    An item is a trace, or an event of a service under test.
+    """
 
     def __init__(
         self,
@@ -73,10 +76,10 @@ class StoreQueue(Generic[T]):
         limit: int,
         lost: Callable[[Parcel, str], None] = lambda parcel, refusal: None,
     ) -> None:
-        """`pack` converts items to commands, in the thread of the queue; the list may be empty.
+        """`pack` converts items to commands, in the queue's thread; it may get no items.
 
-        `limit` bounds the total size of all waiting items. `lost` is called with each parcel that
-        the store has not taken, and its error code, "" if it did not reply.
+        `limit` bounds the total size of all waiting items, in the unit of `put`. `lost` is called
+        with each parcel that the store has not taken, and its error code, "" if it did not reply.
         """
         self._store = store
         self._pack = pack
@@ -112,9 +115,10 @@ class StoreQueue(Generic[T]):
                 raise
 
     def put(self, item: T, count: int, size: int) -> bool:
-        """Take an item of `count` spans; if more than the limit waits, drop it and count its spans.
+        """Queue an item of `count` spans, or drop it and count them.
 
-        Returns whether it was taken. Never waits. `size` counts towards the limit.
+        It is dropped beyond the limit, and after `close`. `size` counts towards the limit. Returns
+        whether the item was queued. Never waits.
         """
         self._offered += count
         self._entered += size
@@ -126,7 +130,7 @@ class StoreQueue(Generic[T]):
         return True
 
     def refuse(self, count: int) -> None:
-        """Count spans that cannot be written as dropped."""
+        """Count `count` spans, which the caller cannot write at all, as dropped."""
         self._offered += count
         self._refused += count
 
@@ -143,9 +147,9 @@ class StoreQueue(Generic[T]):
         }
 
     def close(self, timeout_s: float) -> None:
-        """Write the waiting items, for at most `timeout_s` seconds; drop the rest.
+        """Write waiting items, for at most `timeout_s` seconds; drop the rest, end the thread.
 
-        The thread ends.
+        Items that come later are dropped and counted.
         """
         self._stop_by = time.monotonic() + timeout_s
         self._wake.set()
@@ -183,7 +187,8 @@ class StoreQueue(Generic[T]):
     def _settle(self, batch: list[tuple[T, int, int]]) -> bool:
         """Write a batch and count its spans as written or lost; return whether the store replied.
 
-        After an error the batch is dropped.
+        A batch is not written again after an error; `lost` is called with its parcels. Errors are
+        logged, at most one a minute.
         """
         parcels: list[Parcel] = []
         answers: list[str | None] = []
@@ -213,10 +218,10 @@ class StoreQueue(Generic[T]):
         return bool(answers)
 
     def _deliver(self, commands: str, replies: int) -> list[str | None]:
-        """Send commands and return the store's replies; none if the batch is to be dropped.
+        """Send commands and return the store's replies; [] if the batch is to be dropped.
 
-        Tries to connect until `close` is called. A failed send is repeated once, but not after a
-        timeout.
+        Tries to connect until it succeeds or `close` is called. A failed send is repeated once, but
+        not after a timeout: most likely the spans are stored then.
         """
         tries = 0
         while True:

@@ -21,9 +21,10 @@ _Open = tuple[int, str, int, str]
 
 
 class TaskProfiler(IterationProfiler):
-    """The profiler of an iteration that is a coroutine; each task has its innermost open span.
+    """The profiler of an iteration that is a coroutine; each task has its own innermost open span.
 
-    `Tracer.abandon` may be called from another thread.
+    A new task begins with the open spans of the task that created it. `Tracer.abandon` may be
+    called from another thread.
     """
 
     def __init__(self, hmac_key: str, ids: TraceIds, root_info: str) -> None:
@@ -34,20 +35,20 @@ class TaskProfiler(IterationProfiler):
         _STACK.set((0,))
 
     def get_id(self) -> str:
-        """Return the innermost open span's id as a UUID string."""
+        """Return the id of this task's innermost open span, as a UUID string."""
         return span_text(self._ids, _STACK.get()[-1])
 
     def get_parent_id(self) -> str:
-        """Return the id of the span around the innermost open one; the trace id for the root."""
+        """Return the id of the span around this task's innermost one; the trace id for the root."""
         stack = _STACK.get()
         return span_text(self._ids, stack[-2]) if len(stack) > 1 else self.get_base_id()
 
     def traceparent(self) -> str:
-        """Return the W3C header `traceparent` for a request within the innermost open span."""
+        """Return the W3C header `traceparent` for a request within this task's innermost span."""
         return traceparent(self._ids, _STACK.get()[-1])
 
     def stop(self, info: dict[str, Any] | None = None) -> None:
-        """Close the innermost open span of this task; ignored for the root."""
+        """Close the innermost open span of this task, adding `info`; ignored for the root."""
         stack = _STACK.get()
         if len(stack) > 1:
             self.close(stack[-1], info)
@@ -55,7 +56,8 @@ class TaskProfiler(IterationProfiler):
     def open(self, name: str, info: Mapping[str, Any] | None = None) -> int:
         """Open a span within the innermost open span of this task; return its number for `close`.
 
-        Once the trace is finished, the number is of no span.
+        `info` is copied with secrets masked. Once the trace is finished, no span is opened and the
+        number is of none.
         """
         number = self._next
         if not self._over:
@@ -67,7 +69,7 @@ class TaskProfiler(IterationProfiler):
         return number
 
     def close(self, number: int, info: Mapping[str, Any] | None = None) -> None:
-        """Close span `number`; mark spans of this task that are still open within it as unfinished.
+        """Close span `number`, adding `info`; close spans of this task within it as unfinished.
 
         Does nothing if the span is not open in this task, as after surplus calls of `stop`.
         """
@@ -83,8 +85,9 @@ class TaskProfiler(IterationProfiler):
     def finish(self, root_info: str) -> Trace:
         """Close all open spans and return the trace; later calls of other methods change nothing.
 
-        Open spans but the root become unfinished. Spans above `SPAN_LIMIT` are counted in `cut`.
-        May be called from another thread.
+        `root_info`: info added to the root, as JSON members. Open spans but the root become
+        unfinished. Spans above `SPAN_LIMIT` are left out and counted in `cut`. May be called from
+        another thread.
         """
         now = monotonic_ns()
         self._over = True

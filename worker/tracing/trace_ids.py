@@ -29,13 +29,16 @@ TraceIds = tuple[bytes, bytes, int]
 
 
 def uuid_text(id_: bytes) -> str:
-    """Return 16 bytes as text in UUID notation."""
+    """Return 16 bytes as hexadecimal text in UUID notation (8-4-4-4-12)."""
     text = id_.hex()
     return f"{text[:8]}-{text[8:12]}-{text[12:16]}-{text[16:20]}-{text[20:]}"
 
 
 def prefix(ids: TraceIds) -> str:
-    """Return the part of span ids that all spans of a trace share: all but the last 12 digits."""
+    """Return the part of the id texts that all spans of a trace share: all but the last 12 digits.
+
+    In UUID notation, with the last hyphen.
+    """
     text = ids[1].hex()
     return f"{text[:8]}-{text[8:12]}-{text[12:16]}-{text[16:]}-"
 
@@ -46,7 +49,7 @@ def span_text(ids: TraceIds, number: int) -> str:
 
 
 def traceparent(ids: TraceIds, number: int) -> str:
-    """Return the W3C `traceparent`, marked as sampled, for a request made within span `number`."""
+    """Return the W3C `traceparent`, marked as sampled, for a request within span `number`."""
     return f"00-{ids[0].hex()}-{ids[1][8:].hex()}{ids[2] + number:012x}-01"
 
 
@@ -88,7 +91,10 @@ def seed_of(run_id: str) -> int:
 
 
 def mix(seed: int, number: int) -> int:
-    """Return a uniform 64-bit integer of both: step `number` of SplitMix64 (Steele et al. 2014)."""
+    """Return a uniform 64-bit integer that depends on both numbers only.
+
+    It is step `number` of SplitMix64 (Steele et al. 2014), begun with `seed`.
+    """
     z = (seed + number * 0x9E3779B97F4A7C15) & _MASK_64
     z = ((z ^ (z >> 30)) * 0xBF58476D1CE4E5B9) & _MASK_64
     z = ((z ^ (z >> 27)) * 0x94D049BB133111EB) & _MASK_64
@@ -96,7 +102,7 @@ def mix(seed: int, number: int) -> int:
 
 
 def threshold(rate: float) -> int:
-    """Return the bound that `mix` stays below for a fraction `rate` (0 to 1) of all iterations.
+    """Return the bound below which `mix` stays for a fraction `rate` (0 to 1) of all iterations.
 
     Raises ValueError if `rate` is not within 0 and 1.
     """

@@ -24,9 +24,9 @@ from osbench.worker.http.wire.raw_response import RawResponse
 
 
 class LoopClient:
-    """HTTP client for coroutines: keeps connections per event loop, TLS sessions and addresses.
+    """HTTP client for coroutines: keeps idle connections per event loop; cookies are not kept.
 
-    Cookies are not kept.
+    All loops share TLS sessions to resume and the cached addresses of hosts.
     """
 
     def __init__(
@@ -36,10 +36,10 @@ class LoopClient:
         *,
         observer: Observer | None = None,
     ) -> None:
-        """`of_run` are header lines of every request, sent to the host of its URL only.
+        """`of_run`: header lines of every request, sent to the host of its URL only.
 
         `bound` limits responses whose body is kept. `observer` is called with each request and its
-        outcome.
+        response or error.
         """
         self._ready = ReadyRequests(of_run, bound)
         self._pools: dict[asyncio.AbstractEventLoop, LoopPool] = {}
@@ -49,7 +49,7 @@ class LoopClient:
 
     @property
     def retried(self) -> int:
-        """Return the number of requests sent again because an idle connection had ended."""
+        """Return how many requests were sent again because an idle connection had ended."""
         return self._rules.retried
 
     async def request(
@@ -63,10 +63,10 @@ class LoopClient:
         recorder: Recorder | None = None,
         cookies: Cookies | None = None,
     ) -> RawResponse | None:
-        """Make a request and return the complete response; None if another client has to make it.
+        """Make a request, follow its redirects and return the last response.
 
-        Arguments and errors: see `SocketClient.request`. Cancelling the task closes the
-        connection.
+        Returns None, and sends nothing, if another client has to make the request. Arguments and
+        errors: see `SocketClient.request`. Cancelling the task closes the connection.
         """
         ready = self._ready.get(method, url, options)
         if ready is None:
@@ -115,17 +115,19 @@ class LoopClient:
             del first
 
     def ready(self, method: str, url: str, options: Mapping[str, Any]) -> ReadyRequest | None:
-        """Return the prepared request for `status`; None if another client has to make it.
+        """Return the request for `status`, perhaps cached; None if another client has to make it.
 
-        Raises ValueError for a URL, a header or JSON data that cannot be sent.
+        `options` are the keyword arguments of `requests.request`. Raises ValueError for a URL, a
+        header or JSON data that cannot be sent.
         """
         return self._ready.get(method, url, options)
 
     async def status(self, ready: ReadyRequest, own: Sequence[str], recorder: Recorder) -> int:
-        """Make a prepared request, follow its redirects and return the final status code.
+        """Send a prepared request, follow its redirects and return the final status code.
 
-        As `request` without body and cookies, in fewer calls, as most requests of a load are of
-        this kind. Raises TimeoutError, ConnectionError or ValueError.
+        Like `request` without body and cookies, in fewer calls, as most requests of a load are of
+        this kind. `own`: header lines for the first host only. `recorder` gets the phases of each
+        request. Raises TimeoutError, ConnectionError or ValueError.
         """
         pool = self._pool()
         phases = ExchangePhases(monotonic_ns())
@@ -158,8 +160,8 @@ class LoopClient:
     ) -> LoopConnection | None:
         """Take an idle connection for an ordinary request out of the pool; None if there is none.
 
-        A request with a large body, with `Connection: close` or with an observer is not ordinary:
-        returns None.
+        Also None for requests that `ExchangeRules` has to make from the start: with a large body,
+        with `Connection: close`, or if there is an observer.
         """
         request = ready.request
         if request.rest or request.last or self._observed:
@@ -167,7 +169,7 @@ class LoopClient:
         return pool.take(request.origin, phases.begun_ns, certainly=not request.repeatable)
 
     def _pool(self) -> LoopPool:
-        """Return the pool of the event loop that runs in this thread; creates it if needed."""
+        """Return the pool of idle connections of the running event loop; creates it if needed."""
         # to ask asyncio for the loop is a system call in Python 3.11
         pool = self._of_thread.get(get_ident())
         if pool is None or not pool.is_running():

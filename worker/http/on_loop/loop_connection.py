@@ -62,7 +62,7 @@ class LoopConnection(asyncio.Protocol):
     def __init__(
         self, loop: asyncio.AbstractEventLoop, sock: socket.socket, tls: TlsChannel | None
     ) -> None:
-        """`sock` is connected; its transport owns and closes it. `tls` is None for plain HTTP."""
+        """`sock` is connected; the transport owns and closes it. `tls`: None for plain HTTP."""
         self._loop = loop
         self._socket = sock
         self._tls = tls
@@ -95,17 +95,17 @@ class LoopConnection(asyncio.Protocol):
 
     @property
     def untouched(self) -> bool:
-        """Return whether no byte of the response has arrived."""
+        """Return whether no byte of the response to the last request has arrived."""
         return self._parser.untouched
 
     @property
     def in_body(self) -> bool:
-        """Return whether the head of an incomplete response has arrived."""
+        """Return whether the head of the last request's response has arrived, but not all of it."""
         return self._parser.in_body
 
     @property
     def reusable(self) -> bool:
-        """Return whether another request may use the connection, once a response is complete."""
+        """Return whether another request may follow; valid after a complete response."""
         return self._parser.reusable and not self._over
 
     @property
@@ -116,8 +116,8 @@ class LoopConnection(asyncio.Protocol):
     def spoilt(self, now_ns: int, *, certainly: bool = False) -> bool:
         """Return whether an idle connection is unusable: closed by the peer, or with unasked bytes.
 
-        The loop mostly knows. The socket is polled in addition after the first response, after 1 ms
-        of rest, or with `certainly`.
+        Mostly the loop has noticed. The socket is polled in addition after the first response,
+        after 1 ms of rest until `now_ns` (monotonic), or with `certainly`.
         """
         transport = self._transport
         if self._over or transport is None or transport.is_closing():
@@ -147,8 +147,9 @@ class LoopConnection(asyncio.Protocol):
     ) -> asyncio.Future[None]:
         """Send a request, except its `rest`; the future is done when `answer` may be called.
 
-        The future raises no error of the exchange: `answer` does. Raises EarlyEnd if the peer has
-        ended TLS.
+        `own`: header lines to add. `limits`: from `phases.begun_ns`. Times and bytes are noted in
+        `phases`. The future raises no error of the exchange: `answer` does. Raises EarlyEnd if the
+        peer has ended TLS.
         """
         transport, tls = self._transport, self._tls
         assert transport is not None
@@ -173,9 +174,10 @@ class LoopConnection(asyncio.Protocol):
         return waiter
 
     async def send_rest(self, rest: bytes) -> None:
-        """Send a large body in pieces; return early if the peer takes no more of it.
+        """Send a large body in pieces of 64 KiB; return early if the connection fails or ends.
 
-        Its response may still come then. Raises EarlyEnd if the peer has ended TLS.
+        A response may still come then; the connection is not used again. Raises EarlyEnd if the
+        peer has ended TLS.
         """
         tls = self._tls
         self._unsent = True
@@ -187,7 +189,7 @@ class LoopConnection(asyncio.Protocol):
         self._unsent = False
 
     def answer(self, request: WireRequest, phases: ExchangePhases) -> RawResponse:
-        """Return the complete response, after the future of `begin` is done.
+        """Return the complete response, after the future of `begin` is done; note status and bytes.
 
         Raises BadResponse, EarlyEnd and ReceiveTimedOut if the exchange has failed.
         """
@@ -203,9 +205,10 @@ class LoopConnection(asyncio.Protocol):
         return self._parser.answer(request, phases)
 
     def plain_status(self, phases: ExchangePhases) -> int:
-        """Return the response's status, after the future of `begin` is done; 0 if `answer` has to.
+        """Return the status code of the complete response, after the future of `begin` is done.
 
-        Returns 0 after a fault, after a body that was not sent completely, and for content codings.
+        Returns 0 if `answer` has to be called instead: after a fault, after a body that was not
+        sent completely, and for content codings. Notes status and bytes in `phases`, unless 0.
         """
         if self._fault is not None or self._unsent:
             return 0
@@ -240,9 +243,11 @@ class LoopConnection(asyncio.Protocol):
             self._finish(error)
 
     def _await_more(self, phases: ExchangePhases) -> None:
-        """Prepare for more bytes of an incomplete response: pause reading, or renew the limit.
+        """Prepare for more bytes of an incomplete response.
 
-        Raises EarlyEnd if the peer has ended TLS.
+        If received bytes are unparsed, reading is paused and parsing goes on in the loop's next
+        iteration. If the peer has ended TLS, the response ends: raises EarlyEnd if it is
+        incomplete. Else the limit of a wait, if any, begins anew.
         """
         tls = self._tls
         if self._parser.behind:
@@ -253,7 +258,7 @@ class LoopConnection(asyncio.Protocol):
             self._wait_again()
 
     def _end(self, phases: ExchangePhases) -> None:
-        """Complete the response at the end of the stream, and wake the waiting task.
+        """End the response because the stream has ended, and wake the waiting task.
 
         Raises EarlyEnd if the response is incomplete.
         """
@@ -262,7 +267,7 @@ class LoopConnection(asyncio.Protocol):
         self._finish()
 
     def _pause(self) -> None:
-        """Pause reading; process the rest of the received bytes in the next turn of the loop.
+        """Pause reading; parse the rest of the received bytes in the next iteration of the loop.
 
         Other tasks run in between: a response may have thousands of chunks of one byte.
         """
@@ -337,8 +342,9 @@ class LoopConnection(asyncio.Protocol):
     def _unasked(self, data: bytes) -> None:
         """Take bytes that arrive while no response is expected.
 
-        Before the first request they are stored. Later only messages of TLS itself are accepted;
-        other bytes close the connection.
+        Before the first request up to 64 KiB are stored as the beginning of its response. Later
+        only messages of TLS itself are accepted, such as session tickets; other bytes close the
+        connection.
         """
         if not self._used and len(self._early) < _PIECE:
             self._early += data
@@ -361,9 +367,9 @@ class LoopConnection(asyncio.Protocol):
         return data
 
     def _finish(self, fault: ConnectionError | TimeoutError | None = None) -> None:
-        """Wake the task that waits for the response, which reads it or raises `fault`.
+        """End the exchange and wake the task that waits for its response.
 
-        A task that waits to send is woken, too.
+        `answer` then raises `fault`, if any. A task that waits to send a large body is woken, too.
         """
         self._phases = None
         self._fault = fault
@@ -389,7 +395,10 @@ class LoopConnection(asyncio.Protocol):
         self._bound(min(due_ns, whole_due_ns) if whole_due_ns else due_ns)
 
     def _bound(self, due_ns: int) -> None:
-        """End the wait at `due_ns` (monotonic ns); a timer that fires earlier is set anew then."""
+        """End the wait for the peer at `due_ns`, monotonic ns, instead of the earlier time.
+
+        A running timer that fires earlier stays: it is set anew when it fires.
+        """
         self._due_ns = due_ns
         if self._timer is not None:
             if self._timer_ns <= due_ns:
@@ -421,9 +430,9 @@ class LoopConnection(asyncio.Protocol):
     # large bodies
 
     async def _send_piece(self, wire: memoryview) -> bool:
-        """Send all of `wire`; return False if the connection failed or ended.
+        """Send all of `wire`, waiting for full buffers; return False if the connection failed.
 
-        Waits while buffers are full.
+        Other tasks run first. Each piece that is taken begins the limit of a wait anew.
         """
         transport = self._transport
         assert transport is not None

@@ -35,8 +35,9 @@ _UNDER_WAY = (errno.EINPROGRESS, errno.EAGAIN)
 async def drive_on_loop(steps: Steps[T], first: RawResponse | BaseException | None = None) -> T:
     """Do all steps of a generator on the event loop; return its return value, raise its exceptions.
 
-    The outcome of each step is sent into the generator; the error of a step is thrown into it.
-    `first` is the response or error of the first step if a caller has done that step; else None.
+    The outcome of each step is sent into the generator. The error of a step is thrown into it, a
+    wait past its limit as TimeoutError, a cancellation too. `first` is the outcome of the first
+    step, a response or an error, if the caller has done that step; else None.
     """
     try:
         step = next(steps)
@@ -90,9 +91,9 @@ async def _within_limit(step: LookUp | Connect | Read | Send | Receive) -> Any:
 
 
 async def look_at(response: RawResponse) -> None:
-    """Check the body of a response against its codings, in slices between which other tasks run.
+    """Check the body of a response against its content codings; set `false_body` of its phases.
 
-    Notes the result in the phases of the response. Raises TooLongResponse if a body that is kept
+    Done in slices between which other tasks run. Raises TooLongResponse if a body that is kept
     decodes to more bytes than are allowed.
     """
     for _ in response.look_at_body():

@@ -12,10 +12,10 @@ ORIGINS = 64
 
 
 class LoopPool:
-    """The idle connections of an event loop by origin, used in the loop's thread only.
+    """The idle connections of one event loop by origin (host, port, TLS); used in its thread only.
 
-    Not by user, as with threads: a user of an open load is a task for each iteration. There are no
-    more connections than there were requests at once.
+    All virtual users of the loop share them: a user of an open load is a task for each iteration.
+    There are no more connections than there were requests at once.
     """
 
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
@@ -35,7 +35,8 @@ class LoopPool:
     ) -> LoopConnection | None:
         """Remove and return the most recently used usable connection to `origin`; None if none is.
 
-        Closes unusable ones on the way. `certainly` polls each connection.
+        Unusable connections found before it are closed. `now_ns`: monotonic ns. `certainly` polls
+        connections even if they were used just before.
         """
         resting = self._resting.get(origin)
         while resting:
@@ -48,7 +49,7 @@ class LoopPool:
     def put(self, origin: object, connection: LoopConnection) -> None:
         """Keep a connection for later requests to `origin`; close it if it cannot carry another.
 
-        Beyond `ORIGINS` origins, all connections of the oldest one are closed.
+        For a new origin beyond `ORIGINS`, all connections of the origin kept first are closed.
         """
         if self._over or not connection.reusable:
             connection.close()

@@ -30,14 +30,17 @@ _DNS_SHUFFLE_ADDRESSES = 275
 
 
 class _Handle(threading.local):
-    """The curl handle of the current thread."""
+    """A curl handle for each thread; made at the thread's first request."""
 
     def __init__(self) -> None:
         self.curl = pycurl.Curl()
 
 
 class CurlClient:
-    """HTTP client with a curl handle per thread; only connections are kept between requests."""
+    """HTTP client with a curl handle per thread; only connections are kept between requests.
+
+    Response bodies are checked and discarded.
+    """
 
     def __init__(self, of_run: Sequence[str]) -> None:
         """`of_run` are header lines of every request, sent to the host of its URL only."""
@@ -52,12 +55,14 @@ class CurlClient:
         options: Mapping[str, Any],
         exchange: OtherExchange | None = None,
     ) -> int | None:
-        """Make a request, follow redirects, read the whole response and return the status code.
+        """Make a request, follow its redirects, read the last response and return its status code.
 
         `options` are the keyword arguments of `requests.request`; `timeout` (seconds) bounds the
-        request, and each redirect anew. `own` are header lines that are only sent to the host of
-        `url`. `exchange` gets the facts about the bodies. Returns None, and sends nothing, if only
-        `requests` can make this request. Raises TimeoutError, ConnectionError or ValueError.
+        request, and each redirect anew. `own`: header lines for the host of `url` only. `exchange`
+        notes if a body is false, that is cut short or not in its content codings.
+
+        Returns None, and sends nothing, if only `requests` can make this request. Raises
+        TimeoutError, ConnectionError or ValueError.
         """
         if unable(method, url, options):
             return None
@@ -74,14 +79,20 @@ class CurlClient:
 
 
 class _UnkeptAnswer:
-    """A response whose body is checked against its content codings and discarded."""
+    """A response whose body is checked against its content codings and discarded.
+
+    `line` and `append` are callbacks of curl.
+    """
 
     def __init__(self) -> None:
         self._codings: list[str] = []
         self._body: UnkeptBody | None = None
 
     def line(self, line: bytes) -> None:
-        """Take a line of a head; a status line begins a new head, as after the head of a proxy."""
+        """Take a header line; a status line begins a new head, such as after the head of a proxy.
+
+        Only Content-Encoding is noted.
+        """
         name, _, value = line.partition(b":")
         if name.startswith(b"HTTP/"):
             self._codings = []
@@ -89,15 +100,15 @@ class _UnkeptAnswer:
             self._codings.append(value.decode("latin-1"))
 
     def append(self, data: bytes) -> None:
-        """Check more bytes of the body."""
+        """Check more bytes of the body against its content codings, and discard them."""
         if self._body is None:
             self._body = UnkeptBody(",".join(self._codings))
         self._body.append(data)
 
     def is_false(self, code: int) -> bool:
-        """Return whether the body, now complete, is cut short or does not match its codings.
+        """Return whether the complete body is cut short or does not match its content codings.
 
-        False without a body, and for a part of a body (`code` 206).
+        False without a body, and for a part of a body (status `code` 206).
         """
         return code != PARTIAL and self._body is not None and self._body.is_false()
 
@@ -122,7 +133,10 @@ def _follow(
 
 
 def _set_up(curl: pycurl.Curl, request: OutgoingRequest, options: Mapping[str, Any]) -> None:
-    """Reset the handle and set all options of a request, except for its header lines."""
+    """Reset the curl handle and set all options of a request, except for its header lines.
+
+    The proxy comes from the environment; of `options` only `timeout` and `verify` are read.
+    """
     # otherwise options or the body of the previous request would be sent
     curl.reset()
     setopt = curl.setopt
@@ -181,7 +195,10 @@ def _send(curl: pycurl.Curl, request: OutgoingRequest, exchange: OtherExchange) 
 
 
 def _lines(request: OutgoingRequest) -> list[str]:
-    """Return the header lines for curl, with empty lines that turn off headers of curl itself."""
+    """Return the header lines for curl; "Name:" keeps curl from sending its own header Name.
+
+    That is done for Content-Type and Expect if the request has a body but not such a header.
+    """
     fields = request.fields
     lines = [_line(name, value) for name, value in fields]
     if request.body is not None:

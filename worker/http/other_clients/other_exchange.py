@@ -7,7 +7,10 @@ from osbench.common.protocol.exchanges import pack_other
 
 
 class OtherExchange:
-    """Facts of such a request for its iteration, as an `UnderWay`; phases are not measured."""
+    """Record in an iteration of one request that another client makes: its client, without times.
+
+    It implements `UnderWay`; `false_body` is set while responses are read.
+    """
 
     __slots__ = ("_client", "action", "before", "false_body", "over")
 
@@ -16,13 +19,13 @@ class OtherExchange:
     over: bool
 
     def __init__(self, client: int = 0) -> None:
-        """`client` is the number of the client and the reason among the names of actions."""
+        """`client`: index in the names of actions of "CLIENT: REASON", such as "libcurl: ..."."""
         self._client = client
         #: A body is cut short or not in the content codings of its head; also of a redirect.
         self.false_body = False
 
     def packed(self, action: int) -> bytes:
-        """Return the record for a result block.
+        """Return the record as bytes for a result block.
 
         `action` is the position of the requesting action in its iteration.
         """

@@ -31,12 +31,15 @@ _FAULT = "_osbench_fault"
 
 
 class RequestsClient:
-    """HTTP client with a session of `requests` per thread; keeps connections, no cookies."""
+    """HTTP client with a session of `requests` per thread; keeps connections, no cookies.
+
+    Cookies of virtual users are given with each request.
+    """
 
     def __init__(self, of_run: Sequence[str], bound: ResponseBound = USUAL) -> None:
         """`of_run` are header lines of every request, sent to the host of its URL only.
 
-        `bound` limits bodies that are kept, and the checks of bodies that are not.
+        `bound` limits bodies that are kept; discarded bodies are checked up to it.
         """
         self._of_run = of_run
         self._bound = bound
@@ -50,12 +53,14 @@ class RequestsClient:
         options: Mapping[str, Any],
         exchange: OtherExchange | None = None,
     ) -> int:
-        """Make a request, follow redirects, read the whole response and return the status code.
+        """Make a request, follow its redirects, read the last response and return its status code.
 
-        `options` are the keyword arguments of `requests.request`, and mean the same. `own` are
-        header lines that are only sent to the host of `url`. `exchange` gets the facts about the
-        bodies. Raises TimeoutError and ConnectionError for network errors, and other exceptions of
-        requests, such as TooManyRedirects.
+        `options` are the keyword arguments of `requests.request`, and mean the same. `own`: header
+        lines for the host of `url` only. `exchange` notes if a body is false, that is cut short or
+        not in its content codings.
+
+        Raises TimeoutError and ConnectionError for network errors, ValueError for invalid headers,
+        and other exceptions of requests, such as TooManyRedirects.
         """
         exchange = exchange or OtherExchange()
         response = self._answered(
@@ -74,10 +79,10 @@ class RequestsClient:
         keep_body: bool,
         exchange: OtherExchange | None = None,
     ) -> ForeignResponse:
-        """Make a request, follow redirects and return the response, with its body if `keep_body`.
+        """Make a request, follow its redirects and return the last response.
 
-        The `cookies` are sent, and get the cookies that responses set. Other arguments and errors:
-        see `status`. Raises TooLongResponse, too.
+        Its body is kept if `keep_body`. The `cookies` are sent, and get the cookies that responses
+        set. Other arguments and errors: see `status`. Raises TooLongResponse, too.
         """
         exchange = exchange or OtherExchange()
         return self._answered(
@@ -126,7 +131,10 @@ class RequestsClient:
 
 
 class ForeignResponse:
-    """A response of the library `requests`, with the parts of `RawResponse` that scenarios see."""
+    """The last response of the library `requests`, with the same interface as `RawResponse`.
+
+    Header fields of one name are joined.
+    """
 
     def __init__(self, response: requests.Response) -> None:
         self.status = response.status_code
@@ -138,7 +146,7 @@ class ForeignResponse:
     def content(self) -> bytes:
         """Return the body without its content codings; b"" if it was not kept.
 
-        Raises BadResponse if it does not match its codings.
+        Raises BadResponse if the body does not match its codings.
         """
         if self._fault is not None:
             raise self._fault
@@ -146,7 +154,7 @@ class ForeignResponse:
 
 
 class _Session(requests.Session):
-    """A session that drops osbench's headers and secrets when redirected to another host."""
+    """A session that drops osbench's headers and secrets on redirects to other hosts."""
 
     #: Names, in lower case, of headers for the first host only.
     private: frozenset[str] = frozenset()
@@ -177,11 +185,12 @@ def _read(
     exchange: OtherExchange,
     **_: object,
 ) -> None:
-    """Read a response to its end, also a redirect, and check that it is complete.
+    """Read a response to its end, also a redirect, and check that its body is complete.
 
-    urllib3 ignores that a coded body is cut short; and a body that is not kept it would unpack into
-    memory as a whole, at a size that the service decides. A hook of the session. Raises
-    TooLongResponse for a body that is kept, and Timeout and ConnectionError of `requests`.
+    A response hook of the session. urllib3 ignores that a coded body is cut short, and would unpack
+    into memory a body that is not kept. The decoded body is set as the response's content, b"" if
+    it is not kept; `exchange` notes a false body. Raises TooLongResponse for a body that is kept,
+    and Timeout and ConnectionError of `requests`.
     """
     codings = response.headers.get("content-encoding", "")
     body: list[bytes] | UnkeptBody = [] if keep_body else UnkeptBody(codings, bound)

@@ -57,6 +57,9 @@ class _TurnedTlsPool(HTTPSConnectionPool):
 
 
 class TurnedAdapter(BoundedLinesAdapter):
-    """A transport adapter whose connections take addresses in turn, unless they are by proxy."""
+    """A transport adapter whose connections take the addresses of a host in turn.
+
+    Connections by proxy do not.
+    """
 
     pools = MappingProxyType({"http": _TurnedPool, "https": _TurnedTlsPool})

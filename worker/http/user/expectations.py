@@ -29,7 +29,7 @@ Checks = Mapping[str, Any] | Callable[[HttpResponse], Any]
 
 
 class UnexpectedStatus(KindError, ValueError):
-    """The status of a response is not among the expected ones."""
+    """Error of a response whose status is not among the expected ones."""
 
     def __init__(self, name: str, status: int, expected: str, body: str = "") -> None:
         said = f"{name} answered {status}, expected {expected}"
@@ -40,7 +40,7 @@ class UnexpectedStatus(KindError, ValueError):
 
 
 class CheckFailed(KindError, AssertionError):
-    """A check of the content of a response failed."""
+    """Error of a response whose content fails a check."""
 
     def __init__(self, name: str, what: str, body: str) -> None:
         said = f"{name}: {what}"
@@ -49,9 +49,10 @@ class CheckFailed(KindError, AssertionError):
 
 
 def expected(expect: Any) -> str:
-    """Return the expected statuses as text, for messages: "less than 400" for None.
+    """Return the expected statuses as text, for messages, such as "200 or 201", "200 to 299".
 
-    Raises TypeError unless `expect` is None, a status code, a range, or a collection of codes.
+    Returns "less than 400" for None. Raises TypeError unless `expect` is None, a status code, a
+    range, or a collection of codes.
     """
     if expect is None:
         return "less than 400"
@@ -82,10 +83,10 @@ def fits(status: int, expect: Any) -> bool:
 def check_status(
     name: str, response: HttpResponse, expect: Any, hidden: Collection[str] = ()
 ) -> None:
-    """Raise UnexpectedStatus if the status of a response is not expected.
+    """Raise UnexpectedStatus if the status of a response is not among `expect`; else do nothing.
 
-    Its message shows the body, with secrets and the values `hidden` masked. Raises TypeError if
-    `expect` is not valid.
+    `expect` as in `fits`. `name`: the action, for the message, which shows the beginning of the
+    body with secrets and the values `hidden` masked. Raises TypeError if `expect` is not valid.
     """
     if not fits(response.status, expect):
         body = shown_body(response, hidden)
@@ -95,9 +96,10 @@ def check_status(
 def check_content(
     name: str, response: HttpResponse, checks: Checks, hidden: Collection[str] = ()
 ) -> None:
-    """Raise CheckFailed for the first check that fails; other errors as `outcomes`.
+    """Raise CheckFailed for the first check that fails; do nothing if all hold.
 
-    Its message shows the body, with secrets and the values `hidden` masked.
+    `name`: the action, for the message, which shows the beginning of the body with secrets and the
+    values `hidden` masked. `checks`, and other errors: see `outcomes`.
     """
     for _, problem in outcomes(response, checks):
         if problem:
@@ -123,9 +125,11 @@ def outcomes(response: HttpResponse, checks: Checks) -> Iterator[tuple[str, str]
 
 
 def _problem(response: HttpResponse, what: str, wanted: Any) -> str:
-    """Return how the response differs from `wanted` at `what` ($ path, text, header NAME), or "".
+    """Return how the response differs from `wanted` at `what`, as text; "" if it does not.
 
-    `wanted` is a value, or a function of the value found. Raises ValueError for any other key.
+    `what` is a JSONPath, of whose values one has to match; "text", which has to contain `wanted`;
+    or "header NAME". `wanted` is a value, or a function of the value found. Raises ValueError for
+    another subject or an invalid path.
     """
     if what.startswith("$"):
         return _json_problem(response, what, wanted)
@@ -166,15 +170,15 @@ def _listed(found: Sequence[Any]) -> str:
 
 
 def _shown_field(name: str, value: Any) -> str:
-    """Return the value of a header for a message, with secrets masked."""
+    """Return the value of header `name` for a message, shortened, with secrets masked."""
     return shown(mask_field(name, value) if isinstance(value, str) else value)
 
 
 def shown_body(response: HttpResponse, hidden: Collection[str] = ()) -> str:
-    """Return the first characters of a body in one line, with secrets masked.
+    """Return the first 200 characters of a body in one line, with secrets masked.
 
     Returns "" if the body is empty, was not kept or cannot be decoded. `hidden` are further values
-    that are masked.
+    that are masked. A longer text ends with "...".
     """
     try:
         body = response.body[:_BODY_BYTES]
@@ -215,5 +219,5 @@ _SHOWN = _ShownValue()
 
 
 def shown(value: Any) -> str:
-    """Return a value of a response for a message: shortened, with secrets masked."""
+    """Return a value of a response as `repr` shows it, for a message: shortened, secrets masked."""
     return _SHOWN.repr(value)

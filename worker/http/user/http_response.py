@@ -22,7 +22,7 @@ _UNREAD: Any = object()
 
 
 class WholeResponse(Protocol):
-    """The interface that the responses of all clients have: status, URL, headers and body."""
+    """The interface that responses of all clients have: status, URL, header fields and body."""
 
     @property
     def status(self) -> int:
@@ -34,18 +34,18 @@ class WholeResponse(Protocol):
 
     @property
     def fields(self) -> tuple[tuple[str, str], ...]:
-        """Return header names in lower case with their values; a name may come more than once."""
+        """Return the header fields in order: names in lower case, values; names may repeat."""
 
     def content(self) -> bytes:
         """Return the body without its content codings.
 
-        Raises BadResponse if it does not match its codings, and ValueError if it was not kept; a
-        response of the library `requests` has b"" then.
+        Raises BadResponse if it does not match its codings, and ValueError if it was not kept;
+        responses of the library `requests` return b"" then.
         """
 
 
 class HttpResponse:
-    """A response that a method of `self.http` returns to a scenario."""
+    """A response that a method of `self.http` returns to a scenario; redirects are done."""
 
     def __init__(self, response: WholeResponse) -> None:
         self._answer = response
@@ -105,7 +105,7 @@ class HttpResponse:
             return body.decode("utf-8", "replace")
 
     def json(self) -> Any:
-        """Return the parsed JSON of the body, the same object each time.
+        """Return the parsed JSON of the body: parsed once, then the same object each time.
 
         Raises ValueError if the body is not JSON or was not kept, and ConnectionError if it cannot
         be decoded.

@@ -80,11 +80,14 @@ class UserHttp(Generic[R]):
 
     @property
     def cookies(self) -> RequestsCookieJar:
-        """Return the user's cookies, as a jar of `requests`; they are kept between iterations."""
+        """Return the user's cookies, as a jar of `requests`; they are kept between iterations.
+
+        Scenarios may change the jar.
+        """
         return self._cookies.jar
 
     def serve(self, scenario: Scenario) -> Self:
-        """Make further requests as actions of the iteration `scenario`; return this session."""
+        """Make further requests actions of the iteration `scenario`; return this session."""
         self._scenario = scenario
         return self
 
@@ -128,15 +131,18 @@ class UserHttp(Generic[R]):
         )
 
     def _trace(self, call: AskedRequest) -> None:
-        """Add trace headers to a request, if the iteration is traced.
+        """Add trace headers to the request `call`, in place, if the iteration is traced.
 
-        Called once the action has begun: spans of services go below the span of the action.
+        Called once the action has begun, so that spans of services go below the span of the action.
         """
         if self._scenario._recorder.profiler is not None:
             call.own.extend(map(": ".join, self._scenario.trace_headers().items()))
 
     def _token(self, call: AskedRequest) -> Token | None:
-        """Return the token for a request to the service of `base`; None for other hosts."""
+        """Return the user's token for a request to the service of `base`.
+
+        Returns None for other hosts, and if the workload names no service.
+        """
         base = self.base
         return base.token if base.token is not None and base.is_below(call.url) else None
 
@@ -225,8 +231,9 @@ class HttpSession(UserHttp[HttpResponse]):
     def _sent_with(self, token: Token, call: AskedRequest) -> WholeResponse:
         """Send a request with the user's token and return the response.
 
-        An expired token is renewed first. After an unexpected 401 the token is renewed and the
-        request sent again, once; both are actions within the request's action.
+        A missing or expired token is renewed first. After an unexpected 401 the token is renewed
+        and the request sent again, once: its response is returned, whatever it is. Renewal and
+        retry are actions within the request's action.
         """
         if token.is_over():
             self._renew(token, {})
@@ -260,8 +267,9 @@ class LoopHttpSession(UserHttp[Awaitable[HttpResponse]]):
     async def _sent_with(self, token: Token, call: AskedRequest) -> WholeResponse:
         """Send a request with the user's token and return the response.
 
-        An expired token is renewed first. After an unexpected 401 the token is renewed and the
-        request sent again, once; both are actions within the request's action.
+        A missing or expired token is renewed first. After an unexpected 401 the token is renewed
+        and the request sent again, once: its response is returned, whatever it is. Renewal and
+        retry are actions within the request's action; the token is renewed in a thread.
         """
         if token.is_over():
             await self._renew(token, {})
@@ -285,18 +293,21 @@ def with_headers(call: AskedRequest, headers: Mapping[str, str]) -> AskedRequest
 
 
 def _is_refused(call: AskedRequest, response: WholeResponse) -> bool:
-    """Return whether a response is a 401 that the scenario does not expect."""
+    """Return whether a response is a 401 (Unauthorized) that the scenario does not expect."""
     return response.status == HTTPStatus.UNAUTHORIZED and not fits(response.status, call.expect)
 
 
 def default_name(method: str, path: str) -> str:
-    """Return the default name of a request's action: method and path, with [id] for ids."""
+    """Return the default name of a request's action, such as "GET /servers/[id]".
+
+    Method and path, without host and query; [id] replaces numbers and UUIDs in the path.
+    """
     return f"{method} {_named(path)}"
 
 
 @functools.lru_cache(4096)
 def _named(path: str) -> str:
-    """Return the path of a path or URL, without query, with [id] for numbers and UUIDs."""
+    """Return the path of a path or URL, without query, with [id] for numbers and UUIDs; cached."""
     plain = urlsplit(path).path if "://" in path else path.partition("?")[0]
     return _ID.sub("[id]", plain or "/")
 
@@ -309,9 +320,10 @@ def _unknown(names: Iterable[str]) -> str:
 
 
 def attach(options: dict[str, Any]) -> None:
-    """Replace `files` and `data` in `options` by a multipart body and its Content-Type.
+    """Replace `files` and `data` in `options`, in place, by a multipart body and its Content-Type.
 
-    Raises TypeError if either is not a mapping, or a file is not bytes, a text or an open file.
+    A Content-Type of the caller stays. Reads open files. Raises TypeError if either is not a
+    mapping, or a file is not bytes, a text or an open file.
     """
     files, form = options.pop("files"), options.pop("data", None) or {}
     if not isinstance(files, Mapping) or not isinstance(form, Mapping):
@@ -331,9 +343,10 @@ def _fields(form: Mapping[str, Any]) -> Iterator[tuple[str, str | bytes]]:
 
 
 def _file(field: str, value: Any) -> tuple[Any, ...]:
-    """Return file name, content, and perhaps type, of a field of `files`. Raises TypeError.
+    """Return a tuple for a multipart body: file name, content, and content type if `value` has one.
 
-    `value` is the content, an open file (which is read), or a tuple of name, content and type.
+    `value` is the content, an open file (which is read), or a tuple of name, content and type. The
+    name is by default the open file's, else `field`. Raises TypeError.
     """
     name, content, *kind = value if isinstance(value, tuple | list) else (None, value)
     if hasattr(content, "read"):

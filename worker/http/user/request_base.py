@@ -29,7 +29,7 @@ def request_limit_s(context: Mapping[str, Any], given: Any = None) -> Any:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class AskedRequest:
-    """A request to be sent, and the expectations on its response."""
+    """A request that a scenario asked for, and its expectations on the response; not sent yet."""
 
     name: str
     method: str
@@ -49,7 +49,7 @@ REAUTHENTICATION, RETRY = "re-authentication", "retry"
 
 
 class Token(Protocol):
-    """A virtual user's authentication token for a service."""
+    """A virtual user's authentication token for a service; renewed as needed."""
 
     def headers(self) -> Mapping[str, str]:
         """Return the headers that carry the token; may request a token if there is none."""
@@ -66,7 +66,7 @@ class Token(Protocol):
 
 @dataclass(frozen=True, kw_only=True)
 class Base:
-    """Settings that all requests of one virtual user have in common."""
+    """Settings that all requests of one virtual user have in common, from the task."""
 
     #: Comes before paths; "" if only absolute URLs are requested.
     url: str = ""
@@ -79,7 +79,8 @@ class Base:
     def join(self, path: str) -> str:
         """Return the URL of a path below the base; an absolute URL is returned as it is.
 
-        Raises ValueError for a path if there is no base.
+        A path that is "" or begins with "?" is appended without a slash. Raises ValueError for a
+        path if there is no base.
         """
         if path.startswith(("http://", "https://")):
             return path
@@ -93,7 +94,7 @@ class Base:
         return f"{self.url.rstrip('/')}/{path.lstrip('/')}"
 
     def is_below(self, url: str) -> bool:
-        """Return whether a URL may get the token: it has scheme, host and port of the base."""
+        """Return whether requests to a URL carry the token: its origin is the base's."""
         there, here = urlsplit(url), urlsplit(self.url)
         return (there.scheme, there.netloc) == (here.scheme, here.netloc)
 
@@ -103,10 +104,13 @@ Reach = Callable[[int], tuple[str, Mapping[str, str], Token]]
 
 
 class Bases:
-    """Makes the `Base` (request settings) of each virtual user of a workload."""
+    """Makes the `Base`, the request settings, of each virtual user of a workload."""
 
     def __init__(self, wish: Mapping[str, Any], reach: Reach | None = None) -> None:
-        """`wish` is the task's key `http`; `reach` is given if that key names a service."""
+        """`wish`: the task's key `http`. `reach`: returns service URL, headers and token of a user.
+
+        It is None unless `http` names a service.
+        """
         self._reach = reach
         self._plain = Base(
             url=wish.get("base", ""),

@@ -23,14 +23,14 @@ _TRAILER = re.compile(rb"[!#$%&'*+.^_`|~0-9A-Za-z-]++:[^\r\n\0]*+")
 
 
 class BodySink(Protocol):
-    """Receiver of a body, piece by piece."""
+    """Receiver of a body, piece by piece, such as a list."""
 
     def append(self, data: bytes, /) -> None:
         """Take the next bytes of the body."""
 
 
 class ChunkDecoder:
-    """Decoder of one chunked body, which takes bytes in pieces of any size."""
+    """Decoder of one chunked body; `take` gets its bytes in pieces of any size."""
 
     __slots__ = (
         "_at_once",
@@ -44,7 +44,7 @@ class ChunkDecoder:
     )
 
     def __init__(self, at_once: int = sys.maxsize) -> None:
-        """`at_once`: most lines (sizes of chunks) that one call of `take` parses."""
+        """`at_once`: most lines (sizes of chunks, ends, trailers) that a call of `take` parses."""
         self._at_once = at_once
         #: There are more, which another call of `take` looks at, with or without further bytes.
         self.behind = False
@@ -61,8 +61,9 @@ class ChunkDecoder:
     def take(self, data: bytes, kept: BodySink | None) -> bytes:
         """Take received bytes; add the bytes of the body to `kept`, if there is one.
 
-        Returns the bytes after the body once the body is complete, else b"". Raises BadResponse if
-        chunks or trailers are malformed or too long.
+        Returns the bytes after the body once `finished`, else b"". With `behind` set afterwards,
+        call again, with b"" if nothing more has come. Raises BadResponse if chunks or trailers are
+        malformed or too long.
         """
         if self._held:
             data, self._held = self._held + data, b""
@@ -77,9 +78,10 @@ class ChunkDecoder:
         return data[at:] if self.finished else b""
 
     def _chunks(self, data: bytes, found: list[bytes] | None) -> int:
-        """Parse chunks and add their bytes to `found`, if given; return the position reached.
+        """Parse chunks and add their bytes to `found`, if given; return the end in `data`.
 
-        Keeps the beginning of an incomplete line for the next call. Raises BadResponse.
+        Stores the beginning of an incomplete line, or the rest beyond `at_once` lines, for the next
+        call. Raises BadResponse.
         """
         at = 0
         self.behind = False
@@ -138,7 +140,10 @@ class ChunkDecoder:
 
 
 def _unfinished(rest: bytes, limit: int) -> bytes:
-    """Return the beginning of a line. Raises BadResponse if it cannot become a valid one."""
+    """Return `rest`, the beginning of a line, unchanged.
+
+    Raises BadResponse if it cannot become a valid line of at most `limit` bytes.
+    """
     allowed = rest[:-1] if rest.endswith(b"\r") else rest
     if len(allowed) > max(limit, 0) or b"\n" in rest or b"\r" in allowed:
         raise BadResponse(f"a line of the chunked body is malformed: {shown_bytes(rest)}")

@@ -41,7 +41,8 @@ class Decoder(Protocol):
     def feed(self, data: bytes) -> Iterator[bytes]:
         """Yield decoded pieces of more coded bytes. Raises BadResponse if they are not valid.
 
-        Empty pieces note that some coded bytes, or a member of several, were taken.
+        Empty pieces stand for work without output, such as many coded bytes or the end of a gzip
+        member.
         """
 
     def end(self) -> None:
@@ -55,7 +56,7 @@ class BodyDecoder:
     """
 
     def __init__(self, codings: str, bound: ResponseBound) -> None:
-        """Prepare the decoders. `bound` limits the decoded bytes of each coding.
+        """`codings`: value of Content-Encoding. `bound` limits the decoded bytes of each coding.
 
         Raises BadResponse for more than five codings.
         """
@@ -75,15 +76,16 @@ class BodyDecoder:
         self.taken = 0
 
     def feed(self, data: bytes) -> Iterator[bytes]:
-        """Yield decoded pieces of more of the body; empty pieces note that some work was done.
+        """Yield decoded pieces of `data`, the next bytes of the body; empty ones for work done.
 
-        Raises BadResponse for bytes that are not valid, and TooLongResponse beyond the bound.
+        Without codings `data` itself. Raises BadResponse for bytes that are not valid, and
+        TooLongResponse beyond the bound.
         """
         self.taken += len(data)
         return self._through(data, 0) if self._decoders else iter((data,))
 
     def end(self) -> None:
-        """Check that the body is complete. Raises BadResponse if a coding is not."""
+        """Check that the body is complete in each coding. Raises BadResponse if it is not."""
         for decoder in self._decoders:
             decoder.end()
 
@@ -105,9 +107,10 @@ class UnkeptBody:
     __slots__ = ("_bad", "_decoder", "_feeding", "_waiting", "_waiting_bytes")
 
     def __init__(self, codings: str, bound: ResponseBound = USUAL) -> None:
-        """`codings` is the value of Content-Encoding, "" for none.
+        """`codings`: value of Content-Encoding, "" for none.
 
-        Once the body decodes to more than `bound` the rest is not checked, and passes.
+        Once the body decodes to more than `bound`, the rest is not checked and the body counts as
+        right.
         """
         self._bad = False
         self._decoder: BodyDecoder | None = None
@@ -121,9 +124,9 @@ class UnkeptBody:
             self._bad = True
 
     def append(self, data: bytes) -> None:
-        """Take more of the body, and check a slice of the bytes that wait.
+        """Take more of the body, and check at most `SLICE` of the bytes that wait.
 
-        If too many bytes wait, the rest of the body is not checked, and passes.
+        If more than 4 MiB wait, the rest of the body is not checked and counts as right.
         """
         if self._decoder is None:
             return
@@ -139,7 +142,7 @@ class UnkeptBody:
             self._look_no_more()
 
     def look(self) -> bool:
-        """Check received bytes, at most `SLICE` of work; return whether more remain."""
+        """Check bytes that wait, at most `SLICE` of work; return whether more remain."""
         work = 0
         try:
             while self._feeding is not None and self._decoder is not None:
@@ -163,7 +166,7 @@ class UnkeptBody:
     def is_false(self) -> bool:
         """Check the rest; return whether the body is cut short or does not match its codings.
 
-        Called when the body has ended.
+        Called when the body has ended. A body that was not checked to its end is not false.
         """
         while self.look():
             pass
@@ -180,11 +183,11 @@ class UnkeptBody:
 
 
 def decoding(data: bytes, codings: str, bound: ResponseBound) -> Generator[None, None, bytes]:
-    """Decode a body, yielding after each `SLICE` of work; the return value is the content.
+    """Decode a body, yielding None after each `SLICE` of work; the return value is the content.
 
-    `codings` is the value of Content-Encoding; unknown ones as in `BodyDecoder`. Raises BadResponse
-    for bytes that do not match the codings or are cut short, and TooLongResponse if they decode to
-    more than `bound`.
+    `codings` is the value of Content-Encoding; bytes below an unknown coding stay coded. Raises
+    BadResponse for bytes that do not match the codings or are cut short, and TooLongResponse if
+    they decode to more than `bound`.
     """
     decoder = BodyDecoder(codings, bound)
     found, work = [], 0
@@ -200,9 +203,9 @@ def decoding(data: bytes, codings: str, bound: ResponseBound) -> Generator[None,
 
 
 def decoded(data: bytes, codings: str, bound: ResponseBound) -> bytes:
-    """Return the decoded body in one go, for threads without other users.
+    """Return the decoded body; blocks the thread until it is done.
 
-    Raises BadResponse and TooLongResponse as `decoding`.
+    Arguments and errors: see `decoding`.
     """
     return at_once(decoding(data, codings, bound))
 
@@ -233,7 +236,10 @@ def _decoder(name: str) -> Decoder | None:
 
 
 class _Inflater:
-    """Decoder of gzip, which may have several members, or of one stream of deflate."""
+    """Decoder of gzip, which may have several members, or of one stream of deflate.
+
+    `bits`: window bits of zlib, which choose the format. Bytes after the last member are ignored.
+    """
 
     def __init__(self, bits: int) -> None:
         self._bits = bits

@@ -31,7 +31,8 @@ _NEVER = float("inf")
 class _Jar(RequestsCookieJar):
     """A cookie jar that notes in `changed` that it was changed, and limits its size.
 
-    Above `COOKIES` or `COOKIE_CHARS` the oldest cookies are dropped, from time to time.
+    It is checked each time as many cookies or characters were set as the limits `COOKIES` and
+    `COOKIE_CHARS`; the oldest beyond them are dropped.
     """
 
     changed = False
@@ -89,10 +90,10 @@ class Cookies:
         self.jar.extract_cookies(response, _asked(answer.request.url))
 
     def added_to(self, own: Sequence[str], request: PreparedRequest) -> Sequence[str]:
-        """Return `own` with a header line Cookie added, if cookies apply to the request.
+        """Return a new list of `own` and a header line Cookie, if cookies apply to the request.
 
-        Returns `own` itself if none apply or the task sets a Cookie header. Raises ValueError as
-        `header` does.
+        Returns `own` itself if none apply or the task sets a Cookie header. Raises ValueError for
+        cookies that no header may hold.
         """
         line = self.header(request.url) if "cookie" not in request.outgoing.given else None
         return [*own, f"Cookie: {line}"] if line else own
@@ -100,8 +101,8 @@ class Cookies:
     def header(self, url: str) -> str | None:
         """Return the value of the header Cookie for a request to `url`; None if no cookie applies.
 
-        Values are cached until a cookie changes or expires. Raises ValueError for cookies that no
-        header may hold, such as a scenario may set.
+        Expired cookies are removed from the jar. Values are cached until a cookie changes or
+        expires. Raises ValueError for cookies that no header may hold, such as a scenario may set.
         """
         if self.jar.changed or time.time() >= self._until:
             self._look()

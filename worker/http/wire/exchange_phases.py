@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 class ExchangePhases:
-    """Times of one request and its response, on the monotonic clock in ns.
+    """Times of one request and its response, on the monotonic clock in ns; filled in as it goes.
 
     A phase that did not happen, such as connecting over a kept connection, leaves its time 0.
     """
@@ -64,9 +64,10 @@ class ExchangePhases:
         self.false_body = False
 
     def packed(self, action: int) -> bytes:
-        """Return the record of the request for a result block: client, durations, bytes, status.
+        """Return the record of the request, packed for a result block.
 
-        `action` is the position of the requesting action in its iteration.
+        It has client, durations, bytes and status. `action` is the position of the requesting
+        action in its iteration. A phase that took place lasts at least 1 ns.
         """
         first_ns, ended_ns = self.first_byte_ns, self.ended_ns
         status = self.status | FALSE_BODY if self.false_body else self.status

@@ -15,7 +15,10 @@ from osbench.worker.http.wire.raw_response import RawResponse
 
 
 class Journey:
-    """A request on its way through redirects; used for one request, by one thread."""
+    """A request on its way through redirects; used for one request, by one thread.
+
+    `request` and `own` are the request to send now, and its additional header lines.
+    """
 
     __slots__ = ("_cookies", "_left", "_trust", "own", "request")
 
@@ -26,7 +29,7 @@ class Journey:
         trust: object = None,
         cookies: Cookies | None = None,
     ) -> None:
-        """`own` are header lines for the first host only; `trust` as in PreparedRequest.
+        """`own`: header lines for the first host only. `trust`: TLS settings for all hosts.
 
         `cookies` are the cookies of a virtual user; with None the journey has its own.
         """
@@ -40,9 +43,9 @@ class Journey:
     def follow(self, response: RawResponse) -> bool:
         """Set `request` and `own` to the target of a redirect; return False if it names none.
 
-        Keeps the cookies that the redirect sets. Raises ConnectionError after `REDIRECT_LIMIT`
-        redirects and for a redirect that needs a proxy, and ValueError for a target that is not
-        HTTP or not a URL.
+        Keeps the cookies that the redirect sets, and sends the cookies that apply to the target.
+        Raises ConnectionError after `REDIRECT_LIMIT` redirects and for a redirect that needs a
+        proxy, and ValueError for a target that is not HTTP or not a URL.
         """
         request = self.request
         locations = response.values("location")
@@ -74,7 +77,7 @@ class Journey:
 
 
 def _target(url: str, location: str) -> str:
-    """Return the absolute URL that a Location names. Raises ValueError if it is not valid."""
+    """Return the absolute URL of a Location, relative to `url`. Raises ValueError if invalid."""
     try:
         target = _absolute(url, location)
         # reading the port checks it
@@ -86,7 +89,7 @@ def _target(url: str, location: str) -> str:
 
 
 def _absolute(url: str, location: str) -> str:
-    """Return the URL that a Location names, relative to `url`, as `requests` reads it."""
+    """Return the URL of a Location, relative to `url`, quoted as `requests` does."""
     # servers send UTF-8 where latin-1 is meant to be
     location = location.encode("latin-1").decode("utf-8", "replace")
     if location.startswith("//"):

@@ -18,7 +18,7 @@ _PORTS = {"http": 80, "https": 443}
 
 
 class PreparedRequest:
-    """A request ready to be sent; never changed, and shared by threads."""
+    """The bytes of a request, its target and TLS settings; never changed, and shared by threads."""
 
     __slots__ = (
         "_after",
@@ -39,7 +39,7 @@ class PreparedRequest:
     )
 
     def __init__(self, outgoing: OutgoingRequest, trust: object = None) -> None:
-        """`trust` are the TLS settings, hashable: part of `origin` if the request is secure."""
+        """`trust`: TLS settings, hashable; part of `origin` if the request is secure."""
         parts = urlsplit(outgoing.url)
         self.url = outgoing.url
         self.verb = outgoing.verb
@@ -77,9 +77,10 @@ class PreparedRequest:
         self.rest = b"" if body is None or together else body
 
     def data(self, own: Sequence[str]) -> bytes:
-        """Return the bytes of head and body, except `rest`, with the header lines `own` added.
+        """Return the bytes of head and body, with the header lines `own` added.
 
-        Lines of `own` with names that the task sets itself are left out.
+        A body over 64 KiB is left out: it is `rest`. Lines of `own` with names that the task sets
+        itself are left out.
         """
         if self._named:
             own = [line for line in own if line.split(":", 1)[0].lower() not in self._named]

@@ -13,7 +13,7 @@ from osbench.worker.http.wire.wire_request import WireRequest
 
 
 class RawResponse:
-    """The complete response to one request."""
+    """The complete response to one request, redirects not followed."""
 
     __slots__ = ("_body", "_bound", "_content", "_fault", "_head", "phases", "request", "status")
 
@@ -25,7 +25,7 @@ class RawResponse:
         phases: ExchangePhases,
         bound: ResponseBound = UNBOUNDED,
     ) -> None:
-        """`body`: a list of the pieces kept, a body that is only checked, or None.
+        """`body`: a list of the pieces kept; a body that was only checked; or None if discarded.
 
         `bound` limits the decoded body.
         """
@@ -41,7 +41,7 @@ class RawResponse:
 
     @property
     def url(self) -> str:
-        """Return the URL that the response came from: the last one after redirects."""
+        """Return the URL of the request with this response: the last one after redirects."""
         return self.request.url
 
     @property
@@ -51,21 +51,21 @@ class RawResponse:
 
     @property
     def fields(self) -> tuple[tuple[str, str], ...]:
-        """Return header names in lower case with their values, in the order in which they came."""
+        """Return the header fields in order: names in lower case, with their values."""
         return self._head.fields
 
     @property
     def named_fields(self) -> list[tuple[str, str]]:
-        """Return header names as sent with their values, in the order in which they came."""
+        """Return the header fields in order: names as they were sent, with their values."""
         return self._head.named_fields
 
     @property
     def version(self) -> int:
-        """Return the HTTP version: 10 or 11."""
+        """Return the HTTP version: 10 for HTTP/1.0, 11 for HTTP/1.1."""
         return self._head.version
 
     def values(self, name: str) -> list[str]:
-        """Return the values of a header; empty if there is none. `name` is in lower case."""
+        """Return the values of header `name` (in lower case), in order; empty if there is none."""
         return self._head.values(name)
 
     def body(self) -> bytes:
@@ -83,10 +83,10 @@ class RawResponse:
         return self._head.coded
 
     def content(self) -> bytes:
-        """Return the body without its content codings.
+        """Return the body without its content codings; decoded once.
 
         Raises ValueError if the body was not kept, BadResponse if it does not match its codings,
-        and TooLongResponse if it decodes to more bytes than are kept.
+        and TooLongResponse if it decodes to more bytes than are allowed.
         """
         if self._content is None and self._fault is None:
             at_once(self._decode())
@@ -96,11 +96,11 @@ class RawResponse:
         return self._content
 
     def look_at_body(self) -> Iterator[None]:
-        """Check the body against its codings in short steps; set `false_body` of the phases.
+        """Check the body against its content codings in steps; set `false_body` of the phases.
 
-        Done even if nothing reads the body: a fast but incomplete response is not a good one. Other
-        users may run between two steps. Raises TooLongResponse if a body that is kept decodes to
-        more bytes than are allowed.
+        Yields None after each step, so that other users may run. Done even if nothing reads the
+        body: a fast but incomplete response is not a good one. Raises TooLongResponse if a body
+        that is kept decodes to more bytes than are allowed.
         """
         if isinstance(self._body, UnkeptBody):
             while self._body.look():

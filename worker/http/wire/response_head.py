@@ -50,7 +50,10 @@ _DIGITS_LIMIT = 18
 
 
 class ResponseHead:
-    """The validated head of a response; a head that can be read in two ways is refused."""
+    """The validated head of a response; a head that can be read in two ways is refused.
+
+    Such are heads with two lengths, or with Content-Length and Transfer-Encoding.
+    """
 
     __slots__ = (
         "_decoded",
@@ -112,9 +115,9 @@ class ResponseHead:
         self.codings = "" if self.status == PARTIAL else codings
 
     def next(self, raw: bytes) -> ResponseHead:
-        """Return the next head on the same connection; only lines that differ are parsed.
+        """Return the head parsed from `raw`, which follows this head on the same connection.
 
-        Raises BadResponse if it is malformed.
+        Lines equal to this head's are not parsed again. Raises BadResponse if it is malformed.
         """
         lines = raw.split(b"\r\n")
         if len(lines) != len(self._lines) or not _tidy(raw, len(lines) - 1):
@@ -149,7 +152,7 @@ class ResponseHead:
 
     @property
     def fields(self) -> tuple[tuple[str, str], ...]:
-        """Return names in lower case with their values, in the order in which they came."""
+        """Return the header fields in order: names in lower case, with their values."""
         if self._decoded is None:
             pairs = (line.split(b":", 1) for line in self._lines[1:-2])
             self._decoded = tuple(
@@ -160,23 +163,24 @@ class ResponseHead:
 
     @property
     def named_fields(self) -> list[tuple[str, str]]:
-        """Return names as they were sent with their values, in the order in which they came."""
+        """Return the header fields in order: names as they were sent, with their values."""
         return [_named(line) for line in self._lines[1:-2]]
 
     @property
     def version(self) -> int:
-        """Return the HTTP version: 10 or 11."""
+        """Return the HTTP version: 10 for HTTP/1.0, 11 for HTTP/1.1."""
         return 10 if self._lines[0].startswith(_VERSIONS[1]) else 11
 
     def values(self, name: str) -> list[str]:
-        """Return the values of a header; empty if there is none. `name` is in lower case."""
+        """Return the values of header `name` (in lower case), in order; empty if there is none."""
         return [value for known, value in self.fields if known == name]
 
 
 def refuse_early(begun: bytes, seen: int) -> None:
-    """Raise BadResponse if `begun` cannot become a valid head of allowed length any more.
+    """Raise BadResponse if `begun`, the beginning of a head, can no longer become a valid head.
 
-    The first `seen` bytes have been passed before.
+    It has to begin with HTTP/1., to be at most `HEAD_LIMIT` bytes long, and to have no LF without
+    CR. The first `seen` bytes were checked for LF before.
     """
     if not begun.startswith(_BEGINNING[: len(begun)]):
         raise BadResponse(f"not an HTTP/1.1 answer: {shown_bytes(begun)}")
@@ -199,7 +203,7 @@ def _tidy(raw: bytes, ends: int) -> bool:
 
 
 def shown_bytes(data: bytes) -> str:
-    """Return the first 20 bytes in quotes, for messages."""
+    """Return the `repr` of the first 20 bytes, without the b, for messages."""
     return repr(data[:20])[1:]
 
 

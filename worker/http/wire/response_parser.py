@@ -82,7 +82,7 @@ class ResponseParser:
 
     @property
     def untouched(self) -> bool:
-        """Return whether no byte of the response has arrived."""
+        """Return whether no byte of the response to the last request has arrived."""
         return not self.received
 
     @property
@@ -91,10 +91,10 @@ class ResponseParser:
         return self._chunks.behind
 
     def expect(self, *, bodiless: bool, keep_body: bool, bound: ResponseBound = UNBOUNDED) -> None:
-        """Prepare for the response to the next request; `bodiless` after HEAD.
+        """Prepare for the response to the next request; `bodiless`: no body follows, as for HEAD.
 
         Without `keep_body` the body is discarded; one with content codings is checked first.
-        `bound` limits a response that is kept, with its head; a response that is not kept may be
+        `bound` limits head and body of a response that is kept; a response that is not kept may be
         longer.
         """
         self._left = _HEAD
@@ -108,7 +108,8 @@ class ResponseParser:
     def take(self, data: bytes) -> bool:
         """Take bytes that were received; return whether the response is complete.
 
-        Raises BadResponse, also if no response is expected, and TooLongResponse.
+        Raises BadResponse for malformed bytes and if no response is expected, and TooLongResponse
+        for a kept body beyond the bound.
         """
         left = self._left
         before = self.received
@@ -137,9 +138,9 @@ class ResponseParser:
             raise
 
     def end(self) -> None:
-        """End the response at the end of the stream, which completes a body without a length.
+        """End the response because the stream has ended, which completes a body without a length.
 
-        Raises EarlyEnd if the response is incomplete.
+        Raises EarlyEnd if the response is incomplete. The connection is not reusable.
         """
         left, self._left = self._left, _IDLE
         self._held = b""
@@ -152,9 +153,9 @@ class ResponseParser:
             )
 
     def plain_status(self, phases: ExchangePhases) -> int:
-        """Return the status of the complete response; note status and bytes in `phases`.
+        """Return the status code of the complete response; set status and bytes of `phases`.
 
-        Returns 0, and notes nothing, if the response has content codings.
+        Returns 0, and sets nothing, if the response has content codings.
         """
         head = self._head
         if head.coded:
@@ -164,7 +165,10 @@ class ResponseParser:
         return status
 
     def answer(self, request: WireRequest, phases: ExchangePhases) -> RawResponse:
-        """Return the complete response; note status and bytes in `phases`."""
+        """Return the complete response to `request`; set status and received bytes of `phases`.
+
+        Called once `take` has returned True, or after `end`.
+        """
         phases.received_bytes = self.received
         phases.status = self._head.status
         return RawResponse(request, self._head, self._body, phases, self._bound)
@@ -201,9 +205,10 @@ class ResponseParser:
         return True
 
     def _heads(self, data: bytes) -> bytes | None:
-        """Take heads up to the final response's; return the bytes after it.
+        """Parse heads up to the final response's; return the bytes after it.
 
-        Returns None if the head is incomplete. Interim responses are skipped. Raises BadResponse.
+        Returns None if the head is incomplete; its beginning is stored. Interim responses (1xx) are
+        skipped. Raises BadResponse and TooLongResponse.
         """
         known = self._known
         if not self._held and data.startswith(known.raw):
@@ -227,7 +232,7 @@ class ResponseParser:
             self._between(head)
 
     def _between(self, head: ResponseHead) -> None:
-        """Skip an interim response (1xx). Raises BadResponse for 101 and beyond `INTERIM_LIMIT`."""
+        """Skip an interim response (1xx). Raises BadResponse for 101 and above `INTERIM_LIMIT`."""
         self._interim += 1
         if head.status == 101 or self._interim > INTERIM_LIMIT:
             raise BadResponse(f"a response {head.status} without a request")
@@ -254,7 +259,7 @@ class ResponseParser:
             self._join()
 
     def _join(self) -> None:
-        """Join the pieces of a kept body above `_PIECES`, as each costs more than a byte."""
+        """Join the pieces of a kept body whenever `_PIECES` more have come: each costs memory."""
         body = self._body
         if isinstance(body, list) and len(body) - self._joined > _PIECES:
             body[self._joined :] = [b"".join(body[self._joined :])]

@@ -28,10 +28,10 @@ class TlsChannel:
         self.ended = False
 
     def shake(self, received: bytes) -> tuple[bool, bytes]:
-        """Continue the handshake; return whether it is over, and bytes to send.
+        """Continue the handshake with `received`; return whether it is over, and bytes to send.
 
-        `received` is b"" at first. Raises CannotSecure if it fails; `last_words` are to be sent
-        then.
+        `received` is b"" at first. Raises CannotSecure if the handshake fails; `last_words` are to
+        be sent then.
         """
         self._inbox.write(received)
         try:
@@ -43,7 +43,7 @@ class TlsChannel:
         return True, self._outbox.read()
 
     def wrap(self, plain: bytes) -> bytes:
-        """Return plain bytes encrypted for sending. Raises EarlyEnd if the peer has ended TLS."""
+        """Return `plain` encrypted, as bytes to send. Raises EarlyEnd if the peer has ended TLS."""
         try:
             self._tls.write(plain)
         except ssl.SSLError as error:
@@ -51,9 +51,9 @@ class TlsChannel:
         return self._outbox.read()
 
     def unwrap(self, received: bytes) -> bytes:
-        """Return received bytes decrypted; b"" if no plain byte is complete.
+        """Return all plain bytes that are complete with `received`, decrypted; b"" if none is.
 
-        Sets `ended` if the peer has ended TLS. Raises EarlyEnd if the bytes are not TLS.
+        Sets `ended` if the peer has ended TLS. Raises EarlyEnd if the bytes are not valid TLS.
         """
         self._inbox.write(received)
         found = []
@@ -75,12 +75,12 @@ class TlsChannel:
         return found[0] if len(found) == 1 else b"".join(found)
 
     def last_words(self) -> bytes:
-        """Return bytes that TLS itself has to send, such as alerts; b"" for none."""
+        """Return and remove bytes that TLS itself has to send, such as alerts; b"" for none."""
         return self._outbox.read() if self._outbox.pending else b""
 
     @property
     def session(self) -> ssl.SSLSession | None:
-        """Return the session, which later connections may resume; complete after a response."""
+        """Return the TLS session, which later connections may resume; complete after a response."""
         return self._tls.session
 
     @property

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 
 class BadResponse(ConnectionError):
-    """The received bytes are not an HTTP/1.1 response, or can be read in two ways."""
+    """The bytes are not an HTTP/1.1 response, are ambiguous, or do not match their codings."""
 
     #: Whether the head of the response had arrived, as in the classes below.
     in_body = False
@@ -15,7 +15,7 @@ class DifferentLengths(BadResponse):
 
 
 class TooLongResponse(BadResponse):
-    """The response has more bytes, as sent or decoded, than are allowed."""
+    """The response has more bytes, as sent or decoded, than its bound allows."""
 
 
 class EarlyEnd(ConnectionError):
@@ -33,7 +33,7 @@ class CannotSecure(ConnectionError):
 
 
 class ConnectTimedOut(TimeoutError):
-    """Name lookup, connecting and TLS took longer than the time limits of the request."""
+    """Name lookup, connecting or TLS did not end within the time limits of the request."""
 
     #: Whether there was a connection, and only TLS was missing.
     connected = False

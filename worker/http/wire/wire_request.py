@@ -7,7 +7,7 @@ from typing import Protocol
 
 
 class WireRequest(Protocol):
-    """A request as bytes, and the origin that it goes to."""
+    """A request as bytes, and the origin (host, port, TLS settings) that it goes to."""
 
     @property
     def verb(self) -> str:
@@ -15,7 +15,7 @@ class WireRequest(Protocol):
 
     @property
     def url(self) -> str:
-        """Return the URL of this request, not of a redirect that it leads to."""
+        """Return the URL of this request, not of a redirect that its response leads to."""
 
     @property
     def host(self) -> str:
@@ -43,15 +43,15 @@ class WireRequest(Protocol):
 
     @property
     def last(self) -> bool:
-        """Return whether the connection ends after this request, as its head says to the server."""
+        """Return whether the connection ends after this request (`Connection: close`)."""
 
     @property
     def repeatable(self) -> bool:
-        """Return whether the request may be sent twice although the server may have acted on it."""
+        """Return whether the request may be sent twice, whatever the server did with the first."""
 
     @property
     def rest(self) -> bytes:
-        """Return the body if it is sent after `data`; else b""."""
+        """Return a body that is too large for `data` and is sent after it; else b""."""
 
     def data(self, own: Sequence[str]) -> bytes:
         """Return the bytes of head and body, except `rest`, with the header lines `own` added."""

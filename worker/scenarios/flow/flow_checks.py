@@ -27,9 +27,9 @@ _SAVED = re.compile(r"[A-Za-z_][\w-]*")
 
 
 def of_flow(args: Mapping[str, Any]) -> Iterator[str]:
-    """Yield a message for each mistake in the arguments of a flow other than its steps.
+    """Yield a message for each mistake in the arguments of a flow, except mistakes within steps.
 
-    Looks at base, mix, common headers and relogin.
+    Looks at base, mix, common headers and relogin, and whether there are steps at all.
     """
     base, mix = args.get("base"), args.get("mix")
     if isinstance(base, str) and placeholders.are_in(base):
@@ -50,7 +50,8 @@ def of_flow(args: Mapping[str, Any]) -> Iterator[str]:
 def _of_relogin(args: Mapping[str, Any]) -> Iterator[str]:
     """Yield a message for each reason why `relogin` could never log a virtual user in again.
 
-    There are no steps of on_start, or a step expects the status code that `relogin` names.
+    Reasons are a missing `on_start`, and a step that expects the status code that `relogin` names.
+    Nothing without `relogin`.
     """
     steps = all_steps(args)
     wishes = [one.get("relogin") for one in (args, *steps) if one.get("relogin") is not None]
@@ -64,9 +65,9 @@ def _of_relogin(args: Mapping[str, Any]) -> Iterator[str]:
 
 
 def mistakes(step: Mapping[str, Any]) -> Iterator[str]:
-    """Yield a message for each mistake in one step, whose keys may be of any type.
+    """Yield a message for each mistake in one step of a flow; its keys may have values of any type.
 
-    Looks at placeholders, path, headers, body, checks, saved values, repeat, when and think.
+    Looks at name, path, placeholders, headers, body, checks, saved values, repeat, when and think.
     """
     yield from _of_values(step)
     yield from _of_paths(step)
@@ -86,7 +87,10 @@ def mistakes(step: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _of_values(step: Mapping[str, Any]) -> Iterator[str]:
-    """Yield a message for each mistake in placeholders, and in the path if it is a URL."""
+    """Yield a message for each mistake in a step's name, path and placeholders.
+
+    Placeholders are not allowed in a name. A path has to be an http(s) URL, or to be below base.
+    """
     name, path = step.get("name"), step.get("path")
     if isinstance(name, str) and placeholders.are_in(name):
         yield f"a name is the same for all requests: no placeholder is filled in in {name!r}"
@@ -99,7 +103,10 @@ def _of_values(step: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _of_names(value: Mapping[str, Any]) -> Iterator[str]:
-    """Yield a message for each placeholder in a key, and for unknown `{user.NAME}`."""
+    """Yield a message for each key with a placeholder, and for each `{user.NAME}` except number.
+
+    Keys and values at any depth of `value` are looked at.
+    """
     for key in placeholders.names(dict(value)):
         if placeholders.are_in(key):
             yield f"a placeholder stands in values; in names none is filled in: {key!r}"
@@ -111,7 +118,8 @@ def _of_names(value: Mapping[str, Any]) -> Iterator[str]:
 def _of_paths(step: Mapping[str, Any]) -> Iterator[str]:
     """Yield a message for each mistake in the keys check, verify and save of a step.
 
-    Mistakes are malformed paths and names, and parts of a body that the response will not have.
+    Mistakes are malformed JSONPaths, expressions and names, expected header values of a wrong type,
+    and parts of a body that the response will not have (HEAD, `stream: true`).
     """
     saves = _mapping(step.get("save"))
     sources = [source for source in saves.values() if isinstance(source, str)]
@@ -142,7 +150,7 @@ def _of_paths(step: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _of_headers(step: Mapping[str, Any]) -> Iterator[str]:
-    """Yield a message for each expected header value that is not a string or null."""
+    """Yield a message for each header value of check or verify not a string or null."""
     for key in ("check", "verify"):
         for path, wanted in _mapping(step.get(key)).items():
             of_header = str(path).lower().startswith("header ")
@@ -152,7 +160,7 @@ def _of_headers(step: Mapping[str, Any]) -> Iterator[str]:
 
 
 def all_steps(args: Mapping[str, Any]) -> list[Mapping[str, Any]]:
-    """Return all steps: of on_start, steps and on_stop, then of the branches of mix.
+    """Return all steps of a flow: of on_start, steps and on_stop, then of the branches of mix.
 
     Items that are not mappings are left out: the schema reports them.
     """
@@ -178,5 +186,5 @@ def _mapping(value: Any) -> Mapping[Any, Any]:
 
 
 def _is_less(high: Any, low: Any) -> bool:
-    """Return whether `high` is less than `low`; False if one is not a number."""
+    """Return whether `high` is less than `low`; False if either is not a number."""
     return isinstance(high, int | float) and isinstance(low, int | float) and high < low

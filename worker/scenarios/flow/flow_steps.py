@@ -60,7 +60,7 @@ class CommonParts:
 
     @classmethod
     def of(cls, args: Mapping[str, Any]) -> CommonParts:
-        """Return the settings from the arguments of a flow, which fit its schema."""
+        """Return the settings made of `args`, the arguments of a flow, which fit its schema."""
         saves = [(str(n), s) for step in all_steps(args) for n, s in step.get("save", {}).items()]
         return cls(
             headers=args.get("headers", {}),
@@ -94,9 +94,9 @@ class FlowStep:
 
     @classmethod
     def of(cls, step: Mapping[str, Any], common: CommonParts) -> FlowStep:
-        """Compile a step that fits the schema.
+        """Return a step of a task, which fits the schema, compiled.
 
-        Its headers and relogin replace the flow's (`common`).
+        Its own headers and relogin replace the flow's, which are in `common`.
         """
         wishes = {_PASSED[key] or key: value for key, value in step.items() if key in _PASSED}
         own = {str(name).lower() for name in step.get("headers", ())}
@@ -123,12 +123,12 @@ class FlowStep:
     async def play(
         self, scenario: Scenario, values: Values, relogin: Relogin | None = None
     ) -> None:
-        """Send the request `repeat` times, saving values and thinking after each response.
+        """Send the request `repeat` times; after each response save parts of it, then think.
 
-        Does nothing if `when` is not true. Saved values go to `values["saved"]`. If `relogin` is
-        given and a response has a status code for which the step has to log in again, `relogin` is
-        awaited and the request sent once more. Exceptions of requests, placeholders and saved parts
-        pass.
+        Does nothing if `when` is given and not true. `values` fill the placeholders; parts are
+        saved in `values["saved"]`. If `relogin` is given and a response has a status code of the
+        step's relogin, `relogin` is awaited and the request sent once more. Raises the exceptions
+        of requests, placeholders and saved parts.
         """
         if self.when is not None and not _holds(self.when(values)):
             return
@@ -150,10 +150,11 @@ class FlowStep:
     async def _request(
         self, scenario: Scenario, values: Values, may_login: bool = False
     ) -> HttpResponse | None:
-        """Send the request once and return its response.
+        """Send the request once and return its response, which has an expected status.
 
-        Returns None if `may_login` and its status asks for a login. Raises UnexpectedStatus,
-        MissingValue, ValueError and other errors of requests.
+        Returns None if `may_login` and the step's relogin names the status code. Values that are
+        saved from the response are hidden in messages. Raises UnexpectedStatus, MissingValue,
+        ValueError and other errors of requests.
         """
         user, save = scenario.user, self.save
         HIDDEN.set(lambda text: hidden_in(text, user, save))
@@ -181,9 +182,10 @@ class FlowStep:
         return response
 
     def _common_headers(self, scenario: Scenario, path: str, values: Values) -> dict[str, Any]:
-        """Return the flow's headers, filled in; headers without a value yet are left out.
+        """Return the flow's headers for this step, with placeholders filled in.
 
-        Empty if `path` is a URL of another host than base.
+        Headers without a value yet are left out. Empty if `path` is a URL of another host than
+        base.
         """
         found: dict[str, Any] = {}
         if not self.headers or not _is_home(scenario, path):
@@ -197,7 +199,10 @@ class FlowStep:
         return found
 
     def _times(self, values: Values) -> int:
-        """Return how often to send the request. Raises ValueError if `repeat` is not a count."""
+        """Return how often to send the request, by `repeat`; 0 is allowed.
+
+        Raises ValueError if `repeat` is not a count.
+        """
         given = self.repeat(values)
         try:
             times = int(given)
@@ -211,19 +216,22 @@ class FlowStep:
 
 @dataclass(frozen=True, kw_only=True)
 class FlowBranch:
-    """A branch of the mix: its steps are played by a fraction of the iterations, by its weight."""
+    """A branch of the mix: a list of steps that iterations play in proportion to its weight."""
 
     name: str
     steps: Sequence[FlowStep]
 
     @property
     def is_its_step(self) -> bool:
-        """Return whether the branch is a single step of its name: then it needs no own action."""
+        """Return whether the branch is a single step with the branch's name.
+
+        Then the branch is not timed as a separate action.
+        """
         return len(self.steps) == 1 and self.steps[0].name == self.name
 
 
 class Flow:
-    """All compiled steps of a workload, shared by its virtual users."""
+    """All compiled steps of a workload's flow, shared by its virtual users."""
 
     def __init__(self, args: Mapping[str, Any]) -> None:
         """Compile the steps in `args`, the arguments of the scenario, which fit its schema."""
@@ -240,19 +248,26 @@ class Flow:
         self._sums = list(itertools.accumulate(float(one.get("weight", 1)) for one in mix))
 
     async def start(self, scenario: Scenario, values: Values) -> None:
-        """Play the steps of `on_start`, in order. Exceptions of a step pass and end it."""
+        """Play the steps of `on_start`, in order, without `relogin`.
+
+        An exception of a step is raised at once; the steps after it are not played.
+        """
         for step in self._on_start:
             await step.play(scenario, values)
 
     async def stop(self, scenario: Scenario, values: Values) -> None:
-        """Play the steps of `on_stop`, in order. Exceptions of a step pass and end it."""
+        """Play the steps of `on_stop`, in order.
+
+        An exception of a step is raised at once; the steps after it are not played.
+        """
         await self._played(self._on_stop, scenario, values)
 
     async def play(self, scenario: Scenario, values: Values, branch_name: str = "") -> None:
-        """Play one iteration: the steps, then a branch of mix, `branch_name` or drawn by weight.
+        """Play one iteration: all steps, then the steps of a branch of mix, if there is a mix.
 
-        The branch is an atomic action. `values` has the values of placeholders; steps add saved
-        ones. Raises KeyError if there is no branch of that name.
+        The branch is `branch_name`, or with "" drawn at random by weight; it is an atomic action.
+        `values` fill the placeholders; steps add saved values. Raises KeyError if no branch has
+        that name, and exceptions of steps.
         """
         await self._played(self._steps, scenario, values)
         if self._sums:
@@ -272,9 +287,9 @@ class Flow:
             await step.play(scenario, values, self._login_again)
 
     async def _login_again(self, scenario: Scenario, values: Values) -> None:
-        """Play `on_start` once more, as the action `relogin`, after removing the values it saves.
+        """Play `on_start` once more, as action `relogin`, after removing the values it saves.
 
-        If it fails, the saved values are restored and the exception passes.
+        If it fails, all saved values are as before and the exception is raised.
         """
         saved = values["saved"]
         assert isinstance(saved, dict)
@@ -302,7 +317,7 @@ def _codes(relogin: Mapping[str, Any] | None) -> frozenset[int]:
 
 
 def _is_home(scenario: Scenario, path: str) -> bool:
-    """Return whether a request may carry the flow's headers: its URL is below base.
+    """Return whether a request may carry the flow's headers: its host is the base's.
 
     Also True if there is no base, or `path` is not an absolute URL.
     """
@@ -323,5 +338,5 @@ def _bounds(think: Any) -> tuple[float, float] | None:
 
 
 def _holds(value: Any) -> bool:
-    """Return whether a filled-in condition is true; empty, false, 0, no and none are not."""
+    """Return whether a filled-in `when` is true: not empty, false, 0, no or none, in any case."""
     return bool(value) and str(value).strip().lower() not in ("", "false", "0", "no", "none")

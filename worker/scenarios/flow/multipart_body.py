@@ -17,7 +17,7 @@ _CONTENTS = ("content", "base64", "size")
 
 
 def part_faults(parts: Mapping[Any, Any]) -> Iterator[str]:
-    """Yield a message for each problem of the parts of a body; nothing is encoded."""
+    """Yield a message for each problem of the parts of a body, by name; nothing is encoded."""
     for name, given in parts.items():
         for one in given if isinstance(given, list) else [given]:
             if isinstance(one, Mapping):
@@ -29,8 +29,8 @@ def part_faults(parts: Mapping[Any, Any]) -> Iterator[str]:
 def encoded(parts: Mapping[str, Any]) -> tuple[bytes, str]:
     """Return the encoded body of `parts`, and its media type with a random boundary.
 
-    A file is given by content, base64 or size (bytes of zeros). Raises ValueError if base64 cannot
-    be decoded or a size is not a number.
+    A value is a text, a file (a mapping), or a list of these. A file is given by content, base64 or
+    size (bytes of zeros). Raises ValueError if base64 cannot be decoded or a size is not a number.
     """
     fields: list[Any] = []
     for name, given in parts.items():

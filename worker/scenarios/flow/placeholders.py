@@ -25,8 +25,8 @@ class MissingValue(LookupError):
 def filler(value: Any) -> Fill:
     """Return a function that returns `value` with its placeholders filled in, at any depth.
 
-    A string that is one placeholder becomes the value itself, of whatever type; keys are not filled
-    in. The function raises MissingValue if a value lacks.
+    A string that is a single placeholder becomes the value itself, of whatever type; keys are not
+    filled in. The function raises MissingValue if a placeholder has no value.
     """
     made = _filler(value)
     return made if made is not None else lambda values: value
@@ -95,7 +95,7 @@ def _texts(value: Any) -> Iterator[str]:
 
 
 def _filler(value: Any) -> Fill | None:
-    """Return a function that fills in the placeholders in `value`; None if it has none."""
+    """Return a function as `filler` does; None if `value` has no placeholders."""
     if isinstance(value, str):
         return _text_filler(value)
     if isinstance(value, Mapping):

@@ -39,7 +39,7 @@ class NothingToSave(ValueError):
 
 
 def part_fault(source: str) -> str:
-    """Return the problem of an expression that names a part; "" if it is valid."""
+    """Return the problem of an expression that names a part, such as "header ETag"; "" if valid."""
     kind, name = _kind_of(source)
     if kind == "$":
         try:
@@ -63,18 +63,18 @@ def part_fault(source: str) -> str:
 
 
 def is_of_body(source: str) -> bool:
-    """Return whether a part is taken from the body: it is not a header or a cookie.
+    """Return whether the part that `source` names is in the body: not a header or a cookie.
 
-    True for an expression of no kind.
+    True for an invalid expression.
     """
     return _kind_of(source)[0] not in ("header", "cookie")
 
 
 def is_hidden(name: str, source: str) -> bool:
-    """Return whether a part has to be hidden in messages, as it may be a secret.
+    """Return whether a part saved as `name` has to be hidden in messages, as it may be a secret.
 
-    True for cookies, inputs and expressions, for headers but Location and ETag, and if `name` or
-    `source` is the name of a secret.
+    True for cookies, inputs and regular expressions, for headers except Location and ETag, and if
+    `name` or `source` is the name of a secret.
     """
     kind, of = _kind_of(source)
     if kind == "header":
@@ -83,10 +83,10 @@ def is_hidden(name: str, source: str) -> bool:
 
 
 def hidden_in(text: str, user: VirtualUser, saves: Mapping[str, str]) -> set[str]:
-    """Return the strings to hide in `text`, which messages may show.
+    """Return the strings to hide in `text`, the body or header of a response in a message.
 
-    These are all hidden saved values of `user`, and values of hidden parts of `saves` that are in
-    `text`, if of at least `_LEAST_HIDDEN` characters.
+    These are all hidden values that `user` has saved, and values of hidden parts of `saves`
+    (expressions by name) found in `text`, if they have at least `_LEAST_HIDDEN` characters.
     """
     found = set(user.hidden.values())
     for name, source in saves.items():
@@ -109,18 +109,17 @@ def hidden_in(text: str, user: VirtualUser, saves: Mapping[str, str]) -> set[str
 
 
 class ResponseParts:
-    """Extracts the parts of one response that a step saves."""
+    """Extracts the parts of one response that a step saves, by their expressions."""
 
     def __init__(self, response: HttpResponse, scenario: Scenario, step: str) -> None:
-        """Take parts of `response` to `scenario`; `step` is the name of the step, for messages."""
+        """`step`: its name, for messages. Cookies and hidden values are of `scenario`'s user."""
         self._answer, self._scenario, self._step = response, scenario, step
         self._text: str | None = None
 
     def take(self, name: str, source: str) -> Any:
-        """Return the first value of a part; raises NothingToSave if there is none.
+        """Return the first value of the part that `source` names. Raises NothingToSave if none.
 
-        `source` is the expression that names the part. A string that may be a secret is noted in
-        `user.hidden` under `name`.
+        A string that may be a secret is added to the user's `hidden` under `name`.
         """
         values = self._values(source)
         if not values:
@@ -133,7 +132,8 @@ class ResponseParts:
     def _values(self, source: str) -> list[Any]:
         """Return the values of the part that `source` names; empty if there is none.
 
-        Raises NothingToSave for a JSONPath if the response is not JSON.
+        Only a JSONPath can have several. Raises NothingToSave for a JSONPath if the response is not
+        JSON.
         """
         kind, of = _kind_of(source)
         if kind == "$":
@@ -171,9 +171,9 @@ def _input(of: str, page: str) -> str | None:
 
 
 def _kind_of(source: str) -> tuple[str, str]:
-    """Split an expression: return its kind ("$", header, cookie, input, regex) and the rest.
+    """Return the kind of an expression ("$", header, cookie, input, regex) and the rest.
 
-    The kind is "" if there is none.
+    For "$" the second text is the whole expression. The kind is "" if it is none of these.
     """
     if source.startswith("$"):
         return "$", source

@@ -19,9 +19,9 @@ def unsaved(
 ) -> Iterator[str]:
     """Yield a message for each name that a flow uses before any step can have saved it.
 
-    A virtual user keeps saved values. So a branch may use a value that another branch saves, which
-    it has in some of its iterations. `headers` are the headers of the flow, which are left out
-    until their values are saved: only a name that no step ever saves is reported.
+    Each name is reported once. A virtual user keeps saved values, so a branch may use a value that
+    another branch saves in an earlier iteration. `headers` of the flow are left out of requests
+    until their values are saved: only names that no step ever saves are reported there.
     """
     first, always, last = list(on_start), list(steps), list(on_stop)
     parts = [list(branch) for branch in branches]
