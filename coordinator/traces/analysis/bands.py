@@ -16,7 +16,7 @@ _EXEMPLARS = 3
 
 @dataclass(frozen=True, kw_only=True)
 class BandExample:
-    """A trace that is shown as an example: id, iteration and duration."""
+    """A trace shown as an example: id, iteration, duration, and whether its spans are kept."""
 
     trace_id: str
     #: -1 if it is not of an iteration.
@@ -102,8 +102,8 @@ def compare(
 def exemplars(features: Features, rows: Ints) -> tuple[BandExample, ...]:
     """Return up to three typical traces of some rows: nearest to the medians of all keys.
 
-    Traces whose spans are kept come first. At most 1,000 rows are looked at; none if there are no
-    rows.
+    Traces whose spans are kept come first. Of more than 1,000 rows, 1,000 at equal distances are
+    examined. Empty without rows.
     """
     rows = thinned(rows, 1000)
     if not len(rows):

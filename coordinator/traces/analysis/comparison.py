@@ -43,7 +43,7 @@ class Change:
 
     @property
     def key(self) -> SpanKey:
-        """Service, name and detail of the work that changed."""
+        """Service, name and detail of the spans (or of the wait) whose time changed."""
         return SpanKey(self.who, self.what, self.about)
 
     @property
@@ -78,10 +78,9 @@ class Comparison:
 
     @property
     def grown(self) -> list[Change]:
-        """Significant changes that take more time, largest first.
+        """Significant changes that take more time, largest first, without changes below 1 %.
 
-        Empty if the total did not grow beyond chance. Changes of less than 1 % of the total growth
-        are left out.
+        That is 1 % of the growth of the total. Empty if the total did not grow beyond chance.
         """
         if self.interval_s[0] <= 0:
             return []
@@ -105,9 +104,9 @@ def compare_runs(before: Features, after: Features, seed: int = 0) -> list[Compa
 def compare_parts(
     features: Features, name: str, before: Ints, after: Ints, seed: int = 0
 ) -> Comparison:
-    """Compare two parts of a group by the numbers of their iterations.
+    """Compare the traces of group `name` whose iterations are in `before` and in `after`.
 
-    Raises ValueError if there is no group `name`.
+    The same `seed` gives the same result. Raises ValueError if there is no group `name`.
     """
     rows = _rows(features, name)
     parts = [rows[np.isin(features.iteration[rows], part)] for part in (before, after)]
@@ -155,7 +154,7 @@ def _compared(
 
 
 def _rows(features: Features, name: str) -> Ints:
-    """Return the rows of the group's successful traces, fastest first.
+    """Return the rows of the successful traces of the group `name`, fastest first.
 
     Incomplete traces are left out, unless most are incomplete. Raises ValueError if there is no
     such group.
@@ -260,7 +259,7 @@ def signed(seconds: float) -> str:
 
 
 def worded(seconds: float) -> str:
-    """Return a difference in seconds as text for a message, with a space before the unit."""
+    """Return a difference in seconds as text with its sign, a space before the unit."""
     return f"{'-' if seconds < 0 else '+'}{spaced(abs(seconds))}"
 
 

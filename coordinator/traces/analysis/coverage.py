@@ -34,7 +34,7 @@ class SpanCounts:
 
 @dataclass(kw_only=True)
 class WorkAfterReply:
-    """Spans of one kind that continued after the span around them had ended: number and time."""
+    """Sum over spans of one kind that ended after their parent: number, and time after its end."""
 
     count: int = 0
     #: Total nanoseconds after that end.
@@ -63,11 +63,14 @@ class TraceCoverage:
 
     @property
     def unanswered(self) -> bool:
-        """Return whether there are spans, and osbench wrote all of them: services wrote none."""
+        """Return whether there are spans, and all are of osbench itself: services wrote none."""
         return self.traces > 0 and all(map(is_ours, self.services)) and bool(self.services)
 
     def add(self, trace: Trace) -> bool:
-        """Count a trace and its spans; return whether every span has start and stop."""
+        """Count a trace and its spans; return whether every span has start and stop.
+
+        Services beyond the first `_NAMES` are counted together.
+        """
         self.traces += 1
         self.duplicates += trace.duplicates
         stops = starts = 0
@@ -90,7 +93,7 @@ class TraceCoverage:
             spans.stale += why == STALE
 
     def outlived(self, tree: Tree, path: Path) -> None:
-        """Count spans that continued after the span around them had ended, by service and name.
+        """Count the spans that ended after their parent, which `path` has, by service and name.
 
         Names beyond the first `_NAMES` are counted together.
         """

@@ -22,8 +22,9 @@ GRACE_S = 60.0
 
 
 class Survey:
-    """First pass over all traces, needed by the second: clock offsets, usual number of late
-    spans.
+    """First pass over all traces: estimates clock offsets, and the usual number of late spans.
+
+    The second pass, `Digest`, needs both.
     """
 
     def __init__(self) -> None:
@@ -56,8 +57,9 @@ class Digest:
         groups: Sequence[str] = (),
         selections: Mapping[int, Sequence[SpanSelection]] | None = None,
     ) -> None:
-        """`groups` are names of workloads; `selections` are spans to count, by position of a
-        group.
+        """Take clock offsets and usual late spans from `survey`, which has seen all traces.
+
+        `groups` are names of workloads; `selections` are spans to count, by position of a group.
         """
         self.clocks = survey.clocks()
         self.coverage = TraceCoverage()
@@ -71,8 +73,9 @@ class Digest:
     ) -> None:
         """Add the trace of an iteration: count it, rank its spans, and add its row to the table.
 
-        Roots other than the iteration's are left out as orphans. A trace without the iteration's
-        root is counted as rootless, and gets no row. `kept`: the spans of the trace are kept.
+        `group`: position of the workload, or NO_GROUP; `outcome`: of the iteration. Roots other
+        than the iteration's are left out as orphans. A trace without the iteration's root is
+        counted as rootless, and gets no row. `kept`: the spans of the trace are kept.
         """
         whole = self.coverage.add(trace)
         tree = Tree(trace, self.clocks)

@@ -85,7 +85,7 @@ class Features:
         return len(self.traces)
 
     def rows(self) -> Ints:
-        """Return for each entry of the table the row of its trace."""
+        """Return for each entry of the table the row (position of the trace) that it belongs to."""
         return np.repeat(np.arange(len(self)), np.diff(self.begin))
 
     def key_of_place(self) -> Ints:
@@ -170,7 +170,7 @@ _START = itemgetter(2)
 
 
 class FeatureTable:
-    """Builds the feature table: each call of `add` adds the row of a trace."""
+    """Builds the feature table: each call of `add` adds the row of a trace, `close` returns it."""
 
     def __init__(self, groups: Sequence[str] = (), clocks: Clocks | None = None) -> None:
         self._clocks = clocks or Clocks()
@@ -201,8 +201,9 @@ class FeatureTable:
     ) -> None:
         """Add the row of one trace: nanoseconds and calls on its critical path, by place.
 
-        Pauses of the scenario do not count. `whole`: every span has start and stop; `kept`: the
-        spans of the trace are kept.
+        `root` is the position of its root span, `group` the number of its group. Pauses of the
+        scenario do not count. `whole`: every span has start and stop; `kept`: the spans of the
+        trace are kept.
         """
         entries, order = self._entries(tree, path)
         shape = tuple(dict.fromkeys(order))
@@ -248,9 +249,9 @@ class FeatureTable:
         return FIXED if is_pause(tree, segment.span) else self._place_of(tree, segment)[0]
 
     def _place_of(self, tree: Tree, segment: PathSegment) -> tuple[int, int, int]:
-        """Return place, key and position of the span that a segment's time belongs to.
+        """Return place and key (their numbers) of a segment's time, and the position of its span.
 
-        Time of waiting for a span belongs to that span. A new place is added.
+        Time of waiting for a span belongs to the place of that span. A new key or place is added.
         """
         key = self._vocabulary.number(key_of(tree, segment))
         owner = segment.span if segment.awaited < 0 else segment.awaited

@@ -75,10 +75,10 @@ class Ranking:
         self.pauses = self.paused_ns = 0
 
     def add(self, tree: Tree, paths: Iterable[Path]) -> None:
-        """Add the spans of a trace, and the time of its critical paths.
+        """Add the spans of a trace, and the time of its critical paths (`paths`) by trace point.
 
         Spans that were left out of the tree, or whose start or stop was lost, do not count. Pauses
-        of the scenario are counted separately.
+        of the scenario are counted separately, and not in the times of spans around them.
         """
         paused = paused_within(tree)
         for at, span in enumerate(tree.spans):

@@ -25,10 +25,10 @@ _SEVERAL = 1.5
 
 
 def why_slow(band: Band, unit: str) -> str:
-    """Return a message on why the traces of a band are slow: causes with their 95 % intervals.
+    """Return text on why the traces of a band are slow: clear causes with their 95 % intervals.
 
-    `unit` is the name of a trace in the singular. Without a clear cause, says so and names the
-    largest part.
+    `unit` is the word for a trace in the singular. Without a clear cause, the text says so and
+    names the largest part.
     """
     slower = (
         f"{_named(band.name, unit)} take {spaced(band.mean_s)} on average, {spaced(band.excess_s)}"
@@ -127,7 +127,7 @@ def percent(share: float) -> str:
 
 
 def _how(cause: Cause) -> str:
-    """Return how a cause takes longer: more calls, longer calls, or both, as text."""
+    """Return text on how a cause takes longer: by more calls, by longer calls, or by both."""
     each_slow = cause.slow_s / cause.calls_slow if cause.calls_slow else 0.0
     each_base = cause.base_s / cause.calls_base if cause.calls_base else 0.0
     more = _more_calls(cause)
@@ -138,9 +138,9 @@ def _how(cause: Cause) -> str:
 
 
 def _more_calls(cause: Cause) -> str:
-    """Return a comparison of calls as text: numbers of calls per trace, slow and normal.
+    """Return text that compares the mean numbers of calls per trace, slow and normal.
 
-    If not all traces have calls, returns the percentages of traces that have any.
+    If not all traces have the call, compares the percentages of traces that have it instead.
     """
     if min(cause.occurs_slow, cause.occurs_base) >= _ALL:
         number = f"{cause.calls_slow:.3g}"

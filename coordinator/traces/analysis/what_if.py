@@ -74,8 +74,9 @@ class DurationLimit:
 
 @dataclass(frozen=True, kw_only=True)
 class Repair:
-    """Effect of a change on one SLA limit: the fraction of the excess over it that would be
-    gone.
+    """Effect of a change on one SLA limit: the fraction of the excess that would be gone.
+
+    `shift` has the value that the limit bounds, before and after.
     """
 
     limit: DurationLimit
@@ -87,7 +88,10 @@ class Repair:
 
 @dataclass(frozen=True, kw_only=True)
 class PredictedLoad:
-    """Kind of load, SLA limits and start lags of a group of traces, as far as they are known."""
+    """Kind of load, SLA limits and start lags of one group of traces, as far as they are known.
+
+    The default is of a group of which nothing is known.
+    """
 
     #: Arrivals do not wait for responses; None if not known.
     is_open: bool | None = None
@@ -118,9 +122,9 @@ class Prediction:
 
 @dataclass(frozen=True, kw_only=True)
 class Potential:
-    """Gain of halving the time of one kind of span, off mean and percentiles of durations.
+    """Seconds that halving the time of a kind of span takes off mean and percentiles.
 
-    Times are seconds.
+    A kind is service (`who`), name (`what`) and detail (`about`).
     """
 
     who: str
@@ -209,10 +213,10 @@ def _is_work(features: Features, key: int) -> bool:
 
 
 def _rows(features: Features, number: int) -> Ints:
-    """Return the traces of a group that can be replayed: successful and complete, or all
-    successful.
+    """Return the rows of a group's traces that can be replayed: successful and complete.
 
-    The second if most are incomplete. Without graphs that were too large.
+    If most traces of the group are incomplete, incomplete ones are included. Traces without a known
+    wait graph (see `GraphTable.replayable`) are left out.
     """
     rows = usable(features, np.flatnonzero(features.group == number))
     rows = rows[features.outcome[rows] == Outcome.OK]
@@ -220,7 +224,7 @@ def _rows(features: Features, number: int) -> Ints:
 
 
 def _left(features: Features, changes: Sequence[SpanChange]) -> Floats:
-    """Return the fraction of self time that changes leave, 0 to 1: one row per place, one column.
+    """Return the fraction of self time that changes leave, 0 to 1: a column with a row per place.
 
     A place is a key of spans on a host. A further, last row is 1: time that no change shortens. If
     several changes match a span, their fractions are multiplied. Raises UsageError if a change
@@ -245,8 +249,8 @@ def _left(features: Features, changes: Sequence[SpanChange]) -> Floats:
 def _saved(features: Features, rows: Ints, left: Floats) -> Floats:
     """Return nanoseconds by which traces get shorter: a row per trace, a column per change.
 
-    `left` has the part of its time that is left by place and change. Raises OsbenchError if the
-    digest of a trace is damaged.
+    `left` has the fraction of time (0 to 1) that is left: a row per place, and one for time that
+    does not change; a column per change. Raises OsbenchError if the digest of a trace is damaged.
     """
     line = np.full(len(features), -1)
     line[rows] = np.arange(len(rows))
@@ -363,7 +367,7 @@ def _shifts(
 
 
 class _Resampled:
-    """Percentiles and means of resampled durations; quick, since it sorts integer ranks."""
+    """Percentiles and means of resampled `durations`, quick because integer ranks are sorted."""
 
     def __init__(self, durations: Floats) -> None:
         order = np.argsort(durations, kind="stable")
@@ -373,7 +377,10 @@ class _Resampled:
         self._rank[order] = np.arange(len(order))
 
     def values(self, picked: Ints, percents: Sequence[float | None]) -> list[float]:
-        """Return the percentiles of the durations at `picked` positions; for None their mean."""
+        """Return a value for each of `percents`: a percentile, or for None the mean.
+
+        `picked`: positions of the durations in the resample.
+        """
         ranks = self._rank[picked]
         places = sorted({_place(len(ranks), one) for one in percents if one is not None})
         parted = np.partition(ranks, places) if places else ranks
@@ -405,7 +412,7 @@ def _quantile(durations: Floats, percent: float) -> Floats:
 
 
 def _tail(durations: Floats) -> Floats:
-    """Return the mean of the slowest 5 % of durations, for each column."""
+    """Return the mean of the slowest 5 % of each column of `durations`."""
     place = _place(len(durations), 95)
     found: Floats = np.partition(durations, place, axis=0)[place:].mean(axis=0)
     return found

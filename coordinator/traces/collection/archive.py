@@ -65,7 +65,7 @@ class Spool:
         self._waiting: list[Any] = []
 
     def add(self, trace: Trace) -> None:
-        """Append a trace; traces are written 100 at a time. Raises OSError."""
+        """Append a trace; writes 100 at once, the rest before reading. Raises OSError."""
         self._waiting.append(_packed(trace))
         if len(self._waiting) >= _TOGETHER:
             self._flush()
@@ -115,7 +115,7 @@ class Archive:
         return (self._folder / "collection.json").exists()
 
     def spool(self) -> Spool:
-        """Create the folder if it is missing, and a spool in it. Raises OSError."""
+        """Create the folder if it is missing; return a new, empty spool in it. Raises OSError."""
         self._folder.mkdir(mode=0o700, exist_ok=True)
         return Spool(self._folder / "spool")
 
@@ -131,7 +131,7 @@ class Archive:
         self.size += _write(self._kept, self._compressor, [_packed(trace)])
 
     def close(self, features: Features, collection: Mapping[str, Any]) -> None:
-        """Write the features, then counts, clocks and ranking, which completes the collection.
+        """Write `features`, then `collection` (counts, clocks, ranking), which marks the end.
 
         Closes the file of kept traces. Raises OSError.
         """

@@ -69,7 +69,7 @@ class QuerySettings:
 
 @dataclass(kw_only=True)
 class _Asked:
-    """State of all queries so far: result by trace, reasons, and whether to go on."""
+    """State of all queries so far: result by trace, first reasons, and whether to stop."""
 
     states: dict[str, BackendState] = field(default_factory=dict)
     #: Ids of known spans of traces whose parents are missing.
@@ -99,7 +99,11 @@ class QueriedTraces:
     def __init__(
         self, directory: RunDirectory, settings: QuerySettings, wanted: Callable[[], bool]
     ) -> None:
-        """`wanted` returns False to end the queries early."""
+        """Prepare queries; nothing is sent yet.
+
+        `directory`: the run, in whose folder of traces the spool is written. `wanted` returns False
+        to end the queries early.
+        """
         self._path = directory.path / "traces" / QUERIED
         self._settings = settings
         self._wanted = wanted
@@ -131,7 +135,7 @@ class QueriedTraces:
         return self._asked.skipped
 
     def found(self) -> frozenset[str]:
-        """Return ids of traces that the backend returned without reporting missing spans."""
+        """Return ids of traces in state FOUND: the backend did not report missing spans."""
         states = self._asked.states.items()
         return frozenset(one for one, state in states if state is BackendState.FOUND)
 
@@ -223,9 +227,10 @@ class QueriedTraces:
             ended.set()
 
     def _take(self, response: BackendResponse, spool: SpanSpool) -> bool:
-        """Write the new spans of a response to the spool; return whether there were any.
+        """Note the state of a response, and write spans not seen before to the spool.
 
-        A failed later query does not replace a found trace. Raises OSError.
+        A failed query of a trace that was found before changes nothing. If the spool is full,
+        `full` is set instead. Returns whether new spans were written. Raises OSError.
         """
         asked, trace_id = self._asked, response.trace_id
         before = asked.states.get(trace_id)
@@ -264,10 +269,10 @@ def _answer_of(backend: TraceBackend, trace_id: str) -> BackendResponse:
 
 
 def _has_gap(spans: Sequence[Span], known: set[str]) -> bool:
-    """Return whether the parent of a span is unknown, though it should be in the response.
+    """Return whether a span's parent is not among `known` span ids, though it should be.
 
     Spans of servers and of unknown kind do not count: their parent may be of a worker, whose spans
-    are not there.
+    are not in the response.
     """
     return any(
         span.parent_id and span.parent_id not in known and span.kind not in ("", "server")

@@ -44,7 +44,7 @@ def queried(
 
 @dataclass(frozen=True, kw_only=True)
 class EvenSample:
-    """The found part of a random sample, thinned so that no service time is overrepresented."""
+    """Found traces of a random sample, thinned to the same fraction of all service times."""
 
     #: By iteration.
     chosen: NDArray[np.bool_]
@@ -59,11 +59,12 @@ class EvenSample:
 def even_sample(
     rows: TracedIterations, drawn: NDArray[np.bool_], found: NDArray[np.bool_]
 ) -> EvenSample:
-    """Select among the found traces of a random sample so that no duration is overrepresented.
+    """Choose among found traces of a random sample so that no duration is overrepresented.
 
-    Backends that sample by duration (tail sampling) have slow traces more often than others. If the
-    fractions found in strata of service time differ by more than chance, each stratum is thinned to
-    the smallest fraction, by bits of the ids.
+    `drawn` and `found` have a boolean per iteration: in the sample, and found. Backends that sample
+    by duration (tail sampling) have slow traces more often. If the fractions found in strata of
+    service time differ by more than chance, each stratum is thinned to the smallest fraction, by
+    bits of the ids.
     """
     chosen = drawn & found
     lowest, highest = 1.0, 0.0
@@ -92,7 +93,8 @@ def even_sample(
 def _differ(found: Sequence[int], sizes: Sequence[int]) -> bool:
     """Return whether the fractions found in strata differ by more than chance.
 
-    Exact for each stratum, both tails of the hypergeometric distribution: often few are missing.
+    `found` and `sizes`: numbers of found and of all iterations, per stratum. Exact for each
+    stratum, both tails of the hypergeometric distribution: often few are missing.
     """
     in_all, there = sum(sizes), sum(found)
     return any(
@@ -108,7 +110,7 @@ def _differ(found: Sequence[int], sizes: Sequence[int]) -> bool:
 def _at_least(number: int, size: int, marked: int, in_all: int) -> float:
     """Return the probability that a random draw of `size` items has `number` or more marked items.
 
-    `in_all` is the number of all items, `marked` the number of marked items.
+    Drawn without replacement from `in_all` items, of which `marked` are marked.
     """
     if number <= size + marked - in_all:
         return 1.0
@@ -124,9 +126,9 @@ def _log_choices(count: int, chosen: int) -> float:
 
 
 def _uniform(rows: TracedIterations, at: NDArray[np.int64]) -> NDArray[np.float64]:
-    """Return a random number from 0 to 1 for each iteration `at`, from the bits of its trace id.
+    """Return for each iteration at positions `at` a number from 0 to 1 from bits of its trace id.
 
-    The same in every call, and independent of `TracedIterations.drawn`.
+    Uniform over trace ids, the same in every call, and independent of `TracedIterations.drawn`.
     """
     halves = np.ascontiguousarray(rows.traces[at, 12:16]).view(">u4").ravel()
     found: NDArray[np.float64] = halves / 2**32

@@ -67,9 +67,10 @@ class Retention:
 
 
 def _near_percentiles(rows: TracedIterations, ok: Ints) -> Ints:
-    """Return the successful iterations next to p50, p95 and p99 of service and of response time.
+    """Return the successful iterations nearest to p50, p95 and p99 of service and of response time.
 
-    There are `_NEAREST` for each. `ok` and the result have positions in `rows`.
+    Up to `_NEAREST` for each of the six, possibly twice. `ok` and the result are positions in
+    `rows`.
     """
     found = [ok[:0]]
     for times in (rows.service[ok], rows.response[ok]):
@@ -82,10 +83,10 @@ def _near_percentiles(rows: TracedIterations, ok: Ints) -> Ints:
 
 
 def _one_of_each(rows: TracedIterations, bad: Ints) -> Ints:
-    """Return the first iteration and the median of each type of error, as positions in `rows`.
+    """Return two iterations of each type of error: the first, and that of median service time.
 
-    First iterations, which summaries name, come before medians; frequent types come before rare
-    types. Types beyond `_CLASSES` are left out.
+    `bad` and the result are positions in `rows`. First iterations, which summaries name, come
+    before medians; frequent types before rare types. Types beyond `_CLASSES` are left out.
     """
     numbers, counts = np.unique(rows.error[bad], return_counts=True)
     first, median = [], []

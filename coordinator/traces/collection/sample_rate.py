@@ -27,8 +27,9 @@ class SampleRatePlan:
     def rate(self, iterations: int | None, in_all: int = 0) -> tuple[float, str]:
         """Return the fraction of the iterations to trace, 0 to 1, and the reason as text.
 
-        `iterations` is None if a duration decides their number: then the fraction is 1. `in_all` is
-        the number for all workloads that share the store's budget; 0 if there is only this one.
+        It is the fraction that gives `tail_traces` above `tail_percent`, unless `budget` allows
+        less. `iterations` is None if a duration decides their number: then it is 1. `in_all` is the
+        number for all workloads that share the budget; 0 if there is only this one.
         """
         if not iterations:
             return 1.0, (

@@ -37,7 +37,7 @@ def sampling(
     *,
     otlp: bool = False,
 ) -> Sampling:
-    """Return the sampling of a workload.
+    """Return whether a workload is traced, and which fraction of its iterations.
 
     `planned` is the number of its iterations, None if unknown; `in_all` is `planned_in_all` of its
     task. `otlp`: the run receives or queries spans, and needs neither a key nor a store.

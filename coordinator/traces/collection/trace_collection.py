@@ -34,7 +34,7 @@ LOG = logging.getLogger(__name__)
 
 @dataclass(frozen=True, kw_only=True)
 class SpanSources:
-    """OTLP sources of spans: a receiver of this run, or a backend to query."""
+    """OTLP sources of spans of a run: a receiver, or a backend to query; both None without OTLP."""
 
     receiver: OtlpReceiver | None = None
     #: Queried at the end.
@@ -76,8 +76,9 @@ def collect_traces(
 
 
 def _store_of(outcomes: Sequence[WorkloadOutcome], deployment: Deployment | None) -> str | None:
-    """Return the address of the trace store if it can be read and has traces of the run; else
-    None.
+    """Return the connection string of the readable trace store, if tracing was on in a workload.
+
+    Else None.
     """
     if deployment is None or not any(one.tracing.state == "on" for one in outcomes):
         return None

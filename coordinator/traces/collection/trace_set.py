@@ -85,9 +85,10 @@ def has_traces(directory: RunDirectory) -> bool:
 
 
 def of_run(directory: RunDirectory) -> TraceSet:
-    """Return the collected traces of a run.
+    """Return the collected traces of a run; spans of kept traces are read when iterated.
 
-    Raises UsageError if it has none, OsbenchError if their files cannot be read, DamagedRun.
+    Raises UsageError if the run has none, OsbenchError if their files cannot be read, DamagedRun if
+    they differ from the run's digests.
     """
     archive = Archive(directory.path, directory.files)
     if not archive.exists:
@@ -123,9 +124,10 @@ def of_run(directory: RunDirectory) -> TraceSet:
 
 
 def of_iterations(directory: RunDirectory) -> TraceSet:
-    """Return the times that the client measured, instead of traces, with iterations as rows.
+    """Return the times of a run's iterations that clients measured, as if they were traces.
 
-    Raises UsageError if the run has no iterations, DamagedRun.
+    Rows are iterations; there are no spans. Raises UsageError if the run has no iterations,
+    DamagedRun.
     """
     summary = directory.read("summary.json") or {"workloads": []}
     workloads = summary["workloads"]

@@ -34,7 +34,10 @@ class PathSegment(NamedTuple):
 
 
 class Path(NamedTuple):
-    """Critical path of a root span: segments that together cover its duration."""
+    """Critical path of a root span: segments that together cover its duration.
+
+    Spans are given as positions in their tree.
+    """
 
     #: Unordered; their lengths sum to the root's duration.
     segments: list[PathSegment]
@@ -88,9 +91,9 @@ def _last_first(tree: Tree, at: int) -> list[int]:
 def slack_of(tree: Tree, at: int, inner: int, length: int, clocks: Clocks) -> int:
     """Return by how many nanoseconds a child may end after its span and still count as within it.
 
-    `at` and `inner` are positions of span and child; `length` nanoseconds of the span are looked
-    at. The tolerance is 1 % of `length`, or more if the span is longer or clocks of hosts may be
-    wrong.
+    `at` and `inner`: positions of span and child. `length`: nanoseconds of the span under
+    examination. The result is 1 % of `length`, or the rest of the span if that is more; for another
+    host at least the error of the clocks.
     """
     slack = max(int(length * _TOLERANCE), tree.end[at] - tree.start[at] - length)
     host, other = tree.spans[at].host, tree.spans[inner].host
@@ -100,8 +103,8 @@ def slack_of(tree: Tree, at: int, inner: int, length: int, clocks: Clocks) -> in
 def is_call(tree: Tree, at: int, inner: int) -> bool:
     """Return whether time of span `at` before its child `inner` was a wait for another service.
 
-    True if the child is of another service or host, and the span is a client's, or the child is its
-    only one: between several requests a span may do any other work.
+    True if the child has another service or host, and span `at` is of kind client or producer, or
+    has no other child: between several requests a span may do any other work.
     """
     span, other = tree.spans[at], tree.spans[inner]
     if span.service == other.service and span.host == other.host:
@@ -115,9 +118,10 @@ def is_pause(tree: Tree, at: int) -> bool:
 
 
 def paused_within(tree: Tree) -> dict[int, int]:
-    """Return nanoseconds of pauses by position of span: of each pause and the spans around it.
+    """Return how many nanoseconds of pauses (think time) each span contains, by its position.
 
-    Spans without pauses are missing. Pauses that were left out of the tree do not count.
+    A pause contains itself. Spans without pauses are missing. Pauses that were left out of the tree
+    do not count.
     """
     found: dict[int, int] = {}
     for at in range(len(tree.spans)):

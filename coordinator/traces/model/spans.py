@@ -56,7 +56,7 @@ class Span(NamedTuple):
 
 
 class SpanOrigin(NamedTuple):
-    """Project, service and ids of a span as OSProfiler wrote them, not shortened."""
+    """Project, service and ids of a span as OSProfiler wrote them: ids are complete UUIDs."""
 
     project: str
     service: str
@@ -83,7 +83,7 @@ class Trace:
 
     @property
     def is_whole(self) -> bool:
-        """Return whether the trace has spans, all with start and stop, and no parent is missing."""
+        """Return whether there are spans, all with start and stop, and no parent is missing."""
         known = {span.span_id for span in self.spans}
         return bool(self.spans) and not any(
             span.marks & (LOST_STOP | LOST_START)

@@ -29,9 +29,7 @@ _TEXT = 200
 
 
 class SpanAttributes(NamedTuple):
-    """The parts of a span's attributes that are kept: detail, type of error, and other
-    attributes.
-    """
+    """Kept attributes of a span: detail, type of error ("" if none), and others by name."""
 
     detail: str = ""
     error: str = ""

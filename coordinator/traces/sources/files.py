@@ -33,9 +33,9 @@ class TraceSource(Protocol):
     skipped: int
 
     def read(self, wanted: Collection[str]) -> Iterator[Trace]:
-        """Yield the stored parts of the traces with these ids, in any order; none for unknown ids.
+        """Yield the stored traces with these ids, keys as `trace_key` makes them.
 
-        Raises OsbenchError.
+        In any order; nothing for unknown ids. Raises OsbenchError.
         """
 
 

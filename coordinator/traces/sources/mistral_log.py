@@ -73,9 +73,10 @@ class MistralLog:
         return self._pair(lambda _: True)
 
     def read(self, wanted: Collection[str]) -> Iterator[Trace]:
-        """Yield the traces with these ids, after reading the log; counts other lines in `skipped`.
+        """Yield the traces with these ids (keys as `trace_key` makes them), after reading the log.
 
-        Raises UsageError if the file cannot be read.
+        Counts lines that are not trace points in `skipped`. Raises UsageError if the file cannot be
+        read.
         """
         ids = frozenset(wanted)
         return self._pair(lambda trace: trace_key(trace) in ids)

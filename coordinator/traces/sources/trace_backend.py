@@ -81,8 +81,9 @@ class TraceBackend:
     """A Tempo or a Jaeger, queried over HTTP. `ask` may be called by several threads."""
 
     def __init__(self, url: str, headers: str = "", *, everything: bool = False) -> None:
-        """`url` is `tempo+http://...` or `jaeger+http://...`; `everything` keeps all attributes.
+        """Prepare queries; nothing is sent yet.
 
+        `url` is `tempo+http://...` or `jaeger+http://...`; `everything` keeps all attributes.
         `headers` are name=value,name=value, percent-encoded. Raises UsageError if either is
         malformed.
         """
@@ -160,8 +161,8 @@ class TraceBackend:
     def _answer(self, trace_id: str, body: bytes) -> BackendResponse:
         """Return the result for the body of a response with status 200.
 
-        FAILED if the body is not OTLP's JSON, MISSING without spans of the trace, PARTIAL if the
-        backend says so.
+        FAILED if the body is not OTLP's JSON, or has an error and no span of the trace; MISSING
+        without spans of the trace; PARTIAL if the backend says so.
         """
         partial, why, found = False, "", []
         try:
