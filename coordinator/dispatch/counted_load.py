@@ -16,8 +16,8 @@ from osbench.coordinator.results.ledger import Ledger
 class CountedLoad(ClosedLoad):
     """Grants iterations ahead by the number settled lately, instead of by their duration.
 
-    A worker has two per user, and twice the number settled in the last seconds. The duration of
-    iterations does not show how many the code starts.
+    For runners whose own code starts iterations, as durations do not show how many it starts. A
+    worker has two per user, and twice the number settled in the last `STOCK_S` seconds.
     """
 
     def __init__(self, batches: Batches, ledger: Ledger, limit: int | None) -> None:
@@ -30,7 +30,8 @@ class CountedLoad(ClosedLoad):
     ) -> None:
         """Grant batches to workers that lack a quarter or more of the iterations to have ahead.
 
-        `elapsed_s`: seconds after t0; `stop_s` is not used. Raises StoreUnreachable.
+        `step`: load that the runner requests now. `elapsed_s`: seconds after t0; `stop_s` is not
+        used. Raises StoreUnreachable.
         """
         recent = self._settled_lately(elapsed_s)
         grants: list[Grant] = []

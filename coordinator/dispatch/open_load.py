@@ -86,11 +86,10 @@ class OpenLoad:
         self._count(dues)
 
     def cut(self, elapsed_s: float) -> tuple[float, int]:
-        """Discard planned arrivals that are due after the change of the load.
+        """Discard planned arrivals that are due after the change of the load and were not granted.
 
         Returns the time of the change, seconds after t0, and the count of arrivals planned before.
-        The time is `elapsed_s` or, if that is later, just after the last arrival that was given
-        out.
+        The time is `elapsed_s` or, if that is later, just after the last granted arrival.
         """
         at_s = max(0.0, elapsed_s, (self._given_ns + 1) / 1e9 if self._arrivals else 0.0)
         # arrivals that are due by now and wait for a worker stay in the plan
@@ -98,9 +97,10 @@ class OpenLoad:
         return at_s, self.planned
 
     def skip(self, step: Step, until_s: float) -> None:
-        """Drop the arrivals that were due before `until_s`, when there was no coordinator.
+        """Plan the arrivals of `step`, and drop arrivals due before `until_s`, seconds after t0.
 
-        They are not made up for: they get numbers and are written to the journal as dropped.
+        There was no coordinator then. They are not made up for: they get numbers and are written to
+        the journal as dropped.
         """
         self._plan(step, None)
         gone = self._coming[self._coming < int(until_s * 1e9)]
@@ -139,10 +139,10 @@ class OpenLoad:
         self._coming = coming
 
     def _take_due(self, elapsed_s: float, heard_s: float, hands: int) -> Ints:
-        """Take the planned arrivals that are to be granted now; return their due times, ns.
+        """Take the planned arrivals to be granted now; return their due times, ns after t0.
 
-        `heard_s`: longest time since a sign of life of a worker. Empty if the arrivals would fill
-        less than a part and can wait.
+        `heard_s`: longest time since a sign of life of a worker; `hands`: number of workers. Empty
+        if the arrivals would fill less than a part and can wait.
         """
         limit_s = elapsed_s + timers.HORIZON_S - heard_s
         count = int(np.searchsorted(self._coming, int(limit_s * 1e9)))
@@ -167,9 +167,9 @@ class OpenLoad:
             self._arrivals += len(warm)
 
     def _moved(self, workers: Sequence[WorkerHandle]) -> list[Grant]:
-        """Return grants of all arrivals in the pool, which came back from workers.
+        """Return grants of all arrivals that workers gave back, divided evenly among `workers`.
 
-        They are divided evenly among `workers`.
+        Takes them from the ledger's pool. Empty without workers.
         """
         if not workers or not self._ledger.pool:
             return []

@@ -12,7 +12,7 @@ from osbench.coordinator.fleet.worker import WorkerHandle
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class PlannedBatch:
-    """Iteration numbers of one workload, granted to one membership, as they are sent."""
+    """A batch: iteration numbers of one workload for one membership, in the form that is sent."""
 
     worker: WorkerHandle
     #: Counts the batches of the membership from 1, without gaps.

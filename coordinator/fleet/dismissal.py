@@ -60,7 +60,7 @@ class Dismissal:
         self._epoch = epoch
 
     def serving(self) -> list[Heartbeat]:
-        """Read the heartbeats of all workers; return the valid heartbeats of this run."""
+        """Read the heartbeats of all workers; return the valid and fresh heartbeats of this run."""
         return [beat for beat in self._heartbeats.present() if beat.run == self._run]
 
     def dismiss(self, memberships: Iterable[tuple[str, str]]) -> tuple[int, int]:
@@ -68,7 +68,8 @@ class Dismissal:
 
         `memberships` are pairs of membership id and incarnation (the name of a worker process).
         Workers that send heartbeats of the run are notified too. The wait is the longer of `WAIT_S`
-        and `FAREWELL_S`. Returns the numbers of workers that have left, and that have not.
+        and `FAREWELL_S`. Of the workers that sent a heartbeat in the run meanwhile, returns the
+        number that have left, and that have not.
         """
         members = dict(memberships)
         known: set[str] = set()

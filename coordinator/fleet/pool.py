@@ -39,7 +39,7 @@ LOCAL_GATHER_S = 0.005
 
 
 class FleetPort(Protocol):
-    """Actions that the pool asks of the rest of a run: journal entries, and writes to Redis."""
+    """Interface of the pool to the rest of a run: journal entries, and writes to Redis."""
 
     def join(self, mid: str, incarnation: str) -> Membership:
         """Return the membership with the id `mid`; write a new one to the journal first."""
@@ -155,7 +155,7 @@ class WorkerPool:
 
     @property
     def present(self) -> list[WorkerHandle]:
-        """The live workers that serve under this coordinator, leaving ones included."""
+        """The live workers that serve under this coordinator, also workers that are leaving."""
         return [worker for worker in self.workers.values() if worker.present and worker.session]
 
     @property
@@ -179,7 +179,7 @@ class WorkerPool:
 
     @property
     def invited(self) -> dict[str, str]:
-        """Future memberships of workers that were invited and have not joined, by incarnation.
+        """Ids of memberships that were offered to workers which have not joined, by incarnation.
 
         Includes workers that have fallen silent since: they may have read the offer before.
         """
@@ -325,10 +325,10 @@ class WorkerPool:
         )
 
     def restore(self, membership: Membership) -> None:
-        """Add a worker known only from the journal of the run, with an invented heartbeat number 0.
+        """Add a worker known only from the journal of a resumed run, with an invented heartbeat.
 
-        It is LEFT if all its blocks are on disk, LOST if the journal says so, else ACTIVE and
-        silent.
+        The number of that heartbeat is 0. The worker is LEFT if all its blocks are on disk, LOST if
+        the journal says so, else ACTIVE and silent.
         """
         host, _, rest = membership.incarnation.partition(".")
         beat = Heartbeat(
@@ -355,9 +355,10 @@ class WorkerPool:
     def poll(self, *, relist: bool = True) -> None:
         """Read heartbeats; update all workers, and add workers that have joined.
 
-        If not `relist`, names of new workers are not looked up. Raises StoreUnreachable,
-        StoreError: then no worker's silence grows. Raises Superseded if another coordinator has
-        resumed this run, OlderCopy if a worker has taken batches that this journal does not have.
+        Also finds free workers for `invite`. If not `relist`, names of new workers are not looked
+        up. Raises StoreUnreachable, StoreError: then no worker's silence grows. Raises Superseded
+        if another coordinator has resumed this run, OlderCopy if a worker has taken batches that
+        this journal does not have.
         """
         self.clock_steps.look()
         beats = {beat.incarnation: beat for beat in self._heartbeats.present(relist=relist)}

@@ -222,13 +222,12 @@ class WorkerHandle:
     # transitions
 
     def hear(self, beat: Heartbeat | None, since_s: float, now: float) -> bool:
-        """Apply the heartbeat that a poll of Redis found for this worker process; None if there was
-        none.
+        """Apply the heartbeat that a poll of Redis found for this worker process, or None.
 
-        Returns whether the heartbeat is new and of this coordinator's session. If it is not new,
-        `silence_s` grows by `since_s`, the seconds since the previous poll. The worker starts
-        LEAVING if its process is in another membership, drains, or is stuck. `now` is in monotonic
-        seconds.
+        Returns whether the heartbeat is new and of this coordinator's session. If it is not new, or
+        of another membership, `silence_s` grows by `since_s`, the seconds since the previous poll.
+        The worker starts LEAVING if its process is in another membership, drains, or is stuck. Once
+        it uses its present share, `held` becomes that. `now` is in monotonic seconds.
         """
         if beat is None or beat.beat <= self.beat.beat:
             self.silence_s += since_s
@@ -256,8 +255,9 @@ class WorkerHandle:
         return True
 
     def signed(self, now: float) -> None:
-        """Note a sign of life at `now` (monotonic seconds): a new heartbeat, or a new result
-        block.
+        """Note a sign of life (a new heartbeat or result block) at `now`, monotonic seconds.
+
+        Sets `silence_s` to 0.
         """
         self.silence_s = 0.0
         self.alive_at = now
@@ -283,7 +283,7 @@ class WorkerHandle:
         self._leave(LeaveReason.UNREACHABLE)
 
     def declare_lost(self) -> None:
-        """Mark a present worker as LOST, and take its virtual users away.
+        """Mark a present worker as LOST, and set its virtual users to 0.
 
         Does nothing if the worker is LOST or LEFT. The caller has waited until the lease has ended,
         the time in which a silent worker may start iterations.
@@ -339,7 +339,7 @@ class WorkerHandle:
         return True
 
     def room(self) -> int:
-        """Return the most iterations that the worker may have in hand, running and queued.
+        """Return the most iterations that the worker may have, running and queued.
 
         That is `stock`, and at least two per user. If nothing is known of its speed it is
         `BLIND_PER_USER` per user.
@@ -350,20 +350,18 @@ class WorkerHandle:
 
     @property
     def trip_s(self) -> float:
-        """Estimated seconds of a round trip from the worker to Redis, from the uncertainty of its
-        clock.
+        """Estimated seconds of a round trip from the worker to Redis; at most `TRIP_MOST_S`.
 
-        At most `TRIP_MOST_S`.
+        Twice the uncertainty of its clock, which comes from its round trips.
         """
         # half of the shortest trip is the uncertainty of its clock
         return min(2 * max(0.0, self.beat.uncertainty_s), timers.TRIP_MOST_S)
 
     @property
     def trips_s(self) -> float:
-        """Estimated seconds from the end of an iteration to the arrival of a batch that replaces
-        it.
+        """Estimated seconds from the end of an iteration until a batch that replaces it arrives.
 
-        They are `TRIPS` round trips to Redis.
+        That is `TRIPS` round trips to Redis.
         """
         return timers.TRIPS * self.trip_s
 
@@ -371,14 +369,14 @@ class WorkerHandle:
     def known(self) -> bool:
         """Return whether the worker's speed is known well.
 
-        True once the stock, which may grow only by steps at first, has reached the amount that the
+        True once `stock`, which may grow only by steps at first, has reached the amount that the
         measured speed allows.
         """
         return self.stock is not None and self.stock >= self._full_stock()
 
     @property
     def scant(self) -> bool:
-        """Return whether the measured speed allows less than two iterations per user in hand.
+        """Return whether the measured speed allows less than two iterations per user in stock.
 
         Iterations are long then. If they become short, such a stock is soon used up.
         """

@@ -76,7 +76,7 @@ class WorkerRequest:
 
 @dataclass(frozen=True, kw_only=True)
 class Shortage:
-    """Workers that a request has got so far, and reasons why it has no others."""
+    """Workers that a request has got so far, and the workers that it cannot get, with reasons."""
 
     request: WorkerRequest
     #: Worker processes taken, and the virtual users that they carry of each kind.
@@ -104,9 +104,10 @@ class Shortage:
 
     @property
     def is_final(self) -> bool:
-        """Return whether no more workers will be taken, because the requested number is there.
+        """Return whether no more workers will be taken, because the requested number has joined.
 
-        This holds if their virtual users are too few, too: no worker is exchanged for a larger one.
+        Then it is True even if they have too few virtual users: no worker is exchanged for a larger
+        one. False if no number was requested.
         """
         return self.request.count is not None and self.got >= self.request.count
 

@@ -83,11 +83,10 @@ class Channel:
         self._turn = turn
 
     def close(self, offered: Iterable[str], left: Iterable[str]) -> None:
-        """Delete the run's results and specifications from Redis, and the offers to `offered`
-        workers.
+        """Delete the run's results and specifications from Redis, and its offers to workers.
 
-        `left` are ids of memberships that have ended: their control records expire sooner. Raises
-        StoreUnreachable, StoreError.
+        `offered`: incarnations of the workers. `left`: ids of memberships that have ended, whose
+        control records expire sooner. Raises StoreUnreachable, StoreError.
         """
         self._store.close(left)
         self._wire.withdraw(offered)
@@ -157,7 +156,8 @@ class Channel:
         """Return the oldest messages of the result stream with their ids, at most `READ_LIMIT`.
 
         Waits up to `wait_s` seconds for the first. None instead of a message: it was refused and
-        counted. Messages stay in the stream until `delete`. Raises StoreUnreachable, StoreError.
+        counted. Messages stay in the stream until `delete`. Sets `behind` if there may be more.
+        Raises StoreUnreachable, StoreError.
         """
         entries = self._store.read(wait_s, READ_LIMIT)
         self.behind = len(entries) == READ_LIMIT

@@ -55,11 +55,10 @@ class Receiver:
     def receive(self, wait_s: float) -> list[Arrival]:
         """Read blocks, discard duplicates, write new blocks to disk, count them, apply wills.
 
-        Waits up to `wait_s` seconds for the first entry of the stream; the entries are deleted from
-        Redis by the next call. Returns the counted iterations by membership and workload. Malformed
-        entries are refused and counted. Logs a warning for unreadable blocks.
-
-        Raises StoreUnreachable, StoreError; StorageError if the disk is full or fails.
+        Waits up to `wait_s` seconds for the first entry of the stream; the next call deletes the
+        entries from Redis. Returns the counted iterations by membership and workload. Malformed
+        entries are refused and counted. Logs a warning for unreadable blocks. Raises
+        StoreUnreachable, StoreError; StorageError if the disk is full or fails.
         """
         if self._done:
             self._channel.delete(self._done)
@@ -146,10 +145,11 @@ class Receiver:
         return self._accounts.memberships[mid].name
 
     def _execute(self, will: Will) -> None:
-        """Give iterations that an ended worker process did not start back to the plan.
+        """Put iterations that an ended worker process did not start back into the plan.
 
-        Writes that to the journal first. A will that is malformed or of another run is counted as
-        refused; a repeated or unknown will does nothing. Raises StorageError.
+        Its will says which. The change goes to the journal first. A will that is malformed or of
+        another run is counted as refused; a repeated or unknown will does nothing. Raises
+        StorageError.
         """
         if will.run != self._channel.run_id or not _well_formed_will(will):
             self._channel.refuse("malformed")
@@ -162,7 +162,10 @@ class Receiver:
 
 
 def _well_formed(block: Block) -> bool:
-    """Return whether the fields have the right types and ranges; columns are checked later."""
+    """Return whether the fields of a block have the right types and ranges.
+
+    The content of columns is not checked here.
+    """
     texts = (block.membership, block.incarnation)
     counts = (block.want_ns, block.cut, block.started_late, block.log_cut, *_list(block.voids))
     return (
