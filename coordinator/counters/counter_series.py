@@ -22,7 +22,7 @@ _P95 = 95
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class CounterSeries:
-    """A counter of one host: its values at equal intervals over the load of a workload."""
+    """A counter of one host: its values at equal intervals over the load of one workload."""
 
     name: str
     #: "" if the query does not name one.
@@ -61,9 +61,9 @@ class WorkloadCounters:
         return np.arange(points, dtype=np.float64) * self.step_s
 
     def mean(self, series: CounterSeries, stretches: Iterable[tuple[float, float]]) -> float | None:
-        """Return the mean of a counter over stretches of time; None if there are no values in them.
+        """Return the mean of the known values of a counter in some periods; None if there are none.
 
-        Stretches are pairs of seconds after t0, without their end. A value counts once if they
+        `stretches`: pairs of seconds after t0, begin included, end not. A value counts once if they
         overlap.
         """
         at = self.times()
@@ -77,9 +77,9 @@ class WorkloadCounters:
 
 @dataclass(frozen=True, kw_only=True)
 class CounterFigures:
-    """Mean, 95th percentile and maximum of a counter over a load.
+    """Mean, 95th percentile and maximum of the known values of one counter over a load.
 
-    The percentile is of time, not of iterations.
+    In the unit of the counter. The percentile is of time, not of iterations.
     """
 
     name: str = ""
@@ -113,9 +113,10 @@ class CollectedCounters:
 
 
 def figures_of(counters: WorkloadCounters) -> tuple[CounterFigures, ...]:
-    """Return the figures of counters that have values.
+    """Return the figures of each counter that has known values.
 
-    Order: resources, fullest first by p95; then queues, then flows, each by name and host.
+    Order: resources (kind "share"), fullest first by p95; then queues, then flows, each by name and
+    host.
     """
     found = []
     for one in counters.series:
@@ -172,8 +173,8 @@ def grid_values(
 ) -> Floats:
     """Return `count` values, one per `step_s` seconds from `begin` on; nan if there is none.
 
-    Each point (time, value) goes to the nearest place; of several the last one counts. Points
-    outside are ignored.
+    Each of `points` (time, value) goes to the nearest step; of several the last one counts. Points
+    outside are ignored. Times and `begin` are seconds since 1970.
     """
     values = np.full(count, np.nan)
     for at, value in points:
