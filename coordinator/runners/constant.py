@@ -70,7 +70,10 @@ class Constant(runner.Runner):
         return risen(self.config, elapsed_s)
 
     def step(self, elapsed_s: float, totals: runner.Totals, capacity: Sequence[int]) -> runner.Step:
-        """Return the load now: all virtual users active until `times` iterations are settled."""
+        """Return the load now: virtual users within the `capacity` of workers, `times` as budget.
+
+        Done when `times` iterations are settled.
+        """
         return runner.Step(
             shares=runner.split(self.users(elapsed_s), capacity),
             budget=self.planned,

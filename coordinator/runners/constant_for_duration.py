@@ -60,7 +60,7 @@ class ConstantForDuration(runner.Runner):
 
     @property
     def planned(self) -> int | None:
-        """Return the number of virtual users if `duration` is 0; else None, as it is not known."""
+        """Return the number of virtual users if `duration` is 0, as each runs once; else None."""
         return None if self.config["duration"] else self.concurrency
 
     @property
@@ -78,10 +78,10 @@ class ConstantForDuration(runner.Runner):
         return risen(self.config, elapsed_s)
 
     def step(self, elapsed_s: float, totals: runner.Totals, capacity: Sequence[int]) -> runner.Step:
-        """Return the load now: all virtual users active until `duration`.
+        """Return the load now: virtual users within the `capacity` of workers, until `duration`.
 
-        It is done when iterations that were running then have ended. With a duration of 0, each
-        virtual user has one iteration.
+        Done when iterations that were running then have ended. With a duration of 0, each virtual
+        user has one iteration, and then it is done.
         """
         shares = runner.split(self.users(elapsed_s), capacity)
         duration_s = float(self.config["duration"])

@@ -140,7 +140,7 @@ class Replay(runner.Runner):
     def asked(self) -> Sequence[tuple[float, float]]:
         """Return the rate over time: (seconds after t0, arrivals per second), joined by lines.
 
-        The rates are means of the bins of time that the file has.
+        A rate is the mean of a bin of time in the file, at the given `speed`: two points per bin.
         """
         bins = self._file.bins
         width_us = self._file.span_us / len(bins)
@@ -156,8 +156,8 @@ class Replay(runner.Runner):
     def step(self, elapsed_s: float, totals: runner.Totals, capacity: Sequence[int]) -> runner.Step:
         """Return the due times of arrivals not planned yet, up to `HORIZON_S` seconds ahead.
 
-        At most `MOST` at once. Done when all arrivals are planned and settled. Raises
-        ArrivalFileError if the file is damaged.
+        Seconds after t0, at most `MOST` at once; `capacity` is not used. Done when all arrivals are
+        planned and settled. Raises ArrivalFileError if the file is damaged.
         """
         planned, allotted = self.planned, totals.allotted
         horizon_s = elapsed_s + runner_schema.HORIZON_S

@@ -89,7 +89,11 @@ class Rps(runner.Runner):
 
     @classmethod
     def check(cls, config: Mapping[str, Any]) -> list[str]:
-        """Return messages on a load without one end, a falling ramp, and impossible rates."""
+        """Return messages on a load with both or neither of its ends, and on impossible rates.
+
+        The ends are `times` and `duration`. A ramp must not fall, and arrivals are at most
+        `MOST_PLANNED`. Empty if all is fine.
+        """
         rate = config["rps"]
         ramp = rate if isinstance(rate, Mapping) else {"rps": rate}
         problems = [
@@ -160,7 +164,8 @@ class Rps(runner.Runner):
     def step(self, elapsed_s: float, totals: runner.Totals, capacity: Sequence[int]) -> runner.Step:
         """Return the due times of arrivals not planned yet, up to `HORIZON_S` seconds ahead.
 
-        Done when `times` arrivals are planned and settled.
+        Seconds after t0; `capacity` is not used. Done when `planned` arrivals are planned and
+        settled.
         """
         times = self.planned
         arrivals = self._schedule.due(totals.allotted, times, elapsed_s + HORIZON_S)

@@ -94,7 +94,7 @@ class StagedRate(runner.Runner):
 
     @property
     def planned(self) -> int | None:
-        """Return the number of arrivals of all stages; if they are random, that of the seed."""
+        """Return the number of arrivals of all stages; with random arrivals, as `seed` gives it."""
         return self._schedule.count
 
     @cached_property
@@ -112,7 +112,8 @@ class StagedRate(runner.Runner):
     def step(self, elapsed_s: float, totals: runner.Totals, capacity: Sequence[int]) -> runner.Step:
         """Return the due times of arrivals not planned yet, up to `HORIZON_S` seconds ahead.
 
-        Done when all arrivals of the stages are planned and settled.
+        Seconds after t0; `capacity` is not used. Done when all arrivals of the stages are planned
+        and settled.
         """
         count = self._schedule.count
         assert count is not None

@@ -54,10 +54,10 @@ class ThresholdFit:
         self._widths: NDArray[np.float64] = widths[:, None]
 
     def of(self, trials: Sequence[tuple[float, bool]], at: float = 0.5) -> Threshold:
-        """Return the threshold that trials show: (rate, whether the trial succeeded) for each.
+        """Return the threshold that `trials` show: (rate, whether the trial succeeded) for each.
 
         `at` is the probability, 0 to 1, with which the threshold is below `Threshold.next`. Without
-        trials, the middle of the grid.
+        trials all of the grid is equally probable.
         """
         likelihood = np.zeros((SLOPES, THRESHOLDS))
         for rate, succeeded in trials:
