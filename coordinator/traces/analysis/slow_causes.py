@@ -270,10 +270,9 @@ class CauseSearch:
         )
 
     def _seen(self, columns: list[int]) -> float:
-        """Return the fraction (0 to 1) of slow traces with more of some keys than 99 % of the
-        middle.
+        """Return which fraction of slow traces has more time in keys than 99 % of the middle.
 
-        The times of all keys at `columns` (positions among the tested keys) are added up.
+        0 to 1. The times of all keys at `columns` (positions among the tested keys) are added up.
         """
         slow, base = (table[:, self._tested[columns]].sum(axis=1) for table in self._times)
         return float(np.mean(slow > np.percentile(base, 99)))

@@ -98,10 +98,10 @@ class _PathTimes:
 def row_of(
     tree: Tree, at: int, zero: int, depth: int = 0, times: _PathTimes | None = None
 ) -> SpanRow:
-    """Return the row of the span at a position.
+    """Return the row of the span at position `at`.
 
-    `zero` is the start of the trace, nanoseconds since 1970. Without `times` nothing is on the
-    critical path.
+    `zero` is the start of the trace, nanoseconds since 1970; `depth` is 0 for a root. Without
+    `times` nothing is on the critical path.
     """
     span = tree.spans[at]
     times = times or _PathTimes()
@@ -126,7 +126,10 @@ def row_of(
 
 
 def left_out(tree: Tree) -> list[dict[str, Any]]:
-    """Return the spans that were left out of a tree, with the keys span, host and why."""
+    """Return the spans that were left out of a tree, with the keys span, host and why.
+
+    In the order of positions; `span` is the label, `why` is "orphan" or "stale".
+    """
     return [
         {"span": label(tree.spans[at]), "host": tree.spans[at].host, "why": why}
         for at, why in sorted(tree.left_out.items())

@@ -15,11 +15,10 @@ from osbench.coordinator.traces.model.tree import Tree, label
 
 
 def folded(trace_set: TraceSet, traces: Iterable[Trace]) -> Iterator[str]:
-    """Yield a line per stack of spans: labels separated by `;`, then microseconds on critical
-    paths.
+    """Yield a line per stack of spans: labels from the root, and microseconds on critical paths.
 
-    Time spent waiting for the start of a span is a frame on top of it. All lines sum to the
-    durations of the traces. Lines are sorted by stack.
+    Labels are separated by `;`. Time spent waiting for the start of a span is a frame on top of it.
+    All lines sum to the durations of the traces. Lines are sorted by stack.
     """
     sums: dict[str, int] = {}
     for trace in traces:
@@ -90,7 +89,10 @@ def chrome(trace_set: TraceSet, traces: Iterable[Trace]) -> dict[str, Any]:
 
 
 class _Lanes:
-    """Assigns the spans of one trace to threads: spans of a thread nest or are disjoint."""
+    """Assigns the spans of one trace to threads so that spans of a thread nest or are disjoint.
+
+    Threads are numbered on from `last`.
+    """
 
     def __init__(self, last: int) -> None:
         self.last = last

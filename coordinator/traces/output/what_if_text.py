@@ -36,7 +36,7 @@ def best_sentence(best: Sequence[Potential]) -> str:
 
 
 def show_best(console: Console, best: Sequence[Potential]) -> None:
-    """Print a message and a table: the gain of halving each of these kinds of spans.
+    """Print text and a table: the gain of halving each of the kinds of spans in `best`.
 
     Prints nothing if there are none.
     """
@@ -82,7 +82,7 @@ def _prediction(console: Console, one: Prediction) -> None:
 
 
 def repair_sentence(repair: Repair) -> str:
-    """Return a message on which part of the excess over an SLA limit would be gone.
+    """Return text on the part of the excess over an SLA limit that would be gone.
 
     If the limit is met, says so.
     """

@@ -70,9 +70,7 @@ class OtlpApplication:
             await _send(send, 200, JSON if as_json else PROTOBUF, body, {})
 
     async def run(self, step: Callable[[], Any]) -> Any:
-        """Call a function in the intake's thread, without blocking the event loop; return its
-        result.
-        """
+        """Call `step` in the intake's only thread, outside of the event loop; return its result."""
         return await asyncio.get_running_loop().run_in_executor(self._thread, step)
 
     async def _answer(
@@ -156,7 +154,10 @@ def _content_type(headers: Mapping[str, bytes]) -> str:
 
 
 def _success(rejection: Rejection, *, as_json: bool) -> bytes:
-    """Return the body of a successful response; it has `partial_success` if spans were rejected."""
+    """Return the body of a response with status 200.
+
+    It has `partial_success` with number and reason if spans were rejected.
+    """
     if as_json:
         if not rejection.spans:
             return b"{}"

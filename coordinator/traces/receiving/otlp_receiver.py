@@ -40,9 +40,7 @@ class Received:
     failure: str = ""
 
     def notes(self) -> list[str]:
-        """Return messages for the report: spans received and dropped, requests refused, the
-        failure.
-        """
+        """Return messages for the report: spans received and not kept, and why; the failure."""
         found, rest = self.counts, []
         for name, words in _DROPPED:
             if found.get(name):
@@ -103,7 +101,8 @@ class OtlpReceiver:
     def start(self, run_id: str, run: Path) -> None:
         """Start the process, which writes spans to the folder `traces` of the run directory `run`.
 
-        Returns when it is ready for requests. Raises UsageError if it does not start.
+        Creates the folder, and closes the socket in this process. Returns when the process is ready
+        for requests. Raises UsageError if it does not start.
         """
         folder = run / "traces"
         folder.mkdir(mode=0o700, exist_ok=True)
@@ -137,7 +136,7 @@ class OtlpReceiver:
         """End the process, by force after `ANSWER_S` seconds; return its counts.
 
         Without `start`, only closes the socket, and the counts are empty. If the process had ended
-        before, its exit code is the `failure`.
+        before, the `failure` says so with its exit code.
         """
         process, self._process = self._process, None
         self._socket.close()
