@@ -30,7 +30,10 @@ RESENT_MOST = 8
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Grant:
-    """Iteration numbers for a worker, with due times if the load is open; not journalled yet."""
+    """Iteration numbers to be granted to a worker as one batch; not in the journal yet.
+
+    `dues`: their due times if the load is open, encoded.
+    """
 
     worker: WorkerHandle
     numbers: Intervals
@@ -64,9 +67,10 @@ class Batches:
         workload: int,
         rows_of: Callable[[Intervals], bytes] = lambda _: b"",
     ) -> None:
-        """`rows_of` returns the encrypted rows of the data file for iteration numbers.
+        """Begin without batches of the workload with the number `workload`.
 
-        Without a data file it returns no bytes.
+        `rows_of` returns the encrypted rows of the data file for iteration numbers; without a data
+        file no bytes.
         """
         self._port = port
         self._ledger = ledger

@@ -26,7 +26,10 @@ class ClosedLoad:
     """
 
     def __init__(self, batches: Batches, ledger: Ledger, limit: int | None) -> None:
-        """`limit` is the most iterations of a batch that carries rows of a data file; None: any."""
+        """Grant numbers of `ledger` through `batches`.
+
+        `limit` is the most iterations of a batch that carries rows of a data file; None: any.
+        """
         self._batches = batches
         self._ledger = ledger
         self._limit = limit

@@ -51,7 +51,10 @@ class CountedLoad(ClosedLoad):
         self._batches.grant(grants)
 
     def _settled_lately(self, elapsed_s: float) -> int:
-        """Return the count of iterations settled in the last `STOCK_S` seconds."""
+        """Return how many iterations were settled in the last `STOCK_S` seconds, about.
+
+        `elapsed_s`: seconds after t0. Notes the present number for later calls.
+        """
         seen, settled = self._seen, self._ledger.settled
         seen.append((elapsed_s, settled))
         while len(seen) > 1 and seen[1][0] <= elapsed_s - timers.STOCK_S:

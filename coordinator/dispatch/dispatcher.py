@@ -71,9 +71,9 @@ class Dispatcher:
         return self._load.rate_planned
 
     def has_work(self, step: Step) -> bool:
-        """Return whether iterations can be granted: the budget has some left, or is unlimited.
+        """Return whether iterations can be granted: some of the budget of `step` is left.
 
-        Numbers that workers gave back count, too.
+        Numbers that workers gave back count as left. True with an unlimited budget.
         """
         return self._ledger.available(step.budget) != 0
 
@@ -90,9 +90,9 @@ class Dispatcher:
         self._load.place(step, with_users, elapsed_s, stop_s)
 
     def deliver(self, workers: Sequence[WorkerHandle]) -> None:
-        """Send batches again that workers have not taken; forget recalls that were followed.
+        """Send batches that workers have not got or taken, and recall batches not taken for long.
 
-        Raises StoreUnreachable.
+        Forgets recalls that workers have followed. Raises StoreUnreachable.
         """
         self._batches.deliver(workers)
         for worker in workers:
@@ -145,6 +145,6 @@ class Dispatcher:
 
 
 class ScriptedDispatcher(Dispatcher):
-    """Dispatcher of a workload whose iterations are started by the runner's own code."""
+    """Dispatcher of a workload whose iterations the runner's own code starts: see `CountedLoad`."""
 
     CLOSED = CountedLoad

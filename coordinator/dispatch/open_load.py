@@ -36,7 +36,7 @@ PASSED_S = 0.7
 
 
 class OpenLoad:
-    """Grants the arrivals of an open load, in turn to all workers that are alive."""
+    """Grants the arrivals of an open load in turn to all live workers, soon before they are due."""
 
     def __init__(
         self,
@@ -67,7 +67,7 @@ class OpenLoad:
 
     @property
     def planned(self) -> int:
-        """Return the count of arrivals planned so far, given out or not."""
+        """Return the number of arrivals planned so far, granted or not."""
         return self._ledger.allotted + len(self._coming)
 
     @property

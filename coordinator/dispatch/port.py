@@ -27,10 +27,13 @@ class PlannedBatch:
 
 
 class DispatchPort(Protocol):
-    """The journal of a run, and the sending of batches to workers, as dispatch uses them."""
+    """Interface by which dispatch writes to the journal of a run and sends batches to workers."""
 
     def decide(self, records: Iterable[dict[str, Any]]) -> None:
-        """Write decisions to the journal and, once they are on disk, apply them to the accounts."""
+        """Write decisions to the journal and, once on disk, apply them to the run's accounts."""
 
     def publish(self, batches: Sequence[PlannedBatch]) -> None:
-        """Send batches to workers. Raises StoreUnreachable if some may not have been sent."""
+        """Send batches to the queues of their workers.
+
+        Raises StoreUnreachable if some may not have been sent.
+        """

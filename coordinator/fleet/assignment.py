@@ -11,7 +11,7 @@ from osbench.coordinator.fleet.worker import WorkerHandle, carried
 
 @dataclass(frozen=True, kw_only=True)
 class AskedUsers:
-    """Number and kind of the virtual users that one workload requests."""
+    """Virtual users that one workload requests: how many, and threads or coroutines."""
 
     #: Name of the workload.
     name: str
@@ -24,7 +24,7 @@ class AskedUsers:
 
 @dataclass(frozen=True, kw_only=True)
 class WorkerNeeds:
-    """Least worker processes and virtual users with which a task can run."""
+    """Least worker processes and virtual users with which a task can run; made by `needs`."""
 
     #: Worker processes, at least.
     workers: int

@@ -18,10 +18,13 @@ LOOK_S = 0.2
 
 
 class RunningIterations:
-    """Finds workers that may still run iterations of a run that has no coordinator any more."""
+    """Finds workers that may still run iterations of a run whose coordinator has died."""
 
     def __init__(self, heartbeats: HeartbeatReader, run: str, now: float) -> None:
-        """`now`: a time at which the run had no coordinator, monotonic seconds."""
+        """Prepare for the run with id `run`.
+
+        `now`: a time at which the run had no coordinator, monotonic seconds; leases end after it.
+        """
         self._heartbeats = heartbeats
         self._run = run
         self._leases_end = now + timers.LEASE_S * (1 + timers.DRIFT)
@@ -44,14 +47,16 @@ class RunningIterations:
 
 
 class Dismissal:
-    """Ends the memberships of a run; a membership is one stay of a worker process in it.
+    """Ends the memberships of a run that has no coordinator, so that workers are free again.
 
-    Methods raise StoreUnreachable, StoreError.
+    A membership is one stay of a worker process in a run. Methods raise StoreUnreachable,
+    StoreError.
     """
 
     def __init__(self, client: Client, signer: Signer, run: str, epoch: int) -> None:
-        """`epoch`: number of this coordinator process of the run; earlier ones have smaller
-        numbers.
+        """Prepare for the run with id `run`; nothing is sent yet.
+
+        `epoch`: number of this coordinator process of the run; earlier ones have smaller numbers.
         """
         self._store = Store(client, run)
         self._heartbeats = HeartbeatReader(client, signer)

@@ -36,9 +36,7 @@ class Membership:
 
     @property
     def whole(self) -> bool:
-        """Return whether the final block and all before it are on disk: no result can come any
-        more.
-        """
+        """Return whether the final block and all before are on disk: no result can follow."""
         return 0 < self.final <= self.acknowledged
 
     def has(self, number: int) -> bool:

@@ -23,7 +23,7 @@ DRY_S = 0.25
 
 
 class WorkerState(enum.Enum):
-    """States of a membership: one worker process's part in a run."""
+    """States of a membership (one stay of a worker process in a run): may it have work?"""
 
     #: Can have work.
     ACTIVE = enum.auto()
@@ -71,13 +71,19 @@ NOT_GRANTED = (-1, None, 0.0)
 
 
 def carried(beat: Heartbeat, *, coroutines: bool) -> int:
-    """Return how many virtual users a worker process can have: coroutines, or else threads."""
+    """Return the most virtual users that a worker process can have, by its heartbeat.
+
+    Coroutines, or threads if `coroutines` is False.
+    """
     return beat.coroutines if coroutines else beat.capacity
 
 
 @dataclass(slots=True, eq=False)
 class WorkerHandle:
-    """Mutable state of one membership, a worker's part in a run. Equal only to itself."""
+    """Mutable state of one membership (one stay of a worker process in a run) in the coordinator.
+
+    Equal only to itself.
+    """
 
     beat: Heartbeat
     membership: Membership
@@ -302,7 +308,10 @@ class WorkerHandle:
             self.state = WorkerState.LEAVING if self.leave_reason else WorkerState.ACTIVE
 
     def mark_left(self) -> None:
-        """Mark the worker as LEFT, without users: all its blocks are on disk, the final one too."""
+        """Mark the worker as LEFT, and set its virtual users to 0.
+
+        The caller knows that all its blocks are on disk, the final one too.
+        """
         self.state = WorkerState.LEFT
         self.target = self.share = self.held = 0
 

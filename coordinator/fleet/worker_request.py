@@ -19,13 +19,13 @@ def processes(count: int) -> str:
 
 
 def unverified(count: int) -> str:
-    """Return a message on `count` workers whose heartbeats were signed with another key."""
+    """Return a message, with a remedy, on `count` workers that sign with another key."""
     subject = "1 worker signs its heartbeats" if count == 1 else f"{count} workers sign heartbeats"
     return f"{subject} with another key: copy the coordinator's key file to every worker."
 
 
 def other_version(beats: Sequence[Heartbeat]) -> str:
-    """Return a message on workers of another osbench version, which are not used.
+    """Return a message on workers of another osbench version, which are not used, and a remedy.
 
     Names the first `NAMED` of them.
     """

@@ -23,7 +23,7 @@ READ_LIMIT = 32
 
 
 class Channel:
-    """Messages of one run in Redis and the broker.
+    """The coordinator's messages with the workers of one run, through Redis and the broker.
 
     Signs outgoing messages; verifies incoming ones and counts refused ones.
     """
@@ -67,7 +67,7 @@ class Channel:
 
     @property
     def broker_away_s(self) -> float:
-        """Seconds since the broker first refused a message; 0.0 after the last send succeeded."""
+        """Seconds since the broker first refused a message; 0.0 unless the last send failed."""
         return 0.0 if self._refused_since is None else time.monotonic() - self._refused_since
 
     def tend(self) -> None:

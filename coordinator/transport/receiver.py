@@ -39,11 +39,11 @@ class Inbox(Protocol):
         """Count a message that cannot be used, under `reason`."""
 
     def delete(self, ids: Sequence[str]) -> None:
-        """Remove entries by id. Raises StoreUnreachable, StoreError."""
+        """Remove entries from the stream, by id. Raises StoreUnreachable, StoreError."""
 
 
 class Receiver:
-    """Moves the results of all workloads of a run from Redis to disk, and counts them."""
+    """Moves the result blocks of all workloads of a run from Redis to disk, and counts them."""
 
     def __init__(self, channel: Inbox, accounts: Accounts, directory: RunDirectory) -> None:
         self._channel = channel
