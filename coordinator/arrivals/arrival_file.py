@@ -51,7 +51,7 @@ _BINS = 256
 
 
 class ArrivalFileError(UsageError):
-    """Error of a file of arrivals that cannot be replayed; the message has reason and remedy."""
+    """A file of arrivals cannot be replayed; the message has the reason and a remedy."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -182,7 +182,7 @@ class ArrivalFile:
 
 
 class ArrivalWriter:
-    """Writes a file of arrivals: blocks as arrivals come, and the index at the end."""
+    """Writes a file of arrivals: header, blocks as arrivals come, and the index at the end."""
 
     def __init__(self, file: BinaryIO, names: Sequence[str], span_us: int) -> None:
         """Write the header to `file`, which is open for writing.

@@ -77,7 +77,7 @@ class ArrivalRows:
 
     @property
     def batch_limit(self) -> int:
-        """Return how many rows a batch should carry at most."""
+        """Return the most rows of one batch."""
         return _BATCH
 
     def encrypted(self, numbers: Intervals) -> bytes:

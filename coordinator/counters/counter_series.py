@@ -45,7 +45,7 @@ class CounterSeries:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class WorkloadCounters:
-    """All counters over the load of one workload, on one time axis."""
+    """All counters of the system under test over the load of one workload, on one time axis."""
 
     #: Seconds between two values; the first is that of t0.
     step_s: float = 1.0
@@ -106,7 +106,7 @@ class CounterFigures:
 
 @dataclass(frozen=True, kw_only=True)
 class CollectedCounters:
-    """Result of reading the counters of a run: counters by number of the workload, and notes."""
+    """Counters of a run by number of the workload, and notes for the report on reading them."""
 
     workloads: dict[int, WorkloadCounters] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
@@ -156,7 +156,7 @@ def counter_label(name: str, host: str) -> str:
 def value_text(value: float, unit: str) -> str:
     """Return a value with its unit as text, such as "97 %", "1.20 MB/s", "12.3/s" or "5".
 
-    Of the unit "share" 1.0 is 100 %.
+    The unit "share" is shown in percent: 1.0 is 100 %.
     """
     if unit == SHARE_UNIT:
         return f"{100 * value:.0f} %"

@@ -47,7 +47,7 @@ class QueryRefusedError(Exception):
 
 @dataclass(frozen=True, kw_only=True)
 class QueriedSeries:
-    """A series in a response: its labels, and its points in the order of the response."""
+    """A series in a response of Prometheus: its labels, and its points in the given order."""
 
     labels: Mapping[str, str]
     #: Times, seconds since 1970 by the clock of the server, and values; finite ones only.
@@ -74,7 +74,7 @@ class Prometheus:
         self._queries = BoundedQueries({"Accept": "application/json", **given})
 
     def now_s(self) -> float:
-        """Return the time of the server's clock, seconds since 1970."""
+        """Return the present time of the server's clock, seconds since 1970; sends a query."""
         data = self._ask("query", {"query": "time()"})
         try:
             return float(data["result"][1])

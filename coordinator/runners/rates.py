@@ -114,7 +114,7 @@ def points(curve: Curve) -> list[tuple[float, float]]:
 
 
 class Curve(Protocol):
-    """An arrival rate over time, as segments without a gap from t0 on."""
+    """An arrival rate over time, as segments without a gap from t0 on, numbered from 0."""
 
     @property
     def last(self) -> int:
@@ -122,7 +122,7 @@ class Curve(Protocol):
 
     @property
     def total(self) -> Fraction | None:
-        """Return the integral of the rate over all time: the number of arrivals; None: infinite."""
+        """Return the integral of the rate over all time: arrivals in all; None if infinite."""
 
     def position(self, level: Fraction | int) -> int:
         """Return the position of the segment in which the integral of the rate passes `level`.
@@ -160,12 +160,12 @@ class Ramp:
         return min(self.start + position * self.step, self.end)
 
     def before(self, position: int) -> Fraction:
-        """Return the integral of the rate from t0 to the beginning of the segment at a position."""
+        """Return the integral of the rate from t0 to the begin of a segment: arrivals so far."""
         climb = self.step * (position * (position - 1)) / 2
         return (self.start * position + climb) * self.duration
 
     def integral(self, elapsed_s: Fraction) -> Fraction:
-        """Return the integral of the rate over the first `elapsed_s` seconds: arrivals, exact."""
+        """Return the exact integral of the rate over the first `elapsed_s` seconds: arrivals."""
         position = min(elapsed_s // self.duration, self.last)
         begun_s = elapsed_s - position * self.duration
         return self.before(position) + self.rate(position) * begun_s

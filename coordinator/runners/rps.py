@@ -115,7 +115,10 @@ class Rps(runner.Runner):
 
     @classmethod
     def notes(cls, config: Mapping[str, Any]) -> list[str]:
-        """Return notes if `max_cpu_count`, or a seed of even arrivals, is given without effect."""
+        """Return notes on `max_cpu_count` and on a seed of even arrivals, which have no effect.
+
+        Empty if neither is given.
+        """
         return without_effect(config) + seed_without_effect(config)
 
     @property
@@ -125,7 +128,7 @@ class Rps(runner.Runner):
 
     @cached_property
     def planned(self) -> int:
-        """Return `times`, or how many arrivals `duration` has at the rate, at least 1."""
+        """Return `times`, or the number of arrivals in `duration` seconds, at least 1."""
         if "times" in self.config:
             return int(self.config["times"])
         return max(1, floor(self.ramp.integral(exact(self.config["duration"]))))

@@ -94,10 +94,7 @@ def seed_without_effect(config: Mapping[str, Any]) -> list[str]:
 
 
 def without_effect(config: Mapping[str, Any]) -> list[str]:
-    """Return a note if `max_cpu_count` is given: each worker has its own number of processes.
-
-    Else an empty list.
-    """
+    """Return a note if `max_cpu_count` is given, which has no effect; else an empty list."""
     if "max_cpu_count" not in config:
         return []
     return ["max_cpu_count has no effect: the workers say how many processes they run"]

@@ -20,7 +20,7 @@ BLOCK = 4_096
 
 
 class Schedule(Protocol):
-    """Due times of arrivals by their numbers, which count from 0."""
+    """Due times of the arrivals of a workload by their numbers, which count from 0."""
 
     @property
     def count(self) -> int | None:

@@ -66,7 +66,10 @@ class StagedRate(runner.Runner):
 
     @classmethod
     def check(cls, config: Mapping[str, Any]) -> list[str]:
-        """Return messages on rates or durations too small, no arrivals at all, or too many."""
+        """Return messages on rates or durations too small, no arrivals at all, or too many.
+
+        Empty if all is fine.
+        """
         problems = _too_small(config)
         if problems:
             return problems

@@ -29,7 +29,10 @@ CONFIDENCE = 0.95
 
 @dataclass(frozen=True, kw_only=True)
 class Threshold:
-    """An estimate of the threshold from trials; all fields are rates, in the unit of the trials."""
+    """Estimate of a threshold (the rate at which half of the trials succeed), with its interval.
+
+    All fields are rates, in the unit of the trials.
+    """
 
     #: As probable to be above as below.
     median: float
@@ -41,7 +44,10 @@ class Threshold:
 
 
 class ThresholdFit:
-    """Estimator of a threshold between `low` / BEYOND and `high` * BEYOND, from trials."""
+    """Estimates a threshold between `low` / BEYOND and `high` * BEYOND from trials.
+
+    The threshold is the rate at which half of the trials succeed.
+    """
 
     def __init__(self, low: float, high: float) -> None:
         """Prepare the grid of possible thresholds. Raises ValueError unless 0 < low < high."""
