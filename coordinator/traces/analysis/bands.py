@@ -28,8 +28,9 @@ class BandExample:
 
 @dataclass(frozen=True, kw_only=True)
 class Band:
-    """Result of comparing a band of slow traces with the traces around the median. Times are
-    seconds.
+    """A band of slow traces (such as p99+) compared with the traces around the median.
+
+    Made by `compare`: sizes, durations and excess in seconds, the causes, and examples.
     """
 
     name: str
@@ -53,12 +54,12 @@ class Band:
 
     @property
     def clear(self) -> Cause | None:
-        """The clear cause with the largest excess; None if no cause is clear."""
+        """The clear cause (see `Cause.clear`) with the largest excess; None without any."""
         return next(iter(self.named), None)
 
     @property
     def named(self) -> tuple[Cause, ...]:
-        """All clear causes, largest excess first."""
+        """All clear causes (see `Cause.clear`), largest excess first; empty if none is clear."""
         return tuple(cause for cause in self.causes if cause.clear)
 
 
@@ -115,7 +116,7 @@ def exemplars(features: Features, rows: Ints) -> tuple[BandExample, ...]:
 
 
 def exemplar(features: Features, at: int) -> BandExample:
-    """Return the trace in row `at` of the features as an example."""
+    """Return the trace in row `at` as an example: id, iteration, duration, whether it is kept."""
     return BandExample(
         trace_id=features.traces[at],
         iteration=int(features.iteration[at]),

@@ -24,7 +24,10 @@ _WORTH_SAYING = 0.01
 
 @dataclass(frozen=True, kw_only=True)
 class Change:
-    """Change of the time of one key between two runs. Times are mean seconds per trace."""
+    """Change of the time of one key (service, name, detail) between two runs or parts of a run.
+
+    Times are mean seconds per trace, calls mean numbers per trace.
+    """
 
     who: str
     what: str
@@ -56,7 +59,11 @@ class Change:
 
 @dataclass(frozen=True, kw_only=True)
 class Comparison:
-    """Comparison of a group of traces in two runs. Times are seconds; outliers are left out."""
+    """Comparison of the successful traces of one group, such as a workload, in two runs or parts.
+
+    Made by `compare_runs` or `compare_parts`. Times are seconds; outliers are left out. `changes`
+    has at most 20 keys.
+    """
 
     name: str
     traces_before: int

@@ -24,7 +24,7 @@ def is_ours(service: str) -> bool:
 
 @dataclass(kw_only=True)
 class SpanCounts:
-    """Counts of the spans of one service: in all, and left out by reason."""
+    """Counts of the spans of one service: all of them, and spans left out of trees, by reason."""
 
     count: int = 0
     #: Left out because the parent was not recorded, or because the thread had kept an old trace.
@@ -43,7 +43,10 @@ class WorkAfterReply:
 
 @dataclass(kw_only=True)
 class TraceCoverage:
-    """Counts over all traces that were read: traces, spans by service, and missing parts."""
+    """Counts over all traces that were read, for notes on their quality.
+
+    Traces, spans by service, spans left out of trees, and records that are missing or duplicate.
+    """
 
     traces: int = 0
     #: Traces without the span of their iteration, which cannot be analysed.
@@ -86,7 +89,7 @@ class TraceCoverage:
         return not (stops or starts)
 
     def leave_out(self, tree: Tree) -> None:
-        """Count the spans that were left out of a tree as orphan or stale, by service."""
+        """Count, by service, the spans that were left out of a tree, as orphan or stale."""
         for at, why in tree.left_out.items():
             spans = self._service(tree.spans[at].service)
             spans.orphan += why == ORPHAN

@@ -32,24 +32,28 @@ class Survey:
         self._late = LateWork()
 
     def add(self, trace: Trace) -> None:
-        """Add the clock samples and the late spans of one trace."""
+        """Add the calls between hosts of one trace, and its late spans."""
         self._samples.add(trace)
         self._late.add(trace)
 
     def clocks(self) -> Clocks:
-        """Return the estimated clock offsets between the hosts in all traces."""
+        """Return the clock offsets between hosts, estimated from all traces added so far."""
         return self._samples.estimate()
 
     def usual(self) -> Usual:
-        """Return the usual number of late spans per parent, by pair of kinds.
+        """Return the usual number of late spans in a parent, by kinds of parent and late span.
 
-        Late spans start after the end of their parent.
+        Late spans start after the end of their parent. Pairs of kinds with usually none are
+        missing.
         """
         return self._late.usual()
 
 
 class Digest:
-    """Second pass over all traces: feature table, ranking of trace points, and counts."""
+    """Second pass over all traces: adds each to feature table, ranking, counts and span calls.
+
+    Clocks are corrected and stale spans left out by the first pass, `Survey`.
+    """
 
     def __init__(
         self,

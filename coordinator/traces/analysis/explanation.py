@@ -64,7 +64,10 @@ class Part:
 
 @dataclass(frozen=True, kw_only=True)
 class Shape:
-    """Traces with the same sequence of keys on the critical path. Times are seconds."""
+    """Successful traces with the same sequence of keys on their critical path: number, p50, p99.
+
+    Times are seconds; `exemplar` is the id of a typical trace.
+    """
 
     #: The keys on it, in order.
     path: tuple[str, ...]
@@ -76,9 +79,10 @@ class Shape:
 
 @dataclass(frozen=True, kw_only=True)
 class Answer:
-    """Explanation of one group of comparable traces: percentiles, bands, causes, and a message.
+    """Explanation of one group of comparable traces: why the slow ones are slow.
 
-    A group is a workload, or a kind of root span. Times are seconds.
+    A group is a workload, or a kind of root span. It has percentiles, bands of slow traces with
+    causes, examples, and a text. Times are seconds.
     """
 
     name: str

@@ -57,7 +57,7 @@ class GraphTable:
         return found
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the table as a dictionary for msgpack."""
+        """Return the table as a dictionary for msgpack, arrays as bytes."""
         return {
             "below": self.below,
             "begin": self.begin.astype("<i8").tobytes(),

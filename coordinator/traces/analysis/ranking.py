@@ -24,7 +24,10 @@ _WAITING = 4096
 
 @dataclass(frozen=True, kw_only=True)
 class Ranked:
-    """Figures of one trace point: all spans of one service and name. Times are seconds."""
+    """Figures of one trace point, that is of all spans with one service and name in a run.
+
+    Times are seconds, without pauses of the scenario. Made by `Ranking.rows`.
+    """
 
     name: str
     #: Number of occurrences, and of traces with it.
@@ -64,7 +67,7 @@ class _Point:
 
 
 class Ranking:
-    """Sums the spans of traces by trace point (service and name); memory is bounded.
+    """Sums the times of all spans by trace point (service and name); memory is bounded.
 
     Above `NAMES` trace points, new ones are counted together as `OTHER`.
     """
@@ -186,7 +189,7 @@ def mistral_table(rows: Iterable[Ranked]) -> str:
 
 
 def ranked_from(rows: Iterable[Mapping[str, Any]]) -> list[Ranked]:
-    """Return rows of a ranking from dictionaries of their fields.
+    """Return `Ranked` rows from dictionaries of their fields, as archives store them, in order.
 
     Raises TypeError for a missing or unknown field.
     """

@@ -57,7 +57,10 @@ class IterationCounters:
 
 @dataclass(frozen=True, kw_only=True)
 class ResourceCause:
-    """A counter of the system under test that is clearly higher while slow iterations run."""
+    """A counter of the system under test that is clearly higher while slow iterations run.
+
+    It has the mean values then and while other iterations run, in the unit `unit`.
+    """
 
     name: str
     host: str

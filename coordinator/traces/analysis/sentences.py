@@ -69,9 +69,9 @@ def too_few(traces: int, slow: int, unit: str) -> str:
 
 
 def no_verdict(odd: str, other: str) -> str:
-    """Return the message for a group whose clocks could not be corrected.
+    """Return the text that there is no verdict on a group, as clocks could not be corrected.
 
-    `odd` is the host whose clock is more likely wrong.
+    `odd` is the host whose clock is more likely wrong, `other` the host it was compared with.
     """
     return (
         f"No verdict: the clock of {plain(odd)} moved against that of {plain(other)} from call to"
@@ -101,8 +101,9 @@ UNANSWERED = (
 
 
 def words(key: SpanKey) -> str:
-    """Return a key as text for a message: service, name, detail; or "waiting for SERVICE (from
-    ...)".
+    """Return a key as text for a message: service, name and detail.
+
+    For a wait: "waiting for SERVICE (from ...)", or "waiting in the queue to SERVICE (from ...)".
     """
     if key.what in (WAIT_SERVICE, WAIT_QUEUE):
         caller, _, callee = key.who.partition(" -> ")
@@ -121,7 +122,7 @@ def _share(cause: Cause) -> str:
 
 
 def percent(share: float) -> str:
-    """Return a fraction as an integer percentage without "%"; "?" if it is not finite."""
+    """Return a fraction as text in percent, rounded, without "%"; "?" if it is not finite."""
     # rounds small negative values to 0
     return f"{round(100 * share)}" if math.isfinite(share) else "?"
 

@@ -36,9 +36,10 @@ _SHARE_OF_SEVERAL, _SEEN_OF_SEVERAL = 0.2, 0.1
 
 @dataclass(frozen=True, kw_only=True)
 class Cause:
-    """Contribution of one key (a kind of work or of waiting) to slow traces.
+    """Excess of one key (a kind of work or of waiting) in slow traces over those around the median.
 
-    Times are mean seconds per trace.
+    Times are mean seconds per trace, calls mean numbers per trace. `clear` says whether it may be
+    named as a cause.
     """
 
     who: str
@@ -75,7 +76,7 @@ class Cause:
 
     @property
     def host(self) -> str:
-        """Host with at least 80 % of the key's time in slow traces; "" if there is none."""
+        """Host with at least 80 % of the key's time in slow traces; "" if no host has that much."""
         name, share = self.hosts[0] if self.hosts else ("", 0.0)
         return name if share >= _ON_ONE_HOST else ""
 

@@ -30,7 +30,10 @@ _DEVIATES, _LEAST = 3.3, 0.05
 
 @dataclass(frozen=True, kw_only=True)
 class CallMean:
-    """Calls of one kind of span per trace of a workload: number of traces, sum, sum of squares."""
+    """Calls of one kind of span in the traces of a workload.
+
+    Number of traces, sum of the calls, and sum of the squared numbers of calls per trace.
+    """
 
     traces: int
     sum: int
@@ -38,7 +41,7 @@ class CallMean:
 
     @property
     def mean(self) -> float:
-        """Calls per traced iteration; 0.0 without traces."""
+        """Mean number of calls per trace; 0.0 without traces."""
         return self.sum / self.traces if self.traces else 0.0
 
     @property

@@ -45,9 +45,9 @@ _SEED = 0
 
 @dataclass(frozen=True, kw_only=True)
 class PredictedValue:
-    """A percentile, maximum or mean of durations before and after a change, with 95 % intervals.
+    """A percentile, maximum or mean of durations before and after a change, and the gain.
 
-    Times are seconds.
+    Seconds, each with its 95 % interval.
     """
 
     #: "p95", "max" or "mean".
@@ -62,7 +62,7 @@ class PredictedValue:
 
 @dataclass(frozen=True, kw_only=True)
 class DurationLimit:
-    """Limit of an SLA criterion on a percentile or the mean of iterations' durations."""
+    """Limit (seconds) of an SLA criterion on a percentile or the mean of durations."""
 
     criterion: str
     #: Percentile; 100 is the longest, None the mean.
@@ -102,7 +102,11 @@ class PredictedLoad:
 
 @dataclass(frozen=True, kw_only=True)
 class Prediction:
-    """Predicted effect of a change on the durations of one group of traces."""
+    """Predicted effect of changed spans on the durations of one group of traces.
+
+    Made by `predict`: percentiles before and after, and which part of excess over SLA limits is
+    gone.
+    """
 
     name: str
     #: Unit of prediction, in the singular: `features.TRACE` or `ITERATION`.
@@ -207,7 +211,10 @@ def best_places(features: Features, group: str, shown: int = 5) -> tuple[Potenti
 
 
 def _is_work(features: Features, key: int) -> bool:
-    """Return whether a key is work of a service under test: not waiting, nor osbench's own time."""
+    """Return whether key number `key` is work of a service under test.
+
+    False for waiting, late starts, the key `OTHER` and time of osbench itself.
+    """
     one = features.keys[key]
     return one.what not in (WAIT_SERVICE, WAIT_QUEUE, LATE_START, OTHER) and not is_ours(one.who)
 

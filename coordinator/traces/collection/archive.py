@@ -56,7 +56,10 @@ def _unpacked(form: list[Any]) -> Trace:
 
 
 class Spool:
-    """A temporary file of traces: written once, read in the same order, then removed."""
+    """A temporary file of traces, written first, then read in the same order.
+
+    `close` removes it.
+    """
 
     def __init__(self, path: Path) -> None:
         self._path = path
@@ -88,14 +91,15 @@ class Spool:
 
 
 class Archive:
-    """The folder `traces` of a run directory: writes and reads kept traces, features and counts.
+    """The folder `traces` of a run directory, for writing and for reading.
 
-    The features are a table with a row for each collected trace.
+    It has kept traces with all spans, a feature table with a row per collected trace, and counts.
     """
 
     def __init__(self, run: Path, files: KeptFiles | None = None) -> None:
-        """`run`: the run directory. `files` verifies files against the run's digests; None makes
-        one.
+        """Read or write the traces of the run directory `run`.
+
+        `files` verifies files against the run's digests; None makes one.
         """
         self._folder = run / "traces"
         self._files = files or KeptFiles(run)

@@ -81,7 +81,10 @@ def client_times(
 
 
 class _SampledBlocks:
-    """A sample of a workload's blocks: all of them, then every second, fourth ... as rows grow."""
+    """A sample of the result blocks of one workload, so that it has about `MOST` rows at most.
+
+    All blocks at first; each time there are too many rows, every second block of it is dropped.
+    """
 
     def __init__(self) -> None:
         self.parts: list[_DividedRows] = []

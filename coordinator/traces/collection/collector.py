@@ -48,7 +48,7 @@ _GAPS_S = 60
 
 @dataclass(frozen=True, kw_only=True)
 class CollectionSettings:
-    """Sources of traces, and settings of their collection: limits, retention, selected spans."""
+    """Settings for collecting traces: sources, limits, retention, spans to count."""
 
     retention: Retention
     #: Longest wait for late events, and expiry of kept traces in the store, seconds.
@@ -120,7 +120,10 @@ class _Read:
 
 
 class Collection:
-    """Collects the traces of one run from all sources. `collect` is called once."""
+    """Collects the traces of one run at its end: reads, digests, keeps and deletes them.
+
+    `collect` is called once.
+    """
 
     def __init__(
         self,

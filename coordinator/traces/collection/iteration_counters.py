@@ -16,7 +16,10 @@ _NONE = np.empty(0, np.int64)
 
 
 def counters_of(outcomes: Sequence[WorkloadOutcome]) -> dict[int, WorkloadCounters]:
-    """Return the counters of workloads by number; workloads without counters are left out."""
+    """Return the counters of the system under test by number of the workload.
+
+    Workloads without counters are left out.
+    """
     return {number: one.counters for number, one in enumerate(outcomes) if one.counters}
 
 

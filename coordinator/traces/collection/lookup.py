@@ -84,8 +84,9 @@ def find_trace(
 
 
 def _named_after_workload(trace_set: TraceSet, at: int) -> TraceSet:
-    """Return the set with the workload of row `at` in its name, if the run has several
-    workloads.
+    """Return a copy of the set named "WORKLOAD in RUN", with the workload of row `at`.
+
+    Returns the set unchanged if the run has one workload, or the row has no group.
     """
     features = trace_set.features
     if len(features.groups) <= 1 or features.group[at] < 0:

@@ -54,7 +54,7 @@ _WORDS = (
 
 @dataclass(frozen=True, kw_only=True)
 class QuerySettings:
-    """Backend to query traces from, and limits on number, time and bytes."""
+    """Settings for querying traces: backend, and limits on their number, time and bytes."""
 
     backend: TraceBackend
     #: Most traces, about, and most queries at once.
@@ -140,8 +140,9 @@ class QueriedTraces:
         return frozenset(one for one, state in states if state is BackendState.FOUND)
 
     def notes(self) -> Iterator[str]:
-        """Yield messages: the number of traces found, then numbers not found, with the reason of
-        each.
+        """Yield messages for the report: how many traces were found, and how long it took.
+
+        Then the number of traces in each other state with the reason, and of traces not queried.
         """
         asked, shown = self._asked, self._settings.backend.shown
         counts = Counter(asked.states.values())

@@ -23,7 +23,7 @@ _CLASSES = 50
 
 @dataclass(frozen=True, kw_only=True)
 class Retention:
-    """Rules for keeping traces: number of slow and failed ones, fraction of others, bytes."""
+    """Rules for keeping traces: number of the slowest and of failed, fraction of others, bytes."""
 
     #: For each workload: number of the slowest successful traces, and of failed ones.
     slowest: int

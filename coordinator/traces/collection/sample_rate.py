@@ -14,7 +14,10 @@ EVENT_BYTES = 450
 
 @dataclass(frozen=True, kw_only=True)
 class SampleRatePlan:
-    """Inputs of a sample rate: wanted number of slow traces, and space in the trace store."""
+    """Settings from which `rate` computes the fraction of iterations to trace.
+
+    These are the number of slow traces to get, and the space in the trace store.
+    """
 
     #: Percentile above which traces are wanted, and their number.
     tail_percent: float

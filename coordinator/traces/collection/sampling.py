@@ -18,7 +18,7 @@ from osbench.coordinator.traces.collection.sample_rate import SampleRatePlan
 
 @dataclass(frozen=True, kw_only=True)
 class Sampling:
-    """Tracing of a workload: the fraction of iterations traced, or why there is none."""
+    """Tracing of one workload: the fraction of iterations traced, and why none is, if so."""
 
     #: Fraction of the iterations that are traced, 0 to 1.
     rate: float
@@ -70,9 +70,9 @@ def planned_in_all(
     deployment: Deployment | None,
     conf: cfg.ConfigOpts,
 ) -> int:
-    """Return the number of iterations of all workloads that are to be traced.
+    """Return the sum of the planned iterations of workloads for which tracing is switched on.
 
-    Workloads whose number is unknown count as 0.
+    `workloads` has each with its planned number; None, unknown, counts as 0.
     """
     return sum(
         planned or 0 for workload, planned in workloads if _wanted(workload, deployment, conf)

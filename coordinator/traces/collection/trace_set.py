@@ -32,7 +32,10 @@ from osbench.coordinator.traces.sources.files import open_file
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class TraceSet:
-    """Traces with their digest: feature table, clock offsets, counts and ranking."""
+    """Traces that a command works on, with their digest: of a run, or in a file.
+
+    The digest is feature table, clock offsets, counts and ranking.
+    """
 
     #: Run id or file name.
     name: str

@@ -26,7 +26,7 @@ UNKNOWN = "(unknown)"
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class TracedIterations:
-    """Iterations that were traced, as arrays with an entry for each."""
+    """Traced iterations of a run, from its result blocks: arrays with an entry per iteration."""
 
     workload: Ints
     iteration: Ints
@@ -68,7 +68,10 @@ class TracedIterations:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Latencies:
-    """Histograms of service times of successful iterations after the warm-up, in nanoseconds."""
+    """Service times of the successful iterations of one workload after the warm-up.
+
+    Histograms in nanoseconds, with and without tracing.
+    """
 
     traced: Histogram
     untraced: Histogram
@@ -123,7 +126,7 @@ def _traces_of(rows: Columns, at: Ints) -> NDArray[np.uint8]:
 
 
 class _FoundRows:
-    """Collects the rows of traced iterations, block after block."""
+    """Collects rows of traced iterations, block after block, into one `TracedIterations`."""
 
     def __init__(self) -> None:
         self._columns: list[tuple[Ints, ...]] = []

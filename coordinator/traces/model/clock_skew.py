@@ -33,7 +33,10 @@ class ClockStretch:
 
 @dataclass(frozen=True, kw_only=True)
 class HostSkew:
-    """Estimated clock offset of a pair of hosts, from the calls between them."""
+    """Estimated clock offset of a pair of hosts, from the calls between them.
+
+    Made by `ClockSamples`; nanoseconds.
+    """
 
     #: The host whose clock is the reference, and the other one.
     reference: str

@@ -22,7 +22,10 @@ _TOLERANCE = 0.01
 
 
 class PathSegment(NamedTuple):
-    """Time on a critical path that one span spent, on own work or on waiting for another span."""
+    """A period on a critical path that counts for one span, in nanoseconds since 1970.
+
+    The span did own work then, or waited for the start of the span `awaited`.
+    """
 
     #: Position of the span that the time is assigned to.
     span: int
@@ -113,7 +116,7 @@ def is_call(tree: Tree, at: int, inner: int) -> bool:
 
 
 def is_pause(tree: Tree, at: int) -> bool:
-    """Return whether a span is a pause of the scenario (think time), not service time."""
+    """Return whether the span at a position is a pause of the scenario (think time)."""
     return tree.spans[at].name == PAUSE
 
 
@@ -136,5 +139,5 @@ def paused_within(tree: Tree) -> dict[int, int]:
 
 
 def paused_on(tree: Tree, path: Path) -> int:
-    """Return the nanoseconds of a critical path that are pauses of the scenario."""
+    """Return how many nanoseconds of a critical path are pauses of the scenario."""
     return sum(one.end - one.start for one in path.segments if is_pause(tree, one.span))

@@ -35,7 +35,7 @@ class SpanKey(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True)
 class SpanPattern:
-    """Pattern for keys: a service and a name, in which `*` stands for any text."""
+    """Pattern that selects keys by service and name; `*` in either stands for any text."""
 
     #: The service, or its first part, such as `shop` for `shop/web`.
     service: str

@@ -21,7 +21,7 @@ _NOTHING: Mapping[str, Any] = {}
 
 
 class Span(NamedTuple):
-    """A timed piece of work of a service, such as a request or a statement.
+    """A timed piece of work of a service, such as a request or a statement, from any source.
 
     It is a tuple, because a run may have millions.
     """
@@ -66,7 +66,10 @@ class SpanOrigin(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Trace:
-    """The spans of one trace id, ordered by start and id."""
+    """The spans with one trace id, ordered by start and id.
+
+    Also the number of duplicates, and ids as OSProfiler wrote them.
+    """
 
     #: 32 hexadecimal digits, or an id in another form.
     trace_id: str

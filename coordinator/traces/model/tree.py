@@ -15,9 +15,10 @@ ORPHAN, STALE = "orphan", "stale"
 
 
 class Tree:
-    """Spans by position in their trace, with times by the clock of their root's host.
+    """A trace as a tree of spans, with times by the clock of their root's host.
 
-    Spans that no root reaches are left out as `ORPHAN`.
+    Spans have their position in `Trace.spans`. Spans that no root reaches are in `left_out` as
+    `ORPHAN`.
     """
 
     __slots__ = (

@@ -44,7 +44,10 @@ class _Event:
 
 @dataclass(slots=True)
 class _Frame:
-    """A span of the graph under construction, with its children that are not added yet."""
+    """A span of the graph under construction: children not added yet, running ones, ended ones.
+
+    Times are nanoseconds, events are positions in the graph.
+    """
 
     at: int
     low: int
@@ -135,7 +138,10 @@ class WaitGraph:
         return self._frame(inner, begin, end, entry)
 
     def _end(self, frame: _Frame) -> int:
-        """Add the event of a span's end, which waits for all its children; return its position."""
+        """Add the event of a span's end, which waits for all its children; return its position.
+
+        Children that still run in `frame` are ended first.
+        """
         while frame.running:
             self._settle(frame)
         after = self._joined(frame)
@@ -175,7 +181,10 @@ class WaitGraph:
 
 
 def has_branches(tree: Tree, visited: list[int], clocks: Clocks) -> bool:
-    """Return whether a span of `visited` waited for children that ran at the same time."""
+    """Return whether any span of `visited` waited for children that ran at the same time.
+
+    `visited` has positions. False means that the critical path is the only path.
+    """
     for at in visited:
         if len(tree.children[at]) < 2:
             continue

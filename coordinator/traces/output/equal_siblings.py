@@ -11,9 +11,9 @@ SHOWN = 50
 
 
 def parents(depths: Sequence[int]) -> list[int]:
-    """Return for each row in tree order the position of the row around it; -1 if there is none.
+    """Return for each row in tree order the position of its parent row; -1 for roots.
 
-    `depths` has the depth of each row.
+    `depths` has the depth of each row; roots have 0.
     """
     found, last_at = [], dict[int, int]()
     for at, depth in enumerate(depths):

@@ -57,13 +57,13 @@ class TracePick:
 
     @property
     def cause(self) -> str:
-        """Message on the work that took most of the critical path; "" if there is none."""
+        """Text on the work that took most of the critical path; "" if the path has no work."""
         return self.waterfall.cause
 
 
 @dataclass(frozen=True, kw_only=True)
 class WorkloadTraces:
-    """Explanation, examples and ranking of the traces of one workload, for a report."""
+    """Traces of one workload in a report: explanation, examples, ranking, or why there are none."""
 
     #: Scenario, and position of the workload in the run, from 0.
     name: str
@@ -268,9 +268,9 @@ _STATES = {
 def why_none(
     directory: RunDirectory, summary: Mapping[str, Any], workload: Mapping[str, Any]
 ) -> str:
-    """Return why a workload has no traces, as text.
+    """Return text on why a workload has no traces.
 
-    `workload` is its part of `summary`, the summary of the run so far.
+    `workload` is its part of `summary`, the summary of the run so far; the run directory is read.
     """
     state = str(workload["tracing"]["state"])
     if state == "no key" and not _deployment(directory):

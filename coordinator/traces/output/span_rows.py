@@ -20,7 +20,10 @@ _MARKS = (
 
 @dataclass(frozen=True, kw_only=True)
 class SpanRow:
-    """A row for a span. Times are seconds; `start_s` counts from the start of the trace."""
+    """A span of a trace as a row of a tree, for text and JSON.
+
+    Times are seconds; `start_s` counts from the start of the trace.
+    """
 
     depth: int
     span_id: str
@@ -79,8 +82,9 @@ def rows_of(tree: Tree, paths: Sequence[Path]) -> Iterator[SpanRow]:
 
 
 class _PathTimes:
-    """Nanoseconds of own work and of waiting on critical paths, by position of the span in its
-    tree.
+    """Own and waiting nanoseconds on critical paths (`own`, `waited`) by position of the span.
+
+    Also the positions of spans on the paths, and of spans that outlived their parent.
     """
 
     def __init__(self, paths: Sequence[Path] = ()) -> None:

@@ -23,7 +23,7 @@ _PERCENTILES = (P99, P95, P50)
 
 
 class PickedTrace(NamedTuple):
-    """An iteration whose trace a report shows as an example, and why it was chosen."""
+    """An iteration whose trace a report shows as an example: why it was chosen, and its rank."""
 
     #: Smaller ones are shown first, of all workloads.
     order: int

@@ -166,7 +166,10 @@ def show_notes(
     by_otlp: bool = False,
     queried: Sequence[str] = (),
 ) -> None:
-    """Print notes on missing parts and clock offsets; arguments as for `trace_notes`."""
+    """Print notes on missing parts, clock offsets and unreadable entries of traces.
+
+    Arguments are as for `trace_notes`.
+    """
     for line in trace_notes(coverage, clocks, skipped, by_otlp=by_otlp, queried=queried):
         _line(console, line)
 

@@ -47,7 +47,10 @@ class WaterfallSegment:
 
 @dataclass(frozen=True, kw_only=True)
 class WaterfallRow:
-    """A span in a waterfall. Times are seconds; `start_s` counts from the start of the trace."""
+    """A span in a waterfall, with all data that is kept of it.
+
+    Times are seconds; `start_s` counts from the start of the trace.
+    """
 
     depth: int
     name: str
@@ -109,7 +112,10 @@ class WaterfallFold:
 
 @dataclass(frozen=True, kw_only=True)
 class Waterfall:
-    """A trace in the form in which pages show it: a row per span. Times are seconds."""
+    """A trace in the form in which pages show it: a row per span. Times are seconds.
+
+    Made by `waterfall`.
+    """
 
     #: As OSProfiler writes it.
     trace_id: str

@@ -16,7 +16,7 @@ _SPANS = 5
 
 
 def show_predictions(console: Console, found: Sequence[Prediction]) -> None:
-    """Print the predictions, one group of traces after another."""
+    """Print the predictions of `found`, one group of traces after another, with their limits."""
     for number, one in enumerate(found):
         if number:
             _line(console, "")
@@ -24,7 +24,7 @@ def show_predictions(console: Console, found: Sequence[Prediction]) -> None:
 
 
 def best_sentence(best: Sequence[Potential]) -> str:
-    """Return a message on the gain of the first of `best`; "" if there is none."""
+    """Return text on the gain of halving the first of `best`; "" if there is none."""
     if not best:
         return ""
     first = best[0]

@@ -25,7 +25,7 @@ _TRACE_ID, _SPAN_ID = 32, 16
 
 @dataclass(kw_only=True)
 class ReceivedCounts:
-    """Counts of received spans and requests: stored, or refused by reason."""
+    """Counts of spans and requests that a receiver got: stored, or refused, by reason."""
 
     #: Spans of the run that were stored.
     accepted: int = 0
@@ -136,7 +136,7 @@ class SpanIntake:
 
     @property
     def failure(self) -> str:
-        """Reason if the spool or its counts could not be written; "" if they could."""
+        """Reason why the spool or its counts could not be written; "" if they could."""
         return self._failed
 
     @property
@@ -189,7 +189,10 @@ class SpanIntake:
 
 
 def _counts_in(path: Path) -> ReceivedCounts:
-    """Return the counts that an earlier receiver of the run has stored; zeros if there are none."""
+    """Return the counts that an earlier receiver of the run has stored in the file `path`.
+
+    Zeros if there is no such file, or it cannot be read.
+    """
     try:
         return ReceivedCounts(**json.loads(path.read_text("utf-8")))
     except (OSError, ValueError, TypeError):

@@ -42,13 +42,16 @@ class _RefusedRequest(Exception):
 
 
 class OtlpApplication:
-    """Handles export requests as an ASGI application.
+    """The HTTP interface of the receiver: handles OTLP export requests as an ASGI application.
 
     Parsing and storing run in one thread, while the event loop receives other requests.
     """
 
     def __init__(self, intake: SpanIntake, token: str) -> None:
-        """`token`: bearer token that all requests must carry; "" if none is needed."""
+        """Pass requests to `intake`.
+
+        `token`: bearer token that all requests must carry; "" if none is needed.
+        """
         self._intake = intake
         self._expected = f"Bearer {token}".encode() if token else b""
         self._waiting = 0

@@ -70,7 +70,10 @@ _REQUESTS = (
 
 
 class OtlpReceiver:
-    """Receives spans of services by OTLP, in a process that runs from `start` to `stop`."""
+    """Receives spans of services by OTLP during a run, in a process from `start` to `stop`.
+
+    Used in the coordinator, which only starts, queries and ends the process.
+    """
 
     def __init__(self, listen: str, conf: cfg.ConfigOpts) -> None:
         """Check the settings of `[traces]` and bind the address `listen` (ADDR:PORT).

@@ -27,7 +27,7 @@ _LOOKED_AT = 1000
 
 
 class TraceSource(Protocol):
-    """Interface of a source from which traces can be read by id."""
+    """Interface of a source, such as a file or store, from which traces are read by their ids."""
 
     #: Entries that could not be read.
     skipped: int
@@ -40,10 +40,10 @@ class TraceSource(Protocol):
 
 
 class FileSource(TraceSource, Protocol):
-    """Interface of a trace source of which all traces can be read."""
+    """Interface of a file of traces, of which all can be read, too."""
 
     def all(self) -> Iterator[Trace]:
-        """Yield every trace of the source. Raises OsbenchError."""
+        """Yield every trace of the source, in any order. Raises OsbenchError."""
 
 
 def open_file(path: Path, *, everything: bool = False) -> FileSource:

@@ -53,12 +53,13 @@ def is_trace_point(line: str) -> bool:
 
 
 class MistralLog:
-    """Traces in a log file of Mistral's trace points. Each call of `all` or `read` reads the file
-    anew.
-    """
+    """Traces in a log file of Mistral's trace points; each `all` or `read` reads the file anew."""
 
     def __init__(self, path: Path, *, everything: bool = False) -> None:
-        """`everything` keeps statements and parameters as logged."""
+        """Prepare reading the log at `path`; nothing is read yet.
+
+        `everything` keeps statements and parameters as logged.
+        """
         self._path = path
         self._everything = everything
         #: Lines that are not trace points.

@@ -16,7 +16,7 @@ _RAW = "meta.raw_payload."
 
 
 class OsprofilerReports:
-    """Traces in parsed reports of `osprofiler trace show --json`."""
+    """Traces in parsed reports of `osprofiler trace show --json`, given in memory."""
 
     def __init__(
         self,

@@ -40,7 +40,7 @@ _VALUES = ("stringValue", "boolValue", "doubleValue")
 
 
 class OtlpSpans:
-    """Traces in parsed export requests of OTLP's JSON."""
+    """Traces in parsed export requests of OTLP's JSON, given in memory."""
 
     def __init__(
         self,

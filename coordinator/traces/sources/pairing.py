@@ -30,7 +30,7 @@ START, STOP = "-start", "-stop"
 
 
 class SpanEvent(NamedTuple):
-    """The start or the stop of a span, as OSProfiler writes it."""
+    """The start or the stop of a span, as OSProfiler writes it: ids, name, time, `info`."""
 
     #: Ids as written.
     trace_id: str

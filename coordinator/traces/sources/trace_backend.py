@@ -48,7 +48,10 @@ _NO_PATH = "404 page not found"
 
 
 class BackendState(StrEnum):
-    """Results of querying one trace. After some of them a later query may find the trace."""
+    """Results of querying one trace.
+
+    A later query may find a trace that is MISSING, BUSY, TIMED_OUT or UNREACHABLE.
+    """
 
     FOUND = "found"
     #: The backend reports that it returned some of its spans only.
