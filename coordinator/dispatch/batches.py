@@ -80,10 +80,9 @@ class Batches:
         self._deliveries: dict[str, _Delivery] = {}
 
     def grant(self, grants: Sequence[Grant]) -> None:
-        """Write grants to the journal, then send them as batches. Raises StoreUnreachable.
+        """Write grants to the journal, then send them as batches; nothing without grants.
 
-        If sending fails, the grants stand, and `deliver` sends them again. No effect without
-        grants.
+        If sending fails, raises StoreUnreachable; the grants stand, and `deliver` sends them again.
         """
         if not grants:
             return
@@ -170,7 +169,7 @@ class Batches:
             delivery.unsent.clear()
 
     def _ask_back(self, worker: WorkerHandle, delivery: _Delivery) -> None:
-        """Recall the batches that a live worker does not take, with a warning.
+        """Recall all batches that a live worker has not taken, with a warning in the log.
 
         After UNDELIVERED_MOST such recalls in a row the worker gets no more work.
         """
@@ -184,7 +183,8 @@ class Batches:
     def _recall_unknown(self, worker: WorkerHandle, delivery: _Delivery | None) -> None:
         """Recall batches that an earlier coordinator granted and the worker has not taken.
 
-        No process has these batches any more: their numbers are granted anew.
+        `delivery`: batches of this coordinator for the worker, None if there are none. No process
+        has the others any more: their numbers are granted anew.
         """
         ours = delivery.waiting if delivery is not None else {}
         unknown = [

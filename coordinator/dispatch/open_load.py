@@ -47,10 +47,11 @@ class OpenLoad:
         warmup_ns: int,
         planned_s: float | None = None,
     ) -> None:
-        """Arrivals that no worker can be given are dropped when later than `max_lag_s`.
+        """Begin without arrivals.
 
-        `planned_s`: when the plan ends, seconds after t0; None if not known. Arrivals before
-        `warmup_ns` do not count in the rate.
+        Arrivals that no worker can be given are dropped when later than `max_lag_s`. `planned_s`:
+        when the plan ends, seconds after t0; None if not known. Arrivals before `warmup_ns` (after
+        t0) do not count in the rate.
         """
         self._planned_ns = None if planned_s is None else int(planned_s * 1e9)
         self._batches = batches
@@ -117,10 +118,11 @@ class OpenLoad:
     def place(
         self, step: Step, workers: Sequence[WorkerHandle], elapsed_s: float, stop_s: float | None
     ) -> None:
-        """Grant workers the arrivals that are due next and returned ones; drop those too late.
+        """Plan the arrivals of `step`; grant arrivals that are due next or were given back.
 
-        Workers silent for `PASSED_S` get none if others are alive. `elapsed_s`, and `stop_s`, from
-        which arrivals are discarded, are seconds after t0. Raises StoreUnreachable.
+        Drops arrivals that are too late. Workers silent for `PASSED_S` get none if others are
+        alive. `elapsed_s`, and `stop_s`, from which arrivals are discarded, are seconds after t0.
+        Raises StoreUnreachable.
         """
         self._plan(step, stop_s)
         now = time.monotonic()

@@ -160,8 +160,7 @@ class WorkerPool:
 
     @property
     def unheard(self) -> list[WorkerHandle]:
-        """The live workers that joined under an earlier coordinator and have not followed this one
-        yet.
+        """The live workers of an earlier coordinator that have not followed this one yet.
 
         Workers whose process has left the run are not included.
         """
@@ -264,9 +263,9 @@ class WorkerPool:
     def invite(self, count: int | None) -> None:
         """Offer the run to free workers, to `count` of them or, if that is None, to all.
 
-        Free are workers that were idle in the last poll. Workers that have an open offer count, and
-        get it again, since offers expire. With 0 or less no further worker is invited. Raises
-        StoreUnreachable.
+        Free are workers that were idle in the last poll. Workers that have an open offer count
+        towards `count`, and get it again, since offers expire. With 0 or less no further worker is
+        invited. Raises StoreUnreachable.
         """
         free = {beat.incarnation: beat for beat in self._free}
         self._invited = {

@@ -180,8 +180,8 @@ class WorkerHandle:
     def holds_work(self) -> bool:
         """Return whether the worker has iterations, or results that are not on disk.
 
-        Known from its last heartbeat: busy users, queued iterations, batches not taken, or blocks
-        not acknowledged.
+        By its last heartbeat: busy users, queued iterations, batches not taken, or blocks not
+        acknowledged.
         """
         beat, known = self.beat, self.membership
         undelivered = beat.got < known.seq or beat.made > known.acknowledged
@@ -300,9 +300,9 @@ class WorkerHandle:
             self.generation += 1
 
     def found(self) -> None:
-        """Take back a LOST worker that sends heartbeats again; does nothing in other states.
+        """Make a LOST worker ACTIVE again, or LEAVING if it had a reason to leave.
 
-        It becomes ACTIVE, or LEAVING if it had a reason to leave.
+        For a worker that sends heartbeats again; does nothing in other states.
         """
         if self.state is WorkerState.LOST:
             self.state = WorkerState.LEAVING if self.leave_reason else WorkerState.ACTIVE

@@ -92,10 +92,10 @@ class Channel:
         self._wire.withdraw(offered)
 
     def specify(self, specification: Specification) -> bytes:
-        """Write a workload's specification to Redis, encrypted and signed; return its SHA-256
-        digest.
+        """Write a specification to Redis, encrypted and signed; return its SHA-256 digest.
 
-        Keeps it for `restate`. Raises StoreUnreachable, StoreError.
+        The digest is of the signed bytes. Keeps them in memory for `restate`. Raises
+        StoreUnreachable, StoreError.
         """
         token = self._vault.encrypt(specification.body())
         data = self._signer.sign(Specification.KIND, {"vault": token})
@@ -104,7 +104,7 @@ class Channel:
         return hashlib.sha256(data).digest()
 
     def restate(self, workloads: Iterable[int]) -> None:
-        """Write specifications to Redis again, which may have lost them; `workloads` are numbers.
+        """Write the specifications of `workloads` (numbers) to Redis again: it may have lost them.
 
         Raises KeyError if `specify` was not called for a workload. Raises StoreUnreachable,
         StoreError.

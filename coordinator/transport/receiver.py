@@ -120,9 +120,10 @@ class Receiver:
         return self._accounts.take(ordered)
 
     def _bounded(self, block: Block) -> Block:
-        """Return a block; without its printed and logged lines once `LOG_CHARS` are stored.
+        """Return a block, without its printed and logged lines once `LOG_CHARS` are stored.
 
-        The lines left out are added to `log_cut`. A block that comes below the limit is kept whole.
+        The number of lines left out is added to `log_cut`. A block that comes below the limit is
+        kept whole.
         """
         if not block.log or self._accounts.log_chars < LOG_CHARS:
             return block
