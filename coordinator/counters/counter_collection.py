@@ -303,7 +303,7 @@ class _Reading:
     def _host_names(self) -> dict[str, str]:
         """Return the names that hosts give themselves (`nodename`), by `instance` without port.
 
-        Names of more than one host, and empty names, are left out. {} if the server refuses the
+        Names that several hosts have, and empty names, are left out. {} if the server refuses the
         query. Raises PrometheusAwayError.
         """
         try:

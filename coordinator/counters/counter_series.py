@@ -97,7 +97,7 @@ class CounterFigures:
 
     @property
     def is_near_limit(self) -> bool:
-        """Return whether a resource was at least 90 % full for a twentieth of the load.
+        """Return whether a resource was at least 90 % full for a twentieth of the load or more.
 
         False for counters that are not of the kind "share".
         """

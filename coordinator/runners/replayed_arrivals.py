@@ -131,7 +131,7 @@ class Replay(runner.Runner):
         return max(self._start, self._file.before(self._end_us))
 
     def rows(self, key: bytes | None = None) -> ArrivalRows:
-        """Return a row per planned arrival, with its request's name.
+        """Return a row per planned arrival: the argument `branch`, the name of its request.
 
         `key` encrypts the rows on their way to workers; None makes a new one.
         """
