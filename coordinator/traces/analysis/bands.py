@@ -68,9 +68,10 @@ def compare(
 ) -> Band:
     """Compare slow traces with those around the median; the result has at most `shown` causes.
 
-    `slow`: positions of the traces. `name` and `between`: name and percentiles of the band; for
-    failures both percentiles are nan. With fewer than `ENOUGH` traces on either side `enough` is
-    False, there are no causes, and both bounds of `interval_s` are the excess itself.
+    `middle`: the traces around the median. `slow`: rows of the slow traces. `name` and `between`:
+    name and percentiles of the band; for failures both percentiles are nan. With fewer than
+    `ENOUGH` traces on either side `enough` is False, there are no causes, and both bounds of
+    `interval_s` are the excess itself.
     """
     features = middle.features
     total = features.total / 1e9

@@ -108,9 +108,9 @@ def _share_bounds(drawn: Floats, total: Floats, clusters: int) -> tuple[Floats, 
 
 
 def corrected(p: Floats, tests: int = 0) -> Floats:
-    """Return p-values corrected by Benjamini and Hochberg's procedure, in the order given.
+    """Return p-values corrected by Benjamini and Hochberg's procedure, in the order of `p`.
 
-    If there were more `tests` than p-values, the missing ones count as 1.
+    `tests` is the number of p-values there were before some were selected: missing ones count as 1.
     """
     count = len(p)
     order = np.argsort(p)

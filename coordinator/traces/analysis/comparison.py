@@ -98,7 +98,8 @@ class Comparison:
 def compare_runs(before: Features, after: Features, seed: int = 0) -> list[Comparison]:
     """Compare the groups of traces (such as workloads) that both runs have by name.
 
-    The order is that of the first run. The same `seed` gives the same result.
+    `before` and `after` are the feature tables of the runs. One result per group, in the order of
+    `before`. The same `seed` gives the same result.
     """
     both = (before, after)
     return [

@@ -98,8 +98,8 @@ class Digest:
     def add_any(self, trace: Trace, *, any_root: bool = False) -> None:
         """Add a trace that is not of an iteration: each root becomes a row of the table.
 
-        Roots are grouped by service, name and detail. `any_root`: a trace without a root uses its
-        topmost spans.
+        The group of a row is service, name and detail of its root. `any_root`: if the trace has no
+        root, its topmost spans, whose parents are missing, are roots.
         """
         whole = self.coverage.add(trace)
         tree = Tree(trace, self.clocks, any_root=any_root)
@@ -145,9 +145,9 @@ class Digest:
 
 
 def digest_of(traces: Iterable[Trace], *, any_root: bool = False) -> Digest:
-    """Return the digest of traces that are not of iterations; all are held in memory meanwhile.
+    """Return the digest of traces that are not of iterations; all are in memory meanwhile.
 
-    `any_root`: a trace without a root uses its topmost spans as roots.
+    `any_root`: in a trace without a root, the topmost spans, whose parents are missing, are roots.
     """
     found = list(traces)
     survey = Survey()

@@ -116,7 +116,7 @@ class Answer:
 
     @property
     def described_band(self) -> Band | None:
-        """Band that the message describes; None if no band has enough traces.
+        """Band of slow traces that the text describes; None if no band has enough traces.
 
         This is the first band with a clear cause, else the first with enough traces.
         """

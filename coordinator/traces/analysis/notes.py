@@ -21,7 +21,7 @@ def trace_notes(
     by_otlp: bool = False,
     queried: Sequence[str] = (),
 ) -> Iterable[str]:
-    """Yield all notes on the traces of a run.
+    """Yield notes on the quality of traces: queries, missing parts, late work, clocks, bad entries.
 
     `queried` are notes on queries of a backend, which come first; `skipped` is a number of
     unreadable entries; `by_otlp` is as for `missing_parts`.
@@ -46,10 +46,10 @@ def trace_notes(
 def missing_parts(
     coverage: TraceCoverage, *, by_otlp: bool = False, queried: bool = False
 ) -> Iterator[str]:
-    """Yield notes on parts that are missing from the traces, or were left out.
+    """Yield notes on parts that are missing from the traces, or were left out of trees.
 
-    `by_otlp`: the run received spans of services; `queried`: the run queried them. Both select the
-    advice for a run in which services wrote no spans.
+    `by_otlp`: the run received spans of services; `queried`: the run queried them. Both only decide
+    which advice is given if services wrote no spans.
     """
     if coverage.unanswered and queried:
         yield (

@@ -58,7 +58,7 @@ def cut(ordered: Ints, low: int, high: int) -> Ints:
 
 
 def usable(features: Features, rows: Ints) -> Ints:
-    """Return the rows of complete traces; all rows if more than half of them are incomplete.
+    """Return the part of `rows` with complete traces; all if more than half are incomplete.
 
     A trace is complete if every span has start and stop.
     """

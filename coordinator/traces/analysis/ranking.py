@@ -110,7 +110,7 @@ class Ranking:
                 point.critical_ns += segment.end - segment.start
 
     def rows(self) -> list[Ranked]:
-        """Return the figures of all trace points, largest total time first.
+        """Return the figures of all trace points so far, largest total time first.
 
         Trace points of equal time are in the order of their first occurrence.
         """
@@ -148,10 +148,7 @@ class Ranking:
 
 
 def own_ns(tree: Tree, at: int) -> int:
-    """Return the self time of the span at a position: without the times of its children.
-
-    Nanoseconds; the time of overlapping children is subtracted once.
-    """
+    """Return the self time of the span at position `at`: nanoseconds in which no child ran."""
     low, high = tree.start[at], tree.end[at]
     own = high - low
     children = tree.children[at]

@@ -88,9 +88,9 @@ def resource_causes(
 ) -> tuple[ResourceCause, ...]:
     """Return the counters that are clearly higher while slow iterations run.
 
-    `slow` and `others` are starts and ends of iterations, seconds after t0; nan if unknown. Only
-    resources and queues are tested. Resources come first, then by p-value. Empty if there are no
-    counters or no times, or the load was too short for a verdict.
+    `slow` and `others` are (starts, ends) of iterations, seconds after t0; nan if unknown. Clearly:
+    beyond chance, and by much. Only resources and queues are tested. Resources come first, then by
+    p-value. Empty if there are no counters or no times, or the load was too short for a verdict.
     """
     series = [one for one in counters.series if _is_tested(one)]
     if not series:

@@ -51,7 +51,7 @@ def _part(cause: Cause) -> str:
 
 
 def too_few(traces: int, slow: int, unit: str) -> str:
-    """Return the message for too few slow traces, with the number of traces still needed.
+    """Return the text that there are too few slow traces, with the number of traces still needed.
 
     `traces` and `slow` are the numbers of all traces and of slow ones; `unit` is the word for a
     trace in the singular.
@@ -81,9 +81,9 @@ def no_verdict(odd: str, other: str) -> str:
 
 
 def gaps(incomplete: int, traces: int, which: str = "traces") -> str:
-    """Return a note that incomplete traces were compared; "" if `incomplete` is 0.
+    """Return a note, to be appended to a text, that incomplete traces were compared.
 
-    `incomplete` of `traces` are incomplete; `which` is the word for them.
+    `incomplete` of `traces` are incomplete; if that is 0, returns "". `which` is the word for them.
     """
     if not incomplete:
         return ""

@@ -237,7 +237,7 @@ class CauseSearch:
         return float(self._excess[self._tested[columns]].sum()) > _BEYOND * tail
 
     def _is_part(self, column: int) -> bool:
-        """Return whether the key of a column is significant, large and frequent enough for a cause.
+        """Return whether the tested key at position `column` may be a cause together with others.
 
         Its corrected p-value must be below 0.05, its part of the excess at least a fifth, and a
         tenth of the slow traces must have more of it than 99 % of the middle.
@@ -250,7 +250,7 @@ class CauseSearch:
         )
 
     def _is_clear(self, columns: list[int]) -> bool:
-        """Return whether the keys of some columns together explain the excess.
+        """Return whether the tested keys at positions `columns` together explain the excess.
 
         Their part must surely be more than half, their excess beyond their usual spread, and most
         slow traces must have more of them than 99 % of the middle.

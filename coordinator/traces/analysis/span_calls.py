@@ -166,7 +166,7 @@ class SpanCalls:
 
 
 def call_means(form: Mapping[str, Any], group: str) -> dict[SpanKey, CallMean]:
-    """Return the means of a group, by key, from the dictionary that `SpanCalls.to_dict` made.
+    """Return by kind of span the calls in a group, from a dictionary by `SpanCalls.to_dict`.
 
     Empty if the group is missing. Raises KeyError, TypeError, ValueError for another dictionary.
     """

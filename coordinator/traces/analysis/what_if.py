@@ -151,9 +151,9 @@ def predict(
 ) -> tuple[Prediction, ...]:
     """Predict durations with changed spans, for each group of traces that has any of the spans.
 
-    `loads` are by number of the group. If no group has the spans on a critical path, all are
-    returned. Raises UsageError if a change matches no span or no trace can be replayed,
-    OsbenchError if the digest is damaged.
+    All `changes` are made at once. `loads` are by number of the group. If no group has the spans on
+    a critical path, all are returned. Raises UsageError if a change matches no span or no trace can
+    be replayed, OsbenchError if the digest is damaged.
     """
     left = _left(features, changes)
     found = []
@@ -172,8 +172,8 @@ def best_places(features: Features, group: str, shown: int = 5) -> tuple[Potenti
     """Return the kinds of spans whose halving takes most off the mean of the slowest 5 %.
 
     That mean is less noisy than a percentile, and sees causes beyond p95, too. Returns at most
-    `shown`, the largest gain first; empty with fewer than `FEWEST` traces. Raises ValueError for an
-    unknown group, OsbenchError if the digest is damaged.
+    `shown`, the largest gain first; empty with fewer than `FEWEST` traces. Each kind is halved
+    alone. Raises ValueError for an unknown group, OsbenchError if the digest is damaged.
     """
     rows = _rows(features, features.groups.index(group))
     if len(rows) < FEWEST:

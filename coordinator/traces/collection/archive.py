@@ -110,7 +110,7 @@ class Archive:
 
     @property
     def exists(self) -> bool:
-        """Return whether traces were collected.
+        """Return whether the run has a completed collection of traces.
 
         Raises DamagedRun if the file of counts differs from the run's digest, or is missing
         although the run has a digest of it.
@@ -199,9 +199,10 @@ class Archive:
                     yield from _traces(record)
 
     def some(self, wanted: Collection[str]) -> Iterator[Trace]:
-        """Yield the kept traces among `wanted`, up to the first record that cannot be decompressed.
+        """Yield the kept traces whose ids are in `wanted`, in the order of the file.
 
-        Other traces are not unpacked. Raises DamagedRun if the file differs from the run's digest.
+        Ends at the first record that cannot be decompressed; other traces are not unpacked. Raises
+        DamagedRun if the file differs from the run's digest.
         """
         path = self._folder / "kept"
         self._files.check("traces/kept")

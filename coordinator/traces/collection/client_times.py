@@ -126,10 +126,10 @@ class _DividedRows:
 
 
 def _entries(rows: Columns, vocabulary: Vocabulary) -> tuple[Ints, Ints, Ints]:
-    """Return the parts of the times of rows as arrays (row, number of key, nanoseconds).
+    """Return the parts of the response times of `rows` as arrays (row, number of key, nanoseconds).
 
-    Parts of 0 are left out. Requests and actions that overlap are scaled down, so that the parts do
-    not exceed the response time.
+    New keys are added to `vocabulary`. Parts of 0 are left out. Requests and actions that overlap
+    are scaled down, so that the parts do not exceed the response time.
     """
     actions = rows.actions
     number, paths = name_paths(actions, rows.names)
@@ -155,9 +155,9 @@ def _entries(rows: Columns, vocabulary: Vocabulary) -> tuple[Ints, Ints, Ints]:
 
 
 def _own_times(rows: Columns, line: Ints) -> tuple[Ints, Ints]:
-    """Return (self times of actions, times of rows outside of actions and requests), nanoseconds.
+    """Return (self time of each action, time of each row outside of actions and requests).
 
-    `line` has for each request the position of its action, -1 for none.
+    Nanoseconds. `line` has for each request the position of its action, -1 for none.
     """
     actions, spent = rows.actions, _spent(rows)
     lasted = np.maximum(actions[:, 4] - actions[:, 3], 0)

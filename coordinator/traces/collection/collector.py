@@ -164,7 +164,7 @@ class Collection:
         `conn_str` is the address of the trace store, None if there is no readable store. Errors of
         sources become notes. In the store kept traces get an expiry of `expiry_s`, incomplete ones
         a short expiry, and others that were read are deleted. Without traced iterations or sources
-        only the overhead is returned. Raises OSError, DamagedRun.
+        only the overhead of tracing is returned. Raises OSError, DamagedRun.
         """
         rows, latencies = traced_iterations(self._directory, len(self._names), self._warmup_ns)
         costs = tuple(tracing_overhead(one) for one in latencies)
@@ -246,10 +246,10 @@ class Collection:
         return tuple(sentences.get(name, "") for name in self._names), tuple(by_workload)
 
     def _await_received(self) -> None:
-        """Wait for spans that the SDKs of services have not sent yet, then stop storing received
-        ones.
+        """Wait until services have sent their last spans, then stop storing received spans.
 
-        Waits until `otlp_late_s` after the beginning, or until `wanted` returns False.
+        Waits until `otlp_late_s` seconds after this object was made, or until `wanted` returns
+        False.
         """
         deadline = self._began + self._settings.otlp_late_s
         while self._wanted() and time.monotonic() < deadline:
@@ -265,9 +265,9 @@ class Collection:
         *,
         alone: bool,
     ) -> NDArray[np.bool_]:
-        """Query the traces `ids` from the backend, and return which iterations are compared.
+        """Query the traces `ids` from the backend into a spool; return which iterations to compare.
 
-        The result has an entry per iteration. `drawn` is the random sample of iterations to
+        The result has a boolean per iteration. `drawn` is the random sample of iterations to
         compare. If `alone` (services have no other source of spans), only traces that were found
         are compared, thinned to an even sample; otherwise the result is `drawn`. Adds messages to
         the notes.

@@ -69,7 +69,10 @@ class QuerySettings:
 
 @dataclass(kw_only=True)
 class _Asked:
-    """State of all queries so far: result by trace, first reasons, and whether to stop."""
+    """State of the queries of a run: last result by trace, a reason by kind of failure, and counts.
+
+    `hopeless` says whether to stop.
+    """
 
     states: dict[str, BackendState] = field(default_factory=dict)
     #: Ids of known spans of traces whose parents are missing.
@@ -114,8 +117,9 @@ class QueriedTraces:
     def fetch(self, ids: Sequence[str]) -> None:
         """Query these traces in this order, and write their spans to a spool in the run directory.
 
-        Traces that are missing or have gaps are queried again until `late_s`. Replaces an earlier
-        spool. Raises OSError if it cannot be written.
+        Traces that are missing or have gaps are queried again until `late_s`; all queries end at
+        `limit_s`, if the spool is full, or if the backend is unreachable or denies access. Replaces
+        an earlier spool. Raises OSError if it cannot be written.
         """
         # of a collection that was broken off
         self._path.unlink(missing_ok=True)
@@ -184,10 +188,10 @@ class QueriedTraces:
                 return
 
     def _answers(self, ids: Sequence[str], deadline: float) -> Iterator[BackendResponse]:
-        """Query traces in parallel threads and yield the responses as they arrive.
+        """Query traces in up to `parallel` threads; yield the responses in the order of arrival.
 
         Ends when all have responded, at `deadline` (monotonic seconds), if `wanted` returns False,
-        or if further queries are useless.
+        or if further queries are useless. An error of a query is a response, too.
         """
         settings, asked = self._settings, self._asked
         waiting: queue.SimpleQueue[str] = queue.SimpleQueue()

@@ -25,10 +25,10 @@ _CHANCE = 1e-5
 def queried(
     rows: TracedIterations, reasons: NDArray[np.uint8], most: int
 ) -> tuple[NDArray[np.bool_], NDArray[np.uint8]]:
-    """Return a random sample of iterations, and the reasons to keep traces that are queried.
+    """Return (random sample, reasons to keep) for queries of about `most` traces in all.
 
-    Both have an entry per iteration; about `most` are queried in all. `reasons` are
-    as `Retention.choose` returns them. Reasons of random traces outside the sample become 0. If
+    Both have an entry per iteration; traces in the sample or with a reason are queried. `reasons`
+    are as `Retention.choose` returns them. Reasons of random traces outside the sample become 0. If
     there are more iterations than `most`, at most a quarter are queried for other reasons.
     """
     own = np.flatnonzero((reasons > 0) & (reasons != RANDOM))

@@ -29,7 +29,7 @@ class ReceivedTraces:
     """
 
     def __init__(self, directory: RunDirectory, *, everything: bool) -> None:
-        """Write the spans of workers in result blocks to a spool, and open all spools of the run.
+        """Write the spans of workers in result blocks to a new spool; open all spools of the run.
 
         `everything` keeps all attributes. Raises OSError, DamagedRun.
         """

@@ -36,7 +36,8 @@ class Retention:
     def choose(self, rows: TracedIterations) -> NDArray[np.uint8]:
         """Return for each traced iteration the reason to keep its trace; 0 if it is not kept.
 
-        Iterations of the warm-up are not kept. The result is the same in every call.
+        Reasons are `SLOW`, `FAILED`, `RANDOM` and `EXAMPLE`. Iterations of the warm-up are not
+        kept. The result is the same in every call.
         """
         kept = np.where(rows.drawn(self.share), RANDOM, 0).astype(np.uint8)
         kept[rows.warming] = 0
@@ -60,7 +61,8 @@ class Retention:
     def has_room(self, reason: int, size: int) -> bool:
         """Return whether a trace may be kept for `reason` if kept traces have `size` bytes already.
 
-        Random traces may fill half of the limit, examples all of it, others nine tenths.
+        Random traces may be added up to half of `limit`, examples up to all of it, others up to
+        nine tenths.
         """
         tenths = {RANDOM: 5, EXAMPLE: 10}.get(reason, 9)
         return size < self.limit * tenths // 10

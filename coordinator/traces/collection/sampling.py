@@ -56,9 +56,10 @@ def sampling(
 
 
 def readable_store(deployment: Deployment) -> str | None:
-    """Return the connection string of the deployment's trace store; None if it cannot be read.
+    """Return the connection string of the deployment's trace store; None if it is not readable.
 
-    It can be read if it is a Redis, and the deployment has a key to trace with.
+    It is readable if it is the URL of a Redis, and the deployment has a key to trace with. Nothing
+    is connected.
     """
     store = deployment.profiler_conn_str or ""
     known = deployment.profiler_hmac_key and store.startswith(("redis://", "rediss://"))

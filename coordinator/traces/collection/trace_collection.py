@@ -54,9 +54,10 @@ def collect_traces(
 ) -> Collected:
     """Collect the traces of all workloads, stop the receiver, and return results and notes.
 
-    `wanted` returns False once there is no time left: nothing is collected then. `selections` are
-    the spans that SLA criteria judge, by workload. Received and queried spans are deleted unless
-    the run is `resumable`. Errors of the collection are logged and become notes.
+    If `wanted` returns False (there is no time left) nothing is collected, or collecting ends
+    early. `selections` are the spans that SLA criteria judge, by workload. Received and queried
+    spans are deleted unless the run is `resumable`. Errors of the collection are logged and become
+    notes.
     """
     receiver, backend = sources.receiver, sources.backend
     collected = Collected()

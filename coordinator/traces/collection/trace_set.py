@@ -66,9 +66,9 @@ class TraceSet:
     counters: Callable[[], IterationCounters | None] = lambda: None
 
     def tree_and_paths(self, trace: Trace) -> tuple[Tree, list[CriticalPath]]:
-        """Return a trace's tree without stale spans, and the critical path of each root.
+        """Return the tree of a trace without stale spans, and the critical path of each root.
 
-        The only root of an iteration's trace is that of the iteration.
+        If the trace is of an iteration, only the root of the iteration counts.
         """
         tree = Tree(trace, self.clocks, any_root=self.any_root)
         roots = [tree.iteration] if tree.iteration is not None else list(tree.roots)

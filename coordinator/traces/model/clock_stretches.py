@@ -168,7 +168,7 @@ class _Bins:
 
 
 def _extreme(values: Floats, size: int) -> Floats:
-    """Return nearly the greatest value of each bin of `size` values.
+    """Return nearly the greatest value of each bin of `size` values; the last bin may be shorter.
 
     The greatest one and a further 1 % are skipped, since they may be wrong.
     """
@@ -226,7 +226,7 @@ def _share(bounds: Bounds, bins: _Bins, lines: Sequence[_Line]) -> float:
 
 
 def _lines(bins: _Bins) -> list[_Line]:
-    """Return lines for consecutive bins, each through as many bins as possible.
+    """Return lines for all bins in order, each through as many consecutive bins as possible.
 
     A new line begins at the first bin that no drift up to 0.2 % reaches.
     """
@@ -247,7 +247,8 @@ def _lines(bins: _Bins) -> list[_Line]:
 def _line(bins: _Bins, first: int, end: int) -> _Line:
     """Return the line through the bins `first` to `end - 1`, without drift if that is possible.
 
-    With three bins or more, ends within the run are not used: the clock may have been set there.
+    With three bins or more, the first and the last are not used, unless the run begins or ends
+    there: the clock may have been set within them.
     """
     inner = slice(first, end)
     if end - first > 2:

@@ -53,8 +53,8 @@ class Path(NamedTuple):
 def critical_path(tree: Tree, root: int, clocks: Clocks) -> Path:
     """Return the critical path of a root span: its time, divided among the spans that caused it.
 
-    `root` is a position in the tree. The lengths of the segments sum to the root's duration.
-    `clocks` gives the tolerance between hosts.
+    `root` is its position in the tree. The lengths of the segments sum to the root's duration.
+    `clocks` has the errors of clocks, by which a child may end after its parent.
     """
     segments: list[PathSegment] = []
     visited: list[int] = []

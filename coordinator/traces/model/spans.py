@@ -98,7 +98,7 @@ class Trace:
 def better(one: Span, other: Span) -> Span:
     """Return the better of two records of one span; their order does not matter.
 
-    A record with start and stop is better, then one without marks, then the longer one.
+    A record with start and stop is better, then a record without marks, then the longer one.
     """
     return min(one, other, key=_worth)
 

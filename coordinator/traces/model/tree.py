@@ -29,7 +29,8 @@ class Tree:
     def __init__(self, trace: Trace, clocks: Clocks, *, any_root: bool = False) -> None:
         """Link the spans to a tree, convert their times, and leave out spans that no root reaches.
 
-        `any_root`: if the trace has no root span, the spans whose parent is missing are its roots.
+        `clocks` has the offsets. `any_root`: if the trace has no root span, the spans whose parent
+        is missing are its roots. Spans without a stop end with their last child.
         """
         self.trace_id = trace.trace_id
         self.spans = trace.spans

@@ -201,10 +201,10 @@ def has_branches(tree: Tree, visited: list[int], clocks: Clocks) -> bool:
 def waited_for(
     tree: Tree, at: int, low: int, high: int, clocks: Clocks
 ) -> list[tuple[int, int, int]]:
-    """Return begin, end and position of the children that a span waited for, unsorted.
+    """Return (begin, end, position) of the children that the span `at` waited for, unsorted.
 
-    Times are limited to `low` and `high`, nanoseconds; children outside, or that end too late, are
-    left out.
+    Times are limited to `low` and `high`, nanoseconds; children outside, or that end later than the
+    span by more than the tolerance, are left out.
     """
     found = []
     for inner in tree.children[at]:

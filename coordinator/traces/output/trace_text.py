@@ -74,7 +74,7 @@ def show_trace(
 def show_ranking(
     console: Console, rows: Sequence[Ranked], of: int, pauses: int = 0, paused_s: float = 0.0
 ) -> None:
-    """Print trace points in the order given; `of` is their total number.
+    """Print trace points as a table, in the order given; `of` is their number, also not shown.
 
     `pauses` and `paused_s` are number and seconds of the scenario's pauses, which are in none of
     the times.

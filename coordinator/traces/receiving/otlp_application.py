@@ -79,10 +79,10 @@ class OtlpApplication:
     async def _answer(
         self, scope: Message, headers: Mapping[str, bytes], receive: Receive, *, as_json: bool
     ) -> bytes:
-        """Check and handle a request; return the body of its 200 response.
+        """Check a request and handle it; return the body of the response with status 200.
 
-        Metrics and logs are read, counted and discarded. Raises _RefusedRequest if anything is
-        wrong.
+        Metrics and logs are read, counted and discarded. Raises _RefusedRequest, which has the
+        status, if anything is wrong.
         """
         counts = self._intake.counts
         if self._expected and not hmac.compare_digest(

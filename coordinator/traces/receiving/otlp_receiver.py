@@ -166,7 +166,7 @@ class OtlpReceiver:
 
 
 def _asked(process: subprocess.Popen[bytes], line: str) -> dict[str, Any]:
-    """Send a command to the process and return its response.
+    """Write a command to the process and return its response, a JSON object.
 
     Returns {} if the process has ended, or does not respond within `ANSWER_S` seconds (logged).
     """
@@ -200,7 +200,8 @@ def _has_protobuf() -> bool:
 def _check(address: Address, task: ReceiverTask) -> None:
     """Raise UsageError if the receiver cannot work with its settings, or would be open to all.
 
-    An address that others can reach needs a token.
+    It needs the package opentelemetry-proto, a token if other hosts can reach `address`, and both
+    files for TLS or neither.
     """
     if not _has_protobuf():
         raise UsageError("to receive OTLP install opentelemetry-proto: pip install 'osbench[otlp]'")

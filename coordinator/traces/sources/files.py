@@ -118,9 +118,10 @@ def _documents(text: str) -> tuple[list[Any], int]:
 
 
 def merge(parts: Iterable[Trace]) -> Trace:
-    """Merge the parts of one trace from several sources; of duplicate spans the better is kept.
+    """Return one trace from its parts in several sources; of duplicate spans the better is taken.
 
-    The order of the parts does not matter. Raises ValueError without parts.
+    `better` decides. The order of the parts does not matter; all have the same id. Raises
+    ValueError without parts.
     """
     known: dict[str, Span] = {}
     trace_id, spans_seen, duplicates = None, 0, 0

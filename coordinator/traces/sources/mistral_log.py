@@ -35,7 +35,7 @@ _LINE = re.compile(
 
 
 def lines(path: Path) -> Iterator[str]:
-    """Yield the lines of a file; a line longer than `LINE_CHARS` comes in parts.
+    """Yield the lines of a file; a line longer than `LINE_CHARS` characters comes in parts.
 
     Bytes that are not UTF-8 are replaced. Raises OSError.
     """

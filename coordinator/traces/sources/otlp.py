@@ -154,7 +154,7 @@ def export_requests(document: Mapping[str, Any]) -> list[Mapping[str, Any]]:
 
 
 def to_otlp(traces: Iterable[Trace]) -> dict[str, Any]:
-    """Return traces as an export request for JSON, in groups by service and host.
+    """Return traces as one export request of OTLP's JSON, spans in groups by service and host.
 
     Spans whose start or stop was lost get an attribute that says so. Ids in another form than W3C's
     are hashed.
@@ -210,7 +210,7 @@ def _digits(written: str) -> str:
 
 
 def _instant(written: Any) -> int:
-    """Return a time in nanoseconds since 1970 from a number or string; 0 if there is none.
+    """Return a time, nanoseconds since 1970, from a number or string; 0 for none ("" or None).
 
     Raises ValueError if it is out of range or malformed, TypeError for other types.
     """

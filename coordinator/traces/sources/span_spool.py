@@ -63,10 +63,10 @@ class SpanSpool:
         return self._size >= self._limit
 
     def add(self, trace_id: bytes, span: Span) -> None:
-        """Add a span to its part of the spool; `trace_id` has 16 bytes.
+        """Add a span to its part of the spool, in memory; `trace_id` has 16 bytes.
 
-        A part is written at 64 KiB, or by `flush`. Raises OSError if the file cannot be written:
-        then the waiting spans of the part are discarded, and counted in `lost`.
+        A part is written to the file at 64 KiB, or by `flush`. Raises OSError if the file cannot be
+        written: then the waiting spans of the part are discarded, and counted in `lost`.
         """
         number = trace_id[0]
         part = self._waiting[number]
