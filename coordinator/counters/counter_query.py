@@ -30,7 +30,7 @@ _LABEL = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\Z")
 
 
 class CounterKind(StrEnum):
-    """Kinds of counters: whether a greater value is worse, and whether the value has a limit."""
+    """Kinds of counters: SHARE is full at 1, of a QUEUE more is worse, of a FLOW it is not."""
 
     #: Used part of a resource that is full at 1.
     SHARE = "share"

@@ -124,9 +124,9 @@ class Batches:
     def deliver(self, workers: Iterable[WorkerHandle]) -> None:
         """Send batches that were not sent yet, and batches not taken for `RESEND_S` again.
 
-        If a worker takes none for `UNDELIVERED_S`, its batches are recalled. Batches that an
-        earlier coordinator granted and the worker has not taken are recalled at once. Raises
-        StoreUnreachable.
+        Of these, at most `RESENT_MOST` per worker at once. If a worker takes none for
+        `UNDELIVERED_S`, its batches are recalled. Batches that an earlier coordinator granted and
+        the worker has not taken are recalled at once. Raises StoreUnreachable.
         """
         now = time.monotonic()
         lacking = []

@@ -147,9 +147,10 @@ class ClosedLoad:
         return {worker: math.ceil(rest * worker.share / users) for worker in held}
 
     def _level(self, step: Step, workers: Sequence[WorkerHandle]) -> None:
-        """Recall half the batches of the worker with most work, if all are granted and users idle.
+        """Recall half the batches of the worker with most work, if another worker has idle users.
 
-        The numbers it gives back go to workers with idle users. No effect with one worker.
+        Only once all iterations of the plan are granted. The numbers it gives back go to workers
+        with idle users. No effect with one worker.
         """
         if self._ledger.available(step.budget) != 0 or len(workers) < 2:
             return

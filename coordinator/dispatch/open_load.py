@@ -205,7 +205,8 @@ class OpenLoad:
     def _drop_late(self, elapsed_s: float) -> None:
         """Drop arrivals without a worker that are due more than `max_lag_s` before `elapsed_s`.
 
-        These are planned arrivals, and arrivals that workers gave back.
+        These are planned arrivals, which get numbers first, and arrivals that workers gave back.
+        The journal has them as dropped.
         """
         limit = int((elapsed_s - self._max_lag_s) * 1e9)
         late = self._coming[self._coming < limit]

@@ -23,7 +23,9 @@ DRY_S = 0.25
 
 
 class WorkerState(enum.Enum):
-    """States of a membership (one stay of a worker process in a run): may it have work?"""
+    """States of a membership (one stay of a worker process in a run), as the coordinator has
+    them.
+    """
 
     #: Can have work.
     ACTIVE = enum.auto()
@@ -53,7 +55,7 @@ class LeaveReason(enum.Enum):
 
 
 class Readiness(enum.Enum):
-    """States of a worker's preparation for the workload that it serves."""
+    """Preparation of a worker for the workload that it serves: not yet done, done, or failed."""
 
     PENDING = enum.auto()
     READY = enum.auto()

@@ -52,7 +52,7 @@ class Survey:
 class Digest:
     """Second pass over all traces: adds each to feature table, ranking, counts and span calls.
 
-    Clocks are corrected and stale spans left out by the first pass, `Survey`.
+    The first pass, `Survey`, gives the clock offsets and the usual number of late spans for that.
     """
 
     def __init__(

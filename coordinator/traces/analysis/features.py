@@ -122,7 +122,7 @@ class Features:
         return np.asarray(summed / max(len(rows), 1), np.float64)
 
     def occurrence(self, rows: Ints) -> NDArray[np.float64]:
-        """Return for each key which fraction (0 to 1) of the traces `rows` have time on it."""
+        """Return for each key which fraction (0 to 1) of the traces `rows` have an entry of it."""
         inside = np.zeros(len(self), bool)
         inside[rows] = True
         at = self.rows()

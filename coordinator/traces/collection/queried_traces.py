@@ -146,7 +146,8 @@ class QueriedTraces:
     def notes(self) -> Iterator[str]:
         """Yield messages for the report: how many traces were found, and how long it took.
 
-        Then the number of traces in each other state with the reason, and of traces not queried.
+        Then the number of traces in each state but FOUND, with the reason, and of traces not
+        queried.
         """
         asked, shown = self._asked, self._settings.backend.shown
         counts = Counter(asked.states.values())

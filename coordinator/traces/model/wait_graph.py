@@ -152,7 +152,7 @@ class WaitGraph:
         """Return the position of an event that waits for all ended children of a frame.
 
         Without ended children it is the start of the span, with one the end of that child. For
-        several an event is added, which starts with the same ended children share.
+        several an event is added; starts that wait for the same children share it.
         """
         ended = tuple(frame.ended)
         if len(ended) < 2:

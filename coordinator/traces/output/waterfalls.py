@@ -95,7 +95,7 @@ class WaterfallRow:
 class WaterfallFold:
     """Consecutive siblings of equal name, project and service, which a page can show as one row.
 
-    Times are seconds.
+    It has their number and the sums of their times, seconds.
     """
 
     depth: int

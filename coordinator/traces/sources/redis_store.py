@@ -85,7 +85,7 @@ class RedisTraces:
     def dropped(self, wanted: Collection[str]) -> dict[str, int]:
         """Return by service how many events of these traces it had to drop, all traces together.
 
-        Services that dropped none are missing. Raises StoreError.
+        Services without a stored count are missing. Raises StoreError.
         """
         found: dict[str, int] = {}
         for ids in _chunks(wanted):
