@@ -56,7 +56,10 @@ class ArrivalFileError(UsageError):
 
 @dataclass(frozen=True, kw_only=True)
 class ArrivalBlock:
-    """Index entry of a block of arrivals: place in the file, numbers, and times."""
+    """Index entry of a block of arrivals, by which a reader finds the block.
+
+    It has offset, size and CRC-32 in the file, numbers of its arrivals, and times in microseconds.
+    """
 
     #: Position and bytes in the file.
     offset: int

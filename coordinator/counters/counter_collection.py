@@ -81,7 +81,7 @@ class CounterSettings:
 
 @dataclass(frozen=True, kw_only=True)
 class LoadSpan:
-    """When the load of one workload began, and how long it lasted."""
+    """The load of one workload: its begin in Redis time, and how many seconds it lasted."""
 
     #: Redis time, seconds since 1970.
     t0_at: float

@@ -42,7 +42,10 @@ class CounterKind(StrEnum):
 
 @dataclass(frozen=True, kw_only=True)
 class CounterQuery:
-    """PromQL query of one counter, with name and meaning; its result may have a series per host."""
+    """A query for one counter, with its name, kind and unit.
+
+    A default, or from the user's file. Its result may have a series per host.
+    """
 
     name: str
     #: PromQL.

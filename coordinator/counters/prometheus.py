@@ -38,7 +38,7 @@ _REFUSED = frozenset((401, 403, 407))
 
 
 class PrometheusAwayError(Exception):
-    """The server cannot be queried: unreachable, slow, denies access, or not a Prometheus."""
+    """The server cannot be queried at all: unreachable, slow, no access, or not a Prometheus."""
 
 
 class QueryRefusedError(Exception):

@@ -73,7 +73,7 @@ def deal(dues: Ints, hands: int, turn: int) -> list[Ints]:
 
 
 def deal_numbers(numbers: Intervals, hands: int) -> list[Intervals]:
-    """Split a copy of `numbers` into `hands` consecutive parts of equal size.
+    """Split `numbers`, unchanged, into `hands` consecutive parts of equal size.
 
     If that does not work out, the first parts have one more.
     """

@@ -145,6 +145,9 @@ class Dispatcher:
 
 
 class ScriptedDispatcher(Dispatcher):
-    """Dispatcher of a workload whose iterations the runner's own code starts: see `CountedLoad`."""
+    """Dispatcher of a workload whose iterations the runner's own code starts.
+
+    It differs only in granting numbers by `CountedLoad`.
+    """
 
     CLOSED = CountedLoad

@@ -78,8 +78,9 @@ class _Invitation:
 
 
 class _Wait:
-    """Clock of one wait for workers: its begin, since when there are enough, and outages of
-    Redis.
+    """Times of one wait for workers: since its begin, and since there are enough workers.
+
+    Both start again after an outage of Redis.
     """
 
     def __init__(self) -> None:
@@ -116,7 +117,10 @@ class _Wait:
 
 
 class WorkerPool:
-    """Invites free workers to a run, and follows the heartbeats of workers that have joined."""
+    """The workers of one run: invites free ones, and follows the heartbeats of all that joined.
+
+    Polls only when `poll` or `gather` is called; has no thread.
+    """
 
     def __init__(self, port: FleetPort, heartbeats: HeartbeatReader, run_id: str) -> None:
         self._port = port
@@ -180,7 +184,8 @@ class WorkerPool:
     def invited(self) -> dict[str, str]:
         """Ids of memberships that were offered to workers which have not joined, by incarnation.
 
-        Includes workers that have fallen silent since: they may have read the offer before.
+        An incarnation is the name of a worker process. Includes workers that have fallen silent
+        since: they may have read the offer before.
         """
         return {name: mid for name, mid in self._asked.items() if mid not in self.workers}
 

@@ -23,9 +23,7 @@ DRY_S = 0.25
 
 
 class WorkerState(enum.Enum):
-    """States of a membership (one stay of a worker process in a run), as the coordinator has
-    them.
-    """
+    """States of a membership (one stay of a worker process in a run) in the coordinator."""
 
     #: Can have work.
     ACTIVE = enum.auto()
@@ -352,8 +350,8 @@ class WorkerHandle:
     def room(self) -> int:
         """Return the most iterations that the worker may have, running and queued.
 
-        That is `stock`, and at least two per user. If nothing is known of its speed it is
-        `BLIND_PER_USER` per user.
+        That is `stock`, and at least `STOCK_PER_USER` per user. If nothing is known of its speed
+        (`stock` is None) it is `BLIND_PER_USER` per user.
         """
         if self.stock is None:
             return timers.BLIND_PER_USER * self.share

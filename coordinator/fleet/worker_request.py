@@ -76,7 +76,10 @@ class WorkerRequest:
 
 @dataclass(frozen=True, kw_only=True)
 class Shortage:
-    """Workers that a request has got so far, and the workers that it cannot get, with reasons."""
+    """Workers that have joined for a request, compared with the request.
+
+    Made anew in each look while a run waits; has messages on the wait and on its failure.
+    """
 
     request: WorkerRequest
     #: Worker processes taken, and the virtual users that they carry of each kind.

@@ -27,7 +27,10 @@ def exact(number: float) -> Fraction:
 
 @dataclass(frozen=True, kw_only=True)
 class RateSegment:
-    """A period in which the arrival rate changes linearly, or is constant."""
+    """A segment of a rate over time, in which the rate changes linearly or is constant.
+
+    Exact fractions: seconds after t0, arrivals per second.
+    """
 
     #: Seconds after t0.
     begin_s: Fraction
@@ -114,7 +117,10 @@ def points(curve: Curve) -> list[tuple[float, float]]:
 
 
 class Curve(Protocol):
-    """An arrival rate over time, as segments without a gap from t0 on, numbered from 0."""
+    """An arrival rate over time, as segments without a gap from t0 on.
+
+    Segments have positions from 0. Implemented by `Ramp` and `Stages`.
+    """
 
     @property
     def last(self) -> int:
@@ -136,7 +142,10 @@ class Curve(Protocol):
 
 @dataclass(frozen=True, kw_only=True)
 class Ramp:
-    """A rate that starts with `start` and rises by `step` every `duration` seconds up to `end`."""
+    """A rate that starts with `start` and rises by `step` every `duration` seconds up to `end`.
+
+    It stays at `end` without end. A position is the number of a step, from 0.
+    """
 
     #: Arrivals per second.
     start: Fraction

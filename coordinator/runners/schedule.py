@@ -20,7 +20,10 @@ BLOCK = 4_096
 
 
 class Schedule(Protocol):
-    """Due times of the arrivals of a workload by their numbers, which count from 0."""
+    """Due times of the arrivals of a workload by their numbers, which count from 0.
+
+    Implemented by `Even` and `Poisson`.
+    """
 
     @property
     def count(self) -> int | None:

@@ -43,7 +43,10 @@ class Inbox(Protocol):
 
 
 class Receiver:
-    """Moves the result blocks of all workloads of a run from Redis to disk, and counts them."""
+    """Moves the result blocks of all workloads of a run from Redis to disk, and counts them.
+
+    A block counts once, even if it is sent again or this process is restarted.
+    """
 
     def __init__(self, channel: Inbox, accounts: Accounts, directory: RunDirectory) -> None:
         self._channel = channel

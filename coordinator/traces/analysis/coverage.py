@@ -24,7 +24,11 @@ def is_ours(service: str) -> bool:
 
 @dataclass(kw_only=True)
 class SpanCounts:
-    """Counts of the spans of one service: all of them, and spans left out of trees, by reason."""
+    """Counts of the spans of one service: all of them, and spans left out of trees, by reason.
+
+    Reasons: the parent was not recorded (`orphan`), or the span is work of another request
+    (`stale`).
+    """
 
     count: int = 0
     #: Left out because the parent was not recorded, or because the thread had kept an old trace.
@@ -34,7 +38,10 @@ class SpanCounts:
 
 @dataclass(kw_only=True)
 class WorkAfterReply:
-    """Sum over spans of one kind that ended after their parent: number, and time after its end."""
+    """Spans of one kind that ended after their parent: number, and nanoseconds after its end.
+
+    A kind is service and name; the nanoseconds are a sum.
+    """
 
     count: int = 0
     #: Total nanoseconds after that end.

@@ -126,7 +126,10 @@ class Answer:
 
 @dataclass(frozen=True, kw_only=True)
 class Explanation:
-    """Explanations of all groups of traces; `sentence` is the text of the first group."""
+    """Explanations of all groups of traces, as `explain` returns them.
+
+    `answers` has one per group, the clearest first; `sentence` is the text of the first.
+    """
 
     sentence: str
     answers: tuple[Answer, ...]

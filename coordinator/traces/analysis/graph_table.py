@@ -27,7 +27,10 @@ _TOO_LARGE = array("q", [-1])
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class GraphTable:
-    """Packed wait graphs by trace: of all, or of a random part if memory did not suffice."""
+    """Packed wait graphs (which event waited for which) by trace, as the feature table has them.
+
+    Of all traces, or of a random part if memory did not suffice; empty without parallel branches.
+    """
 
     #: Traces whose hash is below this are the random part.
     below: int

@@ -46,7 +46,10 @@ _NAMED = 2
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class IterationCounters:
-    """Counters of the system under test, and start and end of each iteration of a feature table."""
+    """Counters of the system under test by group, and times of the rows of a feature table.
+
+    Times are start and end of each row, seconds after t0; nan if unknown.
+    """
 
     #: By number of the group.
     groups: Mapping[int, WorkloadCounters]

@@ -18,8 +18,9 @@ _LISTED = 8
 
 @dataclass(frozen=True, kw_only=True)
 class SpanChange:
-    """A change to predict: a pattern that selects spans, and the fraction of their time that is
-    left.
+    """A change to predict: spans become shorter.
+
+    A pattern selects the spans; `left` is the fraction (0 to 1) of their self time that remains.
     """
 
     #: Service, name and detail, or a part from the left; `*` stands for any text.

@@ -100,7 +100,10 @@ class Collected:
 
 @dataclass(kw_only=True)
 class _Read:
-    """State of reading the sources: traces read so far, gaps, unreadable entries and notes."""
+    """State of reading the sources of traces: traces and events read so far, and gaps.
+
+    Also unreadable entries, dropped events and notes. Made and changed by one `Collection`.
+    """
 
     #: A trace that is read again counts twice here, which does not matter for a first pass.
     survey: Survey = field(default_factory=Survey)

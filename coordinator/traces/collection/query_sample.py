@@ -44,7 +44,10 @@ def queried(
 
 @dataclass(frozen=True, kw_only=True)
 class EvenSample:
-    """Found traces of a random sample, thinned to the same fraction of all service times."""
+    """Found traces of a random sample, thinned so that no duration is overrepresented.
+
+    `chosen` has a boolean per iteration; the other fields say how many were left.
+    """
 
     #: By iteration.
     chosen: NDArray[np.bool_]

@@ -18,7 +18,10 @@ from osbench.coordinator.traces.collection.sample_rate import SampleRatePlan
 
 @dataclass(frozen=True, kw_only=True)
 class Sampling:
-    """Tracing of one workload: the fraction of iterations traced, and why none is, if so."""
+    """Tracing of one workload: which fraction of its iterations is traced, and why.
+
+    If none is traced, or traces cannot be read, `state` has the reason.
+    """
 
     #: Fraction of the iterations that are traced, 0 to 1.
     rate: float

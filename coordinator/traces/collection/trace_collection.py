@@ -34,7 +34,10 @@ LOG = logging.getLogger(__name__)
 
 @dataclass(frozen=True, kw_only=True)
 class SpanSources:
-    """OTLP sources of spans of a run: a receiver, or a backend to query; both None without OTLP."""
+    """The receiver of a run with OTLP, or the backend that is queried at its end.
+
+    Both are None if the run does neither.
+    """
 
     receiver: OtlpReceiver | None = None
     #: Queried at the end.

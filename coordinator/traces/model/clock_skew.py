@@ -15,7 +15,10 @@ _Pair = tuple[str, str]
 
 @dataclass(frozen=True, kw_only=True)
 class ClockStretch:
-    """A period in which the clock offset between two hosts is constant, or drifts linearly."""
+    """A period in which the clock offset between two hosts is constant, or drifts linearly.
+
+    Times are nanoseconds by the clock of the reference host, offsets nanoseconds.
+    """
 
     #: Its begin and its last call by the clock of the reference, nanoseconds since 1970.
     from_ns: int
@@ -71,7 +74,10 @@ class HostSkew:
 
 
 class Clocks:
-    """Estimated clock offsets of all pairs of hosts; a pair without an estimate counts as 0."""
+    """Estimated clock offsets of pairs of hosts; converts times of one host to another.
+
+    A pair without an estimate counts as 0.
+    """
 
     def __init__(self, skews: Iterable[HostSkew] = ()) -> None:
         self.skews = tuple(skews)

@@ -23,7 +23,10 @@ _PERCENTILES = (P99, P95, P50)
 
 
 class PickedTrace(NamedTuple):
-    """An iteration whose trace a report shows as an example: why it was chosen, and its rank."""
+    """An iteration whose trace a report shows as an example.
+
+    `order` ranks it among the examples of its workload; label and kind say why it was chosen.
+    """
 
     #: Smaller ones are shown first, of all workloads.
     order: int

@@ -37,7 +37,10 @@ _SEGMENTS = 200
 
 @dataclass(frozen=True, kw_only=True)
 class WaterfallSegment:
-    """A coloured part of a row's bar; times are seconds after the start of the trace."""
+    """A coloured part of the bar of a row in a waterfall, by `kind`.
+
+    Begin and end are seconds after the start of the trace.
+    """
 
     #: `SPAN`, `ERROR`, `PATH`, `WAITED` or `PAUSED`. The first segment of a row is the span itself.
     kind: str

@@ -33,7 +33,10 @@ _MODULE = "osbench.coordinator.traces.receiving.receiver_process"
 
 @dataclass(frozen=True, kw_only=True)
 class Received:
-    """Counts of spans and requests that a receiver got, by name; and its failure."""
+    """Result of a receiver that has ended: its counts of spans and requests, and its failure.
+
+    `counts` has the fields of `ReceivedCounts`; it is empty if nothing was received.
+    """
 
     counts: dict[str, int]
     #: Reason if spans could not be written, or if the receiver ended before the run; else "".

@@ -40,7 +40,7 @@ class TraceSource(Protocol):
 
 
 class FileSource(TraceSource, Protocol):
-    """Interface of a file of traces, of which all can be read, too."""
+    """Interface of a source of which all traces can be read, such as a file."""
 
     def all(self) -> Iterator[Trace]:
         """Yield every trace of the source, in any order. Raises OsbenchError."""

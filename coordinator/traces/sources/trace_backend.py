@@ -69,7 +69,10 @@ class BackendState(StrEnum):
 
 @dataclass(frozen=True, kw_only=True)
 class BackendResponse:
-    """Result of querying one trace: its state, its spans, and a message if something is wrong."""
+    """Result of querying one trace from a backend, made by `TraceBackend.ask`.
+
+    It has a state, the spans (empty unless FOUND or PARTIAL), and a message if something is wrong.
+    """
 
     trace_id: str
     state: BackendState
@@ -81,7 +84,10 @@ class BackendResponse:
 
 
 class TraceBackend:
-    """A Tempo or a Jaeger, queried over HTTP. `ask` may be called by several threads."""
+    """A Tempo or a Jaeger, from which traces are queried over HTTP by id.
+
+    `ask` may be called by several threads; errors are states of its result.
+    """
 
     def __init__(self, url: str, headers: str = "", *, everything: bool = False) -> None:
         """Prepare queries; nothing is sent yet.
