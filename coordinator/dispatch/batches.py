@@ -195,7 +195,7 @@ class Batches:
         self.recall(worker, unknown)
 
     def _forget_taken(self, worker: WorkerHandle, delivery: _Delivery) -> None:
-        """Forget the batches that the worker has taken, or that have no open numbers.
+        """Forget batches that the worker has taken, or whose numbers are all settled or given back.
 
         They are not sent again.
         """
@@ -223,9 +223,10 @@ class Batches:
             self.recall(worker, self._ledger.open_batches(worker.name))
 
     def forget_recalls(self, worker: WorkerHandle) -> None:
-        """Forget recalls that a worker has followed, or whose batches have no open numbers.
+        """Forget recalls of batches that the worker has followed, by its heartbeat.
 
-        Without recalls it gets work again.
+        Also recalls of batches whose numbers are all settled or given back. Once none is left, the
+        worker gets work again.
         """
         beat, known = worker.beat, worker.membership
         idle = not beat.queued and beat.made <= known.acknowledged

@@ -144,7 +144,7 @@ class OpenLoad:
         """Take the planned arrivals to be granted now; return their due times, ns after t0.
 
         `heard_s`: longest time since a sign of life of a worker; `hands`: number of workers. Empty
-        if the arrivals would fill less than a part and can wait.
+        if the arrivals are too few for a message to each worker and can wait.
         """
         limit_s = elapsed_s + timers.HORIZON_S - heard_s
         count = int(np.searchsorted(self._coming, int(limit_s * 1e9)))
