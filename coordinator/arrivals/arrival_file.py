@@ -51,12 +51,15 @@ _BINS = 256
 
 
 class ArrivalFileError(UsageError):
-    """Error of a file of arrivals that cannot be replayed; the message has reason and remedy."""
+    """A file of arrivals cannot be replayed; the message has the reason and a remedy."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class ArrivalBlock:
-    """Index entry of a block of arrivals: its place in the file, numbers and times."""
+    """Index entry of a block of arrivals, by which a reader finds the block.
+
+    It has offset, size and CRC-32 in the file, numbers of its arrivals, and times in microseconds.
+    """
 
     #: Position and bytes in the file.
     offset: int
@@ -73,8 +76,8 @@ class ArrivalBlock:
 class ArrivalFile:
     """A file of arrivals for reading, in the order of their times.
 
-    Times are microseconds from the beginning of the recording. Up to `_KEPT` blocks are cached. Not
-    thread-safe.
+    Times are microseconds from the beginning of the recording. The last `_KEPT` blocks that were
+    read are cached. Not thread-safe.
     """
 
     def __init__(self, path: Path) -> None:
@@ -114,7 +117,7 @@ class ArrivalFile:
 
     @cached_property
     def digest(self) -> str:
-        """Return the SHA-256 of the file, in hex; reads it once."""
+        """Return the SHA-256 of the file, in hex; the first access reads the whole file."""
         found = hashlib.sha256()
         position = 0
         while piece := os.pread(self._descriptor, 1 << 20, position):
@@ -123,21 +126,22 @@ class ArrivalFile:
         return found.hexdigest()
 
     def instants(self, start: int, stop: int) -> Ints:
-        """Return the times of arrivals `start` to `stop` - 1, from 0, in microseconds.
+        """Return the times of arrivals `start` to `stop` - 1 in microseconds, as an array.
 
-        Raises ArrivalFileError if a block is damaged.
+        Times count from the beginning of the recording, arrivals from 0. Raises ArrivalFileError if
+        a block is damaged.
         """
         return self._between(start, stop, 0)
 
     def positions(self, start: int, stop: int) -> Ints:
-        """Return the positions in `names` of arrivals `start` to `stop` - 1, from 0.
+        """Return for arrivals `start` to `stop` - 1 the position of their name in `names`.
 
-        Raises ArrivalFileError if a block is damaged.
+        Arrivals count from 0. Raises ArrivalFileError if a block is damaged.
         """
         return self._between(start, stop, 1)
 
     def before(self, instant_us: float) -> int:
-        """Return the number of arrivals before a time, in microseconds.
+        """Return how many arrivals have a time below `instant_us`, microseconds.
 
         Raises ArrivalFileError if a block is damaged.
         """
@@ -181,13 +185,14 @@ class ArrivalFile:
 
 
 class ArrivalWriter:
-    """Writes a file of arrivals: blocks as arrivals come, and the index at the end."""
+    """Writes a file of arrivals: header, blocks as arrivals come, and the index at the end."""
 
     def __init__(self, file: BinaryIO, names: Sequence[str], span_us: int) -> None:
         """Write the header to `file`, which is open for writing.
 
-        Raises OSError, and ValueError unless there are 1 to `MOST_NAMES` names. `span_us`: end of
-        the recorded time, microseconds; all times are less.
+        `names`: names of requests, to which arrivals refer. `span_us`: end of the recorded time,
+        microseconds; all times are less. Raises OSError, and ValueError unless there are 1 to
+        `MOST_NAMES` names.
         """
         if not 0 < len(names) <= MOST_NAMES:
             raise ValueError(f"1 to {MOST_NAMES} names, got {len(names)}")
@@ -203,9 +208,10 @@ class ArrivalWriter:
         self._offset = file.write(head)
 
     def add(self, instants_us: Ints, positions: Ints) -> None:
-        """Add arrivals, none earlier than those before, and write full blocks. Raises OSError.
+        """Add arrivals, none earlier than arrivals before, and write blocks that are full.
 
-        `instants_us`: times in microseconds; `positions`: positions of their names.
+        `instants_us`: times in microseconds, ascending; `positions`: position in `names` for each.
+        Raises OSError.
         """
         self._waiting = (
             np.concatenate((self._waiting[0], instants_us)),
@@ -278,7 +284,7 @@ def _packed(instants: Ints, positions: Ints) -> bytes:
 
 
 def _unpacked(packed: bytes, block: ArrivalBlock, names: int) -> tuple[Ints, Ints]:
-    """Return times, microseconds, and positions of names of a packed block.
+    """Return the times (microseconds) and the positions of names in a packed block.
 
     Raises ValueError if the content does not fit the index entry `block` or the count `names`.
     """
@@ -295,7 +301,7 @@ def _unpacked(packed: bytes, block: ArrivalBlock, names: int) -> tuple[Ints, Int
 
 
 def _index(file: BinaryIO) -> _Index:
-    """Read the index of an open file of arrivals.
+    """Read and check the index of an open file of arrivals.
 
     Raises OSError; ArrivalFileError, whose message lacks the path, if the file is damaged, of
     another kind or version.
@@ -336,10 +342,10 @@ def _index(file: BinaryIO) -> _Index:
 
 
 def _read_index(document: dict[str, Any], offset: int, end: int) -> _Index:
-    """Return the checked index of its decoded MessagePack document.
+    """Return the index from its decoded MessagePack document, after checks.
 
-    Blocks lie from `offset` to `end` in the file. Raises ValueError, TypeError and KeyError if the
-    document is malformed.
+    Blocks lie from `offset` to `end` in the file, bytes. Raises ValueError, TypeError and KeyError
+    if the document is malformed.
     """
     blocks = tuple(_blocks(document["blocks"], offset))
     names, shares = tuple(map(str, document["names"])), tuple(map(int, document["shares"]))

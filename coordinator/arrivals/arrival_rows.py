@@ -24,11 +24,11 @@ _BATCH = 1 << 16
 class ArrivalRows:
     """Rows for iterations: row N, from 1, has the name of the Nth arrival of a part of a file.
 
-    Numbers beyond the part begin with its first arrival again.
+    Iterations with numbers beyond the part get the names from its first arrival on again.
     """
 
     def __init__(self, file: ArrivalFile, first: int, count: int, key: bytes | None = None) -> None:
-        """Take `count` arrivals from number `first`, which counts from 0.
+        """Take the `count` arrivals of `file` from number `first` on, which counts from 0.
 
         `key` encrypts the rows; None makes a new one.
         """
@@ -64,16 +64,20 @@ class ArrivalRows:
 
     @property
     def first(self) -> dict[str, Any]:
-        """Return the arguments of one row, the first of `rows`. Raises ArrivalFileError."""
+        """Return the arguments of one row, the first from `rows`. Raises ArrivalFileError."""
         return next(self.rows())
 
     def rows(self) -> Iterator[dict[str, Any]]:
-        """Yield the different arguments of rows, each once, in the order of names in the file."""
+        """Yield each different row as arguments (`branch`: a name), in the order of `file.names`.
+
+        Names without an arrival in the part are left out. Raises ArrivalFileError if the file is
+        damaged.
+        """
         return ({BRANCH: self.file.names[at]} for at in self._used())
 
     @property
     def batch_limit(self) -> int:
-        """Return how many rows a batch should carry at most."""
+        """Return the most rows of one batch."""
         return _BATCH
 
     def encrypted(self, numbers: Intervals) -> bytes:
@@ -90,7 +94,10 @@ class ArrivalRows:
         return step
 
     def _positions(self, low: int, high: int) -> list[int]:
-        """Return the positions of names of rows `low` to `high` - 1, which count from 0 here."""
+        """Return for rows `low` to `high` - 1 (from 0 here) the position of the name in the file.
+
+        That is its position in `file.names`. Raises ArrivalFileError if the file is damaged.
+        """
         found: list[int] = []
         while low < high:
             # a rate that is raised under load has more iterations: they begin again
@@ -101,7 +108,10 @@ class ArrivalRows:
         return found
 
     def _used(self) -> list[int]:
-        """Return the positions of the names that some arrival of the part has, ascending."""
+        """Return the positions in `file.names` of names that an arrival of the part has, ascending.
+
+        May read the part of the file. Raises ArrivalFileError if it is damaged.
+        """
         if self._count == self.file.count:
             return [at for at, share in enumerate(self.file.shares) if share]
         found: set[int] = set()

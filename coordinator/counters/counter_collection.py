@@ -81,7 +81,7 @@ class CounterSettings:
 
 @dataclass(frozen=True, kw_only=True)
 class LoadSpan:
-    """When the load of one workload began, and how long it lasted."""
+    """The load of one workload: its begin in Redis time, and how many seconds it lasted."""
 
     #: Redis time, seconds since 1970.
     t0_at: float
@@ -92,7 +92,8 @@ class LoadSpan:
 def counter_settings(conf: cfg.ConfigOpts) -> CounterSettings | None:
     """Return the settings of the section `[metrics]`; None if it names no Prometheus.
 
-    Queries of the user's file replace default queries of the same name. Raises UsageError.
+    Reads the file of queries, if one is named: its queries replace default queries of the same
+    name. Raises UsageError.
     """
     metrics = conf.metrics
     if not metrics.prometheus:
@@ -143,7 +144,10 @@ def collect_counters(
 
 @dataclass(kw_only=True)
 class _Axis:
-    """Time axis of loads that ran at once: begin and end in Redis time, seconds since 1970."""
+    """Common time axis of workloads whose loads ran at once: begin and end.
+
+    Redis time, seconds since 1970.
+    """
 
     begin_at: float
     end_at: float
@@ -158,9 +162,9 @@ class _Axis:
 
 @dataclass(kw_only=True)
 class _Reading:
-    """Reads the counters of one run from Prometheus in a thread.
+    """Reads the counters of one run from Prometheus in a thread, step by step.
 
-    `run` is the body of the thread; `result` is for the caller, at any time.
+    `run` is the body of the thread; the caller's thread calls `result`, at any time.
     """
 
     settings: CounterSettings
@@ -255,7 +259,8 @@ class _Reading:
     def _scrape_s(self) -> float:
         """Return the median interval of scrapes in seconds, at least `_LEAST_STEP_S`.
 
-        Returns `_USUAL_SCRAPE_S` if Prometheus does not show it.
+        Asks Prometheus; returns `_USUAL_SCRAPE_S` if it does not show it, or refuses the query.
+        Raises PrometheusAwayError.
         """
         try:
             found = self.settings.server.at(_RAW_SCRAPES)
@@ -269,17 +274,19 @@ class _Reading:
         return max(statistics.median(apart), _LEAST_STEP_S) if apart else _USUAL_SCRAPE_S
 
     def _await_scrapes(self) -> None:
-        """Wait for the first scrape after all load, at most `late_s` seconds, or until `ended` is
-        set.
+        """Wait until all loads have ended and a further interval of scrapes has passed.
+
+        At most `late_s` seconds; ends early if `ended` is set.
         """
         last_at = max(load.t0_at + load.elapsed_s for load in self.loads.values())
         left_s = last_at + self.scrape_s - self.redis_now_s()
         self.ended.wait(min(max(left_s, 0.0), self.settings.late_s))
 
     def _axes(self) -> list[_Axis]:
-        """Return the time axes of loads, in order of time; loads that ran at once share one.
+        """Return the time axes of loads, in order of time; loads that began at once share one.
 
-        Loads shorter than `_FEWEST_SCRAPES` scrapes are left out.
+        At once: within `_AT_ONCE_S` seconds. Loads shorter than `_FEWEST_SCRAPES` scrapes are left
+        out.
         """
         found: list[_Axis] = []
         for number, load in sorted(self.loads.items(), key=lambda one: one[1].t0_at):
@@ -296,7 +303,7 @@ class _Reading:
     def _host_names(self) -> dict[str, str]:
         """Return the names that hosts give themselves (`nodename`), by `instance` without port.
 
-        Names of more than one host, and empty names, are left out. {} if the server refuses the
+        Names that several hosts have, and empty names, are left out. {} if the server refuses the
         query. Raises PrometheusAwayError.
         """
         try:
@@ -409,8 +416,9 @@ def _host_part(instance: str) -> str:
 
 
 def _told_apart(series: Sequence[CounterSeries]) -> list[CounterSeries]:
-    """Return the series; of equal labels (name and host) later ones get " #2", " #3" ... in the
-    name.
+    """Return the series with labels (name and host) that differ, in the same order.
+
+    Of equal labels the later ones get " #2", " #3" and so on at the end of the name.
     """
     seen: Counter[str] = Counter()
     found = []

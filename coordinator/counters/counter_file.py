@@ -25,9 +25,9 @@ _MOST_BYTES = 256 << 20
 
 
 def write_counters(directory: RunDirectory, found: Mapping[int, WorkloadCounters]) -> None:
-    """Write the counters of workloads, by number, and replace an earlier file. Synced to disk.
+    """Write the counters of workloads, by number, to the run directory; synced to disk.
 
-    Raises StorageError.
+    Replaces an earlier file. Raises StorageError.
     """
     document = {
         "format": _FORMAT,

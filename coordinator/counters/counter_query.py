@@ -30,7 +30,7 @@ _LABEL = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\Z")
 
 
 class CounterKind(StrEnum):
-    """Kinds of counters: they say whether a greater value is worse, and whether it has a limit."""
+    """Kinds of counters: SHARE is full at 1, of a QUEUE more is worse, of a FLOW it is not."""
 
     #: Used part of a resource that is full at 1.
     SHARE = "share"
@@ -42,7 +42,10 @@ class CounterKind(StrEnum):
 
 @dataclass(frozen=True, kw_only=True)
 class CounterQuery:
-    """PromQL query of one counter; its result may have a series for each host."""
+    """A query for one counter, with its name, kind and unit.
+
+    A default, or from the user's file. Its result may have a series per host.
+    """
 
     name: str
     #: PromQL.
@@ -57,7 +60,8 @@ class CounterQuery:
 def read_queries(path: Path) -> tuple[CounterQuery, ...]:
     """Read queries from a YAML file: a list of 1 to 100 mappings.
 
-    Raises UsageError if the file cannot be read, or with all problems of its entries.
+    Raises UsageError if the file cannot be read or is not such a list, or with all problems of its
+    entries.
     """
     try:
         found = load_yaml(read_text(path))

@@ -22,7 +22,7 @@ _P95 = 95
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class CounterSeries:
-    """A counter of one host: its values at equal intervals over the load of a workload."""
+    """A counter of one host: its values at equal intervals over the load of one workload."""
 
     name: str
     #: "" if the query does not name one.
@@ -45,7 +45,7 @@ class CounterSeries:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class WorkloadCounters:
-    """All counters over the load of one workload, on one time axis."""
+    """All counters of the system under test over the load of one workload, on one time axis."""
 
     #: Seconds between two values; the first is that of t0.
     step_s: float = 1.0
@@ -61,9 +61,9 @@ class WorkloadCounters:
         return np.arange(points, dtype=np.float64) * self.step_s
 
     def mean(self, series: CounterSeries, stretches: Iterable[tuple[float, float]]) -> float | None:
-        """Return the mean of a counter over stretches of time; None if there are no values in them.
+        """Return the mean of the known values of a counter in some periods; None if there are none.
 
-        Stretches are pairs of seconds after t0, without their end. A value counts once if they
+        `stretches`: pairs of seconds after t0, begin included, end not. A value counts once if they
         overlap.
         """
         at = self.times()
@@ -77,9 +77,9 @@ class WorkloadCounters:
 
 @dataclass(frozen=True, kw_only=True)
 class CounterFigures:
-    """Mean, 95th percentile and maximum of a counter over a load.
+    """Mean, 95th percentile and maximum of the known values of one counter over a load.
 
-    The percentile is of time, not of iterations.
+    In the unit of the counter. The percentile is of time, not of iterations.
     """
 
     name: str = ""
@@ -97,7 +97,7 @@ class CounterFigures:
 
     @property
     def is_near_limit(self) -> bool:
-        """Return whether a resource was at least 90 % full for a twentieth of the load.
+        """Return whether a resource was at least 90 % full for a twentieth of the load or more.
 
         False for counters that are not of the kind "share".
         """
@@ -106,16 +106,17 @@ class CounterFigures:
 
 @dataclass(frozen=True, kw_only=True)
 class CollectedCounters:
-    """Result of reading the counters of a run: counters by number of the workload, and notes."""
+    """Counters of a run by number of the workload, and notes for the report on reading them."""
 
     workloads: dict[int, WorkloadCounters] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
 
 
 def figures_of(counters: WorkloadCounters) -> tuple[CounterFigures, ...]:
-    """Return the figures of counters that have values.
+    """Return the figures of each counter that has known values.
 
-    Order: resources, fullest first by p95; then queues, then flows, each by name and host.
+    Order: resources (kind "share"), fullest first by p95; then queues, then flows, each by name and
+    host.
     """
     found = []
     for one in counters.series:
@@ -155,7 +156,7 @@ def counter_label(name: str, host: str) -> str:
 def value_text(value: float, unit: str) -> str:
     """Return a value with its unit as text, such as "97 %", "1.20 MB/s", "12.3/s" or "5".
 
-    Of the unit "share" 1.0 is 100 %.
+    The unit "share" is shown in percent: 1.0 is 100 %.
     """
     if unit == SHARE_UNIT:
         return f"{100 * value:.0f} %"
@@ -172,8 +173,8 @@ def grid_values(
 ) -> Floats:
     """Return `count` values, one per `step_s` seconds from `begin` on; nan if there is none.
 
-    Each point (time, value) goes to the nearest place; of several the last one counts. Points
-    outside are ignored.
+    Each of `points` (time, value) goes to the nearest step; of several the last one counts. Points
+    outside are ignored. Times and `begin` are seconds since 1970.
     """
     values = np.full(count, np.nan)
     for at, value in points:

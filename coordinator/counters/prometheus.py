@@ -38,7 +38,7 @@ _REFUSED = frozenset((401, 403, 407))
 
 
 class PrometheusAwayError(Exception):
-    """The server cannot be queried: unreachable, slow, denies access, or not a Prometheus."""
+    """The server cannot be queried at all: unreachable, slow, no access, or not a Prometheus."""
 
 
 class QueryRefusedError(Exception):
@@ -47,7 +47,7 @@ class QueryRefusedError(Exception):
 
 @dataclass(frozen=True, kw_only=True)
 class QueriedSeries:
-    """A series in a response: its labels, and its points in the order of the response."""
+    """A series in a response of Prometheus: its labels, and its points in the given order."""
 
     labels: Mapping[str, str]
     #: Times, seconds since 1970 by the clock of the server, and values; finite ones only.
@@ -62,9 +62,10 @@ class Prometheus:
     """
 
     def __init__(self, url: str, headers: str = "") -> None:
-        """`url` ends before /api. `headers` are name=value,name=value, percent-encoded.
+        """Prepare queries; nothing is sent yet.
 
-        Raises UsageError if either is malformed.
+        `url` ends before /api. `headers` are name=value,name=value, percent-encoded. Raises
+        UsageError if either is malformed.
         """
         #: The URL without secrets.
         self.shown = mask_url(url)
@@ -73,7 +74,7 @@ class Prometheus:
         self._queries = BoundedQueries({"Accept": "application/json", **given})
 
     def now_s(self) -> float:
-        """Return the time of the server's clock, seconds since 1970."""
+        """Return the present time of the server's clock, seconds since 1970; sends a query."""
         data = self._ask("query", {"query": "time()"})
         try:
             return float(data["result"][1])
@@ -81,7 +82,7 @@ class Prometheus:
             raise PrometheusAwayError(_STRANGER) from None
 
     def at(self, query: str) -> list[QueriedSeries]:
-        """Return the series of a query at the present time.
+        """Return the series of a PromQL query at the present time.
 
         A series has one point, or all raw samples of the range if the query asks for a range.
         """
@@ -90,7 +91,7 @@ class Prometheus:
     def over(
         self, query: str, begin_at: float, end_at: float, step_s: float
     ) -> list[QueriedSeries]:
-        """Return the series of a query: a point per `step_s` from `begin_at` to `end_at`.
+        """Return the series of a PromQL query: a point per `step_s` from `begin_at` to `end_at`.
 
         `step_s` is in seconds, the times in seconds since 1970 by the server's clock.
         """
@@ -134,7 +135,7 @@ _STRANGER = "the answer is not that of Prometheus's API"
 
 
 def _base(url: str) -> str:
-    """Return the URL of a server without a final slash.
+    """Return the URL of a server without final slashes.
 
     Raises UsageError if it is not an HTTP URL with a host, or has a query or fragment.
     """
@@ -166,7 +167,7 @@ def _worded(status: int, text: str) -> str:
 
 
 def _series(data: Mapping[str, Any]) -> list[QueriedSeries]:
-    """Return the series of a vector or matrix, without native histograms.
+    """Return the series of a response of type vector or matrix, without native histograms.
 
     Raises QueryRefusedError for a scalar or string, PrometheusAwayError for a malformed result.
     """

@@ -18,9 +18,9 @@ SLICE_NS = 2_000_000_000
 
 
 class Dues:
-    """Due times, nanoseconds after t0, of the last arrivals that were given out, by number.
+    """Due times of arrivals that were granted or dropped lately, nanoseconds after t0, by number.
 
-    Arrivals due more than `KEPT_NS` before the newest are forgotten: they do not move any more.
+    Arrivals due more than `KEPT_NS` before the newest are forgotten: they are not granted again.
     """
 
     def __init__(self) -> None:
@@ -38,7 +38,10 @@ class Dues:
             del self._first[0], self._dues[0]
 
     def of(self, numbers: Ints) -> Ints:
-        """Return the due times of `numbers`, in their order; for forgotten numbers a past time."""
+        """Return the due times of `numbers`, in their order, nanoseconds after t0.
+
+        For forgotten numbers a time long past.
+        """
         found = np.full(len(numbers), -(1 << 60), np.int64)
         if not len(numbers):
             return found
@@ -52,7 +55,7 @@ class Dues:
 
 
 def slices(dues: Ints, width_ns: int = SLICE_NS) -> list[Ints]:
-    """Split ascending times into parts, each of which spans at most `width_ns`."""
+    """Split ascending times (ns) into consecutive parts that each span at most `width_ns`."""
     found = []
     while len(dues):
         end = int(np.searchsorted(dues, dues[0] + width_ns, side="right"))
@@ -62,20 +65,23 @@ def slices(dues: Ints, width_ns: int = SLICE_NS) -> list[Ints]:
 
 
 def deal(dues: Ints, hands: int, turn: int) -> list[Ints]:
-    """Deal due times round-robin to `hands` workers, the first to worker `turn` % `hands`.
+    """Deal due times round-robin to `hands` workers, the first time to worker `turn` % `hands`.
 
-    Returns the due times of each worker, by its position.
+    Returns an array per worker, by its position from 0; an array may be empty.
     """
     return [dues[(hand - turn) % hands :: hands] for hand in range(hands)]
 
 
 def deal_numbers(numbers: Intervals, hands: int) -> list[Intervals]:
-    """Split numbers into `hands` consecutive parts of equal size, one more in the first ones."""
+    """Split `numbers`, unchanged, into `hands` consecutive parts of equal size.
+
+    If that does not work out, the first parts have one more.
+    """
     left = numbers.copy()
     base, extra = divmod(len(numbers), hands)
     return [left.take(base + (hand < extra)) for hand in range(hands)]
 
 
 def nanoseconds(seconds: Sequence[float]) -> Ints:
-    """Convert times in seconds to integer nanoseconds."""
+    """Convert times in seconds to an array of integer nanoseconds, rounded."""
     return np.rint(np.asarray(seconds, np.float64) * 1e9).astype(np.int64)

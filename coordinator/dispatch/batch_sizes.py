@@ -16,10 +16,10 @@ SHORTEST_S = 0.1
 
 
 def blind_sizes(share: int, total: int, limit: int | None = None) -> list[int]:
-    """Return the sizes of the first batches of a worker without results, `total` in all.
+    """Return the sizes of the first batches of a worker whose speed is not known yet.
 
-    The first two have one iteration per user (`share`), further ones double. `limit` is the most
-    iterations of a batch that carries rows of a data file; None: no limit.
+    They sum to `total`. The first two have an iteration per user (`share`), further ones double.
+    `limit` is the most iterations of a batch that carries rows of a data file; None: no limit.
     """
     largest = total if limit is None else min(total, limit)
     sizes: list[int] = []
@@ -35,11 +35,12 @@ def blind_sizes(share: int, total: int, limit: int | None = None) -> list[int]:
 def batch_size(
     worker: WorkerHandle, left: int | None, workers: int, limit: int | None = None
 ) -> int:
-    """Return the size of the next batch for a worker that has reported results.
+    """Return the size of the next batch for a worker that has had its first batches.
 
-    That is about `BATCH_S` seconds of its work, less near the end of the plan; one iteration per
-    user if its speed is not known. `left` is the number of remaining iterations of the plan (None:
-    without end), `limit` the most iterations of a batch that carries rows of a data file.
+    About `BATCH_S` seconds of its work, less near the end of the plan; one iteration per user if
+    its speed is not known. `left` is the number of iterations of the plan not granted yet (None:
+    without end), `workers` the number of workers, `limit` the most iterations of a batch that
+    carries rows of a data file.
     """
     if not worker.rate:
         size = worker.share

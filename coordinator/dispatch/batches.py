@@ -30,7 +30,10 @@ RESENT_MOST = 8
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Grant:
-    """Iteration numbers for a worker, with due times if the load is open; not journalled yet."""
+    """Iteration numbers to be granted to a worker as one batch; not in the journal yet.
+
+    `dues`: their due times if the load is open, encoded.
+    """
 
     worker: WorkerHandle
     numbers: Intervals
@@ -39,7 +42,7 @@ class Grant:
 
 @dataclass(slots=True)
 class _Delivery:
-    """The batches of one membership (a worker process's part in a run) not known to be taken."""
+    """Batches granted to one membership and not known to be taken by its worker process."""
 
     waiting: dict[int, PlannedBatch] = field(default_factory=dict)
     #: Batches that have to be sent, in order.
@@ -52,7 +55,10 @@ class _Delivery:
 
 
 class Batches:
-    """Grants, sends, recalls and drops: each move of an iteration number is made here."""
+    """The batches of one workload: grants, sends and recalls them, and drops arrivals.
+
+    Grants and drops go to the journal of the run first.
+    """
 
     def __init__(
         self,
@@ -61,9 +67,10 @@ class Batches:
         workload: int,
         rows_of: Callable[[Intervals], bytes] = lambda _: b"",
     ) -> None:
-        """`rows_of` returns the encrypted rows of the data file for iteration numbers.
+        """Begin without batches of the workload with the number `workload`.
 
-        Without a data file it returns no bytes.
+        `rows_of` returns the encrypted rows of the data file for iteration numbers; without a data
+        file no bytes.
         """
         self._port = port
         self._ledger = ledger
@@ -73,10 +80,9 @@ class Batches:
         self._deliveries: dict[str, _Delivery] = {}
 
     def grant(self, grants: Sequence[Grant]) -> None:
-        """Write grants to the journal, then send them as batches. Raises StoreUnreachable.
+        """Write grants to the journal, then send them as batches; nothing without grants.
 
-        If sending fails, the grants stand, and `deliver` sends them again. No effect without
-        grants.
+        If sending fails, raises StoreUnreachable; the grants stand, and `deliver` sends them again.
         """
         if not grants:
             return
@@ -116,10 +122,11 @@ class Batches:
         self.deliver(dict.fromkeys(batch.worker for batch in planned))
 
     def deliver(self, workers: Iterable[WorkerHandle]) -> None:
-        """Send the batches that were not sent, and again after `RESEND_S` batches not taken.
+        """Send batches that were not sent yet, and batches not taken for `RESEND_S` again.
 
-        If a worker takes none for `UNDELIVERED_S`, its batches are recalled. Batches of an earlier
-        coordinator that it has not taken are recalled at once. Raises StoreUnreachable.
+        Of these, at most `RESENT_MOST` per worker at once. If a worker takes none for
+        `UNDELIVERED_S`, its batches are recalled. Batches that an earlier coordinator granted and
+        the worker has not taken are recalled at once. Raises StoreUnreachable.
         """
         now = time.monotonic()
         lacking = []
@@ -144,8 +151,8 @@ class Batches:
     def _send(self, lacking: Sequence[tuple[WorkerHandle, _Delivery]], now: float) -> None:
         """Send all unsent batches in one call, as one by one each would need a round trip.
 
-        Recalled batches are not sent. Raises StoreUnreachable; then all stay unsent. `now`:
-        monotonic seconds.
+        Batches under recall are left out. `now`: monotonic seconds. Raises StoreUnreachable; then
+        all stay unsent.
         """
         sent: list[PlannedBatch] = []
         reached = []
@@ -162,7 +169,7 @@ class Batches:
             delivery.unsent.clear()
 
     def _ask_back(self, worker: WorkerHandle, delivery: _Delivery) -> None:
-        """Recall the batches that a live worker does not take, with a warning.
+        """Recall all batches that a live worker has not taken, with a warning in the log.
 
         After UNDELIVERED_MOST such recalls in a row the worker gets no more work.
         """
@@ -176,7 +183,8 @@ class Batches:
     def _recall_unknown(self, worker: WorkerHandle, delivery: _Delivery | None) -> None:
         """Recall batches that an earlier coordinator granted and the worker has not taken.
 
-        No process has these batches any more: their numbers are granted anew.
+        `delivery`: batches of this coordinator for the worker, None if there are none. No process
+        has the others any more: their numbers are granted anew.
         """
         ours = delivery.waiting if delivery is not None else {}
         unknown = [
@@ -187,7 +195,10 @@ class Batches:
         self.recall(worker, unknown)
 
     def _forget_taken(self, worker: WorkerHandle, delivery: _Delivery) -> None:
-        """Stop sending the batches that the worker has taken, or that have no open numbers."""
+        """Forget batches that the worker has taken, or whose numbers are all settled or given back.
+
+        They are not sent again.
+        """
         for seq in list(delivery.waiting):
             if seq <= worker.beat.got or not self._ledger.batch(worker.name, seq):
                 del delivery.waiting[seq]
@@ -197,21 +208,26 @@ class Batches:
                     delivery.untaken = 0
 
     def recall(self, worker: WorkerHandle, seqs: Iterable[int]) -> None:
-        """Request the unstarted iterations of batches back, with the worker's next control record.
+        """Ask a worker to give back the iterations of batches `seqs` that it has not started.
 
-        Until it has followed, the worker gets no work. Batches recalled already are left alone.
+        Its next control record asks for that. Until it has done so, the worker gets no work.
+        Batches that are under recall already are left alone.
         """
         asked = set(seqs) - worker.recall
         worker.recall |= asked
         worker.untold = worker.untold or bool(asked)
 
     def recall_all(self, workers: Iterable[WorkerHandle]) -> None:
-        """Request all unstarted iterations of workers back, of all their batches."""
+        """Ask workers to give back the iterations they have not started, of all their batches."""
         for worker in workers:
             self.recall(worker, self._ledger.open_batches(worker.name))
 
     def forget_recalls(self, worker: WorkerHandle) -> None:
-        """Forget the recalls that a worker has followed; once it has followed all, it gets work."""
+        """Forget recalls of batches that the worker has followed, by its heartbeat.
+
+        Also recalls of batches whose numbers are all settled or given back. Once none is left, the
+        worker gets work again.
+        """
         beat, known = worker.beat, worker.membership
         idle = not beat.queued and beat.made <= known.acknowledged
         for seq in list(worker.recall):
@@ -219,7 +235,7 @@ class Batches:
                 worker.recall.discard(seq)
 
     def drop(self, numbers: Intervals, why: Outcome, dues_of: Callable[[Intervals], bytes]) -> None:
-        """Write to the journal that arrivals are dropped because of `why`, which settles them.
+        """Write to the journal that arrivals are dropped because of `why`, their final state.
 
         `dues_of` returns their due times, in the encoding of batches.
         """

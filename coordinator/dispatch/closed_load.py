@@ -20,17 +20,23 @@ RESERVE_S = 0.25
 
 
 class ClosedLoad:
-    """Grants the iterations of a closed load to workers: users start as many as they can."""
+    """Grants the iterations of a closed load to workers, so that no virtual user has to wait.
+
+    A worker has about two seconds of work ahead.
+    """
 
     def __init__(self, batches: Batches, ledger: Ledger, limit: int | None) -> None:
-        """`limit` is the most iterations of a batch that carries rows of a data file; None: any."""
+        """Grant numbers of `ledger` through `batches`.
+
+        `limit` is the most iterations of a batch that carries rows of a data file; None: any.
+        """
         self._batches = batches
         self._ledger = ledger
         self._limit = limit
 
     @property
     def planned(self) -> int:
-        """Return the number of iterations given out so far."""
+        """Return the number of iterations granted at least once so far."""
         return self._ledger.allotted
 
     @property
@@ -43,7 +49,8 @@ class ClosedLoad:
     ) -> None:
         """Grant batches to workers with too little work; recall batches of workers with too much.
 
-        `elapsed_s`: seconds after t0; `stop_s` is not used. Raises StoreUnreachable.
+        `step`: load that the runner requests now. `elapsed_s`: seconds after t0; `stop_s` is not
+        used. Raises StoreUnreachable.
         """
         self._bound(workers, elapsed_s)
         self._level(step, workers)
@@ -52,7 +59,8 @@ class ClosedLoad:
     def _bound(self, workers: Sequence[WorkerHandle], elapsed_s: float) -> None:
         """Recall the newest batches of workers that have more than twice the work they should have.
 
-        Workers without results `BLIND_S` after their first batches count as slow.
+        A worker without results `BLIND_S` after its first batches is marked as slow, which reduces
+        the work it should have.
         """
         for worker in workers:
             if worker.blind_s is not None and worker.stock is None:
@@ -73,7 +81,8 @@ class ClosedLoad:
     def _first(self, step: Step, workers: Sequence[WorkerHandle], elapsed_s: float) -> list[Grant]:
         """Return grants of the first batches of workers, whose speed is not known yet.
 
-        Each worker gets them once, in proportion to its users if the plan has an end.
+        Each worker gets them once, in proportion to its users if the plan has an end. Takes their
+        numbers from the ledger, and notes the time in `blind_s`.
         """
         users = sum(worker.share for worker in workers)
         plan = self._ledger.available(step.budget)
@@ -127,8 +136,8 @@ class ClosedLoad:
     def _fair(self, step: Step, held: Mapping[WorkerHandle, int]) -> dict[WorkerHandle, int]:
         """Return each worker's fair number of the remaining iterations, by its virtual users.
 
-        Remaining are iterations not granted and iterations at workers. Without this limit some
-        workers would have no work near the end. Empty if the plan has no end.
+        Remaining are iterations not granted and iterations at workers (`held`). Without this limit
+        some workers would have no work near the end. Empty if the plan has no end.
         """
         left = self._ledger.available(step.budget)
         if left is None:
@@ -138,9 +147,10 @@ class ClosedLoad:
         return {worker: math.ceil(rest * worker.share / users) for worker in held}
 
     def _level(self, step: Step, workers: Sequence[WorkerHandle]) -> None:
-        """Recall half of the batches of the fullest worker, if the plan is used up and users idle.
+        """Recall half the batches of the worker with most work, if another worker has idle users.
 
-        The numbers that come back go to workers with idle users. No effect with one worker.
+        Only once all iterations of the plan are granted. The numbers it gives back go to workers
+        with idle users. No effect with one worker.
         """
         if self._ledger.available(step.budget) != 0 or len(workers) < 2:
             return

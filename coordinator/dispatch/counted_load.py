@@ -16,8 +16,8 @@ from osbench.coordinator.results.ledger import Ledger
 class CountedLoad(ClosedLoad):
     """Grants iterations ahead by the number settled lately, instead of by their duration.
 
-    A worker has two per user, and twice the number settled in the last seconds. The duration of
-    iterations does not show how many the code starts.
+    For runners whose own code starts iterations, as durations do not show how many it starts. A
+    worker has two per user, and twice the number settled in the last `STOCK_S` seconds.
     """
 
     def __init__(self, batches: Batches, ledger: Ledger, limit: int | None) -> None:
@@ -30,7 +30,8 @@ class CountedLoad(ClosedLoad):
     ) -> None:
         """Grant batches to workers that lack a quarter or more of the iterations to have ahead.
 
-        `elapsed_s`: seconds after t0; `stop_s` is not used. Raises StoreUnreachable.
+        `step`: load that the runner requests now. `elapsed_s`: seconds after t0; `stop_s` is not
+        used. Raises StoreUnreachable.
         """
         recent = self._settled_lately(elapsed_s)
         grants: list[Grant] = []
@@ -50,7 +51,10 @@ class CountedLoad(ClosedLoad):
         self._batches.grant(grants)
 
     def _settled_lately(self, elapsed_s: float) -> int:
-        """Return the count of iterations settled in the last `STOCK_S` seconds."""
+        """Return how many iterations were settled in the last `STOCK_S` seconds, about.
+
+        `elapsed_s`: seconds after t0. Notes the present number for later calls.
+        """
         seen, settled = self._seen, self._ledger.settled
         seen.append((elapsed_s, settled))
         while len(seen) > 1 and seen[1][0] <= elapsed_s - timers.STOCK_S:

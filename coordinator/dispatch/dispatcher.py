@@ -38,8 +38,9 @@ class Dispatcher:
         warmup_ns: int = 0,
         planned_s: float | None = None,
     ) -> None:
-        """Arrivals of an open load without a worker are dropped when later than `max_lag_s`.
+        """Prepare the dispatch of the workload with the number `workload`, open or closed.
 
+        Arrivals of an open load without a worker are dropped when later than `max_lag_s`.
         `planned_s`: when the plan of an open load ends, seconds after t0, if that is known. `data`
         has the rows of a data file. Arrivals before `warmup_ns` do not count in the rate.
         """
@@ -61,7 +62,7 @@ class Dispatcher:
 
     @property
     def planned(self) -> int:
-        """Return the count of numbers given out (closed) or arrivals planned (open) so far."""
+        """Return the number of iterations granted (closed) or arrivals planned (open) so far."""
         return self._load.planned
 
     @property
@@ -70,9 +71,9 @@ class Dispatcher:
         return self._load.rate_planned
 
     def has_work(self, step: Step) -> bool:
-        """Return whether iterations can be granted: the budget has some left, or is unlimited.
+        """Return whether iterations can be granted: some of the budget of `step` is left.
 
-        Numbers that workers gave back count, too.
+        Numbers that workers gave back count as left. True with an unlimited budget.
         """
         return self._ledger.available(step.budget) != 0
 
@@ -81,16 +82,17 @@ class Dispatcher:
     ) -> None:
         """Grant workers with virtual users the work that they should have now.
 
-        `elapsed_s`, and `stop_s`, from which nothing starts, are seconds after t0. Raises
-        StoreUnreachable.
+        In a closed load, recalls work that is too much; in an open load, drops arrivals that are
+        too late. `step`: load that the runner requests now. `elapsed_s`, and `stop_s`, from which
+        nothing starts, are seconds after t0. Raises StoreUnreachable.
         """
         with_users = [worker for worker in workers if worker.share]
         self._load.place(step, with_users, elapsed_s, stop_s)
 
     def deliver(self, workers: Sequence[WorkerHandle]) -> None:
-        """Send batches again that workers have not taken; forget recalls that were followed.
+        """Send batches that workers have not got or taken, and recall batches not taken for long.
 
-        Raises StoreUnreachable.
+        Forgets recalls that workers have followed. Raises StoreUnreachable.
         """
         self._batches.deliver(workers)
         for worker in workers:
@@ -98,13 +100,14 @@ class Dispatcher:
                 self._batches.forget_recalls(worker)
 
     def recall_all(self, workers: Sequence[WorkerHandle]) -> None:
-        """Request all unstarted iterations of workers back, because nothing more is to start."""
+        """Ask workers to give back all iterations not started, because nothing more is to start."""
         self._batches.recall_all(workers)
 
     def recall_unused(self, workers: Sequence[WorkerHandle]) -> None:
-        """Request unstarted iterations back that their worker should not or cannot start.
+        """Ask workers to give back unstarted iterations that they should not or cannot start.
 
-        Its results cannot be read, or it has no virtual users any more.
+        These are workers whose results cannot be read, and workers without virtual users that still
+        have queued iterations.
         """
         self._batches.recall_all(
             [
@@ -135,13 +138,16 @@ class Dispatcher:
     def skip(self, step: Step, until_s: float) -> None:
         """Drop the arrivals due before `until_s`, seconds after t0: there was no coordinator.
 
-        No effect for a closed load.
+        They count as dropped. `step` has the arrivals to plan. No effect for a closed load.
         """
         if isinstance(self._load, OpenLoad):
             self._load.skip(step, until_s)
 
 
 class ScriptedDispatcher(Dispatcher):
-    """Dispatcher of a workload whose iterations are started by the runner's own code."""
+    """Dispatcher of a workload whose iterations the runner's own code starts.
+
+    It differs only in granting numbers by `CountedLoad`.
+    """
 
     CLOSED = CountedLoad

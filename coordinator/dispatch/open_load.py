@@ -36,7 +36,7 @@ PASSED_S = 0.7
 
 
 class OpenLoad:
-    """Grants the arrivals of an open load, in turn to all workers that are alive."""
+    """Grants the arrivals of an open load in turn to all live workers, soon before they are due."""
 
     def __init__(
         self,
@@ -47,10 +47,11 @@ class OpenLoad:
         warmup_ns: int,
         planned_s: float | None = None,
     ) -> None:
-        """Arrivals that no worker can be given are dropped when later than `max_lag_s`.
+        """Begin without arrivals.
 
-        `planned_s`: when the plan ends, seconds after t0; None if not known. Arrivals before
-        `warmup_ns` do not count in the rate.
+        Arrivals that no worker can be given are dropped when later than `max_lag_s`. `planned_s`:
+        when the plan ends, seconds after t0; None if not known. Arrivals before `warmup_ns` (after
+        t0) do not count in the rate.
         """
         self._planned_ns = None if planned_s is None else int(planned_s * 1e9)
         self._batches = batches
@@ -67,7 +68,7 @@ class OpenLoad:
 
     @property
     def planned(self) -> int:
-        """Return the count of arrivals planned so far, given out or not."""
+        """Return the number of arrivals planned so far, granted or not."""
         return self._ledger.allotted + len(self._coming)
 
     @property
@@ -86,11 +87,10 @@ class OpenLoad:
         self._count(dues)
 
     def cut(self, elapsed_s: float) -> tuple[float, int]:
-        """Discard planned arrivals that are due after the change of the load.
+        """Discard planned arrivals that are due after the change of the load and were not granted.
 
         Returns the time of the change, seconds after t0, and the count of arrivals planned before.
-        The time is `elapsed_s` or, if that is later, just after the last arrival that was given
-        out.
+        The time is `elapsed_s` or, if that is later, just after the last granted arrival.
         """
         at_s = max(0.0, elapsed_s, (self._given_ns + 1) / 1e9 if self._arrivals else 0.0)
         # arrivals that are due by now and wait for a worker stay in the plan
@@ -98,9 +98,10 @@ class OpenLoad:
         return at_s, self.planned
 
     def skip(self, step: Step, until_s: float) -> None:
-        """Drop the arrivals that were due before `until_s`, when there was no coordinator.
+        """Plan the arrivals of `step`, and drop arrivals due before `until_s`, seconds after t0.
 
-        They are not made up for: they get numbers and are written to the journal as dropped.
+        There was no coordinator then. They are not made up for: they get numbers and are written to
+        the journal as dropped.
         """
         self._plan(step, None)
         gone = self._coming[self._coming < int(until_s * 1e9)]
@@ -117,10 +118,11 @@ class OpenLoad:
     def place(
         self, step: Step, workers: Sequence[WorkerHandle], elapsed_s: float, stop_s: float | None
     ) -> None:
-        """Grant workers the arrivals that are due next and returned ones; drop those too late.
+        """Plan the arrivals of `step`; grant arrivals that are due next or were given back.
 
-        Workers silent for `PASSED_S` get none if others are alive. `elapsed_s`, and `stop_s`, from
-        which arrivals are discarded, are seconds after t0. Raises StoreUnreachable.
+        Drops arrivals that are too late. Workers silent for `PASSED_S` get none if others are
+        alive. `elapsed_s`, and `stop_s`, from which arrivals are discarded, are seconds after t0.
+        Raises StoreUnreachable.
         """
         self._plan(step, stop_s)
         now = time.monotonic()
@@ -139,10 +141,10 @@ class OpenLoad:
         self._coming = coming
 
     def _take_due(self, elapsed_s: float, heard_s: float, hands: int) -> Ints:
-        """Take the planned arrivals that are to be granted now; return their due times, ns.
+        """Take the planned arrivals to be granted now; return their due times, ns after t0.
 
-        `heard_s`: longest time since a sign of life of a worker. Empty if the arrivals would fill
-        less than a part and can wait.
+        `heard_s`: longest time since a sign of life of a worker; `hands`: number of workers. Empty
+        if the arrivals are too few for a message to each worker and can wait.
         """
         limit_s = elapsed_s + timers.HORIZON_S - heard_s
         count = int(np.searchsorted(self._coming, int(limit_s * 1e9)))
@@ -167,9 +169,9 @@ class OpenLoad:
             self._arrivals += len(warm)
 
     def _moved(self, workers: Sequence[WorkerHandle]) -> list[Grant]:
-        """Return grants of all arrivals in the pool, which came back from workers.
+        """Return grants of all arrivals that workers gave back, divided evenly among `workers`.
 
-        They are divided evenly among `workers`.
+        Takes them from the ledger's pool. Empty without workers.
         """
         if not workers or not self._ledger.pool:
             return []
@@ -203,7 +205,8 @@ class OpenLoad:
     def _drop_late(self, elapsed_s: float) -> None:
         """Drop arrivals without a worker that are due more than `max_lag_s` before `elapsed_s`.
 
-        These are planned arrivals, and arrivals that workers gave back.
+        These are planned arrivals, which get numbers first, and arrivals that workers gave back.
+        The journal has them as dropped.
         """
         limit = int((elapsed_s - self._max_lag_s) * 1e9)
         late = self._coming[self._coming < limit]

@@ -12,7 +12,7 @@ from osbench.coordinator.fleet.worker import WorkerHandle
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class PlannedBatch:
-    """Iteration numbers of one workload, granted to one membership, as they are sent."""
+    """A batch: iteration numbers of one workload for one membership, in the form that is sent."""
 
     worker: WorkerHandle
     #: Counts the batches of the membership from 1, without gaps.
@@ -27,10 +27,13 @@ class PlannedBatch:
 
 
 class DispatchPort(Protocol):
-    """The journal of a run, and the sending of batches to workers, as dispatch uses them."""
+    """Interface by which dispatch writes to the journal of a run and sends batches to workers."""
 
     def decide(self, records: Iterable[dict[str, Any]]) -> None:
-        """Write decisions to the journal and, once they are on disk, apply them to the accounts."""
+        """Write decisions to the journal and, once on disk, apply them to the run's accounts."""
 
     def publish(self, batches: Sequence[PlannedBatch]) -> None:
-        """Send batches to workers. Raises StoreUnreachable if some may not have been sent."""
+        """Send batches to the queues of their workers.
+
+        Raises StoreUnreachable if some may not have been sent.
+        """

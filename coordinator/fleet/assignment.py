@@ -11,7 +11,7 @@ from osbench.coordinator.fleet.worker import WorkerHandle, carried
 
 @dataclass(frozen=True, kw_only=True)
 class AskedUsers:
-    """Number and kind of the virtual users that one workload requests."""
+    """Virtual users that one workload requests: how many, and threads or coroutines."""
 
     #: Name of the workload.
     name: str
@@ -24,7 +24,7 @@ class AskedUsers:
 
 @dataclass(frozen=True, kw_only=True)
 class WorkerNeeds:
-    """Least worker processes and virtual users with which a task can run."""
+    """Least worker processes and virtual users with which a task can run; made by `needs`."""
 
     #: Worker processes, at least.
     workers: int
@@ -38,10 +38,10 @@ class WorkerNeeds:
 
 
 def needs(groups: Sequence[Sequence[AskedUsers]]) -> WorkerNeeds:
-    """Return the needs of a task: for each number, the maximum over `groups`.
+    """Return the needs of a task, from the requests of its workloads.
 
-    A group has the workloads that are under load at once, so its needs are summed. Raises
-    ValueError without groups.
+    `groups` has the workloads that are under load at once: within a group numbers are summed, over
+    groups the maximum is taken. Raises ValueError without groups.
     """
     several = [one for group in groups if len(group) > 1 for one in group]
     return WorkerNeeds(
@@ -99,8 +99,9 @@ def divide(
 ) -> list[list[WorkerHandle]]:
     """Divide workers among the workloads of a group; a single workload gets them all.
 
-    Returns the workers of each workload, in the order of `group`. `title` is the title of the
-    subtask, for messages. Raises FleetError if the workers carry too few virtual users.
+    A group has the workloads that are under load at once. Returns the workers of each, in the order
+    of `group`. `title` is the title of the subtask, for messages. Raises FleetError if the workers
+    carry too few virtual users.
     """
     if len(group) == 1:
         return [list(workers)]

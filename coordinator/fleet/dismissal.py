@@ -18,10 +18,13 @@ LOOK_S = 0.2
 
 
 class RunningIterations:
-    """Finds workers that may still run iterations of a run that has no coordinator any more."""
+    """Finds workers that may still run iterations of a run whose coordinator has died."""
 
     def __init__(self, heartbeats: HeartbeatReader, run: str, now: float) -> None:
-        """`now`: a time at which the run had no coordinator, monotonic seconds."""
+        """Prepare for the run with id `run`.
+
+        `now`: a time at which the run had no coordinator, monotonic seconds; leases end after it.
+        """
         self._heartbeats = heartbeats
         self._run = run
         self._leases_end = now + timers.LEASE_S * (1 + timers.DRIFT)
@@ -44,14 +47,16 @@ class RunningIterations:
 
 
 class Dismissal:
-    """Ends the memberships of a run; a membership is one stay of a worker process in it.
+    """Ends the memberships of a run that has no coordinator, so that workers are free again.
 
-    Methods raise StoreUnreachable, StoreError.
+    A membership is one stay of a worker process in a run. Methods raise StoreUnreachable,
+    StoreError.
     """
 
     def __init__(self, client: Client, signer: Signer, run: str, epoch: int) -> None:
-        """`epoch`: number of this coordinator process of the run; earlier ones have smaller
-        numbers.
+        """Prepare for the run with id `run`; nothing is sent yet.
+
+        `epoch`: number of this coordinator process of the run; earlier ones have smaller numbers.
         """
         self._store = Store(client, run)
         self._heartbeats = HeartbeatReader(client, signer)
@@ -60,7 +65,7 @@ class Dismissal:
         self._epoch = epoch
 
     def serving(self) -> list[Heartbeat]:
-        """Read the heartbeats of all workers; return the valid heartbeats of this run."""
+        """Read the heartbeats of all workers; return the valid and fresh heartbeats of this run."""
         return [beat for beat in self._heartbeats.present() if beat.run == self._run]
 
     def dismiss(self, memberships: Iterable[tuple[str, str]]) -> tuple[int, int]:
@@ -68,7 +73,8 @@ class Dismissal:
 
         `memberships` are pairs of membership id and incarnation (the name of a worker process).
         Workers that send heartbeats of the run are notified too. The wait is the longer of `WAIT_S`
-        and `FAREWELL_S`. Returns the numbers of workers that have left, and that have not.
+        and `FAREWELL_S`. Of the workers that sent a heartbeat in the run meanwhile, returns the
+        number that have left, and that have not.
         """
         members = dict(memberships)
         known: set[str] = set()

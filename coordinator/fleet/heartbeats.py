@@ -45,9 +45,9 @@ class HeartbeatReader:
     def present(self, *, relist: bool = True) -> list[Heartbeat]:
         """Read heartbeats; return all that are valid and fresh, sorted by name.
 
-        If `relist`, workers that joined the list are read too, and names without a heartbeat are
-        removed from the list in Redis. Otherwise only the names of the last list and known live
-        workers are read. Updates `unverified` and its names.
+        If `relist`, reads the list of workers in Redis first, and removes names without a heartbeat
+        from it. Otherwise only the names of the last list and known live workers are read. Updates
+        `unverified` and its names.
         """
         if relist:
             self._names = self._wire.names()

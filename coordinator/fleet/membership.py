@@ -36,9 +36,7 @@ class Membership:
 
     @property
     def whole(self) -> bool:
-        """Return whether the final block and all before it are on disk: no result can come any
-        more.
-        """
+        """Return whether the final block and all before are on disk: no result can follow."""
         return 0 < self.final <= self.acknowledged
 
     def has(self, number: int) -> bool:
@@ -48,15 +46,15 @@ class Membership:
     def missing(self, delivered: int) -> list[int]:
         """Return the block numbers from 1 to `delivered` that are not on disk, ascending.
 
-        Only the first `MISSING_MOST` numbers behind `acknowledged` are looked at.
+        Only the first `MISSING_MOST` numbers above `acknowledged` are examined.
         """
         behind = range(self.acknowledged + 1, min(delivered, self.acknowledged + MISSING_MOST) + 1)
         return [number for number in behind if number not in self.have]
 
     def note(self, number: int) -> None:
-        """Note that the result block with this number is on disk; does nothing if that is known.
+        """Note that the result block `number` is on disk; does nothing if that is known.
 
-        Moves `acknowledged` on past all consecutive numbers.
+        Then `acknowledged` is the highest number up to which all blocks are on disk.
         """
         if number > self.acknowledged:
             self.have.add(number)

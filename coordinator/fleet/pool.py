@@ -39,7 +39,7 @@ LOCAL_GATHER_S = 0.005
 
 
 class FleetPort(Protocol):
-    """Actions that the pool asks of the rest of a run: journal entries, and writes to Redis."""
+    """Interface of the pool to the rest of a run: journal entries, and writes to Redis."""
 
     def join(self, mid: str, incarnation: str) -> Membership:
         """Return the membership with the id `mid`; write a new one to the journal first."""
@@ -78,8 +78,9 @@ class _Invitation:
 
 
 class _Wait:
-    """Clock of one wait for workers: its begin, since when there are enough, and outages of
-    Redis.
+    """Times of one wait for workers: since its begin, and since there are enough workers.
+
+    Both start again after an outage of Redis.
     """
 
     def __init__(self) -> None:
@@ -116,7 +117,10 @@ class _Wait:
 
 
 class WorkerPool:
-    """Invites free workers to a run, and follows the heartbeats of workers that have joined."""
+    """The workers of one run: invites free ones, and follows the heartbeats of all that joined.
+
+    Polls only when `poll` or `gather` is called; has no thread.
+    """
 
     def __init__(self, port: FleetPort, heartbeats: HeartbeatReader, run_id: str) -> None:
         self._port = port
@@ -155,13 +159,12 @@ class WorkerPool:
 
     @property
     def present(self) -> list[WorkerHandle]:
-        """The live workers that serve under this coordinator, leaving ones included."""
+        """The live workers that serve under this coordinator, also workers that are leaving."""
         return [worker for worker in self.workers.values() if worker.present and worker.session]
 
     @property
     def unheard(self) -> list[WorkerHandle]:
-        """The live workers that joined under an earlier coordinator and have not followed this one
-        yet.
+        """The live workers of an earlier coordinator that have not followed this one yet.
 
         Workers whose process has left the run are not included.
         """
@@ -179,9 +182,10 @@ class WorkerPool:
 
     @property
     def invited(self) -> dict[str, str]:
-        """Future memberships of workers that were invited and have not joined, by incarnation.
+        """Ids of memberships that were offered to workers which have not joined, by incarnation.
 
-        Includes workers that have fallen silent since: they may have read the offer before.
+        An incarnation is the name of a worker process. Includes workers that have fallen silent
+        since: they may have read the offer before.
         """
         return {name: mid for name, mid in self._asked.items() if mid not in self.workers}
 
@@ -264,9 +268,9 @@ class WorkerPool:
     def invite(self, count: int | None) -> None:
         """Offer the run to free workers, to `count` of them or, if that is None, to all.
 
-        Free are workers that were idle in the last poll. Workers that have an open offer count, and
-        get it again, since offers expire. With 0 or less no further worker is invited. Raises
-        StoreUnreachable.
+        Free are workers that were idle in the last poll. Workers that have an open offer count
+        towards `count`, and get it again, since offers expire. With 0 or less no further worker is
+        invited. Raises StoreUnreachable.
         """
         free = {beat.incarnation: beat for beat in self._free}
         self._invited = {
@@ -325,10 +329,10 @@ class WorkerPool:
         )
 
     def restore(self, membership: Membership) -> None:
-        """Add a worker known only from the journal of the run, with an invented heartbeat number 0.
+        """Add a worker known only from the journal of a resumed run, with an invented heartbeat.
 
-        It is LEFT if all its blocks are on disk, LOST if the journal says so, else ACTIVE and
-        silent.
+        The number of that heartbeat is 0. The worker is LEFT if all its blocks are on disk, LOST if
+        the journal says so, else ACTIVE and silent.
         """
         host, _, rest = membership.incarnation.partition(".")
         beat = Heartbeat(
@@ -355,9 +359,10 @@ class WorkerPool:
     def poll(self, *, relist: bool = True) -> None:
         """Read heartbeats; update all workers, and add workers that have joined.
 
-        If not `relist`, names of new workers are not looked up. Raises StoreUnreachable,
-        StoreError: then no worker's silence grows. Raises Superseded if another coordinator has
-        resumed this run, OlderCopy if a worker has taken batches that this journal does not have.
+        Also finds free workers for `invite`. If not `relist`, names of new workers are not looked
+        up. Raises StoreUnreachable, StoreError: then no worker's silence grows. Raises Superseded
+        if another coordinator has resumed this run, OlderCopy if a worker has taken batches that
+        this journal does not have.
         """
         self.clock_steps.look()
         beats = {beat.incarnation: beat for beat in self._heartbeats.present(relist=relist)}

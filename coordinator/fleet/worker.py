@@ -23,7 +23,7 @@ DRY_S = 0.25
 
 
 class WorkerState(enum.Enum):
-    """States of a membership: one worker process's part in a run."""
+    """States of a membership (one stay of a worker process in a run) in the coordinator."""
 
     #: Can have work.
     ACTIVE = enum.auto()
@@ -53,7 +53,7 @@ class LeaveReason(enum.Enum):
 
 
 class Readiness(enum.Enum):
-    """States of a worker's preparation for the workload that it serves."""
+    """Preparation of a worker for the workload that it serves: not yet done, done, or failed."""
 
     PENDING = enum.auto()
     READY = enum.auto()
@@ -71,13 +71,19 @@ NOT_GRANTED = (-1, None, 0.0)
 
 
 def carried(beat: Heartbeat, *, coroutines: bool) -> int:
-    """Return how many virtual users a worker process can have: coroutines, or else threads."""
+    """Return the most virtual users that a worker process can have, by its heartbeat.
+
+    Coroutines, or threads if `coroutines` is False.
+    """
     return beat.coroutines if coroutines else beat.capacity
 
 
 @dataclass(slots=True, eq=False)
 class WorkerHandle:
-    """Mutable state of one membership, a worker's part in a run. Equal only to itself."""
+    """Mutable state of one membership (one stay of a worker process in a run) in the coordinator.
+
+    Equal only to itself.
+    """
 
     beat: Heartbeat
     membership: Membership
@@ -174,8 +180,8 @@ class WorkerHandle:
     def holds_work(self) -> bool:
         """Return whether the worker has iterations, or results that are not on disk.
 
-        Known from its last heartbeat: busy users, queued iterations, batches not taken, or blocks
-        not acknowledged.
+        By its last heartbeat: busy users, queued iterations, batches not taken, or blocks not
+        acknowledged.
         """
         beat, known = self.beat, self.membership
         undelivered = beat.got < known.seq or beat.made > known.acknowledged
@@ -222,13 +228,12 @@ class WorkerHandle:
     # transitions
 
     def hear(self, beat: Heartbeat | None, since_s: float, now: float) -> bool:
-        """Apply the heartbeat that a poll of Redis found for this worker process; None if there was
-        none.
+        """Apply the heartbeat that a poll of Redis found for this worker process, or None.
 
-        Returns whether the heartbeat is new and of this coordinator's session. If it is not new,
-        `silence_s` grows by `since_s`, the seconds since the previous poll. The worker starts
-        LEAVING if its process is in another membership, drains, or is stuck. `now` is in monotonic
-        seconds.
+        Returns whether the heartbeat is new and of this coordinator's session. If it is not new, or
+        of another membership, `silence_s` grows by `since_s`, the seconds since the previous poll.
+        The worker starts LEAVING if its process is in another membership, drains, or is stuck. Once
+        it uses its present share, `held` becomes that. `now` is in monotonic seconds.
         """
         if beat is None or beat.beat <= self.beat.beat:
             self.silence_s += since_s
@@ -256,8 +261,9 @@ class WorkerHandle:
         return True
 
     def signed(self, now: float) -> None:
-        """Note a sign of life at `now` (monotonic seconds): a new heartbeat, or a new result
-        block.
+        """Note a sign of life (a new heartbeat or result block) at `now`, monotonic seconds.
+
+        Sets `silence_s` to 0.
         """
         self.silence_s = 0.0
         self.alive_at = now
@@ -283,7 +289,7 @@ class WorkerHandle:
         self._leave(LeaveReason.UNREACHABLE)
 
     def declare_lost(self) -> None:
-        """Mark a present worker as LOST, and take its virtual users away.
+        """Mark a present worker as LOST, and set its virtual users to 0.
 
         Does nothing if the worker is LOST or LEFT. The caller has waited until the lease has ended,
         the time in which a silent worker may start iterations.
@@ -294,15 +300,18 @@ class WorkerHandle:
             self.generation += 1
 
     def found(self) -> None:
-        """Take back a LOST worker that sends heartbeats again; does nothing in other states.
+        """Make a LOST worker ACTIVE again, or LEAVING if it had a reason to leave.
 
-        It becomes ACTIVE, or LEAVING if it had a reason to leave.
+        For a worker that sends heartbeats again; does nothing in other states.
         """
         if self.state is WorkerState.LOST:
             self.state = WorkerState.LEAVING if self.leave_reason else WorkerState.ACTIVE
 
     def mark_left(self) -> None:
-        """Mark the worker as LEFT, without users: all its blocks are on disk, the final one too."""
+        """Mark the worker as LEFT, and set its virtual users to 0.
+
+        The caller knows that all its blocks are on disk, the final one too.
+        """
         self.state = WorkerState.LEFT
         self.target = self.share = self.held = 0
 
@@ -339,10 +348,10 @@ class WorkerHandle:
         return True
 
     def room(self) -> int:
-        """Return the most iterations that the worker may have in hand, running and queued.
+        """Return the most iterations that the worker may have, running and queued.
 
-        That is `stock`, and at least two per user. If nothing is known of its speed it is
-        `BLIND_PER_USER` per user.
+        That is `stock`, and at least `STOCK_PER_USER` per user. If nothing is known of its speed
+        (`stock` is None) it is `BLIND_PER_USER` per user.
         """
         if self.stock is None:
             return timers.BLIND_PER_USER * self.share
@@ -350,20 +359,18 @@ class WorkerHandle:
 
     @property
     def trip_s(self) -> float:
-        """Estimated seconds of a round trip from the worker to Redis, from the uncertainty of its
-        clock.
+        """Estimated seconds of a round trip from the worker to Redis; at most `TRIP_MOST_S`.
 
-        At most `TRIP_MOST_S`.
+        Twice the uncertainty of its clock, which comes from its round trips.
         """
         # half of the shortest trip is the uncertainty of its clock
         return min(2 * max(0.0, self.beat.uncertainty_s), timers.TRIP_MOST_S)
 
     @property
     def trips_s(self) -> float:
-        """Estimated seconds from the end of an iteration to the arrival of a batch that replaces
-        it.
+        """Estimated seconds from the end of an iteration until a batch that replaces it arrives.
 
-        They are `TRIPS` round trips to Redis.
+        That is `TRIPS` round trips to Redis.
         """
         return timers.TRIPS * self.trip_s
 
@@ -371,14 +378,14 @@ class WorkerHandle:
     def known(self) -> bool:
         """Return whether the worker's speed is known well.
 
-        True once the stock, which may grow only by steps at first, has reached the amount that the
+        True once `stock`, which may grow only by steps at first, has reached the amount that the
         measured speed allows.
         """
         return self.stock is not None and self.stock >= self._full_stock()
 
     @property
     def scant(self) -> bool:
-        """Return whether the measured speed allows less than two iterations per user in hand.
+        """Return whether the measured speed allows less than two iterations per user in stock.
 
         Iterations are long then. If they become short, such a stock is soon used up.
         """

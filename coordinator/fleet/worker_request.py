@@ -19,13 +19,13 @@ def processes(count: int) -> str:
 
 
 def unverified(count: int) -> str:
-    """Return a message on `count` workers whose heartbeats were signed with another key."""
+    """Return a message, with a remedy, on `count` workers that sign with another key."""
     subject = "1 worker signs its heartbeats" if count == 1 else f"{count} workers sign heartbeats"
     return f"{subject} with another key: copy the coordinator's key file to every worker."
 
 
 def other_version(beats: Sequence[Heartbeat]) -> str:
-    """Return a message on workers of another osbench version, which are not used.
+    """Return a message on workers of another osbench version, which are not used, and a remedy.
 
     Names the first `NAMED` of them.
     """
@@ -76,7 +76,10 @@ class WorkerRequest:
 
 @dataclass(frozen=True, kw_only=True)
 class Shortage:
-    """Workers that a request has got so far, and reasons why it has no others."""
+    """Workers that have joined for a request, compared with the request.
+
+    Made anew in each look while a run waits; has messages on the wait and on its failure.
+    """
 
     request: WorkerRequest
     #: Worker processes taken, and the virtual users that they carry of each kind.
@@ -104,9 +107,10 @@ class Shortage:
 
     @property
     def is_final(self) -> bool:
-        """Return whether no more workers will be taken, because the requested number is there.
+        """Return whether no more workers will be taken, because the requested number has joined.
 
-        This holds if their virtual users are too few, too: no worker is exchanged for a larger one.
+        Then it is True even if they have too few virtual users: no worker is exchanged for a larger
+        one. False if no number was requested.
         """
         return self.request.count is not None and self.got >= self.request.count
 

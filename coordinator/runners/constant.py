@@ -66,11 +66,14 @@ class Constant(runner.Runner):
         return float(self.config.get("ramp_up", 0))
 
     def users(self, elapsed_s: float) -> int:
-        """Return the number of virtual users at `elapsed_s` seconds after the load's start."""
+        """Return the number of virtual users to be active at `elapsed_s` seconds after t0."""
         return risen(self.config, elapsed_s)
 
     def step(self, elapsed_s: float, totals: runner.Totals, capacity: Sequence[int]) -> runner.Step:
-        """Return the load now: all virtual users active until `times` iterations are settled."""
+        """Return the load now: virtual users within the `capacity` of workers, `times` as budget.
+
+        Done when `times` iterations are settled.
+        """
         return runner.Step(
             shares=runner.split(self.users(elapsed_s), capacity),
             budget=self.planned,

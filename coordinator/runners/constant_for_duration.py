@@ -60,7 +60,7 @@ class ConstantForDuration(runner.Runner):
 
     @property
     def planned(self) -> int | None:
-        """Return the number of virtual users if `duration` is 0; else None, as it is not known."""
+        """Return the number of virtual users if `duration` is 0, as each runs once; else None."""
         return None if self.config["duration"] else self.concurrency
 
     @property
@@ -74,14 +74,14 @@ class ConstantForDuration(runner.Runner):
         return float(self.config.get("ramp_up", 0))
 
     def users(self, elapsed_s: float) -> int:
-        """Return the number of virtual users at `elapsed_s` seconds after the load's start."""
+        """Return the number of virtual users to be active at `elapsed_s` seconds after t0."""
         return risen(self.config, elapsed_s)
 
     def step(self, elapsed_s: float, totals: runner.Totals, capacity: Sequence[int]) -> runner.Step:
-        """Return the load now: all virtual users active until `duration`.
+        """Return the load now: virtual users within the `capacity` of workers, until `duration`.
 
-        It is done when iterations that were running then have ended. With a duration of 0, each
-        virtual user has one iteration.
+        Done when iterations that were running then have ended. With a duration of 0, each virtual
+        user has one iteration, and then it is done.
         """
         shares = runner.split(self.users(elapsed_s), capacity)
         duration_s = float(self.config["duration"])

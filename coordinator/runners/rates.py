@@ -21,13 +21,16 @@ Floats = NDArray[np.float64]
 
 
 def exact(number: float) -> Fraction:
-    """Return the decimal number as written in a task file, not the nearest binary: 0.1 is 1/10."""
+    """Return a number as written in decimal, not its nearest binary: 0.1 gives exactly 1/10."""
     return Fraction(str(number))
 
 
 @dataclass(frozen=True, kw_only=True)
 class RateSegment:
-    """A period in which the arrival rate changes linearly, or is constant."""
+    """A segment of a rate over time, in which the rate changes linearly or is constant.
+
+    Exact fractions: seconds after t0, arrivals per second.
+    """
 
     #: Seconds after t0.
     begin_s: Fraction
@@ -54,7 +57,8 @@ class RateSegment:
     def reach(self, instant_s: float) -> int:
         """Return an upper bound of the arrivals from the segment's begin to `instant_s`, after t0.
 
-        0 if the segment begins later. At most about 2 too many, if the rate is constant.
+        0 if the segment begins later; its end is respected. If the rate is constant, at most about
+        2 too many.
         """
         begun_s = instant_s - float(self.begin_s)
         if begun_s < 0:
@@ -65,8 +69,8 @@ class RateSegment:
     def instants(self, first: Fraction, ranks: Floats) -> Floats:
         """Return the times, seconds after t0, at which the segment's integral is `first` + a rank.
 
-        One time for each of `ranks`, which ascend; the integral is that from the segment's
-        beginning.
+        An array with a time for each of `ranks`, which ascend; the integral is that from the
+        segment's beginning, a number of arrivals.
         """
         if self.rate == self.end_rate:
             # relative to the beginning of the segment: no drift, and independent of the calls
@@ -86,9 +90,9 @@ class RateSegment:
 
 
 def _time_to(rate: float, slope: float, integral: Floats) -> Floats:
-    """Return the seconds after which the integral of a rate reaches each of `integral`.
+    """Return the seconds after which the integral of a rate reaches each value of `integral`.
 
-    The rate begins at `rate` and grows by `slope` per second. 0 if an integral is negative, by
+    The rate begins at `rate` and grows by `slope` per second. 0 if a value is negative, by
     rounding.
     """
     # rounding may place a first arrival slightly before the beginning
@@ -98,7 +102,11 @@ def _time_to(rate: float, slope: float, integral: Floats) -> Floats:
 
 
 def points(curve: Curve) -> list[tuple[float, float]]:
-    """Return the rate over time: (seconds after t0, arrivals per second), to be joined by lines."""
+    """Return the corners of a rate over time: (seconds after t0, arrivals per second).
+
+    Straight lines between them are the rate. The beginning of a last segment without end is the
+    last corner.
+    """
     found = []
     for position in range(curve.last + 1):
         segment = curve.segment(position)
@@ -109,7 +117,10 @@ def points(curve: Curve) -> list[tuple[float, float]]:
 
 
 class Curve(Protocol):
-    """An arrival rate over time, as segments without a gap from t0 on."""
+    """An arrival rate over time, as segments without a gap from t0 on.
+
+    Segments have positions from 0. Implemented by `Ramp` and `Stages`.
+    """
 
     @property
     def last(self) -> int:
@@ -117,10 +128,13 @@ class Curve(Protocol):
 
     @property
     def total(self) -> Fraction | None:
-        """Return the integral of the rate over all time: the number of arrivals; None: infinite."""
+        """Return the integral of the rate over all time: arrivals in all; None if infinite."""
 
     def position(self, level: Fraction | int) -> int:
-        """Return the position of the segment in which the integral of the rate passes `level`."""
+        """Return the position of the segment in which the integral of the rate passes `level`.
+
+        `level` is a number of arrivals.
+        """
 
     def segment(self, position: int) -> RateSegment:
         """Return the segment at a position, 0 to `last`."""
@@ -128,7 +142,10 @@ class Curve(Protocol):
 
 @dataclass(frozen=True, kw_only=True)
 class Ramp:
-    """A rate that starts with `start` and rises by `step` every `duration` seconds up to `end`."""
+    """A rate that starts with `start` and rises by `step` every `duration` seconds up to `end`.
+
+    It stays at `end` without end. A position is the number of a step, from 0.
+    """
 
     #: Arrivals per second.
     start: Fraction
@@ -139,7 +156,7 @@ class Ramp:
 
     @cached_property
     def last(self) -> int:
-        """Return the position of the segment that runs at rate `end`, without end."""
+        """Return the position of the last segment, which runs at rate `end` and does not end."""
         return ceil((self.end - self.start) / self.step)
 
     @property
@@ -152,18 +169,21 @@ class Ramp:
         return min(self.start + position * self.step, self.end)
 
     def before(self, position: int) -> Fraction:
-        """Return the integral of the rate from t0 to the beginning of the segment at a position."""
+        """Return the integral of the rate from t0 to the begin of a segment: arrivals so far."""
         climb = self.step * (position * (position - 1)) / 2
         return (self.start * position + climb) * self.duration
 
     def integral(self, elapsed_s: Fraction) -> Fraction:
-        """Return the integral of the rate over the first `elapsed_s` seconds: arrivals, exact."""
+        """Return the exact integral of the rate over the first `elapsed_s` seconds: arrivals."""
         position = min(elapsed_s // self.duration, self.last)
         begun_s = elapsed_s - position * self.duration
         return self.before(position) + self.rate(position) * begun_s
 
     def position(self, level: Fraction | int) -> int:
-        """Return the position of the segment in which the integral of the rate passes `level`."""
+        """Return the position of the segment in which the integral of the rate passes `level`.
+
+        `level` is a number of arrivals, at least 0.
+        """
         return bisect_right(range(self.last + 1), level, key=self.before) - 1
 
     def segment(self, position: int) -> RateSegment:
@@ -214,9 +234,10 @@ class Stages:
         return float(self._instants[-1])
 
     def position(self, level: Fraction | int) -> int:
-        """Return the position of the stage in which the integral exceeds `level`.
+        """Return the position of the stage in which the integral of the rate exceeds `level`.
 
-        Stages at rate 0 are skipped; `last` + 1 if `level` is not less than `total`.
+        `level` is a number of arrivals. Stages at rate 0 are skipped; `last` + 1 if `level` is not
+        less than `total`.
         """
         return bisect_right(self._levels, level) - 1
 

@@ -131,7 +131,7 @@ class Replay(runner.Runner):
         return max(self._start, self._file.before(self._end_us))
 
     def rows(self, key: bytes | None = None) -> ArrivalRows:
-        """Return a row per planned arrival, with its request's name.
+        """Return a row per planned arrival: the argument `branch`, the name of its request.
 
         `key` encrypts the rows on their way to workers; None makes a new one.
         """
@@ -140,7 +140,7 @@ class Replay(runner.Runner):
     def asked(self) -> Sequence[tuple[float, float]]:
         """Return the rate over time: (seconds after t0, arrivals per second), joined by lines.
 
-        The rates are means of the bins of time that the file has.
+        A rate is the mean of a bin of time in the file, at the given `speed`: two points per bin.
         """
         bins = self._file.bins
         width_us = self._file.span_us / len(bins)
@@ -156,8 +156,8 @@ class Replay(runner.Runner):
     def step(self, elapsed_s: float, totals: runner.Totals, capacity: Sequence[int]) -> runner.Step:
         """Return the due times of arrivals not planned yet, up to `HORIZON_S` seconds ahead.
 
-        At most `MOST` at once. Done when all arrivals are planned and settled. Raises
-        ArrivalFileError if the file is damaged.
+        Seconds after t0, at most `MOST` at once; `capacity` is not used. Done when all arrivals are
+        planned and settled. Raises ArrivalFileError if the file is damaged.
         """
         planned, allotted = self.planned, totals.allotted
         horizon_s = elapsed_s + runner_schema.HORIZON_S

@@ -89,7 +89,11 @@ class Rps(runner.Runner):
 
     @classmethod
     def check(cls, config: Mapping[str, Any]) -> list[str]:
-        """Return messages on a load without one end, a falling ramp, and impossible rates."""
+        """Return messages on a load with both or neither of its ends, and on impossible rates.
+
+        The ends are `times` and `duration`. A ramp must not fall, and arrivals are at most
+        `MOST_PLANNED`. Empty if all is fine.
+        """
         rate = config["rps"]
         ramp = rate if isinstance(rate, Mapping) else {"rps": rate}
         problems = [
@@ -111,7 +115,10 @@ class Rps(runner.Runner):
 
     @classmethod
     def notes(cls, config: Mapping[str, Any]) -> list[str]:
-        """Return notes if `max_cpu_count`, or a seed of even arrivals, is given without effect."""
+        """Return notes on `max_cpu_count` and on a seed of even arrivals, which have no effect.
+
+        Empty if neither is given.
+        """
         return without_effect(config) + seed_without_effect(config)
 
     @property
@@ -121,7 +128,7 @@ class Rps(runner.Runner):
 
     @cached_property
     def planned(self) -> int:
-        """Return `times`, or how many arrivals `duration` has at the rate, at least 1."""
+        """Return `times`, or the number of arrivals in `duration` seconds, at least 1."""
         if "times" in self.config:
             return int(self.config["times"])
         return max(1, floor(self.ramp.integral(exact(self.config["duration"]))))
@@ -160,7 +167,8 @@ class Rps(runner.Runner):
     def step(self, elapsed_s: float, totals: runner.Totals, capacity: Sequence[int]) -> runner.Step:
         """Return the due times of arrivals not planned yet, up to `HORIZON_S` seconds ahead.
 
-        Done when `times` arrivals are planned and settled.
+        Seconds after t0; `capacity` is not used. Done when `planned` arrivals are planned and
+        settled.
         """
         times = self.planned
         arrivals = self._schedule.due(totals.allotted, times, elapsed_s + HORIZON_S)

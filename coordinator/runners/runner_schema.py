@@ -56,8 +56,8 @@ def stages(
 ) -> Mapping[str, Any]:
     """Return the JSON schema of stages, each with a duration and the load at its end.
 
-    `key` is the name of the load in a stage, `level` its schema. `elsewhere`: keys of another
-    runner, each with the message for it.
+    `key` is the name of the load in a stage, `level` its schema. `elsewhere`: keys that belong to
+    another runner, each with the message that says so.
     """
     duration = {**DURATION, "minimum": 0, "maximum": 1e9, "description": "seconds; 0 is a jump"}
     return {
@@ -75,10 +75,10 @@ def stages(
 
 
 def risen(config: Mapping[str, Any], elapsed_s: float) -> int:
-    """Return the number of virtual users at a time in a ramp-up, seconds after t0.
+    """Return the number of virtual users of a closed load at `elapsed_s` seconds after t0.
 
-    It grows evenly from 1 at t0 to `concurrency` at `ramp_up`; without a ramp-up it is
-    `concurrency`.
+    It grows evenly from 1 at t0 to `concurrency` at `ramp_up`, both in `config`; without a ramp-up
+    it is `concurrency`.
     """
     users, ramp_up_s = int(config.get("concurrency", 1)), float(config.get("ramp_up", 0))
     if not ramp_up_s or elapsed_s >= ramp_up_s:
@@ -94,10 +94,7 @@ def seed_without_effect(config: Mapping[str, Any]) -> list[str]:
 
 
 def without_effect(config: Mapping[str, Any]) -> list[str]:
-    """Return a note if `max_cpu_count` is given: each worker has its own number of processes.
-
-    Else an empty list.
-    """
+    """Return a note if `max_cpu_count` is given, which has no effect; else an empty list."""
     if "max_cpu_count" not in config:
         return []
     return ["max_cpu_count has no effect: the workers say how many processes they run"]

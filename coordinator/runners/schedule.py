@@ -20,21 +20,28 @@ BLOCK = 4_096
 
 
 class Schedule(Protocol):
-    """Due times of arrivals by their numbers, which count from 0."""
+    """Due times of the arrivals of a workload by their numbers, which count from 0.
+
+    Implemented by `Even` and `Poisson`.
+    """
 
     @property
     def count(self) -> int | None:
         """Return the number of arrivals in all; None is unlimited."""
 
     def due(self, start: int, stop: int | None, horizon_s: float) -> Floats:
-        """Return due times, seconds after t0, ascending, of arrivals `start` to `stop` - 1.
+        """Return the due times of arrivals `start` to `stop` - 1, seconds after t0, ascending.
 
-        `stop` None: without end. Returns only times up to `horizon_s`, and at most `MOST`.
+        `stop` None: without end. Returns only times up to `horizon_s` (seconds after t0), and at
+        most `MOST`.
         """
 
 
 def schedule(curve: Curve, config: Mapping[str, Any]) -> Schedule:
-    """Return the schedule of a rate: random with `seed` if `arrivals` is "poisson", else even."""
+    """Return the schedule of a rate over time, by the configuration of a runner.
+
+    Random with `seed` (0 unless given) if `arrivals` is "poisson", else even.
+    """
     if config.get("arrivals", "even") == "poisson":
         return Poisson(curve, int(config.get("seed", 0)))
     return Even(curve)
@@ -121,7 +128,7 @@ class Poisson:
         return np.concatenate(parts)
 
     def _instants(self, levels: Floats, horizon_s: float) -> Iterator[Floats]:
-        """Yield arrays of the times, seconds after t0, at which the integral reaches each level.
+        """Yield times, seconds after t0, at which the rate's integral reaches each of `levels`.
 
         `levels` ascend. Ends after the segment that contains `horizon_s`; times in it may be later.
         """
@@ -138,9 +145,10 @@ class Poisson:
                 return
 
     def _levels(self, block: int) -> Floats:
-        """Return, for each arrival of a block of `BLOCK`, the sum of all gaps up to it.
+        """Return for each arrival of a block the integral of the rate at which it is due.
 
-        The last block is kept; earlier blocks are drawn again.
+        That is the sum of all gaps up to it, from the first arrival on. The last block is cached;
+        earlier blocks are drawn again.
         """
         for number in range(len(self._before) - 1, block):
             self._before.append(float(self._levels(number)[-1]))

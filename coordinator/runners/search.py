@@ -124,8 +124,8 @@ class Search(runner.SearchingRunner):
     def next_rate(self, trials: Sequence[runner.Trial]) -> float | None:
         """Return the rate of the next trial, arrivals per second; None if the search is over.
 
-        `trials` are all trials so far, in order. The search is over after `max_trials`, if an end
-        of the range is the result, or if the capacity is known to `precision`.
+        `trials` are all trials so far, in order. The search is over after `max_trials`, if `low` or
+        `high` is the result, or if the capacity is known to `precision`.
         """
         if len(trials) >= int(self.config.get("max_trials", MOST_TRIALS)) or self._end(trials):
             return None
@@ -157,7 +157,7 @@ class Search(runner.SearchingRunner):
     def _is_end(self, trials: Sequence[runner.Trial]) -> bool:
         """Return whether the last trial was at an end of the range that is the result so far.
 
-        That is `low` if it broke more often than it held, `high` if it held more often.
+        That is `low` if more trials at it broke the SLA than met it, `high` if more met it.
         """
         low, high = self._range
         held, broken = _held(trials), _broken(trials)
@@ -165,10 +165,10 @@ class Search(runner.SearchingRunner):
         return at_low or (trials[-1].rate == high and held[high] > broken[high])
 
     def _end(self, trials: Sequence[runner.Trial]) -> str:
-        """Return the end of the range that is the result: "below", "above", or "" if neither is.
+        """Return whether the capacity is outside the range: "below" `low`, "above" `high`, or "".
 
-        "below" if `low` broke at least `SURE` times more than it held; "above" if `high` held at
-        least `SURE` times more than it broke.
+        "below" if trials at `low` broke the SLA at least `SURE` times more than they met it;
+        "above" if trials at `high` met it at least `SURE` times more than they broke it.
         """
         low, high = self._range
         held, broken = _held(trials), _broken(trials)
@@ -179,8 +179,8 @@ class Search(runner.SearchingRunner):
     def found(self, trials: Sequence[runner.Trial]) -> runner.Capacity:
         """Return the capacity that the trials so far show, in arrivals per second.
 
-        `rate` and its interval are None if no rate has broken, or none has held: then there is only
-        a bound.
+        `rate` and its interval are None if no rate has broken the SLA, or none has met it: then
+        there is only a bound.
         """
         if not trials:
             return runner.Capacity(kind="unfinished")
@@ -228,5 +228,5 @@ def _broken(trials: Sequence[runner.Trial]) -> Counter[float]:
 
 
 def _rounded(rate: float) -> float:
-    """Return the rate, rounded to four significant digits, which are easy to compare."""
+    """Return the rate rounded to four significant digits, which people can compare easily."""
     return float(f"{rate:.4g}")

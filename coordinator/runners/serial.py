@@ -44,7 +44,10 @@ class Serial(runner.Runner):
         return int(self.config.get("times", 1))
 
     def step(self, elapsed_s: float, totals: runner.Totals, capacity: Sequence[int]) -> runner.Step:
-        """Return the load now: one virtual user active until `times` iterations are settled."""
+        """Return the load now: one virtual user until `times` iterations are settled.
+
+        The first worker with `capacity` gets it.
+        """
         return runner.Step(
             shares=runner.split(1, capacity),
             budget=self.planned,

@@ -66,7 +66,10 @@ class StagedRate(runner.Runner):
 
     @classmethod
     def check(cls, config: Mapping[str, Any]) -> list[str]:
-        """Return messages on rates or durations too small, no arrivals at all, or too many."""
+        """Return messages on rates or durations too small, no arrivals at all, or too many.
+
+        Empty if all is fine.
+        """
         problems = _too_small(config)
         if problems:
             return problems
@@ -94,7 +97,7 @@ class StagedRate(runner.Runner):
 
     @property
     def planned(self) -> int | None:
-        """Return the number of arrivals of all stages; if they are random, that of the seed."""
+        """Return the number of arrivals of all stages; with random arrivals, as `seed` gives it."""
         return self._schedule.count
 
     @cached_property
@@ -112,7 +115,8 @@ class StagedRate(runner.Runner):
     def step(self, elapsed_s: float, totals: runner.Totals, capacity: Sequence[int]) -> runner.Step:
         """Return the due times of arrivals not planned yet, up to `HORIZON_S` seconds ahead.
 
-        Done when all arrivals of the stages are planned and settled.
+        Seconds after t0; `capacity` is not used. Done when all arrivals of the stages are planned
+        and settled.
         """
         count = self._schedule.count
         assert count is not None

@@ -29,7 +29,10 @@ CONFIDENCE = 0.95
 
 @dataclass(frozen=True, kw_only=True)
 class Threshold:
-    """An estimate of the threshold from trials; all fields are rates, in the unit of the trials."""
+    """Estimate of a threshold (the rate at which half of the trials succeed), with its interval.
+
+    All fields are rates, in the unit of the trials.
+    """
 
     #: As probable to be above as below.
     median: float
@@ -41,7 +44,10 @@ class Threshold:
 
 
 class ThresholdFit:
-    """Estimator of a threshold between `low` / BEYOND and `high` * BEYOND, from trials."""
+    """Estimates a threshold between `low` / BEYOND and `high` * BEYOND from trials.
+
+    The threshold is the rate at which half of the trials succeed.
+    """
 
     def __init__(self, low: float, high: float) -> None:
         """Prepare the grid of possible thresholds. Raises ValueError unless 0 < low < high."""
@@ -54,10 +60,10 @@ class ThresholdFit:
         self._widths: NDArray[np.float64] = widths[:, None]
 
     def of(self, trials: Sequence[tuple[float, bool]], at: float = 0.5) -> Threshold:
-        """Return the threshold that trials show: (rate, whether the trial succeeded) for each.
+        """Return the threshold that `trials` show: (rate, whether the trial succeeded) for each.
 
         `at` is the probability, 0 to 1, with which the threshold is below `Threshold.next`. Without
-        trials, the middle of the grid.
+        trials all of the grid is equally probable.
         """
         likelihood = np.zeros((SLOPES, THRESHOLDS))
         for rate, succeeded in trials:

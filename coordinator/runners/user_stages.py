@@ -55,7 +55,7 @@ class StagedUsers(runner.Runner):
 
     @property
     def concurrency(self) -> int:
-        """Return the most virtual users at any time; levels of jumps alone do not count."""
+        """Return the most virtual users at any time; numbers that last 0 seconds do not count."""
         levels = self._levels
         lasting = [
             max(levels[at], levels[at + 1])
@@ -71,7 +71,7 @@ class StagedUsers(runner.Runner):
 
     @cached_property
     def _levels(self) -> list[int]:
-        """Return the virtual users with which stages begin, and at the end of the last."""
+        """Return the virtual users at the beginning of each stage, and at the end of the last."""
         first = int(self.config.get("start", 0))
         return [first, *(int(stage["users"]) for stage in self.config["stages"])]
 
@@ -100,9 +100,10 @@ class StagedUsers(runner.Runner):
         return list(zip(self._instants, map(float, self._levels), strict=True))
 
     def step(self, elapsed_s: float, totals: runner.Totals, capacity: Sequence[int]) -> runner.Step:
-        """Return the load now: the users of the stage, none started after the last stage.
+        """Return the load now: the users of the stage, within the `capacity` of workers.
 
-        Done when iterations that were running at the end of the last stage have ended.
+        No iteration starts after the last stage. Done when iterations that were running at its end
+        have ended.
         """
         over = elapsed_s >= self.lasts_s and totals.settled >= totals.allotted
         return runner.Step(

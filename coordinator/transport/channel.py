@@ -23,7 +23,7 @@ READ_LIMIT = 32
 
 
 class Channel:
-    """Messages of one run in Redis and the broker.
+    """The coordinator's messages with the workers of one run, through Redis and the broker.
 
     Signs outgoing messages; verifies incoming ones and counts refused ones.
     """
@@ -67,7 +67,7 @@ class Channel:
 
     @property
     def broker_away_s(self) -> float:
-        """Seconds since the broker first refused a message; 0.0 after the last send succeeded."""
+        """Seconds since the broker first refused a message; 0.0 unless the last send failed."""
         return 0.0 if self._refused_since is None else time.monotonic() - self._refused_since
 
     def tend(self) -> None:
@@ -83,20 +83,19 @@ class Channel:
         self._turn = turn
 
     def close(self, offered: Iterable[str], left: Iterable[str]) -> None:
-        """Delete the run's results and specifications from Redis, and the offers to `offered`
-        workers.
+        """Delete the run's results and specifications from Redis, and its offers to workers.
 
-        `left` are ids of memberships that have ended: their control records expire sooner. Raises
-        StoreUnreachable, StoreError.
+        `offered`: incarnations of the workers. `left`: ids of memberships that have ended, whose
+        control records expire sooner. Raises StoreUnreachable, StoreError.
         """
         self._store.close(left)
         self._wire.withdraw(offered)
 
     def specify(self, specification: Specification) -> bytes:
-        """Write a workload's specification to Redis, encrypted and signed; return its SHA-256
-        digest.
+        """Write a specification to Redis, encrypted and signed; return its SHA-256 digest.
 
-        Keeps it for `restate`. Raises StoreUnreachable, StoreError.
+        The digest is of the signed bytes. Keeps them in memory for `restate`. Raises
+        StoreUnreachable, StoreError.
         """
         token = self._vault.encrypt(specification.body())
         data = self._signer.sign(Specification.KIND, {"vault": token})
@@ -105,7 +104,7 @@ class Channel:
         return hashlib.sha256(data).digest()
 
     def restate(self, workloads: Iterable[int]) -> None:
-        """Write specifications to Redis again, which may have lost them; `workloads` are numbers.
+        """Write the specifications of `workloads` (numbers) to Redis again: it may have lost them.
 
         Raises KeyError if `specify` was not called for a workload. Raises StoreUnreachable,
         StoreError.
@@ -157,7 +156,8 @@ class Channel:
         """Return the oldest messages of the result stream with their ids, at most `READ_LIMIT`.
 
         Waits up to `wait_s` seconds for the first. None instead of a message: it was refused and
-        counted. Messages stay in the stream until `delete`. Raises StoreUnreachable, StoreError.
+        counted. Messages stay in the stream until `delete`. Sets `behind` if there may be more.
+        Raises StoreUnreachable, StoreError.
         """
         entries = self._store.read(wait_s, READ_LIMIT)
         self.behind = len(entries) == READ_LIMIT

@@ -15,8 +15,9 @@ NAMED_MOST = 64
 
 
 class Controls:
-    """The control records of a run's workers: last state of each, and which are not in Redis
-    yet.
+    """The control records of a run's workers: the state that the coordinator requests of each.
+
+    Keeps the last record of each worker, and whether it is in Redis yet.
     """
 
     def __init__(self, channel: Channel) -> None:
@@ -29,14 +30,14 @@ class Controls:
         self._unwritten: set[str] = set()
 
     def change(self, workers: Iterable[WorkerHandle], **fields: Any) -> None:
-        """Set the same fields in the records of some workers, and write changed records to Redis.
+        """Set the same fields in the records of some workers, and write changed records.
 
         Skips workers and raises errors as `write` does.
         """
         self.write(dict.fromkeys(workers, fields))
 
     def write(self, changes: Mapping[WorkerHandle, Mapping[str, Any]]) -> None:
-        """Set fields by worker, and write the records that differ from those last written.
+        """Set fields by worker, and write the records to Redis that differ from the last ones.
 
         Acknowledged blocks and recalled batches are updated too. Skips workers without a session,
         unless `over` is set. Raises StoreUnreachable, StoreError: then the next call writes the
@@ -105,7 +106,7 @@ class Controls:
         )
 
     def restate(self, workers: Iterable[WorkerHandle]) -> None:
-        """Mark the records of some workers as unwritten: Redis may have lost them.
+        """Mark the records of some workers as unwritten, since Redis may have lost them.
 
         The next call of `write`, `change` or `answer` writes them. Workers without a record are
         ignored.

@@ -20,7 +20,7 @@ OUTAGE_S = 1.0
 
 @dataclass(frozen=True)
 class Outage:
-    """Outages of one server: its address, and the seconds that each lasted.
+    """Outages of one server (Redis or the broker): its address, and the seconds that each lasted.
 
     `str` gives the message for the report.
     """
@@ -48,13 +48,16 @@ class Outage:
 
 
 class Outages:
-    """The servers that are unreachable now: Redis, or a separate broker. True if there is one."""
+    """The servers that are unreachable now: Redis, or a separate broker.
+
+    `bool` is True if there is such a server.
+    """
 
     def __init__(self, note: Callable[[Outage, float], None], patience_s: float) -> None:
-        """`note` is called at the end of an outage of `OUTAGE_S` or more, with the server and
-        seconds.
+        """Begin without outages.
 
-        `patience_s` is the longest outage that a run waits for, seconds.
+        `note` is called at the end of an outage of `OUTAGE_S` or more, with the server and seconds.
+        `patience_s`: longest outage that a run waits for, seconds.
         """
         self._note = note
         self._patience_s = patience_s
@@ -103,17 +106,20 @@ class Outages:
                 raise StoreLost(f"{error}, and the run was interrupted")
 
     def redis_answers(self) -> None:
-        """Note that Redis responds and accepts writes; ends its outage and reports it by `note`.
+        """Note that Redis responds and accepts writes; ends its outage.
 
-        The outage counts from the last call before it. A full Redis still responds, but refuses
-        writes.
+        An outage of `OUTAGE_S` or more is reported by `note`; it counts from the last call before
+        it. A full Redis still responds, but refuses writes: that is an outage, too.
         """
         # nothing is known of the time between two polls
         self._end(self._reached_at, is_broker=False)
         self._reached_at = time.monotonic()
 
     def broker_answers(self) -> None:
-        """Note that the broker accepts messages; ends its outage and reports it by `note`."""
+        """Note that the broker accepts messages; ends its outage.
+
+        An outage of `OUTAGE_S` or more is reported by `note`.
+        """
         self._end(time.monotonic(), is_broker=True)
 
     def _end(self, latest_begin: float, *, is_broker: bool) -> None:

@@ -25,14 +25,15 @@ _AWAY = (
 
 
 class Publisher:
-    """Sends messages to one broker; connects at the first send.
+    """Sends signed batches to the queues of one broker; connects at the first send.
 
     A send raises after a few seconds if the broker does not respond.
     """
 
     def __init__(self, app: Celery, client: Client, other: str) -> None:
-        """`client`: the run's Redis. `other`: address of a separate broker, "" if Redis is the
-        broker.
+        """Prepare sending by `app`; nothing connects yet.
+
+        `client`: the run's Redis. `other`: address of a separate broker, "" if Redis is the broker.
         """
         self._app = app
         self._kind = BrokerAway if other else StoreUnreachable

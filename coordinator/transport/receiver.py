@@ -39,11 +39,14 @@ class Inbox(Protocol):
         """Count a message that cannot be used, under `reason`."""
 
     def delete(self, ids: Sequence[str]) -> None:
-        """Remove entries by id. Raises StoreUnreachable, StoreError."""
+        """Remove entries from the stream, by id. Raises StoreUnreachable, StoreError."""
 
 
 class Receiver:
-    """Moves the results of all workloads of a run from Redis to disk, and counts them."""
+    """Moves the result blocks of all workloads of a run from Redis to disk, and counts them.
+
+    A block counts once, even if it is sent again or this process is restarted.
+    """
 
     def __init__(self, channel: Inbox, accounts: Accounts, directory: RunDirectory) -> None:
         self._channel = channel
@@ -55,11 +58,10 @@ class Receiver:
     def receive(self, wait_s: float) -> list[Arrival]:
         """Read blocks, discard duplicates, write new blocks to disk, count them, apply wills.
 
-        Waits up to `wait_s` seconds for the first entry of the stream; the entries are deleted from
-        Redis by the next call. Returns the counted iterations by membership and workload. Malformed
-        entries are refused and counted. Logs a warning for unreadable blocks.
-
-        Raises StoreUnreachable, StoreError; StorageError if the disk is full or fails.
+        Waits up to `wait_s` seconds for the first entry of the stream; the next call deletes the
+        entries from Redis. Returns the counted iterations by membership and workload. Malformed
+        entries are refused and counted. Logs a warning for unreadable blocks. Raises
+        StoreUnreachable, StoreError; StorageError if the disk is full or fails.
         """
         if self._done:
             self._channel.delete(self._done)
@@ -121,9 +123,10 @@ class Receiver:
         return self._accounts.take(ordered)
 
     def _bounded(self, block: Block) -> Block:
-        """Return a block; without its printed and logged lines once `LOG_CHARS` are stored.
+        """Return a block, without its printed and logged lines once `LOG_CHARS` are stored.
 
-        The lines left out are added to `log_cut`. A block that comes below the limit is kept whole.
+        The number of lines left out is added to `log_cut`. A block that comes below the limit is
+        kept whole.
         """
         if not block.log or self._accounts.log_chars < LOG_CHARS:
             return block
@@ -146,10 +149,11 @@ class Receiver:
         return self._accounts.memberships[mid].name
 
     def _execute(self, will: Will) -> None:
-        """Give iterations that an ended worker process did not start back to the plan.
+        """Put iterations that an ended worker process did not start back into the plan.
 
-        Writes that to the journal first. A will that is malformed or of another run is counted as
-        refused; a repeated or unknown will does nothing. Raises StorageError.
+        Its will says which. The change goes to the journal first. A will that is malformed or of
+        another run is counted as refused; a repeated or unknown will does nothing. Raises
+        StorageError.
         """
         if will.run != self._channel.run_id or not _well_formed_will(will):
             self._channel.refuse("malformed")
@@ -162,7 +166,10 @@ class Receiver:
 
 
 def _well_formed(block: Block) -> bool:
-    """Return whether the fields have the right types and ranges; columns are checked later."""
+    """Return whether the fields of a block have the right types and ranges.
+
+    The content of columns is not checked here.
+    """
     texts = (block.membership, block.incarnation)
     counts = (block.want_ns, block.cut, block.started_late, block.log_cut, *_list(block.voids))
     return (

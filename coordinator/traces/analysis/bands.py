@@ -16,7 +16,7 @@ _EXEMPLARS = 3
 
 @dataclass(frozen=True, kw_only=True)
 class BandExample:
-    """A trace that is shown as an example: id, iteration and duration."""
+    """A trace shown as an example: id, iteration, duration, and whether its spans are kept."""
 
     trace_id: str
     #: -1 if it is not of an iteration.
@@ -28,8 +28,9 @@ class BandExample:
 
 @dataclass(frozen=True, kw_only=True)
 class Band:
-    """Result of comparing a band of slow traces with the traces around the median. Times are
-    seconds.
+    """A band of slow traces (such as p99+) compared with the traces around the median.
+
+    Made by `compare`: sizes, durations and excess in seconds, the causes, and examples.
     """
 
     name: str
@@ -53,12 +54,12 @@ class Band:
 
     @property
     def clear(self) -> Cause | None:
-        """The clear cause with the largest excess; None if no cause is clear."""
+        """The clear cause (see `Cause.clear`) with the largest excess; None without any."""
         return next(iter(self.named), None)
 
     @property
     def named(self) -> tuple[Cause, ...]:
-        """All clear causes, largest excess first."""
+        """All clear causes (see `Cause.clear`), largest excess first; empty if none is clear."""
         return tuple(cause for cause in self.causes if cause.clear)
 
 
@@ -67,9 +68,10 @@ def compare(
 ) -> Band:
     """Compare slow traces with those around the median; the result has at most `shown` causes.
 
-    `slow`: positions of the traces. `name` and `between`: name and percentiles of the band; for
-    failures both percentiles are nan. With fewer than `ENOUGH` traces on either side `enough` is
-    False, there are no causes, and both bounds of `interval_s` are the excess itself.
+    `middle`: the traces around the median. `slow`: rows of the slow traces. `name` and `between`:
+    name and percentiles of the band; for failures both percentiles are nan. With fewer than
+    `ENOUGH` traces on either side `enough` is False, there are no causes, and both bounds of
+    `interval_s` are the excess itself.
     """
     features = middle.features
     total = features.total / 1e9
@@ -102,8 +104,8 @@ def compare(
 def exemplars(features: Features, rows: Ints) -> tuple[BandExample, ...]:
     """Return up to three typical traces of some rows: nearest to the medians of all keys.
 
-    Traces whose spans are kept come first. At most 1,000 rows are looked at; none if there are no
-    rows.
+    Traces whose spans are kept come first. Of more than 1,000 rows, 1,000 at equal distances are
+    examined. Empty without rows.
     """
     rows = thinned(rows, 1000)
     if not len(rows):
@@ -115,7 +117,7 @@ def exemplars(features: Features, rows: Ints) -> tuple[BandExample, ...]:
 
 
 def exemplar(features: Features, at: int) -> BandExample:
-    """Return the trace in row `at` of the features as an example."""
+    """Return the trace in row `at` as an example: id, iteration, duration, whether it is kept."""
     return BandExample(
         trace_id=features.traces[at],
         iteration=int(features.iteration[at]),

@@ -34,7 +34,10 @@ _FEWEST = 5
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Difference:
-    """95 % intervals for the difference of the means of two groups, and p-values, by column."""
+    """Difference of the means of two groups by column: 95 % intervals and corrected p-values.
+
+    In the unit of the columns; shares are fractions of the sum of all columns.
+    """
 
     low: Floats
     high: Floats
@@ -60,12 +63,10 @@ def difference(
     """Compare the means of two groups of traces, column by column; neither may be empty.
 
     The groups have one row per trace, with columns that sum to the duration. The null hypothesis is
-    that the first group's mean is not greater, with `two_sided` that the means are equal.
-
-    `clusters` has a number for each row of the first group: rows with the same number are resampled
-    together. `tests` is the number of columns before the greatest differences were
-    selected, 0 without selection: p-values are corrected for all of them. The result depends only
-    on `seed` and the rows.
+    that the mean of `slow` is not greater, with `two_sided` that the means are equal. `clusters`
+    has a number for each row of `slow`: rows with the same number are resampled together. `tests`
+    is the number of columns before the greatest differences were selected, 0 without selection:
+    p-values are corrected for all of them. The result depends only on `seed` and the rows.
     """
     chance = np.random.default_rng(seed)
     if clusters is None:
@@ -92,9 +93,10 @@ def difference(
 
 
 def _share_bounds(drawn: Floats, total: Floats, clusters: int) -> tuple[Floats, Floats]:
-    """Return bounds (low, high) of each column's fraction of the sum.
+    """Return 95 % bounds (low, high) of each column's fraction of the sum of all columns.
 
-    They are 0 and 1 if the sum may be 0, or if there are fewer than `_FEWEST` clusters.
+    `drawn`: a resample of the differences per row, `total` its sums. The bounds are 0 and 1 if a
+    sum is 0, or if there are fewer than `_FEWEST` `clusters`.
     """
     # if the sum may be 0, shares of it are undefined
     safe = np.where(np.abs(total) > 1e-12, total, np.nan)
@@ -106,9 +108,9 @@ def _share_bounds(drawn: Floats, total: Floats, clusters: int) -> tuple[Floats, 
 
 
 def corrected(p: Floats, tests: int = 0) -> Floats:
-    """Return p-values corrected by Benjamini and Hochberg's procedure, in the order given.
+    """Return p-values corrected by Benjamini and Hochberg's procedure, in the order of `p`.
 
-    If there were more `tests` than p-values, the missing ones count as 1.
+    `tests` is the number of p-values there were before some were selected: missing ones count as 1.
     """
     count = len(p)
     order = np.argsort(p)
@@ -122,7 +124,7 @@ def corrected(p: Floats, tests: int = 0) -> Floats:
 def _some(
     rows: Floats, clusters: Ints, most: int, chance: np.random.Generator
 ) -> tuple[Floats, Ints]:
-    """Return at most `most` rows, sampled without replacement, and their clusters.
+    """Return `rows` and `clusters`, but at most `most` rows, sampled without replacement.
 
     Clusters are numbered anew from 0.
     """
@@ -135,7 +137,7 @@ def _some(
 def _means(rows: Floats, clusters: Ints, chance: np.random.Generator) -> Floats:
     """Return the means of the columns in `_DRAWS` resamples, one row per resample.
 
-    Whole clusters of rows are drawn with replacement.
+    `clusters` has a number per row: rows with the same number are drawn together, with replacement.
     """
     count = int(clusters.max()) + 1
     found = np.empty((_DRAWS, rows.shape[1]))
@@ -155,9 +157,10 @@ def _permuted(
     two_sided: bool,
     permutations: int,
 ) -> Floats:
-    """Return the p-value of each column's difference of means, not corrected.
+    """Return the p-value of each column's difference of means (`slow` - `base`), not corrected.
 
-    Whole clusters are permuted between the groups, at least `permutations` times.
+    Whole clusters of `slow` and single rows of `base` are permuted between the groups, at least
+    `permutations` times.
     """
     most = _MOST_PERMUTED if permutations <= _MANY else _FEWER_PERMUTED
     slow, clusters = _some(slow, clusters, most, chance)

@@ -24,7 +24,10 @@ _WORTH_SAYING = 0.01
 
 @dataclass(frozen=True, kw_only=True)
 class Change:
-    """Change of the time of one key between two runs. Times are mean seconds per trace."""
+    """Change of the time of one key (service, name, detail) between two runs or parts of a run.
+
+    Times are mean seconds per trace, calls mean numbers per trace.
+    """
 
     who: str
     what: str
@@ -43,7 +46,7 @@ class Change:
 
     @property
     def key(self) -> SpanKey:
-        """Service, name and detail of the work that changed."""
+        """Service, name and detail of the spans (or of the wait) whose time changed."""
         return SpanKey(self.who, self.what, self.about)
 
     @property
@@ -56,7 +59,11 @@ class Change:
 
 @dataclass(frozen=True, kw_only=True)
 class Comparison:
-    """Comparison of a group of traces in two runs. Times are seconds; outliers are left out."""
+    """Comparison of the successful traces of one group, such as a workload, in two runs or parts.
+
+    Made by `compare_runs` or `compare_parts`. Times are seconds; outliers are left out. `changes`
+    has at most 20 keys.
+    """
 
     name: str
     traces_before: int
@@ -78,10 +85,9 @@ class Comparison:
 
     @property
     def grown(self) -> list[Change]:
-        """Significant changes that take more time, largest first.
+        """Significant changes that take more time, largest first, without changes below 1 %.
 
-        Empty if the total did not grow beyond chance. Changes of less than 1 % of the total growth
-        are left out.
+        That is 1 % of the growth of the total. Empty if the total did not grow beyond chance.
         """
         if self.interval_s[0] <= 0:
             return []
@@ -92,7 +98,8 @@ class Comparison:
 def compare_runs(before: Features, after: Features, seed: int = 0) -> list[Comparison]:
     """Compare the groups of traces (such as workloads) that both runs have by name.
 
-    The order is that of the first run. The same `seed` gives the same result.
+    `before` and `after` are the feature tables of the runs. One result per group, in the order of
+    `before`. The same `seed` gives the same result.
     """
     both = (before, after)
     return [
@@ -105,9 +112,9 @@ def compare_runs(before: Features, after: Features, seed: int = 0) -> list[Compa
 def compare_parts(
     features: Features, name: str, before: Ints, after: Ints, seed: int = 0
 ) -> Comparison:
-    """Compare two parts of a group by the numbers of their iterations.
+    """Compare the traces of group `name` whose iterations are in `before` and in `after`.
 
-    Raises ValueError if there is no group `name`.
+    The same `seed` gives the same result. Raises ValueError if there is no group `name`.
     """
     rows = _rows(features, name)
     parts = [rows[np.isin(features.iteration[rows], part)] for part in (before, after)]
@@ -155,7 +162,7 @@ def _compared(
 
 
 def _rows(features: Features, name: str) -> Ints:
-    """Return the rows of the group's successful traces, fastest first.
+    """Return the rows of the successful traces of the group `name`, fastest first.
 
     Incomplete traces are left out, unless most are incomplete. Raises ValueError if there is no
     such group.
@@ -260,7 +267,7 @@ def signed(seconds: float) -> str:
 
 
 def worded(seconds: float) -> str:
-    """Return a difference in seconds as text for a message, with a space before the unit."""
+    """Return a difference in seconds as text with its sign, a space before the unit."""
     return f"{'-' if seconds < 0 else '+'}{spaced(abs(seconds))}"
 
 

@@ -24,7 +24,11 @@ def is_ours(service: str) -> bool:
 
 @dataclass(kw_only=True)
 class SpanCounts:
-    """Counts of the spans of one service: in all, and left out by reason."""
+    """Counts of the spans of one service: all of them, and spans left out of trees, by reason.
+
+    Reasons: the parent was not recorded (`orphan`), or the span is work of another request
+    (`stale`).
+    """
 
     count: int = 0
     #: Left out because the parent was not recorded, or because the thread had kept an old trace.
@@ -34,7 +38,10 @@ class SpanCounts:
 
 @dataclass(kw_only=True)
 class WorkAfterReply:
-    """Spans of one kind that continued after the span around them had ended: number and time."""
+    """Spans of one kind that ended after their parent: number, and nanoseconds after its end.
+
+    A kind is service and name; the nanoseconds are a sum.
+    """
 
     count: int = 0
     #: Total nanoseconds after that end.
@@ -43,7 +50,10 @@ class WorkAfterReply:
 
 @dataclass(kw_only=True)
 class TraceCoverage:
-    """Counts over all traces that were read: traces, spans by service, and missing parts."""
+    """Counts over all traces that were read, for notes on their quality.
+
+    Traces, spans by service, spans left out of trees, and records that are missing or duplicate.
+    """
 
     traces: int = 0
     #: Traces without the span of their iteration, which cannot be analysed.
@@ -63,11 +73,14 @@ class TraceCoverage:
 
     @property
     def unanswered(self) -> bool:
-        """Return whether there are spans, and osbench wrote all of them: services wrote none."""
+        """Return whether there are spans, and all are of osbench itself: services wrote none."""
         return self.traces > 0 and all(map(is_ours, self.services)) and bool(self.services)
 
     def add(self, trace: Trace) -> bool:
-        """Count a trace and its spans; return whether every span has start and stop."""
+        """Count a trace and its spans; return whether every span has start and stop.
+
+        Services beyond the first `_NAMES` are counted together.
+        """
         self.traces += 1
         self.duplicates += trace.duplicates
         stops = starts = 0
@@ -83,14 +96,14 @@ class TraceCoverage:
         return not (stops or starts)
 
     def leave_out(self, tree: Tree) -> None:
-        """Count the spans that were left out of a tree as orphan or stale, by service."""
+        """Count, by service, the spans that were left out of a tree, as orphan or stale."""
         for at, why in tree.left_out.items():
             spans = self._service(tree.spans[at].service)
             spans.orphan += why == ORPHAN
             spans.stale += why == STALE
 
     def outlived(self, tree: Tree, path: Path) -> None:
-        """Count spans that continued after the span around them had ended, by service and name.
+        """Count the spans that ended after their parent, which `path` has, by service and name.
 
         Names beyond the first `_NAMES` are counted together.
         """

@@ -22,8 +22,9 @@ GRACE_S = 60.0
 
 
 class Survey:
-    """First pass over all traces, needed by the second: clock offsets, usual number of late
-    spans.
+    """First pass over all traces: estimates clock offsets, and the usual number of late spans.
+
+    The second pass, `Digest`, needs both.
     """
 
     def __init__(self) -> None:
@@ -31,24 +32,28 @@ class Survey:
         self._late = LateWork()
 
     def add(self, trace: Trace) -> None:
-        """Add the clock samples and the late spans of one trace."""
+        """Add the calls between hosts of one trace, and its late spans."""
         self._samples.add(trace)
         self._late.add(trace)
 
     def clocks(self) -> Clocks:
-        """Return the estimated clock offsets between the hosts in all traces."""
+        """Return the clock offsets between hosts, estimated from all traces added so far."""
         return self._samples.estimate()
 
     def usual(self) -> Usual:
-        """Return the usual number of late spans per parent, by pair of kinds.
+        """Return the usual number of late spans in a parent, by kinds of parent and late span.
 
-        Late spans start after the end of their parent.
+        Late spans start after the end of their parent. Pairs of kinds with usually none are
+        missing.
         """
         return self._late.usual()
 
 
 class Digest:
-    """Second pass over all traces: feature table, ranking of trace points, and counts."""
+    """Second pass over all traces: adds each to feature table, ranking, counts and span calls.
+
+    The first pass, `Survey`, gives the clock offsets and the usual number of late spans for that.
+    """
 
     def __init__(
         self,
@@ -56,8 +61,9 @@ class Digest:
         groups: Sequence[str] = (),
         selections: Mapping[int, Sequence[SpanSelection]] | None = None,
     ) -> None:
-        """`groups` are names of workloads; `selections` are spans to count, by position of a
-        group.
+        """Take clock offsets and usual late spans from `survey`, which has seen all traces.
+
+        `groups` are names of workloads; `selections` are spans to count, by position of a group.
         """
         self.clocks = survey.clocks()
         self.coverage = TraceCoverage()
@@ -71,8 +77,9 @@ class Digest:
     ) -> None:
         """Add the trace of an iteration: count it, rank its spans, and add its row to the table.
 
-        Roots other than the iteration's are left out as orphans. A trace without the iteration's
-        root is counted as rootless, and gets no row. `kept`: the spans of the trace are kept.
+        `group`: position of the workload, or NO_GROUP; `outcome`: of the iteration. Roots other
+        than the iteration's are left out as orphans. A trace without the iteration's root is
+        counted as rootless, and gets no row. `kept`: the spans of the trace are kept.
         """
         whole = self.coverage.add(trace)
         tree = Tree(trace, self.clocks)
@@ -91,8 +98,8 @@ class Digest:
     def add_any(self, trace: Trace, *, any_root: bool = False) -> None:
         """Add a trace that is not of an iteration: each root becomes a row of the table.
 
-        Roots are grouped by service, name and detail. `any_root`: a trace without a root uses its
-        topmost spans.
+        The group of a row is service, name and detail of its root. `any_root`: if the trace has no
+        root, its topmost spans, whose parents are missing, are roots.
         """
         whole = self.coverage.add(trace)
         tree = Tree(trace, self.clocks, any_root=any_root)
@@ -138,9 +145,9 @@ class Digest:
 
 
 def digest_of(traces: Iterable[Trace], *, any_root: bool = False) -> Digest:
-    """Return the digest of traces that are not of iterations; all are held in memory meanwhile.
+    """Return the digest of traces that are not of iterations; all are in memory meanwhile.
 
-    `any_root`: a trace without a root uses its topmost spans as roots.
+    `any_root`: in a trace without a root, the topmost spans, whose parents are missing, are roots.
     """
     found = list(traces)
     survey = Survey()

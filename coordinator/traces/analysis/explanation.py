@@ -50,9 +50,10 @@ _FARTHEST = 3
 
 @dataclass(frozen=True, kw_only=True)
 class Part:
-    """Fraction of one key in the variance of traces' durations.
+    """Fraction that one key has in the variance of the durations of a group of traces.
 
-    It is the covariance of the key's time and the duration, over the variance of the duration.
+    It is the covariance of the key's time and the duration, over the variance of the duration; it
+    may be negative.
     """
 
     who: str
@@ -63,7 +64,10 @@ class Part:
 
 @dataclass(frozen=True, kw_only=True)
 class Shape:
-    """Traces with the same sequence of keys on the critical path. Times are seconds."""
+    """Successful traces with the same sequence of keys on their critical path: number, p50, p99.
+
+    Times are seconds; `exemplar` is the id of a typical trace.
+    """
 
     #: The keys on it, in order.
     path: tuple[str, ...]
@@ -75,9 +79,10 @@ class Shape:
 
 @dataclass(frozen=True, kw_only=True)
 class Answer:
-    """Explanation of one group of comparable traces: percentiles, bands, causes, and a message.
+    """Explanation of one group of comparable traces: why the slow ones are slow.
 
-    A group is a workload, or a kind of root span. Times are seconds.
+    A group is a workload, or a kind of root span. It has percentiles, bands of slow traces with
+    causes, examples, and a text. Times are seconds.
     """
 
     name: str
@@ -111,7 +116,7 @@ class Answer:
 
     @property
     def described_band(self) -> Band | None:
-        """Band that the message describes; None if no band has enough traces.
+        """Band of slow traces that the text describes; None if no band has enough traces.
 
         This is the first band with a clear cause, else the first with enough traces.
         """
@@ -121,7 +126,10 @@ class Answer:
 
 @dataclass(frozen=True, kw_only=True)
 class Explanation:
-    """Explanations of all groups of traces, and the message of the first group."""
+    """Explanations of all groups of traces, as `explain` returns them.
+
+    `answers` has one per group, the clearest first; `sentence` is the text of the first.
+    """
 
     sentence: str
     answers: tuple[Answer, ...]
@@ -159,9 +167,9 @@ def explain(
 
 
 def _without_verdict(features: Features, number: int, answer: Answer, clocks: Clocks) -> Answer:
-    """Return the explanation; without clear causes if a clock of its hosts could not be corrected.
+    """Return `answer`, without clear causes if a host of its spans has an unsteady clock.
 
-    The message then says so.
+    Its text then says that there is no verdict. `number` is the number of the group.
     """
     hosts: set[str] = set()
     if clocks.unsteady:
@@ -180,8 +188,9 @@ def _without_verdict(features: Features, number: int, answer: Answer, clocks: Cl
 def _with_counters(
     features: Features, number: int, answer: Answer, counters: IterationCounters | None
 ) -> Answer:
-    """Return the explanation with the counters that are clearly higher in the described band.
+    """Return `answer` with the counters that are clearly higher while traces of its band ran.
 
+    The band is `described_band`; the text names the counters. `number` is the number of the group.
     Unchanged without counters of the group, or without a band.
     """
     band = answer.described_band
@@ -247,7 +256,7 @@ def _answer(features: Features, number: int, name: str, seed: int) -> Answer:
 
 
 def _is_unanswered(features: Features, rows: Ints) -> bool:
-    """Return whether the traces `rows` have no work of services, only osbench's own."""
+    """Return whether the traces `rows` spent time in spans of osbench itself only."""
     inside = np.zeros(len(features), bool)
     inside[rows] = True
     places = np.unique(features.place[inside[features.rows()]]).tolist()
@@ -255,9 +264,10 @@ def _is_unanswered(features: Features, rows: Ints) -> bool:
 
 
 def members(features: Features, band: str) -> frozenset[str]:
-    """Return ids of the traces in a band, of all groups together; outliers are not in any.
+    """Return the ids of the traces of a band in all groups together.
 
-    `band` is `failed` or a name that `limits` accepts. Raises ValueError for another name.
+    `band` is `failed` or a name that `limits` accepts. Outliers and unusable incomplete traces are
+    in no band. Raises ValueError for another name.
     """
     between = None if band == "failed" else limits(band)
     found: list[str] = []
@@ -269,10 +279,10 @@ def members(features: Features, band: str) -> frozenset[str]:
 
 
 def _parted(features: Features, number: int) -> tuple[int, Ints, Ints, Ints]:
-    """Return the number of traces of a group, and the traces to compare in three parts.
+    """Return the number of traces of group `number`, and their rows in three parts.
 
-    The number includes incomplete traces. The parts have rows: successful traces without outliers,
-    outliers among the successful traces (both fastest first), and failed traces.
+    The number includes incomplete traces. The parts: successful traces without outliers, outliers
+    among the successful traces (both fastest first), and failed traces.
     """
     rows = np.flatnonzero(features.group == number)
     used = usable(features, rows)
@@ -286,8 +296,8 @@ def _parted(features: Features, number: int) -> tuple[int, Ints, Ints, Ints]:
 def variance(features: Features, rows: Ints, shown: int = _SHOWN) -> tuple[Part, ...]:
     """Return the keys with the largest fractions of the variance of durations, at most `shown`.
 
-    The fractions of all keys sum to 1; some may be negative. Empty with fewer than two traces, or
-    if all took equally long.
+    `rows`: the traces. Largest first. The fractions of all keys sum to 1; some may be negative.
+    Empty with fewer than two traces, or if all took equally long.
     """
     if len(rows) < 2:
         return ()
@@ -316,10 +326,10 @@ def variance(features: Features, rows: Ints, shown: int = _SHOWN) -> tuple[Part,
 
 
 def shapes(features: Features, rows: Ints, shown: int = _SHOWN) -> tuple[Shape, ...]:
-    """Return the most frequent sequences of keys on critical paths, at most `shown`.
+    """Return the most frequent sequences of keys on critical paths of `rows`, at most `shown`.
 
-    The most frequent comes first, each with percentiles of its traces among `rows`. Sequences above
-    the limit of the table are one entry, "(other shapes)".
+    Most frequent first, each with percentiles of its traces. Sequences above the limit of the table
+    are one entry, "(other shapes)".
     """
     found = []
     numbers, counts = np.unique(features.shape[rows], return_counts=True)

@@ -43,10 +43,10 @@ SHAPES = 1000
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Features:
-    """The feature table. Arrays have one element per trace (row) unless stated otherwise.
+    """The feature table: how much time of each trace was spent on which work.
 
-    An entry is the time of one trace at one place; a place is a key (service, name, detail) on a
-    host.
+    Arrays have one element per trace (row) unless stated otherwise. An entry is the time of one
+    trace at one place; a place is a key (service, name, detail) on a host.
     """
 
     keys: tuple[SpanKey, ...]
@@ -85,17 +85,18 @@ class Features:
         return len(self.traces)
 
     def rows(self) -> Ints:
-        """Return for each entry of the table the row of its trace."""
+        """Return for each entry of the table the row (position of the trace) that it belongs to."""
         return np.repeat(np.arange(len(self)), np.diff(self.begin))
 
     def key_of_place(self) -> Ints:
-        """Return for each place (a key on a host) the number of its key."""
+        """Return an array with the number of the key (position in `keys`) of each place."""
         return np.array([key for key, _ in self.places], np.int64)
 
     def dense(self, rows: Ints, values: Ints) -> NDArray[np.float64]:
-        """Return `values` (one per entry), summed by key, for the traces `rows`.
+        """Return a table of `values` summed by key: a line per trace in `rows`, a column per key.
 
-        The result has one line per trace and one column per key.
+        `values` has one number per entry of this feature table, such as `time` or `calls`. Lines
+        are in the order of `rows`.
         """
         line = np.full(len(self), -1)
         line[rows] = np.arange(len(rows))
@@ -108,9 +109,10 @@ class Features:
         return np.asarray(summed.reshape(len(rows), size), np.float64)
 
     def mean(self, rows: Ints, values: Ints) -> NDArray[np.float64]:
-        """Return for each key the mean of `values` (one per entry) over the traces `rows`.
+        """Return for each key the mean over the traces `rows` of the sum of its `values`.
 
-        Traces without the key count as 0.
+        `values` has one number per entry of this feature table, such as `time`. Traces without the
+        key count as 0.
         """
         inside = np.zeros(len(self), bool)
         inside[rows] = True
@@ -120,7 +122,7 @@ class Features:
         return np.asarray(summed / max(len(rows), 1), np.float64)
 
     def occurrence(self, rows: Ints) -> NDArray[np.float64]:
-        """Return for each key the fraction (0 to 1) of the traces `rows` that have it."""
+        """Return for each key which fraction (0 to 1) of the traces `rows` have an entry of it."""
         inside = np.zeros(len(self), bool)
         inside[rows] = True
         at = self.rows()
@@ -131,7 +133,7 @@ class Features:
         return np.asarray(found / max(len(rows), 1), np.float64)
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the table as a dictionary for msgpack, without `unit`."""
+        """Return the table as a dictionary for msgpack, arrays as bytes, without `unit`."""
         return {
             "keys": self.keys,
             "places": self.places,
@@ -170,7 +172,7 @@ _START = itemgetter(2)
 
 
 class FeatureTable:
-    """Builds the feature table: each call of `add` adds the row of a trace."""
+    """Builds the feature table: each call of `add` adds the row of a trace, `close` returns it."""
 
     def __init__(self, groups: Sequence[str] = (), clocks: Clocks | None = None) -> None:
         self._clocks = clocks or Clocks()
@@ -184,7 +186,7 @@ class FeatureTable:
         self._columns["begin"].append(0)
 
     def group(self, name: str) -> int:
-        """Return the number of a group; an unknown name is added with the next number."""
+        """Return the number of the group `name`; an unknown name is added with the next number."""
         return self._groups.setdefault(name, len(self._groups))
 
     def add(
@@ -201,8 +203,9 @@ class FeatureTable:
     ) -> None:
         """Add the row of one trace: nanoseconds and calls on its critical path, by place.
 
-        Pauses of the scenario do not count. `whole`: every span has start and stop; `kept`: the
-        spans of the trace are kept.
+        `root` is the position of its root span, `group` the number of its group. Pauses of the
+        scenario do not count. `whole`: every span has start and stop; `kept`: the spans of the
+        trace are kept.
         """
         entries, order = self._entries(tree, path)
         shape = tuple(dict.fromkeys(order))
@@ -239,7 +242,10 @@ class FeatureTable:
         )
 
     def _graph(self, tree: Tree, root: int, path: Path) -> Sequence[int]:
-        """Return the packed wait graph of a trace; empty if it has no parallel branches."""
+        """Return the packed wait graph of a trace; empty if it has no parallel branches.
+
+        Segments of pauses get the place `FIXED`.
+        """
         if not has_branches(tree, path.visited, self._clocks):
             return ()
         return WaitGraph(tree, root, self._clocks, lambda one: self._changeable(tree, one)).packed()
@@ -248,9 +254,9 @@ class FeatureTable:
         return FIXED if is_pause(tree, segment.span) else self._place_of(tree, segment)[0]
 
     def _place_of(self, tree: Tree, segment: PathSegment) -> tuple[int, int, int]:
-        """Return place, key and position of the span that a segment's time belongs to.
+        """Return place and key (their numbers) of a segment's time, and the position of its span.
 
-        Time of waiting for a span belongs to that span. A new place is added.
+        Time of waiting for a span belongs to the place of that span. A new key or place is added.
         """
         key = self._vocabulary.number(key_of(tree, segment))
         owner = segment.span if segment.awaited < 0 else segment.awaited
@@ -258,10 +264,9 @@ class FeatureTable:
         return self._places.setdefault((key, host), len(self._places)), key, owner
 
     def _entries(self, tree: Tree, path: Path) -> tuple[dict[int, list[int]], list[int]]:
-        """Return [nanoseconds, calls] by place, and the keys in order of the start of their
-        segments.
+        """Return [nanoseconds, calls] by number of the place, and keys by begin of segments.
 
-        Pauses of the scenario are left out.
+        `path` is the critical path. Pauses of the scenario are left out; new places are added.
         """
         entries: dict[int, list[int]] = {}
         called: set[tuple[int, int]] = set()

@@ -27,7 +27,10 @@ _TOO_LARGE = array("q", [-1])
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class GraphTable:
-    """Packed wait graphs by trace; if memory did not suffice, of a random part of the traces."""
+    """Packed wait graphs (which event waited for which) by trace, as the feature table has them.
+
+    Of all traces, or of a random part if memory did not suffice; empty without parallel branches.
+    """
 
     #: Traces whose hash is below this are the random part.
     below: int
@@ -45,9 +48,9 @@ class GraphTable:
         return found
 
     def replayable(self, traces: Sequence[str], rows: Ints) -> Ints:
-        """Return the rows of the random part among `rows`, without graphs that were too large.
+        """Return the part of `rows` whose graph is known: in the random part, and not too large.
 
-        `traces` has the trace ids of all rows.
+        Traces without parallel branches count as known. `traces` has the trace ids of all rows.
         """
         if self.below < _HASHES:
             rows = rows[[_hash(traces[at]) < self.below for at in rows.tolist()]]
@@ -57,7 +60,7 @@ class GraphTable:
         return found
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the table as a dictionary for msgpack."""
+        """Return the table as a dictionary for msgpack, arrays as bytes."""
         return {
             "below": self.below,
             "begin": self.begin.astype("<i8").tobytes(),
@@ -78,7 +81,7 @@ class GraphTable:
 
 
 class GraphRows:
-    """Builds the table of wait graphs: each call of `add` adds the row of a trace."""
+    """Builds the table of wait graphs: each `add` adds a trace, `close` returns the table."""
 
     def __init__(self, most: int = NUMBERS) -> None:
         self._most = most
@@ -90,8 +93,8 @@ class GraphRows:
     def add(self, trace_id: str, packed: Sequence[int]) -> None:
         """Add the graph of the next trace; empty if the trace has no parallel branches.
 
-        Above the limit on all graphs, graphs of a random half of the traces are removed. A graph
-        that is too large is replaced by a mark.
+        If all graphs exceed the limit together, graphs of a random half of the traces are removed.
+        A graph that is too large is replaced by a mark.
         """
         number, at = _hash(trace_id), len(self._hashes)
         self._hashes.append(number)

@@ -21,7 +21,7 @@ def trace_notes(
     by_otlp: bool = False,
     queried: Sequence[str] = (),
 ) -> Iterable[str]:
-    """Yield all notes on the traces of a run.
+    """Yield notes on the quality of traces: queries, missing parts, late work, clocks, bad entries.
 
     `queried` are notes on queries of a backend, which come first; `skipped` is a number of
     unreadable entries; `by_otlp` is as for `missing_parts`.
@@ -46,10 +46,10 @@ def trace_notes(
 def missing_parts(
     coverage: TraceCoverage, *, by_otlp: bool = False, queried: bool = False
 ) -> Iterator[str]:
-    """Yield notes on parts that are missing from the traces, or were left out.
+    """Yield notes on parts that are missing from the traces, or were left out of trees.
 
-    `by_otlp`: the run received spans of services; `queried`: the run queried them. Both select the
-    advice for a run in which services wrote no spans.
+    `by_otlp`: the run received spans of services; `queried`: the run queried them. Both only decide
+    which advice is given if services wrote no spans.
     """
     if coverage.unanswered and queried:
         yield (
@@ -101,7 +101,10 @@ def missing_parts(
 
 
 def _clock(offset: HostSkew, odd: str, other: str) -> str:
-    """Return a note on the clocks of two hosts; the clock of `odd` is named as the wrong one."""
+    """Return a note on the clock offset of two hosts, and whether it was corrected.
+
+    `odd` is the host whose clock counts as wrong, `other` its counterpart.
+    """
     host, reference = plain(odd), plain(other)
     if offset.unsteady:
         return (
@@ -127,9 +130,10 @@ def _clock(offset: HostSkew, odd: str, other: str) -> str:
 
 
 def _moved(offset: HostSkew, sign: int, host: str, reference: str) -> str:
-    """Return a note on a clock that was set, or drifted, during the run.
+    """Return a note on the clock of `host`, which was set, or drifted, during the run.
 
-    `sign` is 1 or -1: times the offset's `add_ns` it gives how far the clock of `host` is ahead.
+    `sign` is 1 or -1: `sign` times an `add_ns` of the offset is how far the clock is ahead of that
+    of `reference`.
     """
     ahead = [sign * add for one in offset.stretches for add in (one.add_ns, one.last_add_ns)]
     low, high = (

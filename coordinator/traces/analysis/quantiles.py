@@ -25,10 +25,11 @@ _NAME = re.compile(r"p(\d{1,2})(?:\+|-p(\d{1,2}))\Z")
 
 
 def slow_bands(count: int) -> list[str]:
-    """Return names of the bands to explain, the most important first: "p99+", then "p95-p99".
+    """Return the names of the bands of slow traces to explain, in order of importance.
 
-    `count` is the number of traces. The first band is the slowest 1 %, or up to 5 % if 1 % is fewer
-    than `ENOUGH`; then there may be no second band.
+    `count` is the number of traces. With enough of them "p99+", then "p95-p99". If the slowest 1 %
+    are fewer than `ENOUGH`, the first band begins at a lower percentile, down to "p95+", which is
+    then the only band.
     """
     first = MOST
     while first > LEAST and count - _place(count, first) < ENOUGH:
@@ -51,13 +52,13 @@ def limits(name: str) -> tuple[int, int]:
 
 
 def cut(ordered: Ints, low: int, high: int) -> Ints:
-    """Return the rows from percentile `low` up to `high`, of rows ordered fastest first."""
+    """Return the part of `ordered` (rows, fastest first) from percentile `low` up to `high`."""
     count = len(ordered)
     return ordered[_place(count, low) : _place(count, high)]
 
 
 def usable(features: Features, rows: Ints) -> Ints:
-    """Return the rows of complete traces; all rows if more than half of them are incomplete.
+    """Return the part of `rows` with complete traces; all if more than half are incomplete.
 
     A trace is complete if every span has start and stop.
     """
@@ -67,7 +68,7 @@ def usable(features: Features, rows: Ints) -> Ints:
 
 
 def far_out(features: Features, ordered: Ints) -> int:
-    """Return the number of outliers at the end of traces ordered fastest first.
+    """Return how many of the last rows in `ordered` (fastest first) are outliers.
 
     A few very long traces, such as the first requests to an idle service, would dominate the means
     and hide the cause of all other slow ones. 0 if there are many: then they are not outliers.

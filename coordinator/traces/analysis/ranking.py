@@ -24,7 +24,10 @@ _WAITING = 4096
 
 @dataclass(frozen=True, kw_only=True)
 class Ranked:
-    """Figures of one trace point: all spans of one service and name. Times are seconds."""
+    """Figures of one trace point, that is of all spans with one service and name in a run.
+
+    Times are seconds, without pauses of the scenario. Made by `Ranking.rows`.
+    """
 
     name: str
     #: Number of occurrences, and of traces with it.
@@ -64,7 +67,7 @@ class _Point:
 
 
 class Ranking:
-    """Sums the spans of traces by trace point (service and name); memory is bounded.
+    """Sums the times of all spans by trace point (service and name); memory is bounded.
 
     Above `NAMES` trace points, new ones are counted together as `OTHER`.
     """
@@ -75,10 +78,10 @@ class Ranking:
         self.pauses = self.paused_ns = 0
 
     def add(self, tree: Tree, paths: Iterable[Path]) -> None:
-        """Add the spans of a trace, and the time of its critical paths.
+        """Add the spans of a trace, and the time of its critical paths (`paths`) by trace point.
 
         Spans that were left out of the tree, or whose start or stop was lost, do not count. Pauses
-        of the scenario are counted separately.
+        of the scenario are counted separately, and not in the times of spans around them.
         """
         paused = paused_within(tree)
         for at, span in enumerate(tree.spans):
@@ -107,7 +110,7 @@ class Ranking:
                 point.critical_ns += segment.end - segment.start
 
     def rows(self) -> list[Ranked]:
-        """Return the figures of all trace points, largest total time first.
+        """Return the figures of all trace points so far, largest total time first.
 
         Trace points of equal time are in the order of their first occurrence.
         """
@@ -145,10 +148,7 @@ class Ranking:
 
 
 def own_ns(tree: Tree, at: int) -> int:
-    """Return the self time of the span at a position: without the times of its children.
-
-    Nanoseconds; the time of overlapping children is subtracted once.
-    """
+    """Return the self time of the span at position `at`: nanoseconds in which no child ran."""
     low, high = tree.start[at], tree.end[at]
     own = high - low
     children = tree.children[at]
@@ -186,7 +186,7 @@ def mistral_table(rows: Iterable[Ranked]) -> str:
 
 
 def ranked_from(rows: Iterable[Mapping[str, Any]]) -> list[Ranked]:
-    """Return rows of a ranking from dictionaries of their fields.
+    """Return `Ranked` rows from dictionaries of their fields, as archives store them, in order.
 
     Raises TypeError for a missing or unknown field.
     """

@@ -46,7 +46,10 @@ _NAMED = 2
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class IterationCounters:
-    """Counters of the system under test, and when the iterations of a feature table ran."""
+    """Counters of the system under test by group, and times of the rows of a feature table.
+
+    Times are start and end of each row, seconds after t0; nan if unknown.
+    """
 
     #: By number of the group.
     groups: Mapping[int, WorkloadCounters]
@@ -57,7 +60,10 @@ class IterationCounters:
 
 @dataclass(frozen=True, kw_only=True)
 class ResourceCause:
-    """A counter of the system under test that is clearly higher while slow iterations run."""
+    """A counter of the system under test that is clearly higher while slow iterations run.
+
+    It has the mean values then and while other iterations run, in the unit `unit`.
+    """
 
     name: str
     host: str
@@ -70,8 +76,9 @@ class ResourceCause:
     p: float
 
     def words(self, host: str) -> str:
-        """Return a message on the counter and both values; it says so if the counter is of
-        `host`.
+        """Return text on the counter: its mean while slow iterations ran, and while others ran.
+
+        If the counter is of the host `host`, the text says that it is the host of that span.
         """
         slow, others = value_text(self.slow, self.unit), value_text(self.others, self.unit)
         of_it = ", the host of that span," if _is_host(self.host, host) else ""
@@ -84,9 +91,9 @@ def resource_causes(
 ) -> tuple[ResourceCause, ...]:
     """Return the counters that are clearly higher while slow iterations run.
 
-    `slow` and `others` are starts and ends of iterations, seconds after t0; nan if unknown. Only
-    resources and queues are tested. Resources come first, then by p-value. Empty if there are no
-    counters or no times, or the load was too short for a verdict.
+    `slow` and `others` are (starts, ends) of iterations, seconds after t0; nan if unknown. Clearly:
+    beyond chance, and by much. Only resources and queues are tested. Resources come first, then by
+    p-value. Empty if there are no counters or no times, or the load was too short for a verdict.
     """
     series = [one for one in counters.series if _is_tested(one)]
     if not series:
@@ -125,9 +132,10 @@ def resource_causes(
 
 
 def _shifts(weights: Floats) -> Ints:
-    """Return the shifts at which slow iterations would not lie as they do now.
+    """Return shifts along the time axis at which slow iterations would not lie as they do now.
 
-    Shifts next to 0 are returned too, but 0 itself is not.
+    `weights`: weight of slow iterations minus that of others, by step of the axis. Shifts are in
+    steps, ascending, without 0; shifts next to 0 are included.
     """
     alike = _at_shifts(weights, weights[:, None])[:, 0] >= _ALIKE * float(weights @ weights)
     other = np.flatnonzero(~alike)
@@ -139,7 +147,7 @@ def _shifts(weights: Floats) -> Ints:
 
 
 def _at_shifts(weights: Floats, table: Floats) -> Floats:
-    """Return for each shift the weighted sums of the columns of `table`.
+    """Return for each shift (row) the sums of the columns of `table`, weighted with `weights`.
 
     Columns are moved by the shift along the time axis, and continue at its other end.
     """
@@ -149,9 +157,9 @@ def _at_shifts(weights: Floats, table: Floats) -> Floats:
 
 
 def resource_sentence(causes: Sequence[ResourceCause], host: str) -> str:
-    """Return a message on the first two counters, counters of `host` before others.
+    """Return text on the first two of `causes`, counters of `host` before others.
 
-    Returns "" without counters.
+    "" without causes.
     """
     if not causes:
         return ""
@@ -187,16 +195,16 @@ def _is_much(series: CounterSeries, slow: float, others: float) -> bool:
 
 
 def _filled(values: Floats) -> Floats:
-    """Return the values; nan is replaced by the mean of the others."""
+    """Return a copy of `values` in which each nan is the mean of the known values."""
     known = np.isfinite(values)
     return np.where(known, values, values[known].mean())
 
 
 def _weights(started_s: Floats, ended_s: Floats, step_s: float, points: int) -> Floats:
-    """Return the iterations that run at each place of the time axis, weighted.
+    """Return for each step of the time axis how many iterations run in it, weighted.
 
-    Each iteration has a weight of 1 in all, spread evenly over its places. Iterations without
-    times, or outside the axis, are left out.
+    `points`: number of steps, of `step_s` seconds from t0. An iteration weighs 1 in all, spread
+    evenly over its steps. Iterations without times, or outside the axis, are left out.
     """
     known = np.isfinite(started_s) & np.isfinite(ended_s)
     first: Ints = np.rint(started_s[known] / step_s).astype(np.int64)

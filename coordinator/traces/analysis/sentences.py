@@ -25,10 +25,10 @@ _SEVERAL = 1.5
 
 
 def why_slow(band: Band, unit: str) -> str:
-    """Return a message on why the traces of a band are slow: causes with their 95 % intervals.
+    """Return text on why the traces of a band are slow: clear causes with their 95 % intervals.
 
-    `unit` is the name of a trace in the singular. Without a clear cause, says so and names the
-    largest part.
+    `unit` is the word for a trace in the singular. Without a clear cause, the text says so and
+    names the largest part.
     """
     slower = (
         f"{_named(band.name, unit)} take {spaced(band.mean_s)} on average, {spaced(band.excess_s)}"
@@ -51,7 +51,7 @@ def _part(cause: Cause) -> str:
 
 
 def too_few(traces: int, slow: int, unit: str) -> str:
-    """Return the message for too few slow traces, with the number of traces still needed.
+    """Return the text that there are too few slow traces, with the number of traces still needed.
 
     `traces` and `slow` are the numbers of all traces and of slow ones; `unit` is the word for a
     trace in the singular.
@@ -69,9 +69,9 @@ def too_few(traces: int, slow: int, unit: str) -> str:
 
 
 def no_verdict(odd: str, other: str) -> str:
-    """Return the message for a group whose clocks could not be corrected.
+    """Return the text that there is no verdict on a group, as clocks could not be corrected.
 
-    `odd` is the host whose clock is more likely wrong.
+    `odd` is the host whose clock is more likely wrong, `other` the host it was compared with.
     """
     return (
         f"No verdict: the clock of {plain(odd)} moved against that of {plain(other)} from call to"
@@ -81,9 +81,9 @@ def no_verdict(odd: str, other: str) -> str:
 
 
 def gaps(incomplete: int, traces: int, which: str = "traces") -> str:
-    """Return a note that incomplete traces were compared; "" if `incomplete` is 0.
+    """Return a note, to be appended to a text, that incomplete traces were compared.
 
-    `incomplete` of `traces` are incomplete; `which` is the word for them.
+    `incomplete` of `traces` are incomplete; if that is 0, returns "". `which` is the word for them.
     """
     if not incomplete:
         return ""
@@ -101,8 +101,9 @@ UNANSWERED = (
 
 
 def words(key: SpanKey) -> str:
-    """Return a key as text for a message: service, name, detail; or "waiting for SERVICE (from
-    ...)".
+    """Return a key as text for a message: service, name and detail.
+
+    For a wait: "waiting for SERVICE (from ...)", or "waiting in the queue to SERVICE (from ...)".
     """
     if key.what in (WAIT_SERVICE, WAIT_QUEUE):
         caller, _, callee = key.who.partition(" -> ")
@@ -121,13 +122,13 @@ def _share(cause: Cause) -> str:
 
 
 def percent(share: float) -> str:
-    """Return a fraction as an integer percentage without "%"; "?" if it is not finite."""
+    """Return a fraction as text in percent, rounded, without "%"; "?" if it is not finite."""
     # rounds small negative values to 0
     return f"{round(100 * share)}" if math.isfinite(share) else "?"
 
 
 def _how(cause: Cause) -> str:
-    """Return how a cause takes longer: more calls, longer calls, or both, as text."""
+    """Return text on how a cause takes longer: by more calls, by longer calls, or by both."""
     each_slow = cause.slow_s / cause.calls_slow if cause.calls_slow else 0.0
     each_base = cause.base_s / cause.calls_base if cause.calls_base else 0.0
     more = _more_calls(cause)
@@ -138,9 +139,9 @@ def _how(cause: Cause) -> str:
 
 
 def _more_calls(cause: Cause) -> str:
-    """Return a comparison of calls as text: numbers of calls per trace, slow and normal.
+    """Return text that compares the mean numbers of calls per trace, slow and normal.
 
-    If not all traces have calls, returns the percentages of traces that have any.
+    If not all traces have the call, compares the percentages of traces that have it instead.
     """
     if min(cause.occurs_slow, cause.occurs_base) >= _ALL:
         number = f"{cause.calls_slow:.3g}"

@@ -36,9 +36,10 @@ _SHARE_OF_SEVERAL, _SEEN_OF_SEVERAL = 0.2, 0.1
 
 @dataclass(frozen=True, kw_only=True)
 class Cause:
-    """Contribution of one key (a kind of work or of waiting) to slow traces.
+    """Excess of one key (a kind of work or of waiting) in slow traces over those around the median.
 
-    Times are mean seconds per trace.
+    Times are mean seconds per trace, calls mean numbers per trace. `clear` says whether it may be
+    named as a cause.
     """
 
     who: str
@@ -70,19 +71,22 @@ class Cause:
 
     @property
     def key(self) -> SpanKey:
-        """Service, name and detail of the work, or of the wait."""
+        """Service, name and detail of the spans, or of the wait."""
         return SpanKey(self.who, self.what, self.about)
 
     @property
     def host(self) -> str:
-        """Host with at least 80 % of the key's time in slow traces; "" if there is none."""
+        """Host with at least 80 % of the key's time in slow traces; "" if no host has that much."""
         name, share = self.hosts[0] if self.hosts else ("", 0.0)
         return name if share >= _ON_ONE_HOST else ""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Middle:
-    """The traces around the median, and all that slow traces were selected from."""
+    """The traces around the median (`base`), and all traces that slow ones were selected from.
+
+    Traces are given as rows of `features`.
+    """
 
     features: Features
     #: Numbers of the traces in the middle, and of all that succeeded and are not outliers.
@@ -92,7 +96,11 @@ class Middle:
 
 
 class CauseSearch:
-    """Finds the keys whose time makes a band of traces slower than the traces around the median."""
+    """Finds the keys whose time makes a band of traces slower than the traces around the median.
+
+    `slow` has the rows of the band, `between` its percentiles, nan for failed traces. Results
+    depend only on these and `middle`.
+    """
 
     def __init__(self, middle: Middle, slow: Ints, between: tuple[float, float]) -> None:
         self._features = features = middle.features
@@ -114,10 +122,10 @@ class CauseSearch:
         self._usual = features.dense(every, features.time)[:, self._tested] / 1e9
 
     def causes(self) -> list[Cause]:
-        """Return the causes of slow traces, largest excess first; empty if there are none.
+        """Return a cause for each tested key, clear or not, largest excess first.
 
-        There is one for each tested key (the `TESTED` keys with the greatest differences) that
-        takes time in slow traces or in traces in the middle. Most of them are not clear.
+        Tested are the `TESTED` keys with the greatest differences; keys without time in slow traces
+        and in the middle are left out.
         """
         several = self._several()
         found = [
@@ -128,8 +136,9 @@ class CauseSearch:
         return sorted(found, key=lambda cause: -cause.excess_s)
 
     def _difference(self, alone: Ints) -> Difference:
-        """Return the difference of slow traces and middle: a column for each key of `alone`, then
-        the rest.
+        """Return the difference of slow traces and middle by column: a key of `alone` in each.
+
+        The last column is the sum of all other keys.
         """
         tables = [
             np.column_stack((table[:, alone], np.delete(table, alone, axis=1).sum(axis=1)))
@@ -144,11 +153,10 @@ class CauseSearch:
         )
 
     def _several(self) -> frozenset[int]:
-        """Return columns (positions among the tested keys) of clear causes; empty if there are
-        none.
+        """Return columns (positions among the tested keys) of clear causes, or an empty set.
 
         Candidates are keys beyond their usual spread with a large part of the excess. All
-        candidates are causes if a single candidate explains the excess, or if all explain it
+        candidates are causes if a single one explains the excess alone, or if all explain it
         together.
         """
         columns = [
@@ -213,7 +221,7 @@ class CauseSearch:
         return tuple((host, time / whole) for host, time in ordered[:5])
 
     def _is_beyond(self, columns: list[int]) -> bool:
-        """Return whether the excess of some keys is far more than their usual spread explains.
+        """Return whether the excess of keys is far more than their usual spread explains.
 
         `columns` are positions among the tested keys. The spread of all ordinary traces is
         continued as an exponential tail, from median and upper quartile: rare faults do not affect
@@ -229,7 +237,7 @@ class CauseSearch:
         return float(self._excess[self._tested[columns]].sum()) > _BEYOND * tail
 
     def _is_part(self, column: int) -> bool:
-        """Return whether the key of a column is significant, large and frequent enough for a cause.
+        """Return whether the tested key at position `column` may be a cause together with others.
 
         Its corrected p-value must be below 0.05, its part of the excess at least a fifth, and a
         tenth of the slow traces must have more of it than 99 % of the middle.
@@ -242,7 +250,7 @@ class CauseSearch:
         )
 
     def _is_clear(self, columns: list[int]) -> bool:
-        """Return whether the keys of some columns together explain the excess.
+        """Return whether the tested keys at positions `columns` together explain the excess.
 
         Their part must surely be more than half, their excess beyond their usual spread, and most
         slow traces must have more of them than 99 % of the middle.
@@ -263,26 +271,29 @@ class CauseSearch:
         )
 
     def _seen(self, columns: list[int]) -> float:
-        """Return the fraction of slow traces with more time in some keys than 99 % of the middle.
+        """Return which fraction of slow traces has more time in keys than 99 % of the middle.
 
-        0 to 1. `columns` are positions among the tested keys.
+        0 to 1. The times of all keys at `columns` (positions among the tested keys) are added up.
         """
         slow, base = (table[:, self._tested[columns]].sum(axis=1) for table in self._times)
         return float(np.mean(slow > np.percentile(base, 99)))
 
 
 def thinned(rows: Ints, most: int) -> Ints:
-    """Return `rows`, or if they are more than `most`, `most` of them at equal distances."""
+    """Return `rows` if they are at most `most`, else `most` of them at equal distances.
+
+    The first and the last row are among them.
+    """
     return rows if len(rows) <= most else rows[np.linspace(0, len(rows) - 1, most).astype(int)]
 
 
 def _episodes(middle: Middle, slow: Ints) -> Ints:
-    """Return a cluster number for each slow trace, the same for close neighbours.
+    """Return a cluster number for each row of `slow`, the same for close neighbours.
 
     Neighbours may be slow for a single reason: a stall of a second is one event, however many
-    requests it delays. Traces are close if their distance is below a tenth of the average one, so
-    that one in ten randomly placed traces is assigned to its neighbour's cluster. Each trace is a
-    cluster if iteration numbers are not unique.
+    requests it delays. Traces are close if their iteration numbers differ by at most a tenth of the
+    average distance, so that one in ten randomly placed traces is assigned to its neighbour's
+    cluster. Each trace is a cluster if iteration numbers are not unique.
     """
     numbers = middle.features.iteration[slow]
     if len(np.unique(numbers)) < len(slow):
@@ -297,7 +308,10 @@ def _episodes(middle: Middle, slow: Ints) -> Ints:
 
 
 def _exponential_mean(low: float, high: float) -> float:
-    """Return the mean of the unit exponential distribution between two of its quantiles, 0 to 1."""
+    """Return the mean of the unit exponential distribution between its quantiles `low` and `high`.
+
+    Both are fractions, 0 to 1.
+    """
 
     def integral(share: float) -> float:
         # of -ln(1 - u) from `share` to 1

@@ -30,7 +30,10 @@ _DEVIATES, _LEAST = 3.3, 0.05
 
 @dataclass(frozen=True, kw_only=True)
 class CallMean:
-    """Sums of the calls of one kind of span, over the traces of a workload."""
+    """Calls of one kind of span in the traces of a workload.
+
+    Number of traces, sum of the calls, and sum of the squared numbers of calls per trace.
+    """
 
     traces: int
     sum: int
@@ -38,7 +41,7 @@ class CallMean:
 
     @property
     def mean(self) -> float:
-        """Calls per traced iteration; 0.0 without traces."""
+        """Mean number of calls per trace; 0.0 without traces."""
         return self.sum / self.traces if self.traces else 0.0
 
     @property
@@ -52,7 +55,10 @@ class CallMean:
 
 
 class _Gauge:
-    """Collects calls per trace and durations of the spans that one SLA criterion selects."""
+    """Collects calls per trace and durations of the spans that one SLA criterion selects.
+
+    Only complete traces of successful iterations are added.
+    """
 
     def __init__(self, selection: SpanSelection) -> None:
         self._pattern = SpanPattern(service=selection.service, name=selection.name)
@@ -96,7 +102,10 @@ class _Gauge:
 
 
 class SpanCalls:
-    """Counts spans per iteration, trace by trace; memory does not grow with their number."""
+    """Counts spans per iteration, trace by trace; memory does not grow with the number of traces.
+
+    Two kinds of counts: spans that SLA criteria select, and all spans by service, name and detail.
+    """
 
     def __init__(self, selections: Mapping[int, Sequence[SpanSelection]] | None = None) -> None:
         """`selections`: spans to count for SLA criteria, by number of the group."""
@@ -135,18 +144,17 @@ class SpanCalls:
             sums[1] += calls * calls
 
     def figures(self) -> dict[int, tuple[SpanFigures, ...]]:
-        """Return by group the figures of its selections, in the order in which they were given."""
+        """Return by number of group the figures of its selections, in the order of `selections`."""
         return {
             group: tuple(gauge.figures(self._incomplete[group]) for gauge in gauges)
             for group, gauges in self._gauges.items()
         }
 
     def to_dict(self, groups: Sequence[str]) -> dict[str, Any]:
-        """Return by name of group the number of traces, and calls of the most frequent kinds of
-        spans.
+        """Return by name of group its number of traces, and the calls of its kinds of spans.
 
-        There are at most `_KEPT` kinds per group: service, name, detail, calls, and sum of their
-        squares.
+        `kinds`: at most the `_KEPT` most frequent kinds, as lists of service, name, detail, calls,
+        and sum of the squared calls per trace.
         """
         found: dict[str, Any] = {}
         for number, name in enumerate(groups):
@@ -158,7 +166,7 @@ class SpanCalls:
 
 
 def call_means(form: Mapping[str, Any], group: str) -> dict[SpanKey, CallMean]:
-    """Return the means of a group, by key, from the dictionary that `SpanCalls.to_dict` made.
+    """Return by kind of span the calls in a group, from a dictionary by `SpanCalls.to_dict`.
 
     Empty if the group is missing. Raises KeyError, TypeError, ValueError for another dictionary.
     """
@@ -176,8 +184,8 @@ def changed_means(
 ) -> list[tuple[SpanKey, float, float]]:
     """Return kinds of spans whose calls per iteration changed beyond chance, largest change first.
 
-    Each comes with its means before and after; a missing kind counts as 0 calls. Empty if a side
-    has no traces.
+    As (key, mean before, mean after); a kind that one side lacks counts as 0 calls there. Empty if
+    a side has no traces.
     """
     found = []
     sides = [max((one.traces for one in side.values()), default=0) for side in (before, after)]

@@ -18,8 +18,9 @@ _LISTED = 8
 
 @dataclass(frozen=True, kw_only=True)
 class SpanChange:
-    """A change to predict: a pattern that selects spans, and the fraction of their time that is
-    left.
+    """A change to predict: spans become shorter.
+
+    A pattern selects the spans; `left` is the fraction (0 to 1) of their self time that remains.
     """
 
     #: Service, name and detail, or a part from the left; `*` stands for any text.
@@ -28,18 +29,16 @@ class SpanChange:
     left: float
 
     def matches(self, key: SpanKey) -> bool:
-        """Return whether the pattern selects a key: service or project, name, and detail if it has
-        one.
+        """Return whether the pattern selects a key.
 
-        Spaces are equal whatever their number; `*` stands for any text.
+        It has service or project, name and, if it has one, detail; `*` stands for any text. Several
+        spaces equal one.
         """
         pattern = _plain(self.pattern)
         return any(fits(pattern, _plain(text)) for text in _forms(key))
 
     def unknown(self, known: Sequence[SpanKey]) -> str:
-        """Return the error message for a change that matches none of the keys; names the nearest
-        keys.
-        """
+        """Return the error message for a change that matches none of `known`, with the nearest."""
         texts = list(dict.fromkeys(map(str, known)))
         near = difflib.get_close_matches(self.pattern, texts, _LISTED, 0.5)
         words = [word.lower() for word in re.findall(r"\w{3,}", self.pattern)]
@@ -74,8 +73,9 @@ def read_change(text: str) -> SpanChange:
 
 
 def _forms(key: SpanKey) -> list[str]:
-    """Return the texts that a pattern may match: service or project and name, with and without
-    detail.
+    """Return the texts of a key that a pattern may match.
+
+    "SERVICE NAME" and "PROJECT/NAME", each without and with the detail.
     """
     project = key.who.partition("/")[0]
     wholes = [f"{key.who} {key.what}", f"{project}/{key.what}"]

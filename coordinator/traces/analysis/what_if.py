@@ -45,9 +45,9 @@ _SEED = 0
 
 @dataclass(frozen=True, kw_only=True)
 class PredictedValue:
-    """A percentile, maximum or mean of durations before and after a change, with 95 % intervals.
+    """A percentile, maximum or mean of durations before and after a change, and the gain.
 
-    Times are seconds.
+    Seconds, each with its 95 % interval.
     """
 
     #: "p95", "max" or "mean".
@@ -62,7 +62,7 @@ class PredictedValue:
 
 @dataclass(frozen=True, kw_only=True)
 class DurationLimit:
-    """Limit of an SLA criterion on a percentile or the mean of iterations' durations."""
+    """Limit (seconds) of an SLA criterion on a percentile or the mean of durations."""
 
     criterion: str
     #: Percentile; 100 is the longest, None the mean.
@@ -74,8 +74,9 @@ class DurationLimit:
 
 @dataclass(frozen=True, kw_only=True)
 class Repair:
-    """Effect of a change on one SLA limit: the fraction of the excess over it that would be
-    gone.
+    """Effect of a change on one SLA limit: the fraction of the excess that would be gone.
+
+    `shift` has the value that the limit bounds, before and after.
     """
 
     limit: DurationLimit
@@ -87,7 +88,10 @@ class Repair:
 
 @dataclass(frozen=True, kw_only=True)
 class PredictedLoad:
-    """Kind of load, SLA limits and start lags of a group of traces, as far as they are known."""
+    """Kind of load, SLA limits and start lags of one group of traces, as far as they are known.
+
+    The default is of a group of which nothing is known.
+    """
 
     #: Arrivals do not wait for responses; None if not known.
     is_open: bool | None = None
@@ -98,7 +102,11 @@ class PredictedLoad:
 
 @dataclass(frozen=True, kw_only=True)
 class Prediction:
-    """Predicted effect of a change on the durations of one group of traces."""
+    """Predicted effect of changed spans on the durations of one group of traces.
+
+    Made by `predict`: percentiles before and after, and which part of excess over SLA limits is
+    gone.
+    """
 
     name: str
     #: Unit of prediction, in the singular: `features.TRACE` or `ITERATION`.
@@ -118,9 +126,9 @@ class Prediction:
 
 @dataclass(frozen=True, kw_only=True)
 class Potential:
-    """Gain of halving the time of one kind of span, off mean and percentiles of durations.
+    """Seconds that halving the time of a kind of span takes off mean and percentiles.
 
-    Times are seconds.
+    A kind is service (`who`), name (`what`) and detail (`about`).
     """
 
     who: str
@@ -143,9 +151,9 @@ def predict(
 ) -> tuple[Prediction, ...]:
     """Predict durations with changed spans, for each group of traces that has any of the spans.
 
-    `loads` are by number of the group. If no group has the spans on a critical path, all are
-    returned. Raises UsageError if a change matches no span or no trace can be replayed,
-    OsbenchError if the digest is damaged.
+    All `changes` are made at once. `loads` are by number of the group. If no group has the spans on
+    a critical path, all are returned. Raises UsageError if a change matches no span or no trace can
+    be replayed, OsbenchError if the digest is damaged.
     """
     left = _left(features, changes)
     found = []
@@ -164,8 +172,8 @@ def best_places(features: Features, group: str, shown: int = 5) -> tuple[Potenti
     """Return the kinds of spans whose halving takes most off the mean of the slowest 5 %.
 
     That mean is less noisy than a percentile, and sees causes beyond p95, too. Returns at most
-    `shown`, the largest gain first; empty with fewer than `FEWEST` traces. Raises ValueError for an
-    unknown group, OsbenchError if the digest is damaged.
+    `shown`, the largest gain first; empty with fewer than `FEWEST` traces. Each kind is halved
+    alone. Raises ValueError for an unknown group, OsbenchError if the digest is damaged.
     """
     rows = _rows(features, features.groups.index(group))
     if len(rows) < FEWEST:
@@ -203,16 +211,19 @@ def best_places(features: Features, group: str, shown: int = 5) -> tuple[Potenti
 
 
 def _is_work(features: Features, key: int) -> bool:
-    """Return whether a key is work of a service under test: not waiting, nor osbench's own time."""
+    """Return whether key number `key` is work of a service under test.
+
+    False for waiting, late starts, the key `OTHER` and time of osbench itself.
+    """
     one = features.keys[key]
     return one.what not in (WAIT_SERVICE, WAIT_QUEUE, LATE_START, OTHER) and not is_ours(one.who)
 
 
 def _rows(features: Features, number: int) -> Ints:
-    """Return the traces of a group that can be replayed: successful and complete, or all
-    successful.
+    """Return the rows of a group's traces that can be replayed: successful and complete.
 
-    The second if most are incomplete. Without graphs that were too large.
+    If most traces of the group are incomplete, incomplete ones are included. Traces without a known
+    wait graph (see `GraphTable.replayable`) are left out.
     """
     rows = usable(features, np.flatnonzero(features.group == number))
     rows = rows[features.outcome[rows] == Outcome.OK]
@@ -220,7 +231,7 @@ def _rows(features: Features, number: int) -> Ints:
 
 
 def _left(features: Features, changes: Sequence[SpanChange]) -> Floats:
-    """Return the fraction of self time that changes leave, 0 to 1: one row per place, one column.
+    """Return the fraction of self time that changes leave, 0 to 1: a column with a row per place.
 
     A place is a key of spans on a host. A further, last row is 1: time that no change shortens. If
     several changes match a span, their fractions are multiplied. Raises UsageError if a change
@@ -245,8 +256,8 @@ def _left(features: Features, changes: Sequence[SpanChange]) -> Floats:
 def _saved(features: Features, rows: Ints, left: Floats) -> Floats:
     """Return nanoseconds by which traces get shorter: a row per trace, a column per change.
 
-    `left` has the part of its time that is left by place and change. Raises OsbenchError if the
-    digest of a trace is damaged.
+    `left` has the fraction of time (0 to 1) that is left: a row per place, and one for time that
+    does not change; a column per change. Raises OsbenchError if the digest of a trace is damaged.
     """
     line = np.full(len(features), -1)
     line[rows] = np.arange(len(rows))
@@ -363,7 +374,7 @@ def _shifts(
 
 
 class _Resampled:
-    """Percentiles and means of resampled durations; quick, since it sorts integer ranks."""
+    """Percentiles and means of resampled `durations`, quick because integer ranks are sorted."""
 
     def __init__(self, durations: Floats) -> None:
         order = np.argsort(durations, kind="stable")
@@ -373,7 +384,10 @@ class _Resampled:
         self._rank[order] = np.arange(len(order))
 
     def values(self, picked: Ints, percents: Sequence[float | None]) -> list[float]:
-        """Return the percentiles of the durations at `picked` positions; for None their mean."""
+        """Return a value for each of `percents`: a percentile, or for None the mean.
+
+        `picked`: positions of the durations in the resample.
+        """
         ranks = self._rank[picked]
         places = sorted({_place(len(ranks), one) for one in percents if one is not None})
         parted = np.partition(ranks, places) if places else ranks
@@ -405,7 +419,7 @@ def _quantile(durations: Floats, percent: float) -> Floats:
 
 
 def _tail(durations: Floats) -> Floats:
-    """Return the mean of the slowest 5 % of durations, for each column."""
+    """Return the mean of the slowest 5 % of each column of `durations`."""
     place = _place(len(durations), 95)
     found: Floats = np.partition(durations, place, axis=0)[place:].mean(axis=0)
     return found

@@ -56,7 +56,10 @@ def _unpacked(form: list[Any]) -> Trace:
 
 
 class Spool:
-    """A temporary file of traces: written once, read in the same order, then removed."""
+    """A temporary file of traces, written first, then read in the same order.
+
+    `close` removes it.
+    """
 
     def __init__(self, path: Path) -> None:
         self._path = path
@@ -65,7 +68,7 @@ class Spool:
         self._waiting: list[Any] = []
 
     def add(self, trace: Trace) -> None:
-        """Append a trace; traces are written 100 at a time. Raises OSError."""
+        """Append a trace; writes 100 at once, the rest before reading. Raises OSError."""
         self._waiting.append(_packed(trace))
         if len(self._waiting) >= _TOGETHER:
             self._flush()
@@ -88,14 +91,15 @@ class Spool:
 
 
 class Archive:
-    """The folder `traces` of a run directory: writes and reads kept traces, features and counts.
+    """The folder `traces` of a run directory, for writing and for reading.
 
-    The features are a table with a row for each collected trace.
+    It has kept traces with all spans, a feature table with a row per collected trace, and counts.
     """
 
     def __init__(self, run: Path, files: KeptFiles | None = None) -> None:
-        """`run`: the run directory. `files` verifies files against the run's digests; None makes
-        one.
+        """Read or write the traces of the run directory `run`.
+
+        `files` verifies files against the run's digests; None makes one.
         """
         self._folder = run / "traces"
         self._files = files or KeptFiles(run)
@@ -106,7 +110,7 @@ class Archive:
 
     @property
     def exists(self) -> bool:
-        """Return whether traces were collected.
+        """Return whether the run has a completed collection of traces.
 
         Raises DamagedRun if the file of counts differs from the run's digest, or is missing
         although the run has a digest of it.
@@ -115,7 +119,7 @@ class Archive:
         return (self._folder / "collection.json").exists()
 
     def spool(self) -> Spool:
-        """Create the folder if it is missing, and a spool in it. Raises OSError."""
+        """Create the folder if it is missing; return a new, empty spool in it. Raises OSError."""
         self._folder.mkdir(mode=0o700, exist_ok=True)
         return Spool(self._folder / "spool")
 
@@ -131,7 +135,7 @@ class Archive:
         self.size += _write(self._kept, self._compressor, [_packed(trace)])
 
     def close(self, features: Features, collection: Mapping[str, Any]) -> None:
-        """Write the features, then counts, clocks and ranking, which completes the collection.
+        """Write `features`, then `collection` (counts, clocks, ranking), which marks the end.
 
         Closes the file of kept traces. Raises OSError.
         """
@@ -195,9 +199,10 @@ class Archive:
                     yield from _traces(record)
 
     def some(self, wanted: Collection[str]) -> Iterator[Trace]:
-        """Yield the kept traces among `wanted`, up to the first record that cannot be decompressed.
+        """Yield the kept traces whose ids are in `wanted`, in the order of the file.
 
-        Other traces are not unpacked. Raises DamagedRun if the file differs from the run's digest.
+        Ends at the first record that cannot be decompressed; other traces are not unpacked. Raises
+        DamagedRun if the file differs from the run's digest.
         """
         path = self._folder / "kept"
         self._files.check("traces/kept")

@@ -39,8 +39,9 @@ _NO_ACTION = "requests in no action"
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class ClientTimes:
-    """Feature table of iterations, and their due times, nanoseconds after t0 (the start of the
-    load).
+    """Feature table with a row per iteration, and the due time of each row.
+
+    `due` has nanoseconds after t0, the start of the load.
     """
 
     features: Features
@@ -54,7 +55,7 @@ def client_times(
     only: Collection[int],
     wanted: Callable[[], bool] = lambda: True,
 ) -> ClientTimes:
-    """Return the times of the iterations of some workloads, from the result blocks of a run.
+    """Return a feature table of the iterations of some workloads, from the result blocks of a run.
 
     `names` are of all workloads; `only` has numbers of workloads. Iterations that started in the
     warm-up (`warmup_ns` by workload) are left out, and blocks if there are many. Reading ends early
@@ -80,7 +81,10 @@ def client_times(
 
 
 class _SampledBlocks:
-    """A sample of a workload's blocks: all of them, then every second, fourth ... as rows grow."""
+    """A sample of the result blocks of one workload, so that it has about `MOST` rows at most.
+
+    All blocks at first; each time there are too many rows, every second block of it is dropped.
+    """
 
     def __init__(self) -> None:
         self.parts: list[_DividedRows] = []
@@ -89,12 +93,15 @@ class _SampledBlocks:
         self._rows = 0
 
     def takes_next(self) -> bool:
-        """Count a block; return whether it belongs to the sample."""
+        """Count the next block of the workload; return whether it belongs to the sample."""
         self._block += 1
         return self._block % self._stride == 0
 
     def add(self, part: _DividedRows) -> None:
-        """Add the rows of a sampled block; halve the sample if it has more than `MOST` rows."""
+        """Add the rows of a sampled block; above `MOST` rows, drop every second block.
+
+        Later blocks are then sampled half as often, too.
+        """
         self.parts.append(part)
         self._rows += len(part.iteration)
         if self._rows > MOST and len(self.parts) > 1:
@@ -104,7 +111,10 @@ class _SampledBlocks:
 
 
 class _DividedRows:
-    """The rows of a block: iteration, due time, outcome, total time, and its parts by key."""
+    """The iterations of a block: number, due time, outcome, response time, and its parts by key.
+
+    Times are nanoseconds.
+    """
 
     def __init__(self, rows: Columns, vocabulary: Vocabulary) -> None:
         self.iteration = rows.iteration
@@ -116,10 +126,10 @@ class _DividedRows:
 
 
 def _entries(rows: Columns, vocabulary: Vocabulary) -> tuple[Ints, Ints, Ints]:
-    """Return the parts of the times of rows as arrays (row, number of key, nanoseconds).
+    """Return the parts of the response times of `rows` as arrays (row, number of key, nanoseconds).
 
-    Parts of 0 are left out. Requests and actions that overlap are scaled down, so that the parts do
-    not exceed the response time.
+    New keys are added to `vocabulary`. Parts of 0 are left out. Requests and actions that overlap
+    are scaled down, so that the parts do not exceed the response time.
     """
     actions = rows.actions
     number, paths = name_paths(actions, rows.names)
@@ -145,9 +155,9 @@ def _entries(rows: Columns, vocabulary: Vocabulary) -> tuple[Ints, Ints, Ints]:
 
 
 def _own_times(rows: Columns, line: Ints) -> tuple[Ints, Ints]:
-    """Return (self times of actions, times of rows outside of actions and requests), nanoseconds.
+    """Return (self time of each action, time of each row outside of actions and requests).
 
-    `line` has for each request the position of its action, -1 for none.
+    Nanoseconds. `line` has for each request the position of its action, -1 for none.
     """
     actions, spent = rows.actions, _spent(rows)
     lasted = np.maximum(actions[:, 4] - actions[:, 3], 0)
@@ -164,9 +174,10 @@ def _own_times(rows: Columns, line: Ints) -> tuple[Ints, Ints]:
 
 
 def _fitting(left: Ints, wanted: Ints) -> tuple[NDArray[np.float64], Ints]:
-    """Take times from the remaining time of rows: return the fractions that fit, and the remainder.
+    """Return the fraction (0 to 1) of `wanted` that fits into `left`, and the rest of `left`.
 
-    An entry of each array is a row; a fraction is 0 if nothing fits or is wanted.
+    Arrays have an entry per row, `left` and `wanted` in nanoseconds. The fraction is 0 if nothing
+    fits or is wanted.
     """
     taken = np.clip(left, 0, wanted)
     return taken / np.maximum(wanted, 1), left - taken
@@ -178,7 +189,7 @@ def _summed(rows: Columns, of: Ints, values: Ints) -> Ints:
 
 
 def _spent(rows: Columns) -> Ints:
-    """Return for each request the sum of its measured phases, nanoseconds."""
+    """Return for each request the sum of its phases (name lookup to transfer), nanoseconds."""
     spent = np.zeros(len(rows.exchanges), np.int64)
     for phase in PHASES:
         spent += rows.exchanges[phase].astype(np.int64)
@@ -190,7 +201,8 @@ def _requests(
 ) -> tuple[list[tuple[Ints, Ints, Ints]], Ints]:
     """Return the phases of requests as parts, and for each request the position of its action.
 
-    A part has arrays of row, number of key, and nanoseconds. The position is -1 without an action.
+    `number` has the position in `paths` of the name of each action. A part has arrays of row,
+    number of key in `vocabulary`, and nanoseconds. The position is -1 without an action.
     """
     exchanges: NDArray[Any] = rows.exchanges
     place = exchanges["action"].astype(np.int64)
@@ -215,7 +227,10 @@ def _requests(
 def _joined(
     names: Sequence[str], found: Mapping[int, Sequence[_DividedRows]], vocabulary: Vocabulary
 ) -> ClientTimes:
-    """Join the parts of all blocks to a feature table; rows are ordered by workload, then block."""
+    """Join the rows of all blocks (`found`, by workload) to one feature table.
+
+    `names` are of all workloads. Rows are ordered by workload, then block.
+    """
     blocks = [(number, one) for number, parts in sorted(found.items()) for one in parts]
     sizes = [len(one.iteration) for _, one in blocks]
     first = np.cumsum([0, *sizes])

@@ -48,7 +48,7 @@ _GAPS_S = 60
 
 @dataclass(frozen=True, kw_only=True)
 class CollectionSettings:
-    """Sources of traces, and settings of their collection: limits, retention, selected spans."""
+    """Settings for collecting traces: sources, limits, retention, spans to count."""
 
     retention: Retention
     #: Longest wait for late events, and expiry of kept traces in the store, seconds.
@@ -81,7 +81,10 @@ class CollectionSettings:
 
 @dataclass(frozen=True, kw_only=True)
 class Collected:
-    """Result of a collection, for the report of a run."""
+    """Result of collecting the traces of a run, for its report; tuples have an entry per workload.
+
+    Only `notes` are of the run: errors, and parts that are missing from the traces.
+    """
 
     #: By workload.
     costs: tuple[Cost | None, ...] = ()
@@ -97,7 +100,10 @@ class Collected:
 
 @dataclass(kw_only=True)
 class _Read:
-    """State of reading: traces read so far from store, files and spools."""
+    """State of reading the sources of traces: traces and events read so far, and gaps.
+
+    Also unreadable entries, dropped events and notes. Made and changed by one `Collection`.
+    """
 
     #: A trace that is read again counts twice here, which does not matter for a first pass.
     survey: Survey = field(default_factory=Survey)
@@ -117,7 +123,10 @@ class _Read:
 
 
 class Collection:
-    """Collects the traces of one run from all sources. `collect` is called once."""
+    """Collects the traces of one run at its end: reads, digests, keeps and deletes them.
+
+    `collect` is called once.
+    """
 
     def __init__(
         self,
@@ -158,7 +167,7 @@ class Collection:
         `conn_str` is the address of the trace store, None if there is no readable store. Errors of
         sources become notes. In the store kept traces get an expiry of `expiry_s`, incomplete ones
         a short expiry, and others that were read are deleted. Without traced iterations or sources
-        only the overhead is returned. Raises OSError, DamagedRun.
+        only the overhead of tracing is returned. Raises OSError, DamagedRun.
         """
         rows, latencies = traced_iterations(self._directory, len(self._names), self._warmup_ns)
         costs = tuple(tracing_overhead(one) for one in latencies)
@@ -240,10 +249,10 @@ class Collection:
         return tuple(sentences.get(name, "") for name in self._names), tuple(by_workload)
 
     def _await_received(self) -> None:
-        """Wait for spans that the SDKs of services have not sent yet, then stop storing received
-        ones.
+        """Wait until services have sent their last spans, then stop storing received spans.
 
-        Waits until `otlp_late_s` after the beginning, or until `wanted` returns False.
+        Waits until `otlp_late_s` seconds after this object was made, or until `wanted` returns
+        False.
         """
         deadline = self._began + self._settings.otlp_late_s
         while self._wanted() and time.monotonic() < deadline:
@@ -259,9 +268,9 @@ class Collection:
         *,
         alone: bool,
     ) -> NDArray[np.bool_]:
-        """Query the traces `ids` from the backend, and return which iterations are compared.
+        """Query the traces `ids` from the backend into a spool; return which iterations to compare.
 
-        The result has an entry per iteration. `drawn` is the random sample of iterations to
+        The result has a boolean per iteration. `drawn` is the random sample of iterations to
         compare. If `alone` (services have no other source of spans), only traces that were found
         are compared, thinned to an even sample; otherwise the result is `drawn`. Adds messages to
         the notes.
@@ -293,7 +302,10 @@ class Collection:
 
     @staticmethod
     def _elsewhere(ids: Sequence[str], read: _Read) -> Iterator[str]:
-        """Yield ids of traces that were not found in the store, and may have parts elsewhere."""
+        """Yield ids of traces that were not found in the store and may have parts elsewhere.
+
+        If spans were received or queried, all such `ids`; else such ids as the files have.
+        """
         if read.received is None:
             yield from read.parts.keys() - read.events.keys()
         else:
@@ -301,9 +313,9 @@ class Collection:
 
     @staticmethod
     def _parts(trace_id: str, read: _Read) -> tuple[Trace | None, ...]:
-        """Return the two parts of a trace outside the store: from files, and from received spans.
+        """Return the parts of a trace outside the store: from files, and from received spans.
 
-        A missing part is None.
+        Each is None if it is missing.
         """
         received = read.received.get(trace_id) if read.received is not None else None
         return read.parts.get(trace_id), received
@@ -331,10 +343,10 @@ class Collection:
     def _from_store(
         self, conn_str: str | None, ids: Sequence[str], spool: Spool, read: _Read
     ) -> tuple[RedisTraces | None, set[str]]:
-        """Read traces from the store, if `conn_str` is given.
+        """Read the traces `ids` from the store into `spool`, and their state into `read`.
 
-        Returns the store, or None, and the ids that could not be read. Errors of the store become a
-        note.
+        Returns the store, still open, and the ids that could not be read. Without `conn_str` it
+        reads nothing and the store is None. Errors of the store become a note.
         """
         store = None
         try:
@@ -353,9 +365,9 @@ class Collection:
         spool: Spool,
         read: _Read,
     ) -> None:
-        """Read all traces from the store, and growing ones again, until no trace grows or `late_s`
-        is over.
+        """Read the traces `ids` from the store into `spool`, and growing ones again.
 
+        Ends once no trace has gaps or grows, after `late_s` seconds, or if `wanted` returns False.
         Then reads the files again, and the numbers of events that services dropped. Raises
         StoreError.
         """
@@ -390,10 +402,10 @@ class Collection:
     def _files_again(
         self, store: RedisTraces, ids: Sequence[str], spool: Spool, read: _Read
     ) -> None:
-        """Read the files again, since collectors write them at intervals.
+        """Read the files again, since collectors write them at intervals; nothing without files.
 
-        Traces of the store that have other parts in the files now are read again, too. Raises
-        StoreError.
+        Traces of the store that have other parts in the files now are added to `spool` again.
+        Raises StoreError.
         """
         if not self._settings.files:
             return
@@ -484,8 +496,9 @@ class Collection:
 
 
 def _last(spool: Spool, again: Mapping[str, int]) -> Iterator[Trace]:
-    """Yield the last reading of each trace in a spool; `again` has the number of readings if
-    several.
+    """Yield of each trace in a spool only the last reading; `again` has the number of readings.
+
+    It has only traces that were read more than once.
     """
     left = dict(again)
     for trace in spool:

@@ -19,7 +19,10 @@ LoadParts = tuple[LoadPart, LoadPart]
 
 
 def compared_parts(outcomes: Sequence[WorkloadOutcome]) -> Mapping[int, LoadParts]:
-    """Return by number of the workload its two compared parts, if it searched for its capacity."""
+    """Return (rate that held, next rate) as parts of the load, by number of the workload.
+
+    Workloads that did not search for a capacity, or found no such pair, are missing.
+    """
     return {
         number: parts
         for number, one in enumerate(outcomes)
@@ -28,9 +31,10 @@ def compared_parts(outcomes: Sequence[WorkloadOutcome]) -> Mapping[int, LoadPart
 
 
 def due_in(iteration: Ints, due: Ints, part: LoadPart) -> Ints:
-    """Return the numbers of iterations that were due within a part, without its ends.
+    """Return those numbers in `iteration` whose `due` time lies in any period of `part`.
 
-    `due` has nanoseconds after t0 for each iteration; the part has seconds.
+    `due` has nanoseconds after t0, an entry per iteration; periods are seconds, their begin
+    included, their end not.
     """
     within = np.zeros(len(iteration), bool)
     for from_s, to_s in part:

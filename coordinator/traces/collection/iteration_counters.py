@@ -16,17 +16,20 @@ _NONE = np.empty(0, np.int64)
 
 
 def counters_of(outcomes: Sequence[WorkloadOutcome]) -> dict[int, WorkloadCounters]:
-    """Return the counters of workloads by number; workloads without counters are left out."""
+    """Return the counters of the system under test by number of the workload.
+
+    Workloads without counters are left out.
+    """
     return {number: one.counters for number, one in enumerate(outcomes) if one.counters}
 
 
 def iteration_counters(
     directory: RunDirectory, features: Features, counters: Mapping[int, WorkloadCounters]
 ) -> IterationCounters | None:
-    """Return counters with the start and end of each row of features whose groups are workloads.
+    """Return `counters` with start and end of each row of `features`, seconds after t0.
 
-    Reads the result blocks of the run. Returns None, without reading, if there are no counters or
-    no rows. Raises DamagedRun.
+    Groups of `features` are workloads. Reads the result blocks of the run; nan for rows without a
+    result. None, without reading, if there are no counters or no rows. Raises DamagedRun.
     """
     if not counters or not len(features):
         return None

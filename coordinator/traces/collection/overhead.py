@@ -17,8 +17,9 @@ _Z = 1.96
 
 
 def tracing_overhead(latencies: Latencies) -> Cost | None:
-    """Return how much tracing adds to p50 and p99; None if all or none of the iterations were
-    traced.
+    """Return how many seconds tracing adds to p50 and p99 of service times.
+
+    None if all or none of the iterations were traced.
     """
     traced, untraced = latencies.traced, latencies.untraced
     if not traced.count or not untraced.count:
@@ -32,9 +33,9 @@ def tracing_overhead(latencies: Latencies) -> Cost | None:
 
 
 def _shift(traced: Histogram, untraced: Histogram, percent: float) -> Shift:
-    """Return the difference of a percentile, traced minus untraced, with its 95 % interval.
+    """Return traced minus untraced for a percentile, seconds, with its 95 % interval.
 
-    The interval is None if there are too few iterations. After Price and Bonett, Journal of
+    The 95 % interval is None if there are too few iterations. After Price and Bonett, Journal of
     Statistical Computation and Simulation 72, 2002. Standard errors are derived from intervals of
     order statistics.
     """

@@ -15,10 +15,10 @@ from osbench.coordinator.traces.collection.traced_iterations import traced_itera
 
 
 def predicted_loads(directory: RunDirectory, features: Features) -> tuple[PredictedLoad, ...]:
-    """Return the load of each workload of a run, by number; empty if the run has no summary.
+    """Return kind of load, SLA limits and start lags of each workload of a run, by number.
 
-    Features of iterations have response times: limits on service times of open loads are left out.
-    Raises DamagedRun.
+    Empty if the run has no summary. If rows of `features` are iterations, durations are response
+    times, and limits on service times of open loads are left out. Raises DamagedRun.
     """
     summary = directory.read("summary.json") or {}
     asked = (directory.read("run.json") or {}).get("workloads", ())
@@ -44,9 +44,10 @@ def predicted_loads(directory: RunDirectory, features: Features) -> tuple[Predic
 
 
 def duration_limits(sla: Mapping[str, Any]) -> Iterator[DurationLimit]:
-    """Yield the SLA's limits on durations of whole iterations over the whole load.
+    """Yield the limits of an SLA on durations of iterations (not actions) over all of the load.
 
-    Limits of single actions, or over windows of time (`over_s`), are left out.
+    Of `percentile`, `max_seconds_per_iteration` and `max_avg_duration`; limits of single actions,
+    or over windows of time (`over_s`), are left out.
     """
     given = sla.get("percentile") or ()
     for one in [given] if isinstance(given, Mapping) else given:

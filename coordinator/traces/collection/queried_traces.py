@@ -54,7 +54,7 @@ _WORDS = (
 
 @dataclass(frozen=True, kw_only=True)
 class QuerySettings:
-    """Backend to query traces from, and limits on number, time and bytes."""
+    """Settings for querying traces: backend, and limits on their number, time and bytes."""
 
     backend: TraceBackend
     #: Most traces, about, and most queries at once.
@@ -69,7 +69,10 @@ class QuerySettings:
 
 @dataclass(kw_only=True)
 class _Asked:
-    """State of all queries so far: result by trace, reasons, and whether to go on."""
+    """State of the queries of a run: last result by trace, a reason by kind of failure, and counts.
+
+    `hopeless` says whether to stop.
+    """
 
     states: dict[str, BackendState] = field(default_factory=dict)
     #: Ids of known spans of traces whose parents are missing.
@@ -99,7 +102,11 @@ class QueriedTraces:
     def __init__(
         self, directory: RunDirectory, settings: QuerySettings, wanted: Callable[[], bool]
     ) -> None:
-        """`wanted` returns False to end the queries early."""
+        """Prepare queries; nothing is sent yet.
+
+        `directory`: the run, in whose folder of traces the spool is written. `wanted` returns False
+        to end the queries early.
+        """
         self._path = directory.path / "traces" / QUERIED
         self._settings = settings
         self._wanted = wanted
@@ -110,8 +117,9 @@ class QueriedTraces:
     def fetch(self, ids: Sequence[str]) -> None:
         """Query these traces in this order, and write their spans to a spool in the run directory.
 
-        Traces that are missing or have gaps are queried again until `late_s`. Replaces an earlier
-        spool. Raises OSError if it cannot be written.
+        Traces that are missing or have gaps are queried again until `late_s`; all queries end at
+        `limit_s`, if the spool is full, or if the backend is unreachable or denies access. Replaces
+        an earlier spool. Raises OSError if it cannot be written.
         """
         # of a collection that was broken off
         self._path.unlink(missing_ok=True)
@@ -131,13 +139,15 @@ class QueriedTraces:
         return self._asked.skipped
 
     def found(self) -> frozenset[str]:
-        """Return ids of traces that the backend returned without reporting missing spans."""
+        """Return ids of traces in state FOUND: the backend did not report missing spans."""
         states = self._asked.states.items()
         return frozenset(one for one, state in states if state is BackendState.FOUND)
 
     def notes(self) -> Iterator[str]:
-        """Yield messages: the number of traces found, then numbers not found, with the reason of
-        each.
+        """Yield messages for the report: how many traces were found, and how long it took.
+
+        Then the number of traces in each state but FOUND, with the reason, and of traces not
+        queried.
         """
         asked, shown = self._asked, self._settings.backend.shown
         counts = Counter(asked.states.values())
@@ -179,10 +189,10 @@ class QueriedTraces:
                 return
 
     def _answers(self, ids: Sequence[str], deadline: float) -> Iterator[BackendResponse]:
-        """Query traces in parallel threads and yield the responses as they arrive.
+        """Query traces in up to `parallel` threads; yield the responses in the order of arrival.
 
         Ends when all have responded, at `deadline` (monotonic seconds), if `wanted` returns False,
-        or if further queries are useless.
+        or if further queries are useless. An error of a query is a response, too.
         """
         settings, asked = self._settings, self._asked
         waiting: queue.SimpleQueue[str] = queue.SimpleQueue()
@@ -223,9 +233,10 @@ class QueriedTraces:
             ended.set()
 
     def _take(self, response: BackendResponse, spool: SpanSpool) -> bool:
-        """Write the new spans of a response to the spool; return whether there were any.
+        """Note the state of a response, and write spans not seen before to the spool.
 
-        A failed later query does not replace a found trace. Raises OSError.
+        A failed query of a trace that was found before changes nothing. If the spool is full,
+        `full` is set instead. Returns whether new spans were written. Raises OSError.
         """
         asked, trace_id = self._asked, response.trace_id
         before = asked.states.get(trace_id)
@@ -264,10 +275,10 @@ def _answer_of(backend: TraceBackend, trace_id: str) -> BackendResponse:
 
 
 def _has_gap(spans: Sequence[Span], known: set[str]) -> bool:
-    """Return whether the parent of a span is unknown, though it should be in the response.
+    """Return whether a span's parent is not among `known` span ids, though it should be.
 
     Spans of servers and of unknown kind do not count: their parent may be of a worker, whose spans
-    are not there.
+    are not in the response.
     """
     return any(
         span.parent_id and span.parent_id not in known and span.kind not in ("", "server")

@@ -25,10 +25,10 @@ _CHANCE = 1e-5
 def queried(
     rows: TracedIterations, reasons: NDArray[np.uint8], most: int
 ) -> tuple[NDArray[np.bool_], NDArray[np.uint8]]:
-    """Return a random sample of iterations, and the reasons to keep traces that are queried.
+    """Return (random sample, reasons to keep) for queries of about `most` traces in all.
 
-    Both have an entry per iteration; about `most` are queried in all. `reasons` are
-    as `Retention.choose` returns them. Reasons of random traces outside the sample become 0. If
+    Both have an entry per iteration; traces in the sample or with a reason are queried. `reasons`
+    are as `Retention.choose` returns them. Reasons of random traces outside the sample become 0. If
     there are more iterations than `most`, at most a quarter are queried for other reasons.
     """
     own = np.flatnonzero((reasons > 0) & (reasons != RANDOM))
@@ -44,7 +44,10 @@ def queried(
 
 @dataclass(frozen=True, kw_only=True)
 class EvenSample:
-    """The found part of a random sample, thinned so that no service time is overrepresented."""
+    """Found traces of a random sample, thinned so that no duration is overrepresented.
+
+    `chosen` has a boolean per iteration; the other fields say how many were left.
+    """
 
     #: By iteration.
     chosen: NDArray[np.bool_]
@@ -59,11 +62,12 @@ class EvenSample:
 def even_sample(
     rows: TracedIterations, drawn: NDArray[np.bool_], found: NDArray[np.bool_]
 ) -> EvenSample:
-    """Select among the found traces of a random sample so that no duration is overrepresented.
+    """Choose among found traces of a random sample so that no duration is overrepresented.
 
-    Backends that sample by duration (tail sampling) have slow traces more often than others. If the
-    fractions found in strata of service time differ by more than chance, each stratum is thinned to
-    the smallest fraction, by bits of the ids.
+    `drawn` and `found` have a boolean per iteration: in the sample, and found. Backends that sample
+    by duration (tail sampling) have slow traces more often. If the fractions found in strata of
+    service time differ by more than chance, each stratum is thinned to the smallest fraction, by
+    bits of the ids.
     """
     chosen = drawn & found
     lowest, highest = 1.0, 0.0
@@ -92,7 +96,8 @@ def even_sample(
 def _differ(found: Sequence[int], sizes: Sequence[int]) -> bool:
     """Return whether the fractions found in strata differ by more than chance.
 
-    Exact for each stratum, both tails of the hypergeometric distribution: often few are missing.
+    `found` and `sizes`: numbers of found and of all iterations, per stratum. Exact for each
+    stratum, both tails of the hypergeometric distribution: often few are missing.
     """
     in_all, there = sum(sizes), sum(found)
     return any(
@@ -108,7 +113,7 @@ def _differ(found: Sequence[int], sizes: Sequence[int]) -> bool:
 def _at_least(number: int, size: int, marked: int, in_all: int) -> float:
     """Return the probability that a random draw of `size` items has `number` or more marked items.
 
-    `in_all` is the number of all items, `marked` the number of marked items.
+    Drawn without replacement from `in_all` items, of which `marked` are marked.
     """
     if number <= size + marked - in_all:
         return 1.0
@@ -124,9 +129,9 @@ def _log_choices(count: int, chosen: int) -> float:
 
 
 def _uniform(rows: TracedIterations, at: NDArray[np.int64]) -> NDArray[np.float64]:
-    """Return a random number from 0 to 1 for each iteration `at`, from the bits of its trace id.
+    """Return for each iteration at positions `at` a number from 0 to 1 from bits of its trace id.
 
-    The same in every call, and independent of `TracedIterations.drawn`.
+    Uniform over trace ids, the same in every call, and independent of `TracedIterations.drawn`.
     """
     halves = np.ascontiguousarray(rows.traces[at, 12:16]).view(">u4").ravel()
     found: NDArray[np.float64] = halves / 2**32

@@ -29,7 +29,7 @@ class ReceivedTraces:
     """
 
     def __init__(self, directory: RunDirectory, *, everything: bool) -> None:
-        """Write the spans of workers in result blocks to a spool, and open all spools of the run.
+        """Write the spans of workers in result blocks to a new spool; open all spools of the run.
 
         `everything` keeps all attributes. Raises OSError, DamagedRun.
         """
@@ -57,8 +57,9 @@ class ReceivedTraces:
         return merge(parts) if len(parts) > 1 else next(iter(parts), None)
 
     def notes(self) -> Iterator[str]:
-        """Yield notes on spans that were left out, and on damaged spools, as far as traces were
-        read.
+        """Yield notes on spans left out of traces with too many, and on damaged spools.
+
+        Counts only the parts of spools that were read.
         """
         cut = sum(source.cut for source in self._sources)
         if cut:

@@ -23,7 +23,7 @@ _CLASSES = 50
 
 @dataclass(frozen=True, kw_only=True)
 class Retention:
-    """Rules for keeping traces: number of slow and failed ones, fraction of others, bytes."""
+    """Rules for keeping traces: number of the slowest and of failed, fraction of others, bytes."""
 
     #: For each workload: number of the slowest successful traces, and of failed ones.
     slowest: int
@@ -36,7 +36,8 @@ class Retention:
     def choose(self, rows: TracedIterations) -> NDArray[np.uint8]:
         """Return for each traced iteration the reason to keep its trace; 0 if it is not kept.
 
-        Iterations of the warm-up are not kept. The result is the same in every call.
+        Reasons are `SLOW`, `FAILED`, `RANDOM` and `EXAMPLE`. Iterations of the warm-up are not
+        kept. The result is the same in every call.
         """
         kept = np.where(rows.drawn(self.share), RANDOM, 0).astype(np.uint8)
         kept[rows.warming] = 0
@@ -60,16 +61,18 @@ class Retention:
     def has_room(self, reason: int, size: int) -> bool:
         """Return whether a trace may be kept for `reason` if kept traces have `size` bytes already.
 
-        Random traces may fill half of the limit, examples all of it, others nine tenths.
+        Random traces may be added up to half of `limit`, examples up to all of it, others up to
+        nine tenths.
         """
         tenths = {RANDOM: 5, EXAMPLE: 10}.get(reason, 9)
         return size < self.limit * tenths // 10
 
 
 def _near_percentiles(rows: TracedIterations, ok: Ints) -> Ints:
-    """Return the successful iterations next to p50, p95 and p99 of service and of response time.
+    """Return the successful iterations nearest to p50, p95 and p99 of service and of response time.
 
-    There are `_NEAREST` for each. `ok` and the result have positions in `rows`.
+    Up to `_NEAREST` for each of the six, possibly twice. `ok` and the result are positions in
+    `rows`.
     """
     found = [ok[:0]]
     for times in (rows.service[ok], rows.response[ok]):
@@ -82,10 +85,10 @@ def _near_percentiles(rows: TracedIterations, ok: Ints) -> Ints:
 
 
 def _one_of_each(rows: TracedIterations, bad: Ints) -> Ints:
-    """Return the first iteration and the median of each type of error, as positions in `rows`.
+    """Return two iterations of each type of error: the first, and that of median service time.
 
-    First iterations, which summaries name, come before medians; frequent types come before rare
-    types. Types beyond `_CLASSES` are left out.
+    `bad` and the result are positions in `rows`. First iterations, which summaries name, come
+    before medians; frequent types before rare types. Types beyond `_CLASSES` are left out.
     """
     numbers, counts = np.unique(rows.error[bad], return_counts=True)
     first, median = [], []

@@ -14,7 +14,10 @@ EVENT_BYTES = 450
 
 @dataclass(frozen=True, kw_only=True)
 class SampleRatePlan:
-    """Inputs of a sample rate: wanted number of slow traces, and space in the trace store."""
+    """Settings from which `rate` computes the fraction of iterations to trace.
+
+    These are the number of slow traces to get, and the space in the trace store.
+    """
 
     #: Percentile above which traces are wanted, and their number.
     tail_percent: float
@@ -27,8 +30,9 @@ class SampleRatePlan:
     def rate(self, iterations: int | None, in_all: int = 0) -> tuple[float, str]:
         """Return the fraction of the iterations to trace, 0 to 1, and the reason as text.
 
-        `iterations` is None if a duration decides their number: then the fraction is 1. `in_all` is
-        the number for all workloads that share the store's budget; 0 if there is only this one.
+        It is the fraction that gives `tail_traces` above `tail_percent`, unless `budget` allows
+        less. `iterations` is None if a duration decides their number: then it is 1. `in_all` is the
+        number for all workloads that share the budget; 0 if there is only this one.
         """
         if not iterations:
             return 1.0, (

@@ -18,7 +18,10 @@ from osbench.coordinator.traces.collection.sample_rate import SampleRatePlan
 
 @dataclass(frozen=True, kw_only=True)
 class Sampling:
-    """Tracing of a workload: the fraction of iterations traced, or why there is none."""
+    """Tracing of one workload: which fraction of its iterations is traced, and why.
+
+    If none is traced, or traces cannot be read, `state` has the reason.
+    """
 
     #: Fraction of the iterations that are traced, 0 to 1.
     rate: float
@@ -37,7 +40,7 @@ def sampling(
     *,
     otlp: bool = False,
 ) -> Sampling:
-    """Return the sampling of a workload.
+    """Return whether a workload is traced, and which fraction of its iterations.
 
     `planned` is the number of its iterations, None if unknown; `in_all` is `planned_in_all` of its
     task. `otlp`: the run receives or queries spans, and needs neither a key nor a store.
@@ -56,9 +59,10 @@ def sampling(
 
 
 def readable_store(deployment: Deployment) -> str | None:
-    """Return the connection string of the deployment's trace store; None if it cannot be read.
+    """Return the connection string of the deployment's trace store; None if it is not readable.
 
-    It can be read if it is a Redis, and the deployment has a key to trace with.
+    It is readable if it is the URL of a Redis, and the deployment has a key to trace with. Nothing
+    is connected.
     """
     store = deployment.profiler_conn_str or ""
     known = deployment.profiler_hmac_key and store.startswith(("redis://", "rediss://"))
@@ -70,9 +74,9 @@ def planned_in_all(
     deployment: Deployment | None,
     conf: cfg.ConfigOpts,
 ) -> int:
-    """Return the number of iterations of all workloads that are to be traced.
+    """Return the sum of the planned iterations of workloads for which tracing is switched on.
 
-    Workloads whose number is unknown count as 0.
+    `workloads` has each with its planned number; None, unknown, counts as 0.
     """
     return sum(
         planned or 0 for workload, planned in workloads if _wanted(workload, deployment, conf)

@@ -34,7 +34,10 @@ LOG = logging.getLogger(__name__)
 
 @dataclass(frozen=True, kw_only=True)
 class SpanSources:
-    """OTLP sources of spans: a receiver of this run, or a backend to query."""
+    """The receiver of a run with OTLP, or the backend that is queried at its end.
+
+    Both are None if the run does neither.
+    """
 
     receiver: OtlpReceiver | None = None
     #: Queried at the end.
@@ -54,9 +57,10 @@ def collect_traces(
 ) -> Collected:
     """Collect the traces of all workloads, stop the receiver, and return results and notes.
 
-    `wanted` returns False once there is no time left: nothing is collected then. `selections` are
-    the spans that SLA criteria judge, by workload. Received and queried spans are deleted unless
-    the run is `resumable`. Errors of the collection are logged and become notes.
+    If `wanted` returns False (there is no time left) nothing is collected, or collecting ends
+    early. `selections` are the spans that SLA criteria judge, by workload. Received and queried
+    spans are deleted unless the run is `resumable`. Errors of the collection are logged and become
+    notes.
     """
     receiver, backend = sources.receiver, sources.backend
     collected = Collected()
@@ -76,8 +80,9 @@ def collect_traces(
 
 
 def _store_of(outcomes: Sequence[WorkloadOutcome], deployment: Deployment | None) -> str | None:
-    """Return the address of the trace store if it can be read and has traces of the run; else
-    None.
+    """Return the connection string of the readable trace store, if tracing was on in a workload.
+
+    Else None.
     """
     if deployment is None or not any(one.tracing.state == "on" for one in outcomes):
         return None

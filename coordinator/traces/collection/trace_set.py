@@ -32,7 +32,10 @@ from osbench.coordinator.traces.sources.files import open_file
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class TraceSet:
-    """Traces with their digest: feature table, clock offsets, counts and ranking."""
+    """Traces that a command works on, with their digest: of a run, or in a file.
+
+    The digest is feature table, clock offsets, counts and ranking.
+    """
 
     #: Run id or file name.
     name: str
@@ -63,9 +66,9 @@ class TraceSet:
     counters: Callable[[], IterationCounters | None] = lambda: None
 
     def tree_and_paths(self, trace: Trace) -> tuple[Tree, list[CriticalPath]]:
-        """Return a trace's tree without stale spans, and the critical path of each root.
+        """Return the tree of a trace without stale spans, and the critical path of each root.
 
-        The only root of an iteration's trace is that of the iteration.
+        If the trace is of an iteration, only the root of the iteration counts.
         """
         tree = Tree(trace, self.clocks, any_root=self.any_root)
         roots = [tree.iteration] if tree.iteration is not None else list(tree.roots)
@@ -85,9 +88,10 @@ def has_traces(directory: RunDirectory) -> bool:
 
 
 def of_run(directory: RunDirectory) -> TraceSet:
-    """Return the collected traces of a run.
+    """Return the collected traces of a run; spans of kept traces are read when iterated.
 
-    Raises UsageError if it has none, OsbenchError if their files cannot be read, DamagedRun.
+    Raises UsageError if the run has none, OsbenchError if their files cannot be read, DamagedRun if
+    they differ from the run's digests.
     """
     archive = Archive(directory.path, directory.files)
     if not archive.exists:
@@ -123,9 +127,10 @@ def of_run(directory: RunDirectory) -> TraceSet:
 
 
 def of_iterations(directory: RunDirectory) -> TraceSet:
-    """Return the times that the client measured, instead of traces, with iterations as rows.
+    """Return the times of a run's iterations that clients measured, as if they were traces.
 
-    Raises UsageError if the run has no iterations, DamagedRun.
+    Rows are iterations; there are no spans. Raises UsageError if the run has no iterations,
+    DamagedRun.
     """
     summary = directory.read("summary.json") or {"workloads": []}
     workloads = summary["workloads"]

@@ -26,7 +26,7 @@ UNKNOWN = "(unknown)"
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class TracedIterations:
-    """Iterations that were traced, as arrays with an entry for each."""
+    """Traced iterations of a run, from its result blocks: arrays with an entry per iteration."""
 
     workload: Ints
     iteration: Ints
@@ -50,7 +50,11 @@ class TracedIterations:
         return len(self.iteration)
 
     def drawn(self, share: float) -> NDArray[np.bool_]:
-        """Draw a random sample of about `share` (0 to 1) of all; the same in every call."""
+        """Return by iteration whether it is in a random sample of about `share` (0 to 1).
+
+        The same in every call, as it is decided by the trace ids; larger samples contain smaller
+        ones.
+        """
         # all bits of the ids are random
         weights = (1 << np.arange(24, -1, -8)).astype(np.uint64)
         number = self.traces[:, :4].astype(np.uint64) @ weights
@@ -64,7 +68,10 @@ class TracedIterations:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Latencies:
-    """Histograms of service times of successful iterations after the warm-up, in nanoseconds."""
+    """Service times of the successful iterations of one workload after the warm-up.
+
+    Histograms in nanoseconds, with and without tracing.
+    """
 
     traced: Histogram
     untraced: Histogram
@@ -76,10 +83,11 @@ def traced_iterations(
     warmup_ns: Mapping[int, int],
     only: Collection[str] | None = None,
 ) -> tuple[TracedIterations, list[Latencies]]:
-    """Read the traced iterations of a run, each once, and the latencies of each workload.
+    """Read the traced iterations of a run, and the service times of each workload, from its blocks.
 
-    `workloads` is their number; `warmup_ns` is by workload. `only` has the ids of the wanted
-    traces, None for all. Raises DamagedRun.
+    An iteration that was reported again counts once. `workloads` is their number; `warmup_ns` is by
+    workload. `only` has the ids of the wanted traces, None for all; it does not limit the service
+    times. Raises DamagedRun.
     """
     chosen = None if only is None else _Beginnings(only)
     found = _FoundRows()
@@ -110,7 +118,7 @@ def traced_iterations(
 
 
 def _traces_of(rows: Columns, at: Ints) -> NDArray[np.uint8]:
-    """Return the trace ids of the rows `at`, which must be traced."""
+    """Return the trace ids (16 bytes each) of the rows at positions `at`, which must be traced."""
     order = np.argsort(rows.traced, kind="stable")
     place = np.searchsorted(rows.traced[order], rows.iteration[at])
     found: NDArray[np.uint8] = rows.traces[order[place]]
@@ -118,7 +126,7 @@ def _traces_of(rows: Columns, at: Ints) -> NDArray[np.uint8]:
 
 
 class _FoundRows:
-    """Collects the rows of traced iterations, block after block."""
+    """Collects rows of traced iterations, block after block, into one `TracedIterations`."""
 
     def __init__(self) -> None:
         self._columns: list[tuple[Ints, ...]] = []
@@ -153,7 +161,7 @@ class _FoundRows:
         )
 
     def joined(self, errors: tuple[str, ...]) -> TracedIterations:
-        """Return all rows in the order added; `errors` are the types of errors by number."""
+        """Return all rows in the order added; `errors` has the types of errors, by their number."""
         found, ids = self._columns, self._ids
         parts = zip(*found, strict=True) if found else [[np.zeros(0, np.int64)]] * 9
         columns = [np.concatenate(part) for part in parts]
@@ -166,7 +174,10 @@ class _FoundRows:
 
 
 class _Beginnings:
-    """Finds traces by the first half of their ids, which is quick; complete ids decide."""
+    """Set of trace ids, to find members among many traces quickly.
+
+    The first half of an id is looked up; if it matches, the complete id decides.
+    """
 
     def __init__(self, ids: Collection[str]) -> None:
         self._ids = frozenset(ids)
@@ -174,7 +185,7 @@ class _Beginnings:
         self._sorted = np.sort(np.array(halves, np.uint64))
 
     def among(self, traces: NDArray[np.uint8]) -> Ints:
-        """Return the positions in `traces` (16 bytes per row) of the traces that are looked for."""
+        """Return the positions in `traces` (16 bytes per row) of traces whose id is in the set."""
         halves = np.ascontiguousarray(traces[:, :8]).view(">u8").ravel().astype(np.uint64)
         place = np.minimum(np.searchsorted(self._sorted, halves), len(self._sorted) - 1)
         likely = np.flatnonzero(self._sorted[place] == halves).tolist()
@@ -182,9 +193,9 @@ class _Beginnings:
 
 
 class _ErrorTypes:
-    """Numbers the types of errors of a run, from 1; 0 is none.
+    """Numbers the types of errors of a run in order of occurrence, from 1; 0 stands for success.
 
-    A worker numbers its failures itself, for each workload, and describes each once.
+    Each worker numbers its failures separately, for each workload, and describes each once.
     """
 
     def __init__(self) -> None:
@@ -197,9 +208,10 @@ class _ErrorTypes:
             meaning[number] = self._number(str(etype))
 
     def of(self, who: tuple[int, str], rows: Columns, at: Ints) -> Ints:
-        """Return the numbers of the errors of the rows `at`; 0 for successful ones.
+        """Return the number of the error type of each row at `at`; 0 for successful rows.
 
-        An error that the worker did not describe counts as `UNKNOWN`.
+        `who`: number of the workload, and worker. An error that the worker did not describe counts
+        as `UNKNOWN`.
         """
         failures = rows.failure[at]
         known = {
@@ -216,7 +228,7 @@ class _ErrorTypes:
 
 
 def new_rows(columns: Columns, seen: Intervals) -> Columns:
-    """Return the rows of iterations that are not in `seen`; add iterations that ran to `seen`.
+    """Return the rows of iterations whose numbers are not in `seen`; add iterations that ran to it.
 
     A row of a dropped iteration does not end it: if it ran at another worker, that row comes later,
     and counts.

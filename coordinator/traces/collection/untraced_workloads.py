@@ -35,9 +35,9 @@ def with_client_times(
 ) -> Collected:
     """Return `collected` with results for workloads without traces, from times measured by clients.
 
-    Added are the causes of slow iterations and, for searches of capacity, comparisons of two
-    rates. Workloads without HTTP requests in actions get neither. With `queried` (traces were
-    queried), traced workloads without a cause count as untraced, too. Reading ends early if
+    Added are the reasons for slow iterations (texts) and, for searches of capacity, comparisons of
+    two rates. Workloads without HTTP requests in actions get neither. With `queried` (traces were
+    queried), a traced workload without such a text counts as untraced, too. Reading ends early if
     `wanted` returns False. Errors are logged and become notes.
     """
     names = distinct([one.name for one in outcomes])
@@ -79,10 +79,11 @@ def _sentences(
     outcomes: Sequence[WorkloadOutcome],
     beside: IterationCounters | None,
 ) -> Mapping[str, str]:
-    """Return why iterations of workloads are slow, by name, if there are enough slow ones.
+    """Return by name of the workload a text on why its iterations are slow.
 
-    Searches for a capacity are left out: their slow iterations are simply those at the highest
-    rates.
+    `beside`: counters of the system under test, if there are any. Workloads with too few slow
+    iterations are missing, and so are searches for a capacity: their slow iterations are those at
+    the highest rates.
     """
     searches = {name for name, one in zip(names, outcomes, strict=True) if one.search is not None}
     return {

@@ -35,18 +35,20 @@ _Edge = tuple[str, str, str, str]
 
 
 class ClockSamples:
-    """Collects bounds of clock offsets between hosts from traces.
+    """Collects bounds of clock offsets between hosts from the calls in traces.
 
-    Memory is bounded: at most `KINDS` kinds of calls per pair of hosts, and 5,000 samples of each.
+    Memory is bounded: at most `KINDS` kinds of calls per pair of hosts, and 5,000 samples of each,
+    some of which later calls replace.
     """
 
     def __init__(self) -> None:
         self._pairs: dict[_Pair, dict[_Edge, _Samples]] = {}
 
     def add(self, trace: Trace) -> None:
-        """Add a sample for each call between two known hosts in a trace.
+        """Add a sample for each span of a trace whose parent is on another host.
 
-        Spans whose start or stop is lost, or whose clock was set back, are ignored.
+        A call is left out if a host is unknown (""), or if either span has lost its start or stop,
+        or its clock was set back.
         """
         hosts = {span.host for span in trace.spans}
         if len(hosts) < 2:
@@ -60,9 +62,7 @@ class ClockSamples:
                 self._take(caller, span)
 
     def estimate(self) -> Clocks:
-        """Return the offset of each pair of hosts with calls between them, estimated from the
-        samples.
-        """
+        """Return the clock offset of each pair of hosts that had a call between them so far."""
         return Clocks(
             _estimate(pair, list(edges.values())) for pair, edges in sorted(self._pairs.items())
         )
@@ -90,12 +90,18 @@ class ClockSamples:
 
 
 class _Samples:
-    """Samples of one kind of call between two hosts: each bounds their clock offset, in
-    nanoseconds.
+    """Calls of one kind between two hosts, each with bounds of the clock offset, nanoseconds.
+
+    A kind is caller's service and span name, callee's service and span name. `count` counts all
+    calls, also those not stored.
     """
 
     def __init__(self, *, turned: bool, answered: bool) -> None:
-        """`turned`: calls to the first host of the pair. `answered`: requests, not messages."""
+        """Begin without samples.
+
+        `turned`: the callee is on the first host of the pair. `answered`: the calls are requests,
+        for whose response callers wait, not messages.
+        """
         self.count = 0
         self.turned = turned
         self._answered = answered
@@ -117,10 +123,10 @@ class _Samples:
         self.count += 1
 
     def bounds(self) -> tuple[float, float]:
-        """Return bounds (low, high) of a constant correction for the second host of the pair.
+        """Return bounds (low, high) of the nanoseconds to add to times of the pair's second host.
 
-        Nanoseconds; infinite if there is no bound. 1 % of the samples may contradict a bound. If
-        callers did not wait for most calls of this kind, ends of calls give no bound.
+        Infinite if there is no bound. 1 % of the samples may contradict a bound. If callers did not
+        wait for most calls of this kind, ends of calls give no bound.
         """
         lows = np.array(self._low, np.float64)
         low = float(np.percentile(lows, 100 - _OUTLIERS, method="higher"))
@@ -134,8 +140,9 @@ class _Samples:
         return (-high, -low) if self.turned else (low, high)
 
     def each(self, kind: int) -> Bounds:
-        """Return the bounds of each stored sample; `kind` is the number to give to this kind of
-        call.
+        """Return the bounds of each stored call as arrays, not sorted by time.
+
+        `kind`: an integer that the caller chooses for this kind of call; it is in each entry.
         """
         lows = np.array(self._low, np.float64)
         waited = np.array(self._waited, bool)
@@ -173,7 +180,7 @@ def _most_agreed(bounds: list[tuple[float, float, int]]) -> tuple[float, float]:
     """Return the interval (low, high) that the bounds of most samples have in common.
 
     `bounds` has low, high and number of samples per kind of call. Of several such intervals,
-    returns the nearest to 0.
+    returns the nearest to 0; (0, 0) if `bounds` is empty.
     """
     edges = [edge for low, high, _ in bounds for edge in (low, high) if not math.isinf(edge)]
     best = max(

@@ -15,7 +15,10 @@ _Pair = tuple[str, str]
 
 @dataclass(frozen=True, kw_only=True)
 class ClockStretch:
-    """A period between two hosts in which their clock offset is constant, or drifts linearly."""
+    """A period in which the clock offset between two hosts is constant, or drifts linearly.
+
+    Times are nanoseconds by the clock of the reference host, offsets nanoseconds.
+    """
 
     #: Its begin and its last call by the clock of the reference, nanoseconds since 1970.
     from_ns: int
@@ -33,7 +36,10 @@ class ClockStretch:
 
 @dataclass(frozen=True, kw_only=True)
 class HostSkew:
-    """Estimated clock offset of a pair of hosts, from the calls between them."""
+    """Estimated clock offset of a pair of hosts, from the calls between them.
+
+    Made by `ClockSamples`; nanoseconds.
+    """
 
     #: The host whose clock is the reference, and the other one.
     reference: str
@@ -68,7 +74,10 @@ class HostSkew:
 
 
 class Clocks:
-    """Estimated clock offsets of all pairs of hosts; a pair without an estimate counts as 0."""
+    """Estimated clock offsets of pairs of hosts; converts times of one host to another.
+
+    A pair without an estimate counts as 0.
+    """
 
     def __init__(self, skews: Iterable[HostSkew] = ()) -> None:
         self.skews = tuple(skews)
@@ -90,32 +99,46 @@ class Clocks:
         return tuple(one for one in self.skews if one.unsteady)
 
     def odd(self, one: HostSkew) -> tuple[str, str]:
-        """Return the host of a pair whose clock is more likely wrong, then the other host.
+        """Return the host of pair `one` whose clock is more likely wrong, then its other host.
 
-        The clock of the other host agrees with more hosts. If both agree with equally many, the
-        first result is `one.host`.
+        More likely wrong is the clock that agrees with fewer hosts; if equally many, the clock of
+        `one.host`.
         """
         if self._agree[one.host] > self._agree[one.reference]:
             return one.reference, one.host
         return one.host, one.reference
 
     def add_ns(self, caller: Span, span: Span) -> int:
-        """Return nanoseconds that convert times of `span` to the clock of its caller's host."""
+        """Return the nanoseconds to add to times of `span` for the clock of its caller's host.
+
+        If the offset changes over time, the result holds at the start of the call. 0 if there is no
+        estimate for the pair of hosts.
+        """
         found = self._add.get((caller.host, span.host), 0)
         return found if type(found) is int else found.at(caller, span)  # type: ignore[union-attr] # not an int
 
     def error_ns(self, reference: str, host: str) -> int:
-        """Return the largest error of a corrected time of `host`, nanoseconds; 0 if unknown."""
+        """Return the largest error of times of `host` converted to the clock of `reference`.
+
+        In nanoseconds; 0 if there is no estimate for the pair. The order of the two hosts does not
+        matter.
+        """
         return self._error.get((reference, host), 0)
 
 
 class _Course:
-    """Clock offset between two hosts over time, for calls in one direction."""
+    """Clock offset between two hosts over time, for calls in one direction.
+
+    `at` returns the nanoseconds to add to times of the callee.
+    """
 
     __slots__ = ("_begins", "_sign", "_stretches")
 
     def __init__(self, stretches: tuple[ClockStretch, ...], sign: int) -> None:
-        """`sign`: 1 for calls from the reference host, -1 for calls to it."""
+        """Keep the periods, which are in order of time.
+
+        `sign`: 1 for calls from the reference host, -1 for calls to it.
+        """
         self._stretches = stretches
         self._begins = [one.from_ns for one in stretches]
         self._sign = sign

@@ -38,8 +38,10 @@ _UNSTEADY = 0.1
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Bounds:
-    """Bounds of the correction of a host's clock, an array entry per call; infinite if
-    unbounded.
+    """Calls between two hosts as arrays with an entry per call.
+
+    `low` and `high` bound the nanoseconds to add to times of the second host; infinite if a call
+    gives no such bound.
     """
 
     #: Times of the calls by the clock of the reference, nanoseconds since 1970.
@@ -55,7 +57,7 @@ class Bounds:
 
     @classmethod
     def of(cls, parts: Sequence[Self]) -> Self:
-        """Join bounds and sort their calls by time. Raises ValueError if `parts` is empty."""
+        """Return the calls of all `parts`, sorted by time. Raises ValueError without parts."""
         whole = {
             name: np.concatenate([getattr(part, name) for part in parts])
             for name in ("at", "low", "high", "turned", "kind", "answered")
@@ -66,8 +68,9 @@ class Bounds:
 
 @dataclass(frozen=True, kw_only=True)
 class Fit:
-    """Result of `fit`: periods of the offset between two hosts, and the error of corrected
-    times.
+    """Result of `fit`: periods of the offset between two hosts, and the error of corrected times.
+
+    `unsteady`: more than 10 % of the calls contradict the periods, so no correction fits.
     """
 
     #: Empty if the offset was constant.
@@ -94,10 +97,11 @@ def _middle(low: float, high: float) -> float:
 
 
 def fit(bounds: Bounds, constant: float) -> Fit:
-    """Fit periods with an offset each to bounds that are sorted by time.
+    """Return periods of a constant or drifting clock offset that fit the bounds, sorted by time.
 
-    Returns no periods if the `constant` offset contradicts at most 2 % of the calls, and an empty
-    result if there are too few calls for four bins.
+    Returns only the error, without periods, if the offset `constant` (nanoseconds) contradicts at
+    most 2 % of the calls. Returns an empty result if there are fewer calls than four bins need: 64
+    or more.
     """
     count = len(bounds.at)
     size = max(_IN_BIN, -(-count // _BINS))
@@ -118,8 +122,9 @@ def fit(bounds: Bounds, constant: float) -> Fit:
 
 @dataclass(frozen=True)
 class _Line:
-    """Correction in some bins, nanoseconds: `offset + drift * t`, t in nanoseconds after the first
-    call.
+    """Correction in the bins `first` to `end - 1`, nanoseconds: `offset + drift * t`.
+
+    t: nanoseconds after the first call of the run.
     """
 
     first: int
@@ -129,8 +134,9 @@ class _Line:
 
 
 class _Bins:
-    """Bins of consecutive calls, with the interval of corrections that the calls of each bin
-    allow.
+    """Bins of `size` consecutive calls, each with bounds of the correction that its calls allow.
+
+    A bin whose calls contradict one another has infinite bounds.
     """
 
     def __init__(self, bounds: Bounds, size: int) -> None:
@@ -150,7 +156,8 @@ class _Bins:
     def error_ns(self, lines: Sequence[_Line]) -> int:
         """Return the median over bins of the distance from line to farther bound, nanoseconds.
 
-        Bins with an infinite bound are left out; 0 if no bin is left.
+        `lines` cover all bins in order. Bins with an infinite bound are left out; 0 if no bin is
+        left.
         """
         used = np.concatenate(
             [line.offset + line.drift * self.at[line.first : line.end] for line in lines]
@@ -161,7 +168,7 @@ class _Bins:
 
 
 def _extreme(values: Floats, size: int) -> Floats:
-    """Return nearly the greatest value of each bin of `size` values.
+    """Return nearly the greatest value of each bin of `size` values; the last bin may be shorter.
 
     The greatest one and a further 1 % are skipped, since they may be wrong.
     """
@@ -173,10 +180,11 @@ def _extreme(values: Floats, size: int) -> Floats:
 
 
 def _waited_for(bounds: Bounds, size: int) -> Bounds:
-    """Return the bounds, but not those from the ends of calls for which callers did not wait.
+    """Return a copy of the bounds without bounds from ends of calls that callers did not wait for.
 
     Such calls are messages whose end contradicts every offset that fits the starts in their bin. If
-    more than a fifth of a kind are such messages, all messages of that kind lose this bound.
+    more than a fifth of a kind are such messages, all messages of that kind lose this bound. A
+    bound that is removed becomes infinite.
     """
     number = np.arange(len(bounds.at)) // size
     turned = bounds.turned
@@ -198,8 +206,9 @@ def _waited_for(bounds: Bounds, size: int) -> Bounds:
 
 
 def _contradicting(bounds: Bounds, bins: _Bins, line: _Line, part: slice) -> NDArray[np.bool_]:
-    """Return for each call of `part` whether the line lies outside its bounds, by more than
-    noise.
+    """Return a boolean per call of `part`: whether the line lies outside the bounds of the call.
+
+    `part` is a slice of the calls. Up to `_NOISE` nanoseconds outside count as inside.
     """
     used = line.offset + line.drift * bins.each[part]
     low, high = bounds.low[part], bounds.high[part]
@@ -217,7 +226,7 @@ def _share(bounds: Bounds, bins: _Bins, lines: Sequence[_Line]) -> float:
 
 
 def _lines(bins: _Bins) -> list[_Line]:
-    """Return lines for consecutive bins, each through as many bins as possible.
+    """Return lines for all bins in order, each through as many consecutive bins as possible.
 
     A new line begins at the first bin that no drift up to 0.2 % reaches.
     """
@@ -238,7 +247,8 @@ def _lines(bins: _Bins) -> list[_Line]:
 def _line(bins: _Bins, first: int, end: int) -> _Line:
     """Return the line through the bins `first` to `end - 1`, without drift if that is possible.
 
-    With three bins or more, ends within the run are not used: the clock may have been set there.
+    With three bins or more, the first and the last are not used, unless the run begins or ends
+    there: the clock may have been set within them.
     """
     inner = slice(first, end)
     if end - first > 2:
@@ -258,7 +268,7 @@ def _line(bins: _Bins, first: int, end: int) -> _Line:
 
 
 def _stretches(bounds: Bounds, bins: _Bins, lines: Sequence[_Line]) -> Iterator[ClockStretch]:
-    """Yield lines as periods of time.
+    """Yield a period for each line, in order of time.
 
     A period begins at the call near the change for which fewest calls contradict their line.
     """

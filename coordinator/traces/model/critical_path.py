@@ -22,7 +22,10 @@ _TOLERANCE = 0.01
 
 
 class PathSegment(NamedTuple):
-    """Time on a critical path that one span spent, on own work or on waiting for another span."""
+    """A period on a critical path that counts for one span, in nanoseconds since 1970.
+
+    The span did own work then, or waited for the start of the span `awaited`.
+    """
 
     #: Position of the span that the time is assigned to.
     span: int
@@ -34,7 +37,10 @@ class PathSegment(NamedTuple):
 
 
 class Path(NamedTuple):
-    """Critical path of a root span: segments that together cover its duration."""
+    """Critical path of a root span: segments that together cover its duration.
+
+    Spans are given as positions in their tree.
+    """
 
     #: Unordered; their lengths sum to the root's duration.
     segments: list[PathSegment]
@@ -47,8 +53,8 @@ class Path(NamedTuple):
 def critical_path(tree: Tree, root: int, clocks: Clocks) -> Path:
     """Return the critical path of a root span: its time, divided among the spans that caused it.
 
-    `root` is a position in the tree. The lengths of the segments sum to the root's duration.
-    `clocks` gives the tolerance between hosts.
+    `root` is its position in the tree. The lengths of the segments sum to the root's duration.
+    `clocks` has the errors of clocks, by which a child may end after its parent.
     """
     segments: list[PathSegment] = []
     visited: list[int] = []
@@ -88,9 +94,9 @@ def _last_first(tree: Tree, at: int) -> list[int]:
 def slack_of(tree: Tree, at: int, inner: int, length: int, clocks: Clocks) -> int:
     """Return by how many nanoseconds a child may end after its span and still count as within it.
 
-    `at` and `inner` are positions of span and child; `length` nanoseconds of the span are looked
-    at. The tolerance is 1 % of `length`, or more if the span is longer or clocks of hosts may be
-    wrong.
+    `at` and `inner`: positions of span and child. `length`: nanoseconds of the span under
+    examination. The result is 1 % of `length`, or the rest of the span if that is more; for another
+    host at least the error of the clocks.
     """
     slack = max(int(length * _TOLERANCE), tree.end[at] - tree.start[at] - length)
     host, other = tree.spans[at].host, tree.spans[inner].host
@@ -100,8 +106,8 @@ def slack_of(tree: Tree, at: int, inner: int, length: int, clocks: Clocks) -> in
 def is_call(tree: Tree, at: int, inner: int) -> bool:
     """Return whether time of span `at` before its child `inner` was a wait for another service.
 
-    True if the child is of another service or host, and the span is a client's, or the child is its
-    only one: between several requests a span may do any other work.
+    True if the child has another service or host, and span `at` is of kind client or producer, or
+    has no other child: between several requests a span may do any other work.
     """
     span, other = tree.spans[at], tree.spans[inner]
     if span.service == other.service and span.host == other.host:
@@ -110,14 +116,15 @@ def is_call(tree: Tree, at: int, inner: int) -> bool:
 
 
 def is_pause(tree: Tree, at: int) -> bool:
-    """Return whether a span is a pause of the scenario (think time), not service time."""
+    """Return whether the span at a position is a pause of the scenario (think time)."""
     return tree.spans[at].name == PAUSE
 
 
 def paused_within(tree: Tree) -> dict[int, int]:
-    """Return nanoseconds of pauses by position of span: of each pause and the spans around it.
+    """Return how many nanoseconds of pauses (think time) each span contains, by its position.
 
-    Spans without pauses are missing. Pauses that were left out of the tree do not count.
+    A pause contains itself. Spans without pauses are missing. Pauses that were left out of the tree
+    do not count.
     """
     found: dict[int, int] = {}
     for at in range(len(tree.spans)):
@@ -132,5 +139,5 @@ def paused_within(tree: Tree) -> dict[int, int]:
 
 
 def paused_on(tree: Tree, path: Path) -> int:
-    """Return the nanoseconds of a critical path that are pauses of the scenario."""
+    """Return how many nanoseconds of a critical path are pauses of the scenario."""
     return sum(one.end - one.start for one in path.segments if is_pause(tree, one.span))

@@ -19,9 +19,10 @@ LATE_START = "late start"
 
 
 class SpanKey(NamedTuple):
-    """Key by which times are summed: service, name and detail of spans.
+    """Key by which times are summed: service (`who`), name (`what`) and detail (`about`) of spans.
 
-    For waiting it is "CALLER -> CALLEE", the kind of waiting, and the names of both spans.
+    For waiting these are "CALLER -> CALLEE", `WAIT_SERVICE` or `WAIT_QUEUE`, and "NAME -> NAME" of
+    the two spans.
     """
 
     who: str
@@ -34,7 +35,7 @@ class SpanKey(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True)
 class SpanPattern:
-    """Pattern for keys: a service and a name, in which `*` stands for any text."""
+    """Pattern that selects keys by service and name; `*` in either stands for any text."""
 
     #: The service, or its first part, such as `shop` for `shop/web`.
     service: str
@@ -77,7 +78,8 @@ def fits(pattern: str, text: str) -> bool:
 def key_of(tree: Tree, segment: PathSegment) -> SpanKey:
     """Return the key of a segment: work of its span, or waiting for the start of another span.
 
-    The wait is "in queue" if a span is of RPC, a producer or a consumer; else "for service".
+    The kind of waiting is `WAIT_QUEUE` if either span is of RPC, the waiting span is a producer, or
+    the awaited span a consumer; else `WAIT_SERVICE`.
     """
     span = tree.spans[segment.span]
     if segment.awaited < 0:
@@ -95,7 +97,8 @@ def key_of(tree: Tree, segment: PathSegment) -> SpanKey:
 class Vocabulary:
     """Numbers the keys of a run, from 0; bounds memory if services build names from data.
 
-    Above `KEYS` keys, or `DETAILS` details of one kind of work, new keys share a key `OTHER`.
+    Above `DETAILS` details of one service and name, further details become `OTHER`; above `KEYS`
+    keys, all new keys become one key `OTHER`.
     """
 
     def __init__(self) -> None:
@@ -104,7 +107,10 @@ class Vocabulary:
         self._details: dict[tuple[str, str], int] = {}
 
     def number(self, key: SpanKey) -> int:
-        """Return the number of a key, its position in `keys`; a new key is added."""
+        """Return the number of a key, which is its position in `keys`.
+
+        A new key is added; above the limits it gets the number of a key `OTHER` instead.
+        """
         found = self._numbers.get(key)
         if found is None:
             found = self._numbers[key] = self._new(key)

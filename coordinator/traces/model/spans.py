@@ -21,7 +21,7 @@ _NOTHING: Mapping[str, Any] = {}
 
 
 class Span(NamedTuple):
-    """A timed piece of work of a service, such as a request or a statement.
+    """A timed piece of work of a service, such as a request or a statement, from any source.
 
     It is a tuple, because a run may have millions.
     """
@@ -56,7 +56,7 @@ class Span(NamedTuple):
 
 
 class SpanOrigin(NamedTuple):
-    """Project, service and ids of a span as OSProfiler wrote them, not shortened."""
+    """Project, service and ids of a span as OSProfiler wrote them: ids are complete UUIDs."""
 
     project: str
     service: str
@@ -66,7 +66,10 @@ class SpanOrigin(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Trace:
-    """The spans of one trace id, ordered by start and id."""
+    """The spans with one trace id, ordered by start and id.
+
+    Also the number of duplicates, and ids as OSProfiler wrote them.
+    """
 
     #: 32 hexadecimal digits, or an id in another form.
     trace_id: str
@@ -83,7 +86,7 @@ class Trace:
 
     @property
     def is_whole(self) -> bool:
-        """Return whether the trace has spans, all with start and stop, and no parent is missing."""
+        """Return whether there are spans, all with start and stop, and no parent is missing."""
         known = {span.span_id for span in self.spans}
         return bool(self.spans) and not any(
             span.marks & (LOST_STOP | LOST_START)
@@ -95,7 +98,7 @@ class Trace:
 def better(one: Span, other: Span) -> Span:
     """Return the better of two records of one span; their order does not matter.
 
-    A record with start and stop is better, then one without marks, then the longer one.
+    A record with start and stop is better, then a record without marks, then the longer one.
     """
     return min(one, other, key=_worth)
 

@@ -27,9 +27,9 @@ Usual = Mapping[tuple[_Outer, _Inner], int]
 
 
 class LateWork:
-    """Counts spans that start after the end of the span around them, by kinds of both.
+    """Counts late spans, which start after the end of their parent, by kinds of parent and span.
 
-    The counts give the usual number of such late spans.
+    Kind of a parent: service, name and detail. Kind of a late span: service and name.
     """
 
     def __init__(self) -> None:
@@ -38,7 +38,7 @@ class LateWork:
         self._late: dict[tuple[_Outer, _Inner], Counter[int]] = {}
 
     def add(self, trace: Trace) -> None:
-        """Count the late spans of one trace, before clocks are corrected.
+        """Count the spans and late spans of one trace, by uncorrected clocks.
 
         New kinds above `KINDS` are not counted.
         """
@@ -58,7 +58,10 @@ class LateWork:
                 self._late.setdefault(kinds, Counter())[count] += 1
 
     def usual(self) -> Usual:
-        """Return the median number of late spans per parent, by pair of kinds; without zeros."""
+        """Return the usual (median) number of late spans, by kinds of parent and late span.
+
+        Parents without late spans count as 0. Pairs of kinds whose median is 0 are missing.
+        """
         medians = {(outer, inner): self._median(outer, inner) for outer, inner in self._late}
         return {kinds: number for kinds, number in medians.items() if number}
 
@@ -75,12 +78,12 @@ class LateWork:
 
 
 def leave_out_stale(tree: Tree, root: int, usual: Usual, grace_s: float) -> None:
-    """Remove stale spans below `root` from a tree, with all spans below them.
+    """Remove stale spans below `root` from `tree`, with all spans below them, in place.
 
     A span is late if it starts after the end of its parent. If a parent has more than twice the
-    `usual` number of late spans of a kind plus one, those above the usual number are stale. The
-    first is kept if no span of its kind was in time. Late spans that start more than `grace_s`
-    seconds after the root's end are stale, too.
+    `usual` number of late spans of a kind plus one, late spans above the usual number are stale.
+    The first is kept if no span of its kind was in time. Late spans that start more than `grace_s`
+    seconds after the root's end are stale, too. `left_out` has them as `STALE`.
     """
     limit = tree.end[root] + round(grace_s * 1e9)
     for at in list(tree.below(root)):

@@ -15,9 +15,10 @@ ORPHAN, STALE = "orphan", "stale"
 
 
 class Tree:
-    """Spans by position in their trace, with times by the clock of their root's host.
+    """A trace as a tree of spans, with times by the clock of their root's host.
 
-    Spans that no root reaches are left out as `ORPHAN`.
+    Spans have their position in `Trace.spans`. Spans that no root reaches are in `left_out` as
+    `ORPHAN`.
     """
 
     __slots__ = (
@@ -28,7 +29,8 @@ class Tree:
     def __init__(self, trace: Trace, clocks: Clocks, *, any_root: bool = False) -> None:
         """Link the spans to a tree, convert their times, and leave out spans that no root reaches.
 
-        `any_root`: if the trace has no root span, the spans whose parent is missing are its roots.
+        `clocks` has the offsets. `any_root`: if the trace has no root span, the spans whose parent
+        is missing are its roots. Spans without a stop end with their last child.
         """
         self.trace_id = trace.trace_id
         self.spans = trace.spans
@@ -54,11 +56,11 @@ class Tree:
 
     @property
     def iteration(self) -> int | None:
-        """Position of the root span of the iteration; None if it is missing."""
+        """Position of the first root span named `ITERATION`; None if there is none."""
         return next((at for at in self.roots if self.spans[at].name == ITERATION), None)
 
     def below(self, top: int) -> Iterator[int]:
-        """Yield the positions of a span and of all spans within it, each before its children."""
+        """Yield the position `top` and the positions of spans below, each before its children."""
         waiting = [top]
         while waiting:
             at = waiting.pop()
@@ -66,7 +68,7 @@ class Tree:
             waiting += reversed(self.children[at])
 
     def leave_out(self, top: int, why: str) -> None:
-        """Remove a span from the tree with all spans within it; `why` is noted in `left_out`."""
+        """Remove the span at `top` and all spans below it; note `why` for each in `left_out`."""
         for at in self.below(top):
             self.left_out[at] = why
         if self.parent[top] >= 0:
@@ -86,7 +88,7 @@ class Tree:
                 self.children[parent].append(at)
 
     def _correct(self, clocks: Clocks) -> Iterator[int]:
-        """Convert all times to the clocks of the roots' hosts.
+        """Convert `start` and `end` of spans to the clocks of the roots' hosts, in place.
 
         Yields the positions of all spans that a root reaches, parents first.
         """
@@ -107,9 +109,9 @@ class Tree:
                     waiting.append((inner, shift + clocks.add_ns(spans[at], spans[inner])))
 
     def _close(self, reached: list[int]) -> None:
-        """Extend spans whose stop was lost to the latest end of their children.
+        """Extend spans whose stop was lost to the latest end of their children, in place.
 
-        `reached` has positions, parents before children.
+        `reached` has the positions of spans, parents before children.
         """
         if not any(span.marks & LOST_STOP for span in self.spans):
             return
@@ -120,5 +122,5 @@ class Tree:
 
 
 def label(span: Span) -> str:
-    """Return service, name and detail of a span, joined by spaces."""
+    """Return service, name and detail of a span, joined by spaces; empty parts are left out."""
     return " ".join(part for part in (span.service, span.name, span.detail) if part)

@@ -31,9 +31,10 @@ FIXED = -1
 
 @dataclass(slots=True)
 class _Event:
-    """A start or an end of a span.
+    """A start or an end of a span, or a meeting of several events.
 
-    It happens the time of its parts after the last of the events `after`.
+    `after` has the positions of the awaited events. The event happens the time of all its `parts`
+    after the last of them.
     """
 
     after: list[int]
@@ -43,7 +44,10 @@ class _Event:
 
 @dataclass(slots=True)
 class _Frame:
-    """A span of the graph under construction, with its children that are not added yet."""
+    """A span of the graph under construction: children not added yet, running ones, ended ones.
+
+    Times are nanoseconds, events are positions in the graph.
+    """
 
     at: int
     low: int
@@ -64,7 +68,7 @@ class _Frame:
 
 
 class WaitGraph:
-    """Wait graph of a trace: events in order, each after all events that it waits for.
+    """Wait graph of a trace: events in an order in which each follows all events that it waits for.
 
     The first is the start of the root, the last its end.
     """
@@ -72,7 +76,7 @@ class WaitGraph:
     def __init__(
         self, tree: Tree, root: int, clocks: Clocks, place: Callable[[PathSegment], int]
     ) -> None:
-        """Build the graph below `root`.
+        """Build the graph below the span at position `root`.
 
         `place` returns the number under which a segment's time is counted; `FIXED` if no change
         makes it shorter.
@@ -120,7 +124,8 @@ class WaitGraph:
     def _enter(self, frame: _Frame, begin: int, end: int, inner: int) -> _Frame:
         """Add the event of a child's start, which waits for the siblings that have ended.
 
-        Returns the frame of the child.
+        `frame`: the parent. `begin`, `end`: of the child, nanoseconds. Returns the frame of the
+        child.
         """
         slack = slack_of(self._tree, frame.at, inner, frame.high - frame.low, self._clocks)
         while frame.running and ends_before(frame.running[0][0], begin, end, slack):
@@ -133,7 +138,10 @@ class WaitGraph:
         return self._frame(inner, begin, end, entry)
 
     def _end(self, frame: _Frame) -> int:
-        """Add the event of a span's end, which waits for all its children; return its position."""
+        """Add the event of a span's end, which waits for all its children; return its position.
+
+        Children that still run in `frame` are ended first.
+        """
         while frame.running:
             self._settle(frame)
         after = self._joined(frame)
@@ -141,10 +149,10 @@ class WaitGraph:
         return self._event(after, PathSegment(frame.at, -1, last, frame.high))
 
     def _joined(self, frame: _Frame) -> int:
-        """Return the position of an event that waits for all ended children.
+        """Return the position of an event that waits for all ended children of a frame.
 
-        That is the start of the span if there are none. Starts that wait for the same children
-        share one event.
+        Without ended children it is the start of the span, with one the end of that child. For
+        several an event is added; starts that wait for the same children share it.
         """
         ended = tuple(frame.ended)
         if len(ended) < 2:
@@ -155,7 +163,7 @@ class WaitGraph:
         return frame.join
 
     def _settle(self, frame: _Frame) -> None:
-        """Move the running child that ends first to the ended children.
+        """Move the running child of a frame that ends first to its ended children.
 
         It replaces the ended children that its start waited for.
         """
@@ -173,7 +181,10 @@ class WaitGraph:
 
 
 def has_branches(tree: Tree, visited: list[int], clocks: Clocks) -> bool:
-    """Return whether a span of `visited` waited for children that ran at the same time."""
+    """Return whether any span of `visited` waited for children that ran at the same time.
+
+    `visited` has positions. False means that the critical path is the only path.
+    """
     for at in visited:
         if len(tree.children[at]) < 2:
             continue
@@ -190,10 +201,10 @@ def has_branches(tree: Tree, visited: list[int], clocks: Clocks) -> bool:
 def waited_for(
     tree: Tree, at: int, low: int, high: int, clocks: Clocks
 ) -> list[tuple[int, int, int]]:
-    """Return begin, end and position of the children that a span waited for, unsorted.
+    """Return (begin, end, position) of the children that the span `at` waited for, unsorted.
 
-    Times are limited to `low` and `high`, nanoseconds; children outside, or that end too late, are
-    left out.
+    Times are limited to `low` and `high`, nanoseconds; children outside, or that end later than the
+    span by more than the tolerance, are left out.
     """
     found = []
     for inner in tree.children[at]:
@@ -205,9 +216,10 @@ def waited_for(
 
 
 def ends_before(earlier: int, begin: int, end: int, slack: int) -> bool:
-    """Return whether a span may have waited for another span, which ended at `earlier`.
+    """Return whether a span from `begin` to `end` may have waited for another, ended at `earlier`.
 
-    That may be after its `begin`, by `slack` nanoseconds or half its length: clocks have errors.
+    As clocks have errors, `earlier` may be later than `begin`, by `slack` nanoseconds or half the
+    length of the span, if that is less.
     """
     return earlier <= begin + min(slack, (end - begin) // 2)
 
@@ -239,9 +251,10 @@ def replayed(packed: NDArray[np.int64], left: Floats) -> Floats:
 
 
 def _merged(events: list[_Event]) -> list[_Event]:
-    """Merge each event into the only event that it waits for, if no other event waits for that.
+    """Return new events, each merged into the only event it waits for if no other waits for that.
 
-    Returns the remaining events in order."""
+    The order remains; positions in `after` are of the new list.
+    """
     waiting = [0] * len(events)
     for event in events:
         for earlier in event.after:

@@ -11,9 +11,9 @@ SHOWN = 50
 
 
 def parents(depths: Sequence[int]) -> list[int]:
-    """Return for each row in tree order the position of the row around it; -1 if there is none.
+    """Return for each row in tree order the position of its parent row; -1 for roots.
 
-    `depths` has the depth of each row.
+    `depths` has the depth of each row; roots have 0.
     """
     found, last_at = [], dict[int, int]()
     for at, depth in enumerate(depths):
@@ -25,8 +25,8 @@ def parents(depths: Sequence[int]) -> list[int]:
 def folds(around: Sequence[int], keys: Sequence[Hashable]) -> list[int]:
     """Return the number of the fold of each row, from 0; -1 for rows in no fold.
 
-    A fold has at least `LEAST` consecutive siblings whose keys are equal, with all rows within
-    them. Folds are not divided further. `around` is the result of `parents`.
+    A fold has at least `LEAST` consecutive siblings whose `keys` are equal, with all rows within
+    them. Rows of a fold belong to no other fold. `around` is the result of `parents`.
     """
     numbers = [-1] * len(keys)
     inner: dict[int, list[int]] = {}
@@ -60,10 +60,11 @@ def _runs(siblings: Sequence[int], keys: Sequence[Hashable]) -> list[list[int]]:
 def chosen(
     order: Sequence[int], around: Sequence[int], numbers: Sequence[int], limit: int
 ) -> set[int]:
-    """Return the positions of at most `limit` rows: the first of `order`, with the rows around
-    them.
+    """Return the positions of at most `limit` rows to show, preferring rows early in `order`.
 
-    If there are more rows, a fold has at most `SHOWN` of them. `numbers` is the result of `folds`.
+    A row is shown with the rows around it (`around` is the result of `parents`), or not at all. If
+    there are more than `limit` rows, at most `SHOWN` are taken for a fold. `numbers` is the result
+    of `folds`.
     """
     if len(order) <= limit:
         return set(order)

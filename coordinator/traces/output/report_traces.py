@@ -33,7 +33,7 @@ _ROWS, _LEAST_ROWS = 6000, 100
 
 @dataclass(frozen=True, kw_only=True)
 class TracePick:
-    """An example trace in a report, with its iteration.
+    """An example trace of a workload in a report: its iteration, times and waterfall.
 
     Times are seconds; `due_s` and `started_s` count from t0, the start of the load.
     """
@@ -57,13 +57,13 @@ class TracePick:
 
     @property
     def cause(self) -> str:
-        """Message on the work that took most of the critical path; "" if there is none."""
+        """Text on the work that took most of the critical path; "" if the path has no work."""
         return self.waterfall.cause
 
 
 @dataclass(frozen=True, kw_only=True)
 class WorkloadTraces:
-    """Explanation, examples and ranking of the traces of one workload, for a report."""
+    """Traces of one workload in a report: explanation, examples, ranking, or why there are none."""
 
     #: Scenario, and position of the workload in the run, from 0.
     name: str
@@ -95,7 +95,7 @@ class WorkloadTraces:
 
 
 def report_traces(directory: RunDirectory, summary: Mapping[str, Any]) -> list[WorkloadTraces]:
-    """Return the traces of each workload of a run, for a report.
+    """Return the traces of each workload of a run for a report, in the order of workloads.
 
     `summary` is the summary of the run so far. Only the run directory is read: the trace store may
     be gone. If traces are missing or cannot be read, the entries have the reason. The result is the
@@ -184,7 +184,10 @@ def _of(
 def _picked(
     rows: TracedIterations, workloads: Sequence[Mapping[str, Any]]
 ) -> list[list[PickedTrace]]:
-    """Return for each workload the iterations whose traces are shown as examples."""
+    """Return for each workload the iterations whose traces are shown as examples.
+
+    `rows` are traced iterations with kept traces; `workloads` are of the summary.
+    """
     return chosen(
         rows,
         _judged_by_response(workloads),
@@ -198,7 +201,7 @@ def _waterfalls(
 ) -> dict[str, Waterfall]:
     """Return the waterfalls of the traces `wanted` by id; traces that were not kept are missing.
 
-    The more there are, the fewer rows each has.
+    The more are wanted, the fewer rows each has.
     """
     limit = max(_LEAST_ROWS, min(ROWS, _ROWS // max(len(wanted), 1)))
     return {
@@ -236,7 +239,7 @@ def _hex(rows: TracedIterations, at: int) -> str:
 
 
 def _judged_by_response(workloads: Sequence[Mapping[str, Any]]) -> dict[int, bool]:
-    """Return by number whether a workload is judged by response time, as open loads are."""
+    """Return by number whether a workload is judged by response time; True for open loads."""
     return {number: is_open_load(one["offered"]) for number, one in enumerate(workloads)}
 
 
@@ -247,7 +250,7 @@ def _percentiles(workload: Mapping[str, Any]) -> dict[str, float]:
 
 
 def _error_examples(workload: Mapping[str, Any]) -> dict[str, int]:
-    """Return by type of error the iteration that the summary names as its example."""
+    """Return by type of error the number of the iteration that the summary names as its example."""
     return {
         error["type"]: error["example_iteration"]
         for error in workload.get("errors", ())
@@ -265,9 +268,9 @@ _STATES = {
 def why_none(
     directory: RunDirectory, summary: Mapping[str, Any], workload: Mapping[str, Any]
 ) -> str:
-    """Return why a workload has no traces, as text.
+    """Return text on why a workload has no traces.
 
-    `workload` is its part of `summary`, the summary of the run so far.
+    `workload` is its part of `summary`, the summary of the run so far; the run directory is read.
     """
     state = str(workload["tracing"]["state"])
     if state == "no key" and not _deployment(directory):

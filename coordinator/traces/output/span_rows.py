@@ -20,7 +20,10 @@ _MARKS = (
 
 @dataclass(frozen=True, kw_only=True)
 class SpanRow:
-    """A row for a span. Times are seconds; `start_s` counts from the start of the trace."""
+    """A span of a trace as a row of a tree, for text and JSON.
+
+    Times are seconds; `start_s` counts from the start of the trace.
+    """
 
     depth: int
     span_id: str
@@ -79,8 +82,9 @@ def rows_of(tree: Tree, paths: Sequence[Path]) -> Iterator[SpanRow]:
 
 
 class _PathTimes:
-    """Nanoseconds of own work and of waiting on critical paths, by position of the span in its
-    tree.
+    """Own and waiting nanoseconds on critical paths (`own`, `waited`) by position of the span.
+
+    Also the positions of spans on the paths, and of spans that outlived their parent.
     """
 
     def __init__(self, paths: Sequence[Path] = ()) -> None:
@@ -98,10 +102,10 @@ class _PathTimes:
 def row_of(
     tree: Tree, at: int, zero: int, depth: int = 0, times: _PathTimes | None = None
 ) -> SpanRow:
-    """Return the row of the span at a position.
+    """Return the row of the span at position `at`.
 
-    `zero` is the start of the trace, nanoseconds since 1970. Without `times` nothing is on the
-    critical path.
+    `zero` is the start of the trace, nanoseconds since 1970; `depth` is 0 for a root. Without
+    `times` nothing is on the critical path.
     """
     span = tree.spans[at]
     times = times or _PathTimes()
@@ -126,7 +130,10 @@ def row_of(
 
 
 def left_out(tree: Tree) -> list[dict[str, Any]]:
-    """Return the spans that were left out of a tree, with the keys span, host and why."""
+    """Return the spans that were left out of a tree, with the keys span, host and why.
+
+    In the order of positions; `span` is the label, `why` is "orphan" or "stale".
+    """
     return [
         {"span": label(tree.spans[at]), "host": tree.spans[at].host, "why": why}
         for at, why in sorted(tree.left_out.items())

@@ -15,11 +15,10 @@ from osbench.coordinator.traces.model.tree import Tree, label
 
 
 def folded(trace_set: TraceSet, traces: Iterable[Trace]) -> Iterator[str]:
-    """Yield a line per stack of spans: labels separated by `;`, then microseconds on critical
-    paths.
+    """Yield a line per stack of spans: labels from the root, and microseconds on critical paths.
 
-    Time spent waiting for the start of a span is a frame on top of it. All lines sum to the
-    durations of the traces. Lines are sorted by stack.
+    Labels are separated by `;`. Time spent waiting for the start of a span is a frame on top of it.
+    All lines sum to the durations of the traces. Lines are sorted by stack.
     """
     sums: dict[str, int] = {}
     for trace in traces:
@@ -42,7 +41,7 @@ def folded(trace_set: TraceSet, traces: Iterable[Trace]) -> Iterator[str]:
 
 
 def chrome(trace_set: TraceSet, traces: Iterable[Trace]) -> dict[str, Any]:
-    """Return an object in the Trace Event Format of Chrome.
+    """Return the spans of traces as an object in the Trace Event Format of Chrome.
 
     There is a process per service, and a thread per host and trace. Spans of a host that overlap
     without nesting are on further threads, as the format demands. Times are microseconds from the
@@ -90,16 +89,20 @@ def chrome(trace_set: TraceSet, traces: Iterable[Trace]) -> dict[str, Any]:
 
 
 class _Lanes:
-    """Assigns the spans of one trace to threads: spans of a thread nest or are disjoint."""
+    """Assigns the spans of one trace to threads so that spans of a thread nest or are disjoint.
+
+    Threads are numbered on from `last`.
+    """
 
     def __init__(self, last: int) -> None:
         self.last = last
         self._open: dict[tuple[int, str], list[tuple[int, list[int]]]] = {}
 
     def take(self, owner: tuple[int, str], start: int, end: int) -> tuple[int, int]:
-        """Return the thread of the next span, and its number within `owner` if it is new, else 0.
+        """Return (thread of the next span, its number within `owner` if the thread is new, else 0).
 
-        `owner` is process and host. Spans must come in order of start, longer ones first.
+        `owner` is process and host. `start` and `end` are of the span. Spans must come in order of
+        start, longer ones first.
         """
         lanes = self._open.setdefault(owner, [])
         for lane, ends in lanes:

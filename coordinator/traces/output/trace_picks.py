@@ -23,7 +23,10 @@ _PERCENTILES = (P99, P95, P50)
 
 
 class PickedTrace(NamedTuple):
-    """An iteration whose trace a report shows: its label, kind and rank."""
+    """An iteration whose trace a report shows as an example.
+
+    `order` ranks it among the examples of its workload; label and kind say why it was chosen.
+    """
 
     #: Smaller ones are shown first, of all workloads.
     order: int
@@ -41,10 +44,10 @@ def chosen(
 ) -> list[list[PickedTrace]]:
     """Return the chosen iterations of each workload, at most `LIMIT` in all; each at most once.
 
-    `rows` are iterations whose traces are kept. `responses` has by workload whether the response
-    time counts, `latencies` the percentiles, seconds, of all successful iterations. `examples` are
-    the iterations that the summary names for types of errors; if the trace of one is not kept, the
-    median of the type's kept traces is chosen.
+    `rows` are iterations whose traces are kept. `responses` has by workload whether response times
+    count, instead of service times; `latencies` the percentiles, seconds, of all successful
+    iterations. `examples` are the iterations that the summary names for types of errors; if the
+    trace of one is not kept, the median of the type's kept traces is chosen.
     """
     found = []
     for workload, percentiles in enumerate(latencies):
@@ -95,7 +98,8 @@ def _candidates(
 def _slow_parts(rows: TracedIterations, ok: Ints, times: Ints, order: int) -> Iterator[PickedTrace]:
     """Yield the slowest successful iteration of each of `_PARTS` equal periods of the load.
 
-    `ok` has positions of successful iterations, `times` their times; `order` is the first rank.
+    `ok` has positions of successful iterations, `times` the times of all; `order` is the rank of
+    the first period.
     """
     if not len(ok):
         return

@@ -37,7 +37,7 @@ _USUAL = 0.01
 def show_trace(
     console: Console, heading: str, rows: Sequence[SpanRow], notes: Sequence[str]
 ) -> None:
-    """Print a trace as a tree with times, followed by notes.
+    """Print a trace as a tree of `rows` with times, then `notes`.
 
     Spans on the critical path have a `*`; of many similar siblings only the first are printed.
     """
@@ -74,7 +74,7 @@ def show_trace(
 def show_ranking(
     console: Console, rows: Sequence[Ranked], of: int, pauses: int = 0, paused_s: float = 0.0
 ) -> None:
-    """Print trace points in the order given; `of` is their total number.
+    """Print trace points as a table, in the order given; `of` is their number, also not shown.
 
     `pauses` and `paused_s` are number and seconds of the scenario's pauses, which are in none of
     the times.
@@ -106,7 +106,7 @@ def show_explanation(
 ) -> None:
     """Print the main message, then the details of each group of traces.
 
-    `best` has by group the spans whose halving gains most.
+    `best` has by name of a group the kinds of spans whose halving gains most.
     """
     _line(console, found.sentence, "bold")
     for number, answer in enumerate(found.answers):
@@ -123,7 +123,10 @@ def show_explanation(
 
 
 def show_comparison(console: Console, found: Comparison) -> None:
-    """Print how a group of traces differs between two runs: means, percentiles, changes by key."""
+    """Print how the traces of a group differ between two runs, or between two parts of one.
+
+    Means, percentiles, and changes by key.
+    """
     _line(console, f"{found.name}: {found.sentence}", "bold")
     table = TextTable(names(""), figures("before", "after"))
     table.add_row("traces", count(found.traces_before), count(found.traces_after))
@@ -163,7 +166,10 @@ def show_notes(
     by_otlp: bool = False,
     queried: Sequence[str] = (),
 ) -> None:
-    """Print notes on missing parts and clock offsets; arguments as for `trace_notes`."""
+    """Print notes on missing parts, clock offsets and unreadable entries of traces.
+
+    Arguments are as for `trace_notes`.
+    """
     for line in trace_notes(coverage, clocks, skipped, by_otlp=by_otlp, queried=queried):
         _line(console, line)
 
@@ -268,8 +274,7 @@ def _exemplars(exemplars: Iterable[BandExample]) -> str:
 
 
 def _collapsed(rows: Sequence[SpanRow]) -> Iterable[tuple[SpanRow, int]]:
-    """Yield rows in order, each with 0; of many similar siblings the first `_ALIKE`, then one for
-    the rest.
+    """Yield rows with 0; of similar siblings the first `_ALIKE`, then a row for the rest.
 
     The row for the rest has the sums of their times, and comes with their number.
     """

@@ -37,7 +37,10 @@ _SEGMENTS = 200
 
 @dataclass(frozen=True, kw_only=True)
 class WaterfallSegment:
-    """A coloured part of a row's bar; times are seconds after the start of the trace."""
+    """A coloured part of the bar of a row in a waterfall, by `kind`.
+
+    Begin and end are seconds after the start of the trace.
+    """
 
     #: `SPAN`, `ERROR`, `PATH`, `WAITED` or `PAUSED`. The first segment of a row is the span itself.
     kind: str
@@ -47,7 +50,10 @@ class WaterfallSegment:
 
 @dataclass(frozen=True, kw_only=True)
 class WaterfallRow:
-    """A span in a waterfall. Times are seconds; `start_s` counts from the start of the trace."""
+    """A span in a waterfall, with all data that is kept of it.
+
+    Times are seconds; `start_s` counts from the start of the trace.
+    """
 
     depth: int
     name: str
@@ -90,7 +96,10 @@ class WaterfallRow:
 
 @dataclass(frozen=True, kw_only=True)
 class WaterfallFold:
-    """Consecutive equal siblings, which a page can show as one row. Times are seconds."""
+    """Consecutive siblings of equal name, project and service, which a page can show as one row.
+
+    It has their number and the sums of their times, seconds.
+    """
 
     depth: int
     name: str
@@ -106,7 +115,10 @@ class WaterfallFold:
 
 @dataclass(frozen=True, kw_only=True)
 class Waterfall:
-    """A trace in the form in which pages show it: a row per span. Times are seconds."""
+    """A trace in the form in which pages show it: a row per span. Times are seconds.
+
+    Made by `waterfall`.
+    """
 
     #: As OSProfiler writes it.
     trace_id: str
@@ -128,7 +140,7 @@ class Waterfall:
 
 
 def waterfall(trace_set: TraceSet, trace: Trace, limit: int = ROWS) -> Waterfall:
-    """Return the waterfall of a trace, which is in `trace_set`.
+    """Return the waterfall of a trace, whose spans are read already; `trace_set` has its clocks.
 
     If there are more than `limit` spans, the spans with the most time on the critical path are
     shown, then the longest ones, with the spans around them. The same limit applies to left-out
@@ -164,7 +176,11 @@ def waterfall(trace_set: TraceSet, trace: Trace, limit: int = ROWS) -> Waterfall
 def _folded(
     rows: Sequence[WaterfallRow], limit: int
 ) -> tuple[tuple[WaterfallRow, ...], tuple[WaterfallFold, ...]]:
-    """Return the at most `limit` rows that are shown, in tree order, and the folds of all rows."""
+    """Return the rows to show, at most `limit`, in tree order, and all folds.
+
+    Rows are copied, with the number of their fold. Preferred are rows with time on the critical
+    path, then long ones.
+    """
     around = parents([row.depth for row in rows])
     numbers = folds(around, [(row.name, row.project, row.service) for row in rows])
     order = sorted(
@@ -184,9 +200,10 @@ def _folded(
 
 
 def _fold(rows: Sequence[WaterfallRow], hidden: int) -> WaterfallFold:
-    """Return a fold of rows in tree order; its siblings are the rows with the depth of the first.
+    """Return a fold from its rows, which are in tree order.
 
-    `hidden` is the number of rows that are not shown.
+    Its siblings are the rows with the depth of the first; others lie within them. `hidden` is the
+    number of rows that are not shown.
     """
     siblings = [row for row in rows if row.depth == rows[0].depth]
     end_s = max(row.start_s + row.duration_s for row in siblings)
@@ -207,8 +224,9 @@ def _fold(rows: Sequence[WaterfallRow], hidden: int) -> WaterfallFold:
 
 
 def _joined(parts: Sequence[WaterfallSegment], gap_s: float) -> list[WaterfallSegment]:
-    """Join segments of the same kind that are at most `gap_s` apart; return the first
-    `_SEGMENTS`.
+    """Join segments of the same kind that are at most `gap_s` apart; return the first `_SEGMENTS`.
+
+    `parts` are ordered by begin; they are not changed.
     """
     found: list[WaterfallSegment] = []
     for part in parts:
@@ -276,7 +294,7 @@ def _segments(
 
 
 def _cause(tree: Tree, paths: Sequence[Path]) -> str:
-    """Return the work that took most of the critical path as text, with its time and percentage.
+    """Return text on the work that took most of the critical paths: its name, time and percentage.
 
     Pauses of the scenario do not count; "" if no time is left.
     """

@@ -16,7 +16,7 @@ _SPANS = 5
 
 
 def show_predictions(console: Console, found: Sequence[Prediction]) -> None:
-    """Print the predictions, one group of traces after another."""
+    """Print the predictions of `found`, one group of traces after another, with their limits."""
     for number, one in enumerate(found):
         if number:
             _line(console, "")
@@ -24,7 +24,7 @@ def show_predictions(console: Console, found: Sequence[Prediction]) -> None:
 
 
 def best_sentence(best: Sequence[Potential]) -> str:
-    """Return a message on the gain of the first of `best`; "" if there is none."""
+    """Return text on the gain of halving the first of `best`; "" if there is none."""
     if not best:
         return ""
     first = best[0]
@@ -36,7 +36,7 @@ def best_sentence(best: Sequence[Potential]) -> str:
 
 
 def show_best(console: Console, best: Sequence[Potential]) -> None:
-    """Print a message and a table: the gain of halving each of these kinds of spans.
+    """Print text and a table: the gain of halving each of the kinds of spans in `best`.
 
     Prints nothing if there are none.
     """
@@ -82,7 +82,7 @@ def _prediction(console: Console, one: Prediction) -> None:
 
 
 def repair_sentence(repair: Repair) -> str:
-    """Return a message on which part of the excess over an SLA limit would be gone.
+    """Return text on the part of the excess over an SLA limit that would be gone.
 
     If the limit is met, says so.
     """

@@ -25,7 +25,7 @@ _TRACE_ID, _SPAN_ID = 32, 16
 
 @dataclass(kw_only=True)
 class ReceivedCounts:
-    """Counts of received spans and requests: stored, or refused by reason."""
+    """Counts of spans and requests that a receiver got: stored, or refused, by reason."""
 
     #: Spans of the run that were stored.
     accepted: int = 0
@@ -50,24 +50,23 @@ class ReceivedCounts:
 
 @dataclass(frozen=True, kw_only=True)
 class Rejection:
-    """Spans of a request that were not stored: their number, and why. Number 0 if all were
-    stored.
-    """
+    """Spans of one request that were not stored: their number (0 if all were), and the reason."""
 
     spans: int = 0
     reason: str = ""
 
 
 class SpanIntake:
-    """Stores the spans of a run in a spool file, until it reaches its size limit.
+    """Stores the spans of a run in a spool file until its size limit, and counts all others.
 
     Not thread-safe: one thread calls it.
     """
 
     def __init__(self, run_id: str, path: Path, limit_bytes: int, *, everything: bool) -> None:
-        """Open the spool and continue the counts of an earlier receiver of this run.
+        """Open the spool at `path` and continue the counts of an earlier receiver of this run.
 
-        `everything` keeps all attributes. Raises OSError if the spool cannot be opened.
+        The counts are in a file next to it, .json. The spool is full at `limit_bytes`. `everything`
+        keeps all attributes. Raises OSError if the spool cannot be opened.
         """
         self._mark = TraceMark(run_id)
         self._everything = everything
@@ -82,8 +81,8 @@ class SpanIntake:
         """Parse a request, store the spans of the run and count all others.
 
         Returns the number of spans that were not stored, without spans of other runs, and the
-        reason. Spans are refused if the spool is full or has failed, and late after `stop_storing`.
-        Raises ValueError if the request cannot be read.
+        reason. Spans of the run count as refused if the spool is full or has failed, and as late
+        after `stop_storing`. Raises ValueError if the request cannot be read.
         """
         counts, of_request = self.counts, RequestSpans()
         kept = lost = 0
@@ -137,7 +136,7 @@ class SpanIntake:
 
     @property
     def failure(self) -> str:
-        """Reason if the spool or its counts could not be written; "" if they could."""
+        """Reason why the spool or its counts could not be written; "" if they could."""
         return self._failed
 
     @property
@@ -155,7 +154,7 @@ class SpanIntake:
             self._failed = error.strerror or str(error)
 
     def _note_lost(self) -> None:
-        """Count spans as refused that were accepted before, and could not be written."""
+        """Move accepted spans that could not be written to the spool to the refused ones."""
         lost, self._lost = self._spool.lost - self._lost, self._spool.lost
         self.counts.accepted -= lost
         self.counts.refused += lost
@@ -190,7 +189,10 @@ class SpanIntake:
 
 
 def _counts_in(path: Path) -> ReceivedCounts:
-    """Return the counts that an earlier receiver of the run has stored; zeros if there are none."""
+    """Return the counts that an earlier receiver of the run has stored in the file `path`.
+
+    Zeros if there is no such file, or it cannot be read.
+    """
     try:
         return ReceivedCounts(**json.loads(path.read_text("utf-8")))
     except (OSError, ValueError, TypeError):

@@ -42,13 +42,16 @@ class _RefusedRequest(Exception):
 
 
 class OtlpApplication:
-    """Handles export requests as an ASGI application.
+    """The HTTP interface of the receiver: handles OTLP export requests as an ASGI application.
 
     Parsing and storing run in one thread, while the event loop receives other requests.
     """
 
     def __init__(self, intake: SpanIntake, token: str) -> None:
-        """`token`: bearer token that all requests must carry; "" if none is needed."""
+        """Pass requests to `intake`.
+
+        `token`: bearer token that all requests must carry; "" if none is needed.
+        """
         self._intake = intake
         self._expected = f"Bearer {token}".encode() if token else b""
         self._waiting = 0
@@ -70,18 +73,16 @@ class OtlpApplication:
             await _send(send, 200, JSON if as_json else PROTOBUF, body, {})
 
     async def run(self, step: Callable[[], Any]) -> Any:
-        """Call a function in the intake's thread, without blocking the event loop; return its
-        result.
-        """
+        """Call `step` in the intake's only thread, outside of the event loop; return its result."""
         return await asyncio.get_running_loop().run_in_executor(self._thread, step)
 
     async def _answer(
         self, scope: Message, headers: Mapping[str, bytes], receive: Receive, *, as_json: bool
     ) -> bytes:
-        """Check and handle a request; return the body of its 200 response.
+        """Check a request and handle it; return the body of the response with status 200.
 
-        Metrics and logs are read, counted and discarded. Raises _RefusedRequest if anything is
-        wrong.
+        Metrics and logs are read, counted and discarded. Raises _RefusedRequest, which has the
+        status, if anything is wrong.
         """
         counts = self._intake.counts
         if self._expected and not hmac.compare_digest(
@@ -156,7 +157,10 @@ def _content_type(headers: Mapping[str, bytes]) -> str:
 
 
 def _success(rejection: Rejection, *, as_json: bool) -> bytes:
-    """Return the body of a successful response; it has `partial_success` if spans were rejected."""
+    """Return the body of a response with status 200.
+
+    It has `partial_success` with number and reason if spans were rejected.
+    """
     if as_json:
         if not rejection.spans:
             return b"{}"

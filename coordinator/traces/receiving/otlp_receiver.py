@@ -33,16 +33,17 @@ _MODULE = "osbench.coordinator.traces.receiving.receiver_process"
 
 @dataclass(frozen=True, kw_only=True)
 class Received:
-    """Counts of spans and requests that a receiver got, by name; and its failure."""
+    """Result of a receiver that has ended: its counts of spans and requests, and its failure.
+
+    `counts` has the fields of `ReceivedCounts`; it is empty if nothing was received.
+    """
 
     counts: dict[str, int]
     #: Reason if spans could not be written, or if the receiver ended before the run; else "".
     failure: str = ""
 
     def notes(self) -> list[str]:
-        """Return messages for the report: spans received and dropped, requests refused, the
-        failure.
-        """
+        """Return messages for the report: spans received and not kept, and why; the failure."""
         found, rest = self.counts, []
         for name, words in _DROPPED:
             if found.get(name):
@@ -72,7 +73,10 @@ _REQUESTS = (
 
 
 class OtlpReceiver:
-    """Receives spans of services by OTLP, in a process that runs from `start` to `stop`."""
+    """Receives spans of services by OTLP during a run, in a process from `start` to `stop`.
+
+    Used in the coordinator, which only starts, queries and ends the process.
+    """
 
     def __init__(self, listen: str, conf: cfg.ConfigOpts) -> None:
         """Check the settings of `[traces]` and bind the address `listen` (ADDR:PORT).
@@ -103,7 +107,8 @@ class OtlpReceiver:
     def start(self, run_id: str, run: Path) -> None:
         """Start the process, which writes spans to the folder `traces` of the run directory `run`.
 
-        Returns when it is ready for requests. Raises UsageError if it does not start.
+        Creates the folder, and closes the socket in this process. Returns when the process is ready
+        for requests. Raises UsageError if it does not start.
         """
         folder = run / "traces"
         folder.mkdir(mode=0o700, exist_ok=True)
@@ -137,7 +142,7 @@ class OtlpReceiver:
         """End the process, by force after `ANSWER_S` seconds; return its counts.
 
         Without `start`, only closes the socket, and the counts are empty. If the process had ended
-        before, its exit code is the `failure`.
+        before, the `failure` says so with its exit code.
         """
         process, self._process = self._process, None
         self._socket.close()
@@ -164,7 +169,7 @@ class OtlpReceiver:
 
 
 def _asked(process: subprocess.Popen[bytes], line: str) -> dict[str, Any]:
-    """Send a command to the process and return its response.
+    """Write a command to the process and return its response, a JSON object.
 
     Returns {} if the process has ended, or does not respond within `ANSWER_S` seconds (logged).
     """
@@ -198,7 +203,8 @@ def _has_protobuf() -> bool:
 def _check(address: Address, task: ReceiverTask) -> None:
     """Raise UsageError if the receiver cannot work with its settings, or would be open to all.
 
-    An address that others can reach needs a token.
+    It needs the package opentelemetry-proto, a token if other hosts can reach `address`, and both
+    files for TLS or neither.
     """
     if not _has_protobuf():
         raise UsageError("to receive OTLP install opentelemetry-proto: pip install 'osbench[otlp]'")

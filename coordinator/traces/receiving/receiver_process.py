@@ -42,9 +42,10 @@ class _QuietServer(uvicorn.Server):
 
 
 async def receive(task: ReceiverTask, listener: socket.socket) -> None:
-    """Serve on `listener` until the standard input ends, then flush.
+    """Serve on `listener` until the standard input ends, then write all spans to the spool.
 
-    Raises OSError, ssl.SSLError if the spool or the certificate cannot be used.
+    Writes "ready" to the standard output, and a reply to each command. Raises OSError, ssl.SSLError
+    if the spool or the certificate cannot be used.
     """
     intake = SpanIntake(task.run_id, Path(task.path), task.limit_bytes, everything=task.everything)
     application = OtlpApplication(intake, task.token)
@@ -98,10 +99,11 @@ def _say(response: Mapping[str, Any]) -> None:
 
 
 def main() -> None:
-    """Run the receiver with the settings in the first line of the standard input.
+    """Run the receiver process until its standard input ends.
 
-    The only argument is the descriptor of the listening socket. An OSError or ssl.SSLError is
-    written as a reply.
+    Its first line has the settings, a `ReceiverTask` as JSON. The only argument is the descriptor
+    of the listening socket. An OSError or ssl.SSLError is written to the standard output as a
+    reply.
     """
     task = ReceiverTask(**json.loads(sys.stdin.readline()))
     try:

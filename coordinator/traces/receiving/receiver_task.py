@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, kw_only=True)
 class ReceiverTask:
-    """Settings of the process that receives spans: run, spool, token, certificate."""
+    """Settings of the process that receives spans: run, spool file, token, TLS files."""
 
     run_id: str
     #: Path and largest size of the spool.

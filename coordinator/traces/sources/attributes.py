@@ -29,9 +29,7 @@ _TEXT = 200
 
 
 class SpanAttributes(NamedTuple):
-    """The parts of a span's attributes that are kept: detail, type of error, and other
-    attributes.
-    """
+    """Kept attributes of a span: detail, type of error ("" if none), and others by name."""
 
     detail: str = ""
     error: str = ""
@@ -41,8 +39,8 @@ class SpanAttributes(NamedTuple):
 def of_osprofiler(info: Mapping[str, Any], *, everything: bool) -> SpanAttributes:
     """Return the kept parts of the merged `info` of OSProfiler's start and stop events.
 
-    Keeps harmless attributes, or all but the host with `everything`. The detail is an HTTP request,
-    an SQL statement or a function, without values; else "".
+    Kept are attributes that cannot have user data, with `everything` all but the host. The detail
+    is an HTTP request, an SQL statement or a function, without values; else "".
     """
     error = str(info["etype"])[:_TEXT] if info.get("etype") else ""
     if everything:
@@ -72,8 +70,8 @@ def of_osprofiler(info: Mapping[str, Any], *, everything: bool) -> SpanAttribute
 def of_opentelemetry(attributes: Mapping[str, Any], *, everything: bool) -> SpanAttributes:
     """Return the kept parts of an OpenTelemetry span's attributes, by its semantic conventions.
 
-    Keeps harmless attributes, or all with `everything`. The detail is an SQL statement, an HTTP
-    request or a called name, without values; else "".
+    Kept are attributes that cannot have user data, with `everything` all. The detail is an SQL
+    statement, an HTTP request or a called name, without values; else "".
     """
 
     def first(*names: str) -> str:

@@ -27,23 +27,23 @@ _LOOKED_AT = 1000
 
 
 class TraceSource(Protocol):
-    """Interface of a source from which traces can be read by id."""
+    """Interface of a source, such as a file or store, from which traces are read by their ids."""
 
     #: Entries that could not be read.
     skipped: int
 
     def read(self, wanted: Collection[str]) -> Iterator[Trace]:
-        """Yield the stored parts of the traces with these ids, in any order; none for unknown ids.
+        """Yield the stored traces with these ids, keys as `trace_key` makes them.
 
-        Raises OsbenchError.
+        In any order; nothing for unknown ids. Raises OsbenchError.
         """
 
 
 class FileSource(TraceSource, Protocol):
-    """Interface of a trace source of which all traces can be read."""
+    """Interface of a source of which all traces can be read, such as a file."""
 
     def all(self) -> Iterator[Trace]:
-        """Yield every trace of the source. Raises OsbenchError."""
+        """Yield every trace of the source, in any order. Raises OsbenchError."""
 
 
 def open_file(path: Path, *, everything: bool = False) -> FileSource:
@@ -118,9 +118,10 @@ def _documents(text: str) -> tuple[list[Any], int]:
 
 
 def merge(parts: Iterable[Trace]) -> Trace:
-    """Merge the parts of one trace from several sources; of duplicate spans the better is kept.
+    """Return one trace from its parts in several sources; of duplicate spans the better is taken.
 
-    The order of the parts does not matter. Raises ValueError without parts.
+    `better` decides. The order of the parts does not matter; all have the same id. Raises
+    ValueError without parts.
     """
     known: dict[str, Span] = {}
     trace_id, spans_seen, duplicates = None, 0, 0

@@ -35,7 +35,7 @@ _LINE = re.compile(
 
 
 def lines(path: Path) -> Iterator[str]:
-    """Yield the lines of a file; a line longer than `LINE_CHARS` comes in parts.
+    """Yield the lines of a file; a line longer than `LINE_CHARS` characters comes in parts.
 
     Bytes that are not UTF-8 are replaced. Raises OSError.
     """
@@ -53,12 +53,13 @@ def is_trace_point(line: str) -> bool:
 
 
 class MistralLog:
-    """Traces in a log file of Mistral's trace points. Each call of `all` or `read` reads the file
-    anew.
-    """
+    """Traces in a log file of Mistral's trace points; each `all` or `read` reads the file anew."""
 
     def __init__(self, path: Path, *, everything: bool = False) -> None:
-        """`everything` keeps statements and parameters as logged."""
+        """Prepare reading the log at `path`; nothing is read yet.
+
+        `everything` keeps statements and parameters as logged.
+        """
         self._path = path
         self._everything = everything
         #: Lines that are not trace points.
@@ -73,9 +74,10 @@ class MistralLog:
         return self._pair(lambda _: True)
 
     def read(self, wanted: Collection[str]) -> Iterator[Trace]:
-        """Yield the traces with these ids, after reading the log; counts other lines in `skipped`.
+        """Yield the traces with these ids (keys as `trace_key` makes them), after reading the log.
 
-        Raises UsageError if the file cannot be read.
+        Counts lines that are not trace points in `skipped`. Raises UsageError if the file cannot be
+        read.
         """
         ids = frozenset(wanted)
         return self._pair(lambda trace: trace_key(trace) in ids)

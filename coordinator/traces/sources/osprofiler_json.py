@@ -16,7 +16,7 @@ _RAW = "meta.raw_payload."
 
 
 class OsprofilerReports:
-    """Traces in parsed reports of `osprofiler trace show --json`."""
+    """Traces in parsed reports of `osprofiler trace show --json`, given in memory."""
 
     def __init__(
         self,
@@ -39,7 +39,10 @@ class OsprofilerReports:
         yield from pair(self._events(), everything=self._everything).values()
 
     def read(self, wanted: Collection[str]) -> Iterator[Trace]:
-        """Yield the traces with these ids; all reports are parsed, as by `all`."""
+        """Yield the traces with these ids (keys as `trace_key` makes them).
+
+        Parses all reports, and counts malformed ones in `skipped`, as `all` does.
+        """
         ids = frozenset(wanted)
         return (trace for trace in self.all() if trace.trace_id in ids)
 

@@ -40,7 +40,7 @@ _VALUES = ("stringValue", "boolValue", "doubleValue")
 
 
 class OtlpSpans:
-    """Traces in parsed export requests of OTLP's JSON."""
+    """Traces in parsed export requests of OTLP's JSON, given in memory."""
 
     def __init__(
         self,
@@ -59,9 +59,10 @@ class OtlpSpans:
         self.skipped = skipped
 
     def all(self) -> Iterator[Trace]:
-        """Yield every trace, after all are parsed; of duplicate spans the better record is kept.
+        """Yield every trace, spans sorted by start and id, after all requests are parsed.
 
-        Counts malformed spans in `skipped`.
+        Of duplicate spans the better record is kept (see `better`). Counts malformed spans in
+        `skipped`.
         """
         found: dict[str, dict[str, Span]] = {}
         seen: dict[str, int] = {}
@@ -78,12 +79,18 @@ class OtlpSpans:
             )
 
     def read(self, wanted: Collection[str]) -> Iterator[Trace]:
-        """Yield the traces with these ids; all requests are parsed, as by `all`."""
+        """Yield the traces with these ids (keys as `trace_key` makes them).
+
+        Parses all requests, and counts malformed spans in `skipped`, as `all` does.
+        """
         ids = frozenset(wanted)
         return (trace for trace in self.all() if trace.trace_id in ids)
 
     def spans(self) -> Iterator[tuple[str, Span]]:
-        """Yield every span with the id of its trace; count malformed spans in `skipped`."""
+        """Yield (trace id, span) for every span, in the order of the requests.
+
+        Counts malformed spans in `skipped`.
+        """
         for request in self._requests:
             for group in _list(request.get("resourceSpans")):
                 resource = group.get("resource")
@@ -131,7 +138,7 @@ class OtlpSpans:
 def export_requests(document: Mapping[str, Any]) -> list[Mapping[str, Any]]:
     """Return the export requests in a document: itself, or inside a response of Tempo or Jaeger.
 
-    An empty response gives an empty list. Raises ValueError for a document of another kind.
+    A response without spans gives an empty list. Raises ValueError for a document of another kind.
     """
     for envelope in ("result", "trace"):
         inner = document.get(envelope)
@@ -147,7 +154,7 @@ def export_requests(document: Mapping[str, Any]) -> list[Mapping[str, Any]]:
 
 
 def to_otlp(traces: Iterable[Trace]) -> dict[str, Any]:
-    """Return traces as an export request for JSON, in groups by service and host.
+    """Return traces as one export request of OTLP's JSON, spans in groups by service and host.
 
     Spans whose start or stop was lost get an attribute that says so. Ids in another form than W3C's
     are hashed.
@@ -188,7 +195,7 @@ def _written(trace_id: str, span: Span) -> dict[str, Any]:
 
 
 def _id(text: str, digits: int) -> str:
-    """Return an id of `digits` hexadecimal digits: `text` if it is one, else a hash of it."""
+    """Return `text` if it is an id of `digits` hexadecimal digits, not all 0; else a hash of it."""
     if len(text) == digits and _HEX.issuperset(text) and text.strip("0"):
         return text
     return blake2b(text.encode("utf-8", "replace"), digest_size=digits // 2).hexdigest()
@@ -203,7 +210,7 @@ def _digits(written: str) -> str:
 
 
 def _instant(written: Any) -> int:
-    """Return a time in nanoseconds since 1970 from a number or string; 0 if there is none.
+    """Return a time, nanoseconds since 1970, from a number or string; 0 for none ("" or None).
 
     Raises ValueError if it is out of range or malformed, TypeError for other types.
     """

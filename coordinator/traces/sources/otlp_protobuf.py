@@ -26,9 +26,10 @@ _NO_PARENT = bytes(8)
 
 @dataclass(kw_only=True)
 class RequestSpans:
-    """Counts of spans of one request that are not taken.
+    """Counts of those spans of one request that `run_spans` does not yield.
 
-    `strangers` are of traces that are not of the run; `malformed` have an invalid id or time.
+    `strangers`: spans whose trace id is not of the run. `malformed`: spans with an invalid id or
+    time.
     """
 
     strangers: int = 0
@@ -38,7 +39,7 @@ class RequestSpans:
 def run_spans(
     body: bytes, mark: TraceMark, counts: RequestSpans, *, everything: bool
 ) -> Iterator[tuple[bytes, Span]]:
-    """Yield the spans of a run in a request with their trace ids (16 bytes).
+    """Yield (trace id of 16 bytes, span) for each span of the run in a request.
 
     Spans of other runs and malformed spans are added to `counts`. `mark` recognizes trace ids of
     the run; `everything` keeps all attributes. Raises ValueError if the body is not an export

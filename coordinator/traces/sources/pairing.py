@@ -30,7 +30,7 @@ START, STOP = "-start", "-stop"
 
 
 class SpanEvent(NamedTuple):
-    """The start or the stop of a span, as OSProfiler writes it."""
+    """The start or the stop of a span, as OSProfiler writes it: ids, name, time, `info`."""
 
     #: Ids as written.
     trace_id: str
@@ -139,7 +139,7 @@ def _second(text: str) -> int:
 
 
 def pair(events: Iterable[SpanEvent], *, everything: bool = False) -> dict[str, Trace]:
-    """Pair events to spans; return the traces by id, with spans ordered by start and id.
+    """Pair events to spans; return the traces by `trace_key` of their id, spans by start and id.
 
     The order of the events does not matter: of several starts of a span the first counts, of
     several stops the last. A span without start or stop gets a mark. `everything` keeps arguments,
@@ -244,9 +244,10 @@ _BEFORE = " (start)"
 
 
 def _joined(first: Mapping[str, Any], last: Mapping[str, Any], everything: bool) -> dict[str, Any]:
-    """Return the members of both events; of two values under one name the stop's.
+    """Return the members of a start's `info` (`first`) and its stop's (`last`) in a new dict.
 
-    With `everything` the other value of the start is kept as "NAME (start)".
+    Of two values under one name the stop's is taken. With `everything` a different value of the
+    start is kept as "NAME (start)".
     """
     info = {**first, **last}
     if everything:

@@ -76,16 +76,16 @@ class RedisTraces:
                 yield pair(own, everything=self._everything)[trace_id]
 
     def lengths(self, wanted: Collection[str]) -> list[int]:
-        """Return the numbers of stored events, in the order of the valid ids; 0 if there are none.
+        """Return the number of stored events of each valid id, in order; 0 for unknown traces.
 
-        Raises StoreError.
+        Invalid ids have no entry. Raises StoreError.
         """
         return [int(n) for ids in _chunks(wanted) for n in self._send("LLEN", ids)]
 
     def dropped(self, wanted: Collection[str]) -> dict[str, int]:
-        """Return the numbers of events of these traces that services dropped, summed by service.
+        """Return by service how many events of these traces it had to drop, all traces together.
 
-        Raises StoreError.
+        Services without a stored count are missing. Raises StoreError.
         """
         found: dict[str, int] = {}
         for ids in _chunks(wanted):
@@ -96,8 +96,9 @@ class RedisTraces:
         return found
 
     def delete(self, wanted: Collection[str]) -> int:
-        """Remove traces with their marks and counts; return how many had events. Raises
-        StoreError.
+        """Delete the events of traces, their error marks, and their counts of dropped events.
+
+        Returns the number of traces that had events. Raises StoreError.
         """
         found = 0
         for ids in _chunks(wanted):
@@ -108,7 +109,7 @@ class RedisTraces:
         return found
 
     def expire(self, wanted: Collection[str], seconds: int) -> None:
-        """Set an expiry of `seconds` on events and marks of traces that have none.
+        """Let the events and error marks of traces expire in `seconds`, if they have no expiry yet.
 
         Raises StoreError.
         """
@@ -119,7 +120,10 @@ class RedisTraces:
                 self._send("EXPIRE", kept_for_ever, seconds, space=space)
 
     def forget(self, wanted: Collection[str], seconds: int) -> None:
-        """Set the expiry of events and marks of traces to `seconds` from now. Raises StoreError."""
+        """Let the events and error marks of traces expire `seconds` from now, unconditionally.
+
+        Raises StoreError.
+        """
         for ids in _chunks(wanted):
             for space in (_EVENTS, _ERRORS):
                 self._send("EXPIRE", ids, seconds, space=space)
@@ -131,9 +135,10 @@ class RedisTraces:
     def _groups(
         self, wanted: Collection[str], lengths: Mapping[str, int] | None
     ) -> Iterator[list[str]]:
-        """Yield groups of ids with at most `_TOGETHER` events together, or a single id.
+        """Yield groups of valid ids whose events are read together: at most `_TOGETHER` events.
 
-        Raises StoreError.
+        A trace with more is a group alone. `lengths`: number of events by id; if None, it is
+        queried. Raises StoreError.
         """
         for ids in _chunks(wanted):
             group: list[str] = []

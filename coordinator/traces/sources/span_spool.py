@@ -35,12 +35,15 @@ _HEAD = struct.Struct("<BI")
 
 
 class SpanSpool:
-    """Appends spans of any traces to a file, compressed. The caller stops adding when `is_full`."""
+    """Appends spans of any traces to a file, compressed.
+
+    It writes beyond its limit, too: callers stop adding once `is_full` is true.
+    """
 
     def __init__(self, path: Path, limit_bytes: int) -> None:
-        """Open or create the file, and cut off an incomplete last record. Raises OSError.
+        """Open or create the file, and cut off an incomplete last record.
 
-        The spool is full at `limit_bytes`.
+        `is_full` is true from `limit_bytes` of file size. Raises OSError.
         """
         self._file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
         self._limit = limit_bytes
@@ -60,10 +63,10 @@ class SpanSpool:
         return self._size >= self._limit
 
     def add(self, trace_id: bytes, span: Span) -> None:
-        """Add a span to its part of the spool; `trace_id` has 16 bytes.
+        """Add a span to its part of the spool, in memory; `trace_id` has 16 bytes.
 
-        A part is written at 64 KiB, or by `flush`. Raises OSError if the file cannot be written:
-        then the waiting spans of the part are discarded, and counted in `lost`.
+        A part is written to the file at 64 KiB, or by `flush`. Raises OSError if the file cannot be
+        written: then the waiting spans of the part are discarded, and counted in `lost`.
         """
         number = trace_id[0]
         part = self._waiting[number]
@@ -111,10 +114,16 @@ class SpanSpool:
 
 
 class SpooledTraces:
-    """Reads a spool trace by trace; iterating yields all traces, one part in memory at a time."""
+    """Reads the traces of a spool, which has to be complete: spans added later are not seen.
+
+    Iterating yields all traces. One part is in memory at a time.
+    """
 
     def __init__(self, path: Path) -> None:
-        """Find the records of the file; a missing file has no traces. Raises OSError."""
+        """Find the records of the file; a missing file has no traces.
+
+        An incomplete last record counts in `damaged`. Raises OSError.
+        """
         self._path = path
         self._records: dict[int, list[tuple[int, int]]] = defaultdict(list)
         self._part = -1
@@ -190,9 +199,9 @@ class SpooledTraces:
 
 
 def _whole(path: Path) -> tuple[list[tuple[int, int, int]], int]:
-    """Return (part, offset, length) of all complete records, and the offset behind the last one.
+    """Return (part, offset, length) of the data of all complete records, and their end.
 
-    Raises OSError.
+    Offsets and lengths in bytes. Raises OSError.
     """
     found, end = [], 0
     with open_regular(path) as file:

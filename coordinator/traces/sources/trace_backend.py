@@ -48,7 +48,10 @@ _NO_PATH = "404 page not found"
 
 
 class BackendState(StrEnum):
-    """Results of querying one trace. After some of them a later query may find the trace."""
+    """Results of querying one trace.
+
+    A later query may find a trace that is MISSING, BUSY, TIMED_OUT or UNREACHABLE.
+    """
 
     FOUND = "found"
     #: The backend reports that it returned some of its spans only.
@@ -66,7 +69,10 @@ class BackendState(StrEnum):
 
 @dataclass(frozen=True, kw_only=True)
 class BackendResponse:
-    """Result of querying one trace: its state, its spans, and a message if something is wrong."""
+    """Result of querying one trace from a backend, made by `TraceBackend.ask`.
+
+    It has a state, the spans (empty unless FOUND or PARTIAL), and a message if something is wrong.
+    """
 
     trace_id: str
     state: BackendState
@@ -78,11 +84,15 @@ class BackendResponse:
 
 
 class TraceBackend:
-    """A Tempo or a Jaeger, queried over HTTP. `ask` may be called by several threads."""
+    """A Tempo or a Jaeger, from which traces are queried over HTTP by id.
+
+    `ask` may be called by several threads; errors are states of its result.
+    """
 
     def __init__(self, url: str, headers: str = "", *, everything: bool = False) -> None:
-        """`url` is `tempo+http://...` or `jaeger+http://...`; `everything` keeps all attributes.
+        """Prepare queries; nothing is sent yet.
 
+        `url` is `tempo+http://...` or `jaeger+http://...`; `everything` keeps all attributes.
         `headers` are name=value,name=value, percent-encoded. Raises UsageError if either is
         malformed.
         """
@@ -160,8 +170,8 @@ class TraceBackend:
     def _answer(self, trace_id: str, body: bytes) -> BackendResponse:
         """Return the result for the body of a response with status 200.
 
-        FAILED if the body is not OTLP's JSON, MISSING without spans of the trace, PARTIAL if the
-        backend says so.
+        FAILED if the body is not OTLP's JSON, or has an error and no span of the trace; MISSING
+        without spans of the trace; PARTIAL if the backend says so.
         """
         partial, why, found = False, "", []
         try:
