@@ -27,7 +27,7 @@ def duration(seconds: float | None) -> str:
         return "-"
     if seconds == 0:
         return "0"
-    unit, scale = next((unit, size) for unit, size, end in _UNITS if seconds / size < end)
+    unit, scale = next((unit, size) for unit, size, end in _UNITS if abs(seconds) / size < end)
     return f"{three_digits(seconds / scale)}{unit}"
 
 
@@ -50,11 +50,12 @@ def spaced(seconds: float | None) -> str:
 
 def three_digits(number: float) -> str:
     """Return a number with three significant digits; from 100 on as an integer with separators."""
-    if number < 0.9995:
+    magnitude = abs(number)
+    if magnitude < 0.9995:
         return f"{number:.3g}"
-    if number < 9.995:
+    if magnitude < 9.995:
         return f"{number:.2f}"
-    if number < 99.95:
+    if magnitude < 99.95:
         return f"{number:.1f}"
     return f"{number:,.0f}"
 

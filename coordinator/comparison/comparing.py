@@ -362,7 +362,8 @@ def _remarks(
         gone = [f"p{percent:g}" for percent in COMPARED if (name, percent) not in present]
         if gone:
             found.append(
-                f"{' and '.join(gone)} of {name} left out: a run has too few iterations beyond"
+                f"{' and '.join(gone)} of {name} left out: a run has too few iterations beyond, or"
+                " it is 0"
             )
     if rows and all(row.interval is None for row in rows):
         found.append("No intervals: the runs do not bound their percentiles")

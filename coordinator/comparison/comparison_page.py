@@ -14,6 +14,7 @@ from markupsafe import Markup
 from osbench.common.escaping import on_page
 from osbench.coordinator.comparison.comparing import signed_percent
 from osbench.coordinator.comparison.comparison_result import (
+    Basis,
     ChangeRow,
     ChangeVerdict,
     ComparisonResult,
@@ -85,11 +86,15 @@ def trends_page(
 
 
 def compare_command(result: ComparisonResult) -> str:
-    """Return a command line `compare` for the same runs and margin, for the reader of the page."""
-    margin = f" --margin {100 * result.margin:g}%" if result.margin is not None else ""
+    """Return a command line `compare` that gives the same result, for the reader of the page."""
+    given = f" --margin {100 * result.margin:g}%" if result.margin is not None else ""
+    if result.basis is Basis.PAIRS:
+        given += " --in-pairs"
+    if any(caveat.refuses for caveat in result.caveats):
+        given += " --anyway"
     before, after = " ".join(result.before), " ".join(result.after)
     against = " " if len(result.before) == len(result.after) == 1 else " --against "
-    return f"osbench-coord compare {before}{against}{after}{margin}"
+    return f"osbench-coord compare {before}{against}{after}{given}"
 
 
 def page_environment() -> Environment:

@@ -37,17 +37,19 @@ def common_workloads(runs: Sequence[ComparedRun]) -> list[str]:
 def common_keys(runs: Sequence[ComparedRun], workload: str) -> list[SeriesKey]:
     """Return the percentiles for which all runs have enough iterations; the iteration's come first.
 
-    Enough are `_BEYOND` iterations above the percentile. Actions that take as long as the
-    iteration, and all but the `_ACTIONS` longest ones, are left out.
+    Enough are `_BEYOND` iterations above the percentile. Percentiles of 0 s in some run, actions
+    that take as long as the iteration, and all but the `_ACTIONS` longest ones, are left out.
     """
     found = []
     for action in ("", *_actions(runs, workload)):
         counts = [_times(run, workload, action).count for run in runs]
-        found += [
+        keys = (
             SeriesKey(workload=workload, action=action, percent=percent)
             for percent in COMPARED
             if min(counts) * (1 - percent / 100) >= _BEYOND
-        ]
+        )
+        # of 0 there is no ratio
+        found += [key for key in keys if len(log_values(runs, key)) == len(runs)]
     return found
 
 

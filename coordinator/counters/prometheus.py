@@ -111,7 +111,7 @@ class Prometheus:
             url = f"{self._base}/api/v1/{path}?{urlencode(given)}"
             status, body = self._queries.get(url, bounds)
         except requests.Timeout:
-            raise PrometheusAwayError("no answer in time") from None
+            raise PrometheusAwayError("no response in time") from None
         except ResponseTooLargeError:
             raise QueryRefusedError(f"more than {_RESPONSE_BYTES >> 20} MiB") from None
         except (requests.RequestException, OSError, ValueError) as error:

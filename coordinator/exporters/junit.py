@@ -173,9 +173,9 @@ def _errors_of(workload: Mapping[str, Any]) -> tuple[str, list[str]]:
 def _failed_hooks(workload: Mapping[str, Any]) -> Iterator[str]:
     for hook in workload["hooks"]:
         counts = hook["summary"]
-        failed = sum(counts.values()) - counts.get("success", 0)
-        if failed:
-            yield f"hook {next(iter(hook['action']))}: {failed} of {sum(counts.values())} failed"
+        fired = sum(counts.values())
+        if failed := fired - counts.get("success", 0):
+            yield f"hook {next(iter(hook['action']), '?')}: {failed} of {fired} failed"
 
 
 def _failed_contexts(workload: Mapping[str, Any]) -> Iterator[str]:

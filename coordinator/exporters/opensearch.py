@@ -122,9 +122,9 @@ def _items(response: bytes, expected: int) -> list[tuple[str, int, str]]:
         found = [next(iter(item.values())) for item in json.loads(response)["items"]]
         items = [(str(one["_id"]), int(one["status"]), _reason(one)) for one in found]
     except (AttributeError, KeyError, TypeError, ValueError, StopIteration):
-        raise ExportError("the answer to a bulk request is of another form") from None
+        raise ExportError("the response to a bulk request is of another form") from None
     if len(items) != expected:
-        raise ExportError(f"a bulk request of {expected} documents got {len(items)} answers")
+        raise ExportError(f"a bulk request of {expected} documents got {len(items)} results")
     return items
 
 

@@ -122,7 +122,7 @@ def _unwanted(one: RecordedRequest, hosts: Collection[str], *, assets: bool) -> 
     preflight = one.method == "OPTIONS" and "access-control-request-method" in dict(one.headers)
     reasons = (
         (not _is_of(one, hosts), f"of the host {one.url.hostname}"),
-        (not one.status and not one.is_written, "without an answer"),
+        (not one.status and not one.is_written, "without a response"),
         (one.cached, "answered by the browser's cache"),
         (one.status == 101 or one.resource == "websocket", "WebSockets"),
         (one.response_type == "text/event-stream", "streams of events"),

@@ -29,7 +29,7 @@ class LogLines:
     times_us: list[int] = field(default_factory=list)
     #: Method and path without query, with a space between them.
     requests: list[bytes] = field(default_factory=list)
-    #: 0 if the line has none.
+    #: 0 if the line has none: the client went away before a response.
     statuses: list[int] = field(default_factory=list)
     #: Requests that had a query.
     queries: int = 0
@@ -72,7 +72,7 @@ class PatternFormat:
         self._pattern = re.compile(pattern, re.M)
         self._order = order
         self._instants = InstantTexts()
-        self._statuses: dict[bytes, int] = {b"%d" % code: code for code in range(1000)}
+        self._statuses = {b"%03d" % code: code for code in range(1000)} | {b"-1": 0}
 
     def read(self, block: bytes) -> LogLines:
         """Return the requests of complete lines.
@@ -81,7 +81,7 @@ class PatternFormat:
         """
         found = self._pattern.findall(block)
         if not found:
-            return LogLines(unreadable=_written(block))
+            return LogLines(unreadable=written_lines(block))
         columns = list(zip(*found, strict=True))
         times, requests, queries, statuses = (columns[at] for at in self._order)
         times_us = list(map(self._instants.__getitem__, times))
@@ -126,7 +126,7 @@ def combined() -> PatternFormat:
 def haproxy() -> PatternFormat:
     """Return the format of HAProxy's `option httplog`, with or without a prefix of syslog."""
     # the prefix is bounded: lines of hostile clients take no more than linear time
-    start = rb'^[^"\n]{0,400}?\[(\d\d/\w{3}/\d{4}:[\d:.]+)\] \S+ \S+ [-+\d/]+ (\d{3}) [^"\n]*'
+    start = rb'^[^"\n]{0,400}?\[(\d\d/\w{3}/\d{4}:[\d:.]+)\] \S+ \S+ [-+\d/]+ (\d{3}|-1) [^"\n]*'
     return PatternFormat("HAProxy", start + _REQUEST + rb"[^\n]*$", (0, 2, 3, 1))
 
 
@@ -315,7 +315,7 @@ def _iso_us(text: str) -> int:
     return _epoch_us(round(at.timestamp(), 6))
 
 
-def _written(block: bytes) -> list[int]:
+def written_lines(block: bytes) -> list[int]:
     """Return the positions of the lines that are not blank, from 0."""
     return [at for at, line in enumerate(block.split(b"\n")) if line.strip()]
 

@@ -10,7 +10,12 @@ from typing import BinaryIO, cast
 
 from osbench.common.errors import UsageError
 from osbench.common.regular_files import open_regular
-from osbench.coordinator.recordings.log_formats import LogFormat, LogLines, formats
+from osbench.coordinator.recordings.log_formats import (
+    LogFormat,
+    LogLines,
+    formats,
+    written_lines,
+)
 
 _BLOCK = 1 << 20
 #: A longer line is not one of an access log; its parts are read as lines.
@@ -44,7 +49,7 @@ class LogReader:
             if form is None:
                 form = self._form(block)
             if form is None:
-                self._note(block, _blank(block))
+                self._note(block, written_lines(block))
                 continue
             found = form.read(block)
             self._note(block, found.unreadable)
@@ -120,7 +125,3 @@ def _lines(file: BinaryIO) -> Iterator[bytes]:
             left = b""
     if left:
         yield left + b"\n"
-
-
-def _blank(block: bytes) -> list[int]:
-    return [at for at, line in enumerate(block.split(b"\n")) if line.strip()]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from osbench.coordinator.formatting import count
 from osbench.coordinator.report.model.time_figures import ByState
 from osbench.coordinator.statistics.action_paths import NESTED
 
@@ -37,7 +36,8 @@ def naming_advice(actions: Mapping[str, ByState]) -> str:
     if len(actions) <= MANY_NAMES:
         return ""
     return (
-        f"{count(len(actions))} names of actions: what differs from request to request, such as an"
+        # of more names the times are not kept apart: their number is not known
+        f"More than {MANY_NAMES} names of actions: what differs from request to request, such as an"
         " id, is in them. Name what is done: with `name` of a step of HttpFlow, or with"
         " `atomic.ActionTimer(self, name)` around the request in a scenario."
     )

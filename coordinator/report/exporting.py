@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -116,7 +117,7 @@ class Export:
     def write(self, run: ExportedRun) -> str:
         """Export a run; return a message on the written or sent results.
 
-        Creates missing folders. Raises ExportError or UsageError if it cannot be written.
+        Creates missing folders. Raises ExportError if it cannot be written.
         """
         if self._is_url:
             return str(self._guarded(lambda: self.exporter.send(run, self.target)))
@@ -127,7 +128,7 @@ class Export:
         """Export that a run could not start; return a message on the file.
 
         Returns "" if the target is a URL, or if the exporter has no form for failures. Raises
-        ExportError or UsageError if it cannot be written.
+        ExportError if it cannot be written.
         """
         if self._is_url:
             return ""
@@ -158,12 +159,12 @@ class Export:
         """Return the result of `write`, called with the path of a draft that becomes the target.
 
         So a partial file never has the target's name. An exporter without `FILE` writes to the
-        folder itself. Raises UsageError if the path cannot be written, else ExportError.
+        folder itself. Raises ExportError if the path cannot be written.
         """
         try:
             self._folder.mkdir(parents=True, exist_ok=True)
         except OSError as error:
-            raise UsageError(f"cannot write to {self._folder}: {error.strerror}") from None
+            raise ExportError(f"cannot write to {self._folder}: {error.strerror}") from None
         if not self.exporter.FILE:
             return self._guarded(lambda: write(self._path))
         draft = self._draft
@@ -172,9 +173,10 @@ class Export:
             if draft.exists():
                 draft.replace(self._path)
         except OSError as error:
-            raise UsageError(f"cannot write {self._path}: {error.strerror}") from None
+            raise ExportError(f"cannot write {self._path}: {error.strerror}") from None
         finally:
-            draft.unlink(missing_ok=True)
+            with contextlib.suppress(OSError):
+                draft.unlink()
         return done
 
     def _guarded(self, step: Callable[[], Any]) -> Any:

@@ -181,8 +181,8 @@ def false_bodies(requests: WorkloadRequests) -> str:
     if not count:
         return ""
     return (
-        f"{count:,} {'answer has' if count == 1 else 'answers have'} a body that is cut short or "
-        "not in the content coding that its head names; an iteration that reads it fails"
+        f"{count:,} {'response has' if count == 1 else 'responses have'} a body that is cut short "
+        "or not in the content coding that its head names; an iteration that reads it fails"
     )
 
 

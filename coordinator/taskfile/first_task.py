@@ -19,12 +19,12 @@ _TEXT = """\
 version: 2
 title: %(title)s
 subtasks:
-  - title: Four virtual users, each waiting for its answers
+  - title: Four virtual users, each waiting for its responses
     scenario: &flow
       # `osbench-coord plugin show scenario HttpFlow.run` says what a step may have
       HttpFlow.run:
         base: "{{ base or '%(base)s' }}"
-        # made once by each virtual user; later steps may use what an answer has:
+        # made once by each virtual user; later steps may use what a response has:
         #   on_start:
         #     - {name: login, method: POST, path: /login, json: {name: ann}, save: {token: $.token}}
         steps:

@@ -80,12 +80,15 @@ class StartPages:
     async def check(self, request: Request) -> Response:
         """Respond with the result of checking a task file, as JSON.
 
-        Status 404 if there is no such file.
+        Status 400 if the request names no task file, 404 if there is no such file.
         """
         try:
             wanted = StartRequest.read(await bounded_body(request))
         except UsageError as error:
             return PlainTextResponse(f"{error}\n", 400)
+        if not wanted.task:
+            text = 'the request names no task file to check: write {"task": FILE}\n'
+            return PlainTextResponse(text, 400)
         async with self._one:
             try:
                 checked = await asyncio.to_thread(self._starts.tasks.check, wanted.task)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 from collections.abc import AsyncIterator, Callable
 from typing import Any
 
@@ -288,4 +289,11 @@ def _goes_on(directory: RunDirectory) -> bool:
 
 
 def _changed_at(directory: RunDirectory) -> int:
-    return max(one.stat().st_mtime_ns for one in directory.path.iterdir())
+    """Return the latest modification time of a run's files, ns; 0 if there are none."""
+    latest = 0
+    # files, and the run, may be deleted meanwhile
+    with contextlib.suppress(FileNotFoundError):
+        for file in directory.path.iterdir():
+            with contextlib.suppress(FileNotFoundError):
+                latest = max(latest, file.stat().st_mtime_ns)
+    return latest

@@ -71,6 +71,43 @@ def test_users_rates_and_failures_have_axes_of_their_own(
         assert found.wrong() == []
 
 
+def test_labels_of_hooks_stand_before_others_and_bars_of_failures_fill_their_bins(
+    chromium: Any, tmp_path: Path
+) -> None:
+    facts = read_facts(made_run(tmp_path, 2000, rate=100.0))
+    assert facts.timeline is not None
+    workload = facts.timeline["workloads"][0]
+    begins = {"warmup": 4.0, "hook": 5.0, "phase": 5.0}
+    workload["marks"] = [
+        {"kind": kind, "from_s": at, "to_s": at + 1, "label": f"the {kind}", "text": ""}
+        for kind, at in begins.items()
+    ]
+    workload["spoilt"] = [[4.9, 6.0, 20, 0.5]]
+    path = tmp_path / "report.html"
+    path.write_text(page_of(facts), "utf-8")
+
+    with watched(chromium, path.as_uri(), viewport=DESK) as found:
+        labels, bar, column = found.page.evaluate(
+            """() => {
+              const of = (id) => echarts.getInstanceByDom(document.getElementById(id));
+              const { markLine } = of("w1-load").getOption().series[0];
+              const fails = of("w1-fails");
+              const data = fails.getModel().getSeriesByIndex(0).getData();
+              const at = (x) => fails.convertToPixel({ xAxisIndex: 0 }, x);
+              const drawn = [...Array(data.count()).keys()].find((row) => data.get("y", row) > 0);
+              return [
+                markLine.data.filter((one) => one.label.show).map((one) => one.label.formatter()),
+                data.getItemLayout(drawn).width,
+                at(data.get("x", 1)) - at(data.get("x", 0)),
+              ];
+            }"""
+        )
+
+        assert labels == ["the hook"]
+        assert bar == pytest.approx(0.7 * column, abs=1)
+        assert found.wrong() == []
+
+
 @pytest.mark.parametrize("size", [DESK, PHONE])
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_counters_stand_on_the_axis_of_latency(

@@ -6,16 +6,21 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from helpers.browser import watched
 from helpers.drawn_traces import page_with_trace
 from helpers.made_runs import made_run
+from helpers.queue_runs import Queue, side
 from helpers.report_facts import facts_of
 from helpers.sample_reports import constant_workload, rps_workload, run_report
 from helpers.shown_page import page_of
 from helpers.synthetic_traces import Work
 from helpers.web import TOKENS, serving
+from osbench.coordinator.comparison.comparing import compare_sides
+from osbench.coordinator.comparison.comparison_page import compare_page
+from osbench.coordinator.comparison.evidence import Evidence
 from osbench.coordinator.report.run_facts import read_facts
 
 pytestmark = [pytest.mark.functional, pytest.mark.browser]
@@ -51,6 +56,27 @@ def test_thirty_workloads_fit_four_screens(
             page.locator("#overview details.held > summary").click()
             assert shown.count() == 30
         assert page.evaluate("() => document.documentElement.scrollWidth") == DESK["width"]
+        assert found.wrong() == []
+
+
+@pytest.mark.parametrize("scrolled", [0, 200, 9999])
+def test_verdicts_of_a_comparison_are_in_sight_on_a_phone(
+    chromium: Any, tmp_path: Path, scrolled: int
+) -> None:
+    queue, chance = Queue(duration_s=60), np.random.default_rng(1)
+    before, after = (side(queue, chance, name, 3) for name in "AB")
+    result = compare_sides(Evidence(before=before, after=after))
+    url = written(tmp_path, compare_page(result))
+
+    with watched(chromium, url, viewport=PHONE) as found:
+        page = found.page
+        page.locator(".scroll").evaluate(f"(table) => table.scrollBy({scrolled}, 0)")
+        verdict = page.locator(".scroll tbody td").last
+
+        box = verdict.bounding_box()
+        assert verdict.inner_text().endswith("no evidence")
+        assert 0 < box["x"] < box["x"] + box["width"] <= PHONE["width"]
+        assert page.evaluate("() => document.documentElement.scrollWidth") == PHONE["width"]
         assert found.wrong() == []
 
 

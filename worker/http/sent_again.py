@@ -14,7 +14,7 @@ IDEMPOTENT = frozenset({"GET", "HEAD", "PUT", "DELETE", "OPTIONS", "TRACE"})
 
 def not_again(verb: str) -> str:
     """Return the message for a request that is not sent again after its idle connection ended."""
-    return f"the kept connection ended without an answer, and a {verb} is not sent twice"
+    return f"the kept connection ended without a response, and a {verb} is not sent twice"
 
 
 class SentAgain:

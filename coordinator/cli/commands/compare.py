@@ -17,7 +17,7 @@ from osbench.coordinator.cli.comparison_options import (
     show,
 )
 from osbench.coordinator.cli.options.option_rules import RuledCommand
-from osbench.coordinator.cli.options.option_table import option_set, options, repeated
+from osbench.coordinator.cli.options.option_table import flag, option_set, options, repeated
 from osbench.coordinator.cli.options.shared_options import archive_url
 from osbench.coordinator.comparison.compared_run import earlier_runs
 from osbench.coordinator.comparison.comparing import compare_sides
@@ -54,6 +54,11 @@ class TwoSides(RuledCommand):
     against=repeated(
         _AGAINST, metavar="RUN...", help="Runs of the second side; all others are the first."
     ),
+    in_pairs=flag(
+        "--in-pairs",
+        help="The runs of both sides, in the order given, were made in turn, as by `duel`: the"
+        " differences of the pairs are tested.",
+    ),
     archive=archive_url(),
 )
 @option_set(ComparisonOptions, "chosen")
@@ -62,6 +67,7 @@ def compare(
     settings: CommandSettings,
     runs: tuple[str, ...],
     against: tuple[str, ...],
+    in_pairs: bool,
     archive: str | None,
     chosen: ComparisonOptions,
 ) -> None:
@@ -92,6 +98,8 @@ def compare(
         read_side(settings, one, damaged=chosen.damaged, archived=archived)
         for one in (first, second)
     )
+    if in_pairs:
+        _check_pairs(len(before), len(after))
     history = earlier_runs(
         str(settings.conf.data_dir),
         [*before, *after],
@@ -99,12 +107,20 @@ def compare(
         archived=archived,
     )
     result = compare_sides(
-        Evidence(before=before, after=after, history=history),
+        Evidence(before=before, after=after, history=history, in_pairs=in_pairs),
         margin=chosen.margin,
         anyway=chosen.anyway,
     )
     show(result, chosen)
     sys.exit(exit_code(result))
+
+
+def _check_pairs(before: int, after: int) -> None:
+    if before != after or before < 2:
+        raise UsageError(
+            "--in-pairs needs as many runs on one side as on the other, two at least:"
+            f" got {before} and {after}"
+        )
 
 
 def _sides(

@@ -359,9 +359,9 @@ def _why_short(seen: _Seen) -> Bound:
             return Bound(
                 cause="service",
                 fault=SERVICE,
-                sentence=f"the service did not answer in time: {missing} because all virtual users "
-                f"waited for it (event loops and threads were at most {spaced(seen.lag_p99_s)} "
-                "late at p99)",
+                sentence=f"the service did not respond in time: {missing} because all virtual "
+                "users waited for it (event loops and threads were at most "
+                f"{spaced(seen.lag_p99_s)} late at p99)",
             )
         if crowded:
             return _crowded(crowded[0], missing)

@@ -67,9 +67,9 @@ def _standstill(statistics: WorkloadStatistics) -> Iterator[str]:
     if len(gaps) > 1:
         where = f"in {len(gaps)} stretches, the longest {spaced(longest.lasts_s)} {where}"
     yield (
-        f"no iteration began for {spaced(still_s)}, {where}: a closed load waits for its answers, "
-        f"so that about {count(missed)} iterations are in no percentile (coordinated omission); an "
-        "open load counts them"
+        f"no iteration began for {spaced(still_s)}, {where}: a closed load waits for its "
+        f"responses, so that about {count(missed)} iterations are in no percentile (coordinated "
+        "omission); an open load counts them"
     )
 
 

@@ -12,7 +12,7 @@ from osbench.common.secrets.masking import mask_text
 from osbench.coordinator.formatting import plain
 from osbench.coordinator.report.page_facts import PageFacts, TableRow
 
-_OUTCOMES = {"ok": 0, "failed": 1, "timed_out": 2, "lost": 3}
+_OUTCOMES = {"ok": 0, "failed": 1, "timed_out": 2}
 _NOT_TRACED = bytes(16)
 #: Letters of a message.
 _LETTERS = 300
@@ -77,7 +77,7 @@ def table_of(facts: PageFacts, shown: Mapping[str, str]) -> IterationTable:
             "iteration": [row.iteration for row in ordered],
             "outcome": [_OUTCOMES[row.outcome] for row in ordered],
             # milliseconds, and tenths of them
-            "due": [round(row.due_s * 1e3) if row.due_s >= 0 else -1 for row in ordered],
+            "due": [round(row.due_s * 1e3) for row in ordered],
             "latency": [round(row.latency_s * 1e4) for row in ordered],
             # place in `reasons`; that of place 0 is none
             "reason": [reasons.place(row) for row in ordered],

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -121,7 +122,14 @@ def _lines(common: dict[str, Any], figure: str, series: list[list[Any]]) -> Outp
 
 
 def _is_number(value: Any) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool)
+    """Return whether a value can be drawn: infinity and NaN have no place, nor a form in JSON."""
+    is_number = isinstance(value, int | float) and not isinstance(value, bool)
+    return is_number and math.isfinite(value)
+
+
+def _is_point(point: Any) -> bool:
+    is_pair = isinstance(point, list) and len(point) == 2 and _is_number(point[1])
+    return is_pair and (isinstance(point[0], str) or _is_number(point[0]))
 
 
 def _is_table(data: Mapping[str, Any]) -> bool:
@@ -141,7 +149,7 @@ def _is_series(entry: Any) -> bool:
         isinstance(entry, list)
         and len(entry) == 2
         and isinstance(entry[1], list)
-        and all(isinstance(p, list) and len(p) == 2 and _is_number(p[1]) for p in entry[1])
+        and all(map(_is_point, entry[1]))
     )
 
 
@@ -163,6 +171,11 @@ def _texts(data: Any) -> Iterable[str]:
         yield data
     elif isinstance(data, list):
         for entry in data:
-            yield entry if isinstance(entry, str) else json.dumps(entry, default=str)
+            yield entry if isinstance(entry, str) else _json_text(entry)
     elif data is not None:
-        yield json.dumps(data, default=str)
+        yield _json_text(data)
+
+
+def _json_text(data: Any) -> str:
+    # keys of MessagePack may be bytes, which JSON has no form for
+    return json.dumps(data, default=str, skipkeys=True)

@@ -52,11 +52,12 @@ def duration_parts(seconds: float | None, digits: int = 3) -> tuple[str, str]:
 
 
 def _long(seconds: float) -> tuple[str, str]:
-    minutes, rest = divmod(round(seconds), 60)
+    sign = "-" if seconds < 0 else ""
+    minutes, rest = divmod(round(abs(seconds)), 60)
     if minutes < 120:
-        return f"{minutes}{NARROW}min{NARROW}{rest}", "s"
+        return f"{sign}{minutes}{NARROW}min{NARROW}{rest}", "s"
     hours, minutes = divmod(minutes, 60)
-    return f"{hours:,}{NARROW}h{NARROW}{minutes}", "min"
+    return f"{sign}{hours:,}{NARROW}h{NARROW}{minutes}", "min"
 
 
 def time_text(seconds: float | None, digits: int = 3) -> str:
@@ -130,9 +131,10 @@ def instant_s(seconds: float) -> str:
         return time_text(seconds)
     if abs(seconds) < 120:
         return f"{short(seconds)}{NARROW}s"
-    minutes, rest = divmod(round(seconds), 60)
+    sign = "-" if seconds < 0 else ""
+    minutes, rest = divmod(round(abs(seconds)), 60)
     hours, minutes = divmod(minutes, 60)
-    return f"{hours}:{minutes:02d}:{rest:02d}" if hours else f"{minutes}:{rest:02d}"
+    return f"{sign}{hours}:{minutes:02d}:{rest:02d}" if hours else f"{sign}{minutes}:{rest:02d}"
 
 
 def _unit(name: str) -> str:

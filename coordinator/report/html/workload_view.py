@@ -229,12 +229,24 @@ def view_of(facts: WorkloadFacts, first_outputs: Mapping[str, Any]) -> WorkloadV
 def load_words(facts: WorkloadFacts) -> str:
     """Return the load as the task requests it: "stages, 5 → 12 → 18/s over 90 s".
 
-    The type of the runner alone if none of its settings is known.
+    The type of the runner alone if none of its settings is known, or if they are not numbers.
     """
     runner = facts.report.runner
-    kind, config = runner.type, runner.config
+    try:
+        words = _config_words(runner.config)
+    except (TypeError, ValueError, LookupError, ArithmeticError):
+        # a plug-in's settings may have the names of ours, and other types
+        words = ""
+    return f"{runner.type}, {words}" if words else runner.type
+
+
+def _config_words(config: Any) -> str:
+    """Return the settings of a runner in words; "" if none is known.
+
+    Raises TypeError, ValueError, LookupError or ArithmeticError for other types of settings.
+    """
     if not isinstance(config, Mapping):
-        return kind
+        return ""
     if isinstance(config.get("stages"), Sequence):
         stages = config["stages"]
         of_users = "users" in stages[0]
@@ -243,7 +255,7 @@ def load_words(facts: WorkloadFacts) -> str:
         whole = sum(float(stage["duration"]) for stage in stages)
         steps = [rates[0], *(b for a, b in itertools.pairwise(rates) if a != b)]
         arrow = " → ".join(short(float(rate)) for rate in steps)
-        return f"{kind}, {arrow}{unit} over {limit_text(whole)}"
+        return f"{arrow}{unit} over {limit_text(whole)}"
     parts = []
     if "concurrency" in config:
         parts.append(counted(int(config["concurrency"]), "virtual user"))
@@ -253,7 +265,7 @@ def load_words(facts: WorkloadFacts) -> str:
         parts.append(counted(int(config["times"]), "time"))
     if "duration" in config:
         parts.append(f"for {limit_text(float(config['duration']))}")
-    return f"{kind}, {', '.join(parts)}" if parts else kind
+    return ", ".join(parts)
 
 
 def _config_text(value: Any) -> str:

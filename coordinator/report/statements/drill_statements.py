@@ -45,7 +45,7 @@ def drill_results(drill: DrillFigures) -> Iterator[str]:
         if drill.recovery_ci is not None:
             low_s, high_s = drill.recovery_ci
             text += f" (95 %: {duration(low_s)} to {duration(high_s)})"
-        if drill.after_s is not None and drill.fault_s is not None:
+        if drill.after_s is not None:
             since_s = drill.fault_s + drill.recovery_s - drill.after_s
             side = "after" if since_s >= 0 else "before"
             text += f", {duration(abs(since_s))} {side} the hook that ends the fault fired"

@@ -51,7 +51,7 @@ def _requests(total: RequestCounts) -> str:
         statuses = (f"{code} x {count(n)}" for code, n in total.statuses.items())
         text += f"; status {', '.join(statuses)}"
     rare = (
-        (total.unanswered, "without an answer"),
+        (total.unanswered, "without a response"),
         (total.sent_twice, "sent twice"),
         (total.false_bodies, "with a false body"),
     )

@@ -28,7 +28,8 @@ def hook_statements(workload: WorkloadReport) -> Iterator[Statement]:
 
 
 def _hook(hook: HookRun) -> tuple[Phrase, ...]:
-    (name,), (trigger,) = hook.action, hook.trigger
+    # a damaged summary may lack either
+    name, trigger = next(iter(hook.action), "?"), next(iter(hook.trigger), "?")
     counts = hook.summary.items()
     ended = ", ".join(f"{count(n)} {status.replace('_', ' ')}" for status, n in counts)
     text = Phrase(f"{plain(name)} by {plain(trigger)}: {ended or 'did not fire'}")
@@ -48,6 +49,8 @@ def _step(step: ContextStepReport | None, done: str) -> Phrase:
         return Phrase(f", not {done}", Look.BAD)
     if step.error is not None:
         return Phrase(f", not {done}: {plain(step.error.msg)}", Look.BAD)
+    if not (step.started_at and step.finished_at):
+        return Phrase(f", {done}")
     begun, ended = map(datetime.fromisoformat, (step.started_at, step.finished_at))
     return Phrase(f", {done} in {duration((ended - begun).total_seconds())}")
 

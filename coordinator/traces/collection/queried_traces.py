@@ -45,7 +45,7 @@ _WORDS = (
     (BackendState.PARTIAL, "are there in part only, and are not compared"),
     (BackendState.TOO_LARGE, "are too large"),
     (BackendState.BUSY, "were refused, since it was too busy"),
-    (BackendState.TIMED_OUT, "had no answer in time"),
+    (BackendState.TIMED_OUT, "had no response in time"),
     (BackendState.UNREACHABLE, "could not be queried"),
     (BackendState.REFUSED, "were refused: look at [traces] query_headers"),
     (BackendState.FAILED, "could not be read"),

@@ -156,7 +156,7 @@ class TraceBackend:
         try:
             status, body = self._read(self._base + path)
         except requests.Timeout:
-            state, why = BackendState.TIMED_OUT, "no answer in time"
+            state, why = BackendState.TIMED_OUT, "no response in time"
         except ResponseTooLargeError:
             state, why = BackendState.TOO_LARGE, f"more than {ANSWER_BYTES >> 20} MiB"
         except (requests.RequestException, OSError, ValueError) as error:
@@ -185,7 +185,7 @@ class TraceBackend:
             return BackendResponse(
                 trace_id=trace_id,
                 state=BackendState.FAILED,
-                why="the answer is not a trace in OTLP's JSON",
+                why="the response is not a trace in OTLP's JSON",
             )
         source = OtlpSpans(found, everything=self._everything)
         spans = tuple(span for other, span in source.spans() if other == trace_id)

@@ -82,7 +82,7 @@ class ResponseHead:
             or code < b"100"
             or first[12:13] not in (b"", b" ")
         ):
-            raise BadResponse(f"not an HTTP/1.1 answer: {shown_bytes(raw)}")
+            raise BadResponse(f"not an HTTP/1.1 response: {shown_bytes(raw)}")
         self.raw = raw
         self.size = len(raw)
         self.status = int(code)
@@ -183,7 +183,7 @@ def refuse_early(begun: bytes, seen: int) -> None:
     CR. The first `seen` bytes were checked for LF before.
     """
     if not begun.startswith(_BEGINNING[: len(begun)]):
-        raise BadResponse(f"not an HTTP/1.1 answer: {shown_bytes(begun)}")
+        raise BadResponse(f"not an HTTP/1.1 response: {shown_bytes(begun)}")
     if len(begun) >= HEAD_LIMIT + 4:
         raise BadResponse(f"the head of the response is longer than {HEAD_LIMIT} bytes")
     if _BARE_LF.search(begun, seen):

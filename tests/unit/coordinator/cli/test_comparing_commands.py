@@ -2,6 +2,7 @@
 
 import dataclasses
 import json
+import shlex
 
 import numpy as np
 import pytest
@@ -14,6 +15,10 @@ from osbench.coordinator.cli.alternating_runs import sound_pairs
 from osbench.coordinator.cli.commands.compare import compare
 from osbench.coordinator.cli.commands.trends import trends
 from osbench.coordinator.cli.group import Group
+from osbench.coordinator.comparison.comparing import compare_sides
+from osbench.coordinator.comparison.comparison_json import comparison_json
+from osbench.coordinator.comparison.comparison_page import compare_command
+from osbench.coordinator.comparison.evidence import Evidence
 from osbench.coordinator.storage.run_directory import RunDirectory
 from osbench.coordinator.storage.run_documents import write_timeline
 
@@ -103,6 +108,22 @@ def test_earlier_runs_in_the_data_directory_say_how_much_runs_differ(invoke, tmp
     assert json.loads(found.stdout)["basis"] == "history"
 
 
+def test_the_command_of_a_page_of_pairs_gives_the_same_verdict(invoke, tmp_path):
+    random = chance()
+    before, after = side(QUEUE, random, "A", 3), side(QUEUE, random, "B", 3)
+    after[1].summary["exit_code"] = 4
+    keep(tmp_path, [*before, *after])
+    evidence = Evidence(before=before, after=after, in_pairs=True)
+    made = comparison_json(compare_sides(evidence, anyway=True))
+
+    program, *args = shlex.split(compare_command(compare_sides(evidence, anyway=True)))
+    found = invoke(*args, "--json")
+
+    assert (program, made["basis"]) == ("osbench-coord", "pairs")
+    again = json.loads(found.stdout)
+    assert again == json.loads(json.dumps(made))
+
+
 @pytest.mark.parametrize(
     ("args", "message"),
     [
@@ -113,6 +134,8 @@ def test_earlier_runs_in_the_data_directory_say_how_much_runs_differ(invoke, tmp
         (("A0", "no-such"), "no run 'no-such'"),
         (("A0", "tag:none"), "no finished run has the tag 'none'"),
         (("A0", "unfinished"), "run unfinished has no results to compare"),
+        (("A0", "A1", "--in-pairs"), "two at least: got 1 and 1"),
+        (("A0", "A1", "--against", "A2", "--in-pairs"), "two at least: got 2 and 1"),
         (("A0", "A1", "--html", "/no/such/folder/c.html"), "cannot write /no/such/folder/c.html"),
     ],
 )

@@ -17,7 +17,14 @@ from helpers.readme import REPOSITORY
 from helpers.result_rows import row
 from helpers.stored_runs import RUN, stored_run
 from osbench.common.config import config
-from osbench.common.errors import FleetError, PluginError, Problem, TaskError, UsageError
+from osbench.common.errors import (
+    ExportError,
+    FleetError,
+    PluginError,
+    Problem,
+    TaskError,
+    UsageError,
+)
 from osbench.common.plugin.exporter import ExportedRun, LiveExporter, RunSnapshot
 from osbench.common.plugin.plugins import Plugins
 from osbench.coordinator.cli.base import CommandSettings
@@ -288,6 +295,25 @@ def test_a_folder_that_takes_no_file_is_refused_before_a_run() -> None:
 
     with pytest.raises(UsageError, match=r"^cannot write (to )?/proc"):
         page.check()
+
+
+def test_a_target_that_is_lost_under_load_is_a_failed_export(
+    stored: StoredRun, tmp_path: Path
+) -> None:
+    folder = tmp_path / "reports"
+    page = Export(Plugins().get("exporter", "json")({}), str(folder / "r.json"), exact=True)
+    page.check()
+
+    (folder / "r.json").mkdir(parents=True)
+    with pytest.raises(ExportError, match=r"^cannot write .*r\.json: Is a directory$"):
+        page.write(stored)
+    assert [path.name for path in folder.iterdir()] == ["r.json"]
+
+    (folder / "r.json").rmdir()
+    folder.rmdir()
+    folder.touch()
+    with pytest.raises(ExportError, match=r"^cannot write to .*reports: File exists$"):
+        page.write(stored)
 
 
 def test_an_export_that_failed_is_in_the_notes_and_the_exit_code(

@@ -75,6 +75,30 @@ def test_one_odd_run_among_three_hides_a_change_and_the_comparison_says_so():
     assert "five runs a side" in more
 
 
+@pytest.mark.parametrize("in_pairs", [False, True])
+def test_a_percentile_of_0_in_a_run_is_left_out(in_pairs: bool):
+    random = chance(2)
+    at, values = Queue(duration_s=60).run(random)
+    none = np.zeros_like(values)
+    runs = [
+        [
+            compared_run(f"{name}{n}", (at, values), actions={"a": values // 2, "b": none})
+            for n in range(3)
+        ]
+        for name in "AB"
+    ]
+    half = np.where(np.arange(len(values)) % 4, 0, values // 2)
+    runs[1][1] = compared_run("B1", (at, values), actions={"a": half, "b": values // 3})
+    evidence = Evidence(before=runs[0], after=runs[1], in_pairs=in_pairs)
+
+    result = compare_sides(evidence)
+
+    found = {(row.action, row.percent) for row in result.workloads[0].rows}
+    assert {("", 50.0), ("", 95.0), ("a", 95.0)} <= found
+    assert ("a", 50.0) not in found
+    assert not any(action == "b" for action, _ in found)
+
+
 def test_no_evidence_says_what_change_would_have_been_found():
     result = compared_runs(scenario("equal, runs differ by 2 %"), 5, chance(3))
 

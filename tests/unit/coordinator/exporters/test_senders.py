@@ -168,7 +168,7 @@ def test_a_server_that_is_not_there(run: StoredRun, name: str, url: str) -> None
 def test_an_answer_of_another_form_is_an_error(run: StoredRun) -> None:
     with (
         recording_server() as other,
-        pytest.raises(ExportError, match="the answer to a bulk request is of another form"),
+        pytest.raises(ExportError, match="the response to a bulk request is of another form"),
     ):
         send("opensearch", run, other.url)
 

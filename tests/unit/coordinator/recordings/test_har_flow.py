@@ -87,7 +87,7 @@ def test_firefox_files_have_a_mark_and_no_types_of_their_own():
 
     assert paths(made) == ["/login", "/login"]
     assert made.steps[1]["form"] == {"user": "ann", "passwd": "p"}
-    assert "without an answer (1)" in made.said.output
+    assert "without a response (1)" in made.said.output
 
 
 def test_nothing_secret_is_written():

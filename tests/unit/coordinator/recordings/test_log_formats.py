@@ -65,6 +65,28 @@ def test_lines_of_haproxy_are_read_with_milliseconds() -> None:
     assert lines.unreadable == [2]
 
 
+def test_requests_without_a_response_are_arrivals() -> None:
+    closed = (
+        b'10.0.0.1 - - [01/Mar/2026:12:00:05 +0000] "GET /a HTTP/1.1" 000 0 "-" "-"\n'
+        b'10.0.0.1 - - [01/Mar/2026:12:00:05 +0000] "GET /b HTTP/1.1" 099 0 "-" "-"\n'
+    )
+    aborted = (
+        b"10.0.1.2:33318 [01/Mar/2026:12:00:05.000] http-in static/srv1 0/0/1/-1/53 -1 0 - - CH--"
+        b' 1/1/1/1/0 0/0 "GET /a HTTP/1.1"\n'
+    )
+
+    whole, marred = combined().read(closed), combined().read(closed + b"marred\n")
+    lines = haproxy().read(aborted)
+
+    assert (whole.requests, whole.statuses, whole.unreadable) == (
+        [b"GET /a", b"GET /b"],
+        [0, 99],
+        [],
+    )
+    assert (marred.statuses, marred.unreadable) == ([0, 99], [2])
+    assert (lines.requests, lines.statuses, lines.unreadable) == ([b"GET /a"], [0], [])
+
+
 @pytest.mark.parametrize(
     "document",
     [

@@ -86,7 +86,7 @@ def test_answers_with_a_false_body_are_counted_whoever_made_the_request():
     }
     assert found["actions"]["shop"]["statuses"] == {"200": 2}
     assert found["total"]["false_bodies"] == 2
-    assert false_bodies(statistics.requests).startswith("2 answers have a body that is cut short")
+    assert false_bodies(statistics.requests).startswith("2 responses have a body that is cut short")
     assert false_bodies(statistics_of(made(kept(0))).requests) == ""
 
 

@@ -231,6 +231,15 @@ def test_requests_that_ask_for_nothing_are_told(
     assert not (stage.data / "asked").exists()
 
 
+def test_runs_cannot_be_checked(client: httpx.Client, stage: Stage) -> None:
+    make_run(stage.data, RUN)
+
+    found = client.post("/start/check", headers=BEARER, json={"again": RUN})
+
+    assert found.status_code == 400
+    assert "names no task file to check" in found.text
+
+
 @pytest.mark.parametrize("name", ["../x.yaml", "/etc/passwd", "b.yaml", "--help", "a.yaml\n"])
 def test_no_other_file_is_started(client: httpx.Client, stage: Stage, name: str) -> None:
     (stage.data / "x.yaml").touch()

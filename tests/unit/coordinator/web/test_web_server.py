@@ -242,6 +242,22 @@ def test_no_other_folder_can_be_read(client: httpx.Client, tmp_path: Path, name:
         assert found.status_code in (404, 405)
 
 
+def test_files_and_runs_may_be_deleted_while_they_are_shown(
+    client: httpx.Client, tmp_path: Path
+) -> None:
+    directory = made_run(tmp_path, 30)
+    (directory.path / "replaced.tmp").symlink_to("gone")
+    emptied = directory.path.with_name("20260409-101500-abcd")
+    emptied.mkdir()
+
+    shown = client.get(f"/runs/{directory.path.name}", headers=BEARER)
+    gone = client.get(f"/runs/{emptied.name}", headers=BEARER)
+
+    assert shown.status_code == 200
+    assert gone.status_code == 409
+    assert "is not the directory of a run: it has no run.json" in gone.text
+
+
 def test_a_report_leads_to_the_list_and_to_the_run_before_it(
     client: httpx.Client, tmp_path: Path
 ) -> None:

@@ -34,7 +34,7 @@ def moved(status: int, location: str, more: str = "") -> Any:
 
 
 def lost(kind: type[Exception] = EarlyEnd) -> Exception:
-    return kind("the connection ended without an answer")
+    return kind("the connection ended without a response")
 
 
 class Asked:
@@ -144,7 +144,7 @@ def test_what_the_server_may_have_done_is_not_sent_again(method: str) -> None:
 
     assert isinstance(asked.played.error, EarlyEnd)
     assert asked.said == (
-        f"{method} {PLACE}: the kept connection ended without an answer, "
+        f"{method} {PLACE}: the kept connection ended without a response, "
         f"and a {method} is not sent twice"
     )
     assert (kept.closed, asked.pool.kept, asked.rules.retried) == (True, [], 0)
@@ -322,6 +322,6 @@ def test_an_observer_sees_each_answer_and_each_failure_with_bodies() -> None:
 
     assert seen == [
         (f"POST {URL}", 303, True),
-        ("GET http://127.0.0.1:9/x", "the connection ended without an answer", False),
+        ("GET http://127.0.0.1:9/x", "the connection ended without a response", False),
     ]
     assert all(one.keep_body for one in asked.sent)

@@ -73,16 +73,17 @@ function withinView(rows, view) {
 }
 
 // Labels stand in the top chart only, and where they fit; all marks stand in words below.
+// What lasts (warm-up, a late generator) yields to events.
 function labelPlacer({ from, to }) {
   const width = Math.min(1152, root.clientWidth - (narrow() ? 32 : 64)) - gutters().left - gutters().right;
-  let last = -1e9;
+  const taken = [];
   return (at, text, centred) => {
     const share = (at - from) / (to - from);
     const x = share * width;
     const length = text.length * 6.2;
     const begin = centred ? x - length / 2 : share > 0.8 ? x - length : x;
-    if (begin < last + 8) return false;
-    last = begin + length;
+    if (taken.some(([from, to]) => begin < to + 8 && begin + length > from - 8)) return false;
+    taken.push([begin, begin + length]);
     return true;
   };
 }
@@ -97,7 +98,8 @@ function marksOf(chart, view, withLabels) {
     .concat(chart.spoilt.map(([from, to]) => ({ kind: "spoilt", from, to })))
     .filter((mark) => mark.from <= part.to && mark.to >= part.from)
     .map((mark) => ({ ...mark, from: Math.max(mark.from, part.from), to: Math.min(mark.to, part.to) }));
-  all.sort((a, b) => a.from - b.from);
+  const lasts = ({ kind }) => kind === "warmup" || kind === "spoilt";
+  all.sort((a, b) => lasts(a) - lasts(b) || a.from - b.from);
   let said = false;
   for (const mark of all) {
     const end = Math.max(mark.to, mark.from + least);

@@ -31,6 +31,7 @@ function significant(value, digits = 3) {
 function duration(ms, digits = 3) {
   if (ms == null) return "–";
   if (!ms) return "0";
+  if (ms < 0) return "-" + duration(-ms, digits);
   if (ms < 1e-3) return significant(ms * 1e6, digits) + NARROW + "ns";
   if (ms < 1) return significant(ms * 1e3, digits) + NARROW + "µs";
   if (ms < 999.5) return significant(ms, digits) + NARROW + "ms";

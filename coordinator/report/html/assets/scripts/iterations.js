@@ -1,7 +1,7 @@
 // The table of iterations: kept as columns, filtered and sorted here, twenty at a time.
 
 const PAGE_ROWS = 20;
-const OUTCOMES = ["ok", "failed", "timed out", "lost"];
+const OUTCOMES = ["ok", "failed", "timed out"];
 const tableView = { rows: [], page: 0, range: null, order: "latency", falls: true };
 // Columns that begin with the greatest.
 const FALLING = ["latency", "outcome", "reason"];
@@ -142,7 +142,7 @@ function drawRows() {
     cell(table.iteration[row].toLocaleString("en"));
     cell(data.names[table.workload[row]], "l");
     cell(OUTCOMES[table.outcome[row]], table.outcome[row] ? "l err" : "l");
-    cell(table.due[row] < 0 ? "–" : instant(table.due[row] / 1e3));
+    cell(instant(table.due[row] / 1e3));
     cell(duration(table.latency[row] / 10));
     cell(reasonOf(row), "l wide reason");
     traceCell(line.insertCell(), row);
@@ -170,10 +170,9 @@ function rowsAsCsv() {
   const lines = ["iteration,workload,outcome,due_s,latency_s,reason,trace_id"];
   for (const row of tableView.rows) {
     const id = traceOf(row);
-    const due = table.due[row] < 0 ? "" : table.due[row] / 1e3;
     lines.push([
       table.iteration[row], csvCell(data.names[table.workload[row]]), OUTCOMES[table.outcome[row]],
-      due, table.latency[row] / 1e4, csvCell(reasonOf(row)), id && uuidForm(id),
+      table.due[row] / 1e3, table.latency[row] / 1e4, csvCell(reasonOf(row)), id && uuidForm(id),
     ].join(","));
   }
   return lines.join("\n");

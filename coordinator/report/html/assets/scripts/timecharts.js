@@ -93,7 +93,6 @@ function failuresOption(chart, view) {
         name: "failed",
         data: bars.filter(([x]) => x > part.from - load.width && x < part.to + load.width),
         barWidth: "70%",
-        barMaxWidth: 8,
         itemStyle: { color: colour["error-fill"] },
         z: 5,
         ...marksOf(chart, view, false),

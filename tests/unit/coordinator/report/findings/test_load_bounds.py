@@ -84,7 +84,7 @@ def test_a_service_that_does_not_answer_is_at_fault_while_the_loops_are_in_time(
 
     assert (found.cause, found.fault) == ("service", "service")
     assert found.sentence == (
-        "the service did not answer in time: 276 of 1,000 arrivals could not be started in time "
+        "the service did not respond in time: 276 of 1,000 arrivals could not be started in time "
         "because all virtual users waited for it (event loops and threads were at most 1.00 ms "
         "late at p99)"
     )

@@ -53,6 +53,29 @@ def test_what_is_no_page_is_text(kind: str, data: object) -> None:
     assert 0 < len(found.text) <= output_views.TEXT
 
 
+@pytest.mark.parametrize(
+    "data",
+    [
+        [["a", [[1, float("nan")]]]],
+        [["a", [[[1], 2]]]],
+        [["a", float("inf")]],
+        [{b"key": 1, "other": 2}],
+        {b"key": 1, "other": 2},
+    ],
+)
+def test_data_that_cannot_be_drawn_is_text(data: object) -> None:
+    found = complete("Lines", data)
+
+    assert (found.figure, found.rows) == ("", [])
+    assert found.text
+
+
+def test_a_table_shows_numbers_that_are_not_finite() -> None:
+    found = complete("Table", {"cols": ["a", "b"], "rows": [[float("nan"), float("-inf")]]})
+
+    assert found.rows == [["nan", "-inf"]]
+
+
 def test_a_page_of_a_scenario_is_in_a_frame_without_scripts(tmp_path: Path) -> None:
     item = {"title": "Map", "chart_plugin": "EmbeddedChart", "data": '<p class="x">one</p>'}
     packed = msgpack.packb({"kind": "complete", "item": item})

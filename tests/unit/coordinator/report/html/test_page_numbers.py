@@ -25,6 +25,8 @@ N = numbers.NARROW
         (754, f"12{N}min{N}34{N}s"),
         (9000, f"2{N}h{N}30{N}min"),
         (-0.002, f"-2.00{N}ms"),
+        (-754, f"-12{N}min{N}34{N}s"),
+        (-9000, f"-2{N}h{N}30{N}min"),
     ],
 )
 def test_a_duration_has_three_digits_and_the_unit_that_fits(
@@ -59,7 +61,14 @@ def test_sentences_of_the_program_get_spaces_before_units() -> None:
 
 @pytest.mark.parametrize(
     ("seconds", "said"),
-    [(0.25, f"250{N}ms"), (30, f"30{N}s"), (185, "3:05"), (3723, "1:02:03")],
+    [
+        (0.25, f"250{N}ms"),
+        (30, f"30{N}s"),
+        (185, "3:05"),
+        (3723, "1:02:03"),
+        (-125, "-2:05"),
+        (-3723, "-1:02:03"),
+    ],
 )
 def test_instants_are_read_off_an_axis(seconds: float, said: str) -> None:
     assert numbers.instant_s(seconds) == said

@@ -10,7 +10,12 @@ import pytest
 from helpers.sample_loads import all_kinds, plan_of
 from osbench.coordinator.report.model.measure import measured
 from osbench.coordinator.report.model.model import WorkloadReport
-from osbench.coordinator.report.model.workload_parts import CheckCounts
+from osbench.coordinator.report.model.workload_parts import (
+    CheckCounts,
+    ContextReport,
+    ContextStepReport,
+    HookRun,
+)
 from osbench.coordinator.report.statements.iteration_statements import CHECKS
 from osbench.coordinator.report.statements.statements import statements
 
@@ -53,6 +58,16 @@ def test_many_checks_that_did_not_hold_are_summed() -> None:
     assert len(found) == CHECKS
     assert found[0] == "check 14: failed 14 of 15 times"
     assert found[-1] == "and 5 others that did not always pass"
+
+
+def test_damaged_hooks_and_contexts_are_told_without_the_missing_parts() -> None:
+    hook = HookRun(summary={"success": 1})
+    context = ContextReport(name="shop", setup=ContextStepReport(), cleanup=ContextStepReport())
+
+    damaged = replace(WORKLOADS[1], hooks=(hook,), contexts=(context,))
+
+    assert texts(damaged, "hooks") == ["? by ?: 1 success"]
+    assert texts(damaged, "contexts") == ["shop, set up, undone"]
 
 
 def test_of_a_workload_that_did_not_begin_only_contexts_are_told() -> None:

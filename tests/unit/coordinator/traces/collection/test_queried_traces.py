@@ -211,7 +211,7 @@ def test_each_failure_is_counted_with_its_first_reason(directory: RunDirectory) 
         "2 are there in part only, and are not compared",
         "2 are too large (of too large)",
         "2 were refused, since it was too busy (of busy)",
-        "2 had no answer in time (of timed out)",
+        "2 had no response in time (of timed out)",
         "2 could not be read (of failed)",
     ]
     assert len(queries.found()) == 2
