@@ -84,6 +84,7 @@ class Rps(runner.Runner):
             "seed": SEED,
         },
         "required": ["rps"],
+        "examples": [{"rps": 20, "duration": 30}],
         "additionalProperties": False,
     }
 

@@ -1,4 +1,4 @@
-"""The flow of a shop of the pages for users of Locust, k6 and JMeter, in the forms that can run here."""
+"""The flow of a shop of the pages for users of Locust, k6 and JMeter, as far as it can run here."""
 
 from __future__ import annotations
 

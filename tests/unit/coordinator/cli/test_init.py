@@ -111,7 +111,7 @@ def test_a_runner_is_shown_with_schema_and_example() -> None:
 
     sample = yaml.safe_load(shown.output.partition("example:")[2])
     assert '"max_concurrency"' in shown.output
-    assert set(sample["runner"]["rps"]) >= {"times", "rps"}
+    assert set(sample["runner"]["rps"]) >= {"duration", "rps"}
 
 
 def test_a_scenario_is_shown_with_its_arguments() -> None:
