@@ -213,8 +213,8 @@ def run(
             raise UsageError("--detach cannot read a task from standard input: give it as a file")
         if task is not None and Path(task).is_dir():
             raise UsageError(
-                "--detach is for one task, not for a directory: `nohup osbench-coord run DIR &` runs a"
-                " directory in the background"
+                "--detach is for one task, not for a directory: `nohup osbench-coord run DIR &`"
+                " runs its tasks in the background"
             )
         from osbench.coordinator.cli.detach import start_detached  # noqa: PLC0415 - seldom
 
