@@ -22,11 +22,7 @@ from osbench.coordinator.results.load_change import LoadChange
 from osbench.coordinator.results.search.trials import Trials
 from osbench.coordinator.results.stage_statistics import StageStatistics
 from osbench.coordinator.results.workload_statistics import WorkloadStatistics
-from osbench.coordinator.results.workload_users import (
-    FAILURES_END,
-    UserRegister,
-    read_events,
-)
+from osbench.coordinator.results.workload_users import FAILURES_END, UserRegister, read_events
 from osbench.coordinator.sla.evaluator import SlaEvaluator
 
 #: Characters of a failure that are kept; osbench's workers send no more.
