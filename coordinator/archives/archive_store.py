@@ -36,7 +36,7 @@ class ArchiveStore(Protocol):
         """Return the folder or URL of the archive, without secrets."""
 
     def is_missing(self) -> bool:
-        """Return whether the folder of the archive is known not to exist."""
+        """Return whether the folder of the archive does not exist."""
 
     def listed(self, folder: str) -> dict[str, int]:
         """Return names (without folder) and sizes in bytes of a folder's files.

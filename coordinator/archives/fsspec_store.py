@@ -42,20 +42,45 @@ class FsspecStore:
         self._root: str = root.rstrip("/")
 
     def is_missing(self) -> bool:
-        """Return False: object stores have no empty folders to ask for."""
-        return False
+        """Return whether there is neither an object nor a folder at the URL."""
+        with self._told("look for it"):
+            self._files.invalidate_cache()
+            return not self._files.exists(self._root)
 
     def listed(self, folder: str) -> dict[str, int]:
-        """Return names and sizes in bytes of a folder's objects; {} if there is none."""
+        """Return names and sizes in bytes of a folder's objects; {} if there is none.
+
+        Raises ArchiveError if its bucket does not exist, or for other errors.
+        """
         found: dict[str, int] = {}
-        with contextlib.suppress(FileNotFoundError), self._told(f"list {folder}"):
-            # of earlier listings: others write, too
-            self._files.invalidate_cache()
-            for one in self._files.ls(self._path(folder), detail=True):
-                name = str(one["name"]).rstrip("/").rpartition("/")[2]
-                if one["type"] == "file" and name:
-                    found[name] = int(one["size"] or 0)
+        try:
+            with self._told(f"list {folder}"):
+                # of earlier listings: others write, too
+                self._files.invalidate_cache()
+                for one in self._files.ls(self._path(folder), detail=True):
+                    name = str(one["name"]).rstrip("/").rpartition("/")[2]
+                    if one["type"] == "file" and name:
+                        found[name] = int(one["size"] or 0)
+        except FileNotFoundError:
+            self._check_bucket()
         return found
+
+    def _check_bucket(self) -> None:
+        """Raise ArchiveError if the URL has a bucket that does not exist.
+
+        Other errors do not count: a user may have no right to list the whole bucket.
+        """
+        bucket = self._root.partition("/")[0]
+        try:
+            if bucket:
+                self._files.ls(bucket)
+        except FileNotFoundError:
+            raise ArchiveError(
+                f"the archive {self.place}: there is no bucket {plain(bucket)}: check its name, or"
+                " create it"
+            ) from None
+        except Exception:  # noqa: BLE001 - as `_told`
+            return
 
     def size(self, name: str) -> int | None:
         """Return the size of an object in bytes; None if there is none."""
@@ -75,7 +100,8 @@ class FsspecStore:
             return {}
         by_path = {self._path(name): name for name in names}
         found = {}
-        with self._told(f"read {names[0]}"):
+        # raised by some clients if all are missing
+        with contextlib.suppress(FileNotFoundError), self._told(f"read {names[0]}"):
             answers: dict[str, Any] = self._files.cat(list(by_path), on_error="return")
             for path, response in answers.items():
                 if isinstance(response, bytes):

@@ -111,7 +111,10 @@ class RunArchive:
         return self._store.place
 
     def emptiness(self) -> str:
-        """Return why there is no run: the folder does not exist, or is empty."""
+        """Return why there is no run: the folder does not exist, or is empty.
+
+        Raises ArchiveError if the store cannot be reached.
+        """
         if self._store.is_missing():
             advice = "check the path; `runs push` creates it"
             return f"the archive {self.place} does not exist: {advice}"

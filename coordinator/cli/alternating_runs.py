@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 import click
 
-from osbench.common.errors import INTERRUPTED, OsbenchError
+from osbench.common.errors import INTERRUPTED, OsbenchError, UsageError
 from osbench.coordinator.cli.base import CommandSettings
 from osbench.coordinator.cli.comparison_options import ComparisonOptions
 from osbench.coordinator.cli.one_run import Interrupts, Wanted, checked_plan
@@ -138,13 +138,19 @@ class AlternatingRuns:
         """Return the comparison of the pairs of runs that had the requested load.
 
         `chosen` has margin and `anyway`, which keeps all pairs; `names` the names of the two sides
-        in the result. Raises OsbenchError with exit code 130 if there is no pair, UsageError if the
-        runs cannot be compared.
+        in the result. Raises UsageError if the runs cannot be compared; after an interrupt, or if
+        there is no pair, OsbenchError with exit code 130.
         """
         if not self._pairs:
-            error = OsbenchError("interrupted before both tasks had run")
-            error.exit_code = INTERRUPTED
-            raise error
+            raise _interrupted("interrupted before both tasks had run")
+        try:
+            return self._compared(chosen, names)
+        except UsageError as error:
+            if self.interrupted:
+                raise _interrupted(f"interrupted; {error}") from None
+            raise
+
+    def _compared(self, chosen: ComparisonOptions, names: tuple[str, str]) -> ComparisonResult:
         pairs = [compared(self._settings, pair) for pair in self._pairs]
         kept, left_out = sound_pairs(pairs, anyway=chosen.anyway)
         found = compare_sides(
@@ -158,6 +164,12 @@ class AlternatingRuns:
             names=names,
         )
         return replace(found, remarks=(*found.remarks, *left_out))
+
+
+def _interrupted(message: str) -> OsbenchError:
+    error = OsbenchError(message)
+    error.exit_code = INTERRUPTED
+    return error
 
 
 def sound_pairs(

@@ -135,6 +135,10 @@ def _in_directory(
 
     if mode.once or mode.repeat:
         raise UsageError("--once and --repeat are for one task, not for a directory")
+    if wanted.view.wanted:
+        raise UsageError(
+            "--web is for one run, not for a directory: `osbench-coord web` shows all runs"
+        )
     if exports.exports or exports.metrics:
         raise UsageError(
             "--export and --metrics are for one run, not for a directory:"

@@ -26,6 +26,11 @@ class LiveView:
         self._server: WebServer | None = None
 
     @property
+    def wanted(self) -> bool:
+        """Return whether there is an address to serve runs at."""
+        return self._address is not None
+
+    @property
     def _stays(self) -> bool:
         if self._asked is None:
             return sys.stdin.isatty() and sys.stderr.isatty()

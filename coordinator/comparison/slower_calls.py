@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 from osbench.common.errors import DamagedRun, OsbenchError
 from osbench.coordinator.comparison.compared_run import ComparedRun
@@ -12,7 +11,7 @@ from osbench.coordinator.formatting import count, plain, three_digits
 from osbench.coordinator.storage.run_directory import RunDirectory
 from osbench.coordinator.traces.analysis.comparison import compare_runs
 from osbench.coordinator.traces.analysis.features import Features
-from osbench.coordinator.traces.analysis.span_calls import call_means, changed_means
+from osbench.coordinator.traces.analysis.span_calls import CallMean, call_means, changed_means
 from osbench.coordinator.traces.collection.archive import Archive
 from osbench.coordinator.traces.collection.trace_set import of_iterations
 from osbench.coordinator.traces.model.span_keys import SpanKey
@@ -33,10 +32,9 @@ def changed_calls(
     found = [_traces(side, workload) for side in (before, after)]
     if found[0] is None or found[1] is None:
         return _changed_requests(before, after, workload) if changed else ""
-    (features, calls), (later, later_calls) = found[0], found[1]
+    (features, means), (later, later_means) = found[0], found[1]
     parts = [_changed_times(features, later, workload)] if changed else []
-    means = (call_means(form, workload) for form in (calls, later_calls))
-    if counts := changed_means(*means):
+    if counts := changed_means(means, later_means):
         parts.append(f"Calls per iteration: {_counts(counts)}.")
     return " ".join(part for part in parts if part)
 
@@ -84,10 +82,11 @@ def _number(calls: float) -> str:
 
 def _traces(
     side: Sequence[ComparedRun], workload: str
-) -> tuple[Features, Mapping[str, Any]] | None:
+) -> tuple[Features, Mapping[SpanKey, CallMean]] | None:
     """Return features of the traces, and calls per iteration, of a side's run that has traces.
 
-    Of several such runs, it is the one closest to the middle by median. None if there is none.
+    Of several such runs, it is the one closest to the middle by median. None if there is none whose
+    files can be read.
     Raises DamagedRun if its files are cut or changed.
     """
     for run in _from_middle(side, workload):
@@ -98,10 +97,11 @@ def _traces(
         if archive is not None and archive.exists:
             try:
                 # not in the archives of earlier versions
-                return archive.features(), archive.collection().get("calls", {})
+                calls = archive.collection().get("calls", {})
+                return archive.features(), call_means(calls, workload)
             except DamagedRun:
                 raise
-            except (OsbenchError, OSError):
+            except (OsbenchError, OSError, AttributeError, KeyError, TypeError, ValueError):
                 continue
     return None
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import base64
-import contextlib
 import json
 import re
 import secrets
@@ -150,8 +149,12 @@ class Deployments:
         except OSError as error:
             raise DeploymentError(f"deployment {name}: {error.strerror}") from None
         if was_used:
-            with contextlib.suppress(FileNotFoundError):
-                self._in_use.unlink()
+            try:
+                self._in_use.unlink(missing_ok=True)
+            except OSError as error:
+                raise DeploymentError(
+                    f"deployment {name} is deleted, but not {self._in_use}: {error.strerror}"
+                ) from None
 
     def _path(self, name: str) -> Path:
         if not _NAME.fullmatch(name):

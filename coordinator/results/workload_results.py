@@ -22,7 +22,7 @@ from osbench.coordinator.results.load_change import LoadChange
 from osbench.coordinator.results.search.trials import Trials
 from osbench.coordinator.results.stage_statistics import StageStatistics
 from osbench.coordinator.results.workload_statistics import WorkloadStatistics
-from osbench.coordinator.results.workload_users import UserRegister, read_events
+from osbench.coordinator.results.workload_users import FAILURES_END, UserRegister, read_events
 from osbench.coordinator.sla.evaluator import SlaEvaluator
 
 #: Characters of a failure that are kept; osbench's workers send no more.
@@ -202,7 +202,7 @@ def _failures(entries: Iterable[Iterable[object]]) -> list[Failure]:
     found = []
     try:
         for number, etype, message, traceback, *resource in entries:
-            if type(number) is not int:
+            if type(number) is not int or not 0 <= number < FAILURES_END:
                 raise TypeError("a number is none")
             found.append(
                 Failure(

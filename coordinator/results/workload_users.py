@@ -87,6 +87,8 @@ def _without(numbers: Intervals, low: int, high: int) -> list[Interval]:
 ERRORS = 50
 #: Instants, nanoseconds, are below it, and not below its negative.
 _END = 2**62
+#: Numbers of failures are below it: a column of result rows has 32 bits for them.
+FAILURES_END = 2**32
 
 #: What happened, to which user, how long it took (nanoseconds), and the number of the failure.
 Event = tuple[LifeEvent, int, int, int]
@@ -212,7 +214,7 @@ def _event(row: Any) -> Event:
     try:
         kind, number, begun, ended, failure = row
         sound = all(type(value) is int and -_END < value < _END for value in row)
-        if not sound or number < 1 or failure < 0:
+        if not sound or number < 1 or not 0 <= failure < FAILURES_END:
             raise ValueError("no integers")
         return LifeEvent(kind), number, max(0, ended - begun), failure
     except (TypeError, ValueError):

@@ -98,6 +98,7 @@ def _asked(
     # by time, so that requests are taken in the order in which they were made
     place = folder / f"{kind}-{time.time_ns():020}-{secrets.token_hex(4)}"
     asked, answered = place.with_suffix(_ASKED), place.with_suffix(_ANSWERED)
+    taken = place.with_suffix(_TAKEN)
     try:
         folder.mkdir(mode=0o700, exist_ok=True)
         _write(asked, request)
@@ -106,7 +107,8 @@ def _asked(
     try:
         return _answer(directory, asked, answered, seen_s, answered_s)
     finally:
-        for left in (asked, answered):
+        # the taken one first: without it no reply is written any more
+        for left in (taken, asked, answered):
             left.unlink(missing_ok=True)
 
 
@@ -172,14 +174,14 @@ class ControlRequests:
     def answer(self, request: str, **fields: str) -> None:
         """Write the reply to request `request` (its id), and delete the request.
 
-        `fields` is either `said`, a message, or `error`, the reason of a refusal. Errors of the
-        file system are ignored.
+        `fields` is either `said`, a message, or `error`, the reason of a refusal. Nothing is written
+        if the requester does not wait any more. Errors of the file system are ignored.
         """
         place = self._folder / request
         with contextlib.suppress(OSError):
-            _write(place.with_suffix(_ANSWERED), fields)
-        with contextlib.suppress(OSError):
+            # missing if the requester has given up, and would not remove a reply
             place.with_suffix(_TAKEN).unlink()
+            _write(place.with_suffix(_ANSWERED), fields)
 
 
 class AbortWatch:

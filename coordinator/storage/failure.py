@@ -68,7 +68,7 @@ def exit_code(directory: RunDirectory) -> int | None:
 
 
 def reason(directory: RunDirectory) -> str:
-    """Return the reason why a finished run has no report, as a message.
+    """Return the reason why a run ended without a report, as a message.
 
     The noted reason; without a note, its coordinator was killed after the progress that
     `status.json` shows. Raises OsbenchError if a file cannot be read.

@@ -69,9 +69,9 @@ def named(name: str, runs: Sequence[str], place: str) -> str:
     """Return the id in `runs` (oldest first) that a name means: an id, its beginning, or "last".
 
     `place`: the directory or archive of the runs, for the message. Raises UsageError if no run or
-    several runs fit.
+    several runs fit; no run fits an empty name.
     """
-    found = runs[-1:] if name == "last" else [run for run in runs if run.startswith(name)]
+    found = runs[-1:] if name == "last" else [run for run in runs if name and run.startswith(name)]
     if name in runs:
         found = [name]
     if len(found) == 1:

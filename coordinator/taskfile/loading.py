@@ -123,10 +123,7 @@ class TaskTemplate:
         self._folder = "." if source == "-" else str(expanded(source).parent)
 
     def names(self) -> frozenset[str] | None:
-        """Return the argument names of the template and its included files; None if unknown.
-
-        Raises jinja2.TemplateError if an included file cannot be read.
-        """
+        """Return the argument names of the template and its included files; None if unknown."""
         # Jinja2 takes a while to import, and a task of options has no file
         from osbench.coordinator.taskfile.template import names  # noqa: PLC0415 - see above
 

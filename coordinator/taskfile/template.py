@@ -62,8 +62,7 @@ def render(text: str, folder: str, args: Mapping[str, Any]) -> tuple[str, list[P
 def names(text: str, folder: str) -> frozenset[str] | None:
     """Return the arguments of a template and of the files that it includes, from `folder`.
 
-    None if they are unknown: it cannot be parsed, or it computes the name of a file. Raises
-    jinja2.TemplateError if a file cannot be read.
+    None if they are unknown: a file cannot be read or parsed, or the template computes its name.
     """
     environment = _environment(folder)
     found: set[str] = set()
@@ -72,15 +71,18 @@ def names(text: str, folder: str) -> frozenset[str] | None:
     while waiting:
         try:
             tree = environment.parse(waiting.pop())
+            found |= _arguments(environment, tree)
         except (jinja2.TemplateSyntaxError, RecursionError):
             return None
-        found |= _arguments(environment, tree)
         parts: list[Any] = [part.template for part in tree.find_all(_PARTS)]  # type: ignore[attr-defined]
         if any(not isinstance(part, nodes.Const) for part in parts):
             return None
         new = {str(part.value) for part in parts} - seen
         seen |= new
-        waiting += [_source(environment, name) for name in new]
+        try:
+            waiting += [_source(environment, name) for name in new]
+        except jinja2.TemplateError:
+            return None
     return frozenset(found)
 
 
@@ -108,6 +110,9 @@ class _FolderLoader(jinja2.FileSystemLoader):
                 raise jinja2.TemplateError(f"{path} {error.strerror}") from None
             except UnicodeDecodeError:
                 raise jinja2.TemplateError(f"{path} is not text in UTF-8") from None
+            except ValueError:
+                # a name that no file can have, such as one with a null character
+                raise jinja2.TemplateNotFound(template) from None
         raise jinja2.TemplateNotFound(template)
 
 

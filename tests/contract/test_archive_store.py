@@ -35,6 +35,7 @@ def test_an_empty_store_has_nothing(store: ArchiveStore, tmp_path: Path) -> None
     assert store.size("index/one") is None
     assert store.read(["index/one"]) == {}
     assert not store.get("index/one", tmp_path / "got")
+    assert store.is_missing()
 
 
 def test_what_is_put_is_listed_read_and_got(
@@ -44,6 +45,7 @@ def test_what_is_put_is_listed_read_and_got(
     store.put(local, "index/one.json.zst")
     store.put(local, "index/two.json.zst")
 
+    assert not store.is_missing()
     assert store.listed("index") == {"one.json.zst": 5000, "two.json.zst": 5000}
     assert store.listed("runs") == {"one.tar.zst": 5000}
     assert store.size("runs/one.tar.zst") == 5000

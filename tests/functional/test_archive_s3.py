@@ -170,18 +170,24 @@ def _noise(size: int) -> bytes:
 def test_what_s3_refuses_is_one_message(here: Site, monkeypatch: pytest.MonkeyPatch) -> None:
     made_run(here.data, 100)
 
-    missing = here.coord("runs", "push", "s3://no-such-bucket/shop")
+    none = "s3://no-such-bucket/shop"
+    empty = here.coord("runs", "list", "--archive", URL)
+    assert (empty.code, f"the archive {URL} does not exist" in empty.err) == (0, True)
+    missing = here.coord("runs", "push", none)
+    listed = here.coord("runs", "list", "--archive", none)
+    kept = here.coord("run", *DUMMY, "--archive", none)
     monkeypatch.setenv("AWS_ENDPOINT_URL", f"http://127.0.0.1:{free_port()}")
     away = here.coord("runs", "push", URL)
     read = here.coord("trends", "--archive", URL)
     run = here.coord("run", *DUMMY, "--archive", URL)
 
-    for done in (missing, away, read, run):
+    for done in (missing, listed, kept, away, read, run):
         assert done.code == 2, done.out + done.err
         assert done.err.startswith("Error: the archive s3://")
         assert len(done.err.splitlines()) == 1
         assert SECRET not in done.err
-    assert "bucket" in missing.err
+    for done in (missing, listed, kept):
+        assert f"the archive {none}: there is no bucket no-such-bucket" in done.err
 
 
 def test_a_server_that_goes_away_after_the_run(here: Site, tmp_path: Path) -> None:

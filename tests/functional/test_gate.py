@@ -133,6 +133,28 @@ def test_a_change_that_fails_is_worse_without_any_success(shop: Path) -> None:
     assert "**worse**" in (shop / "osbench-gate" / "verdict.md").read_text("utf-8")
 
 
+def test_a_gate_that_is_interrupted_gives_no_verdict(shop: Path) -> None:
+    text = (shop / "shop.py").read_text("utf-8").replace("send_response(200)", "send_response(500)")
+    (shop / "shop.py").write_text(text, "utf-8")
+    git(shop, "commit", "--quiet", "--all", "--message", "Break it")
+    command = [str(BIN / "osbench-coord"), "gate", "load.yaml", "--serve", SERVE, "--pairs", "50"]
+
+    with subprocess.Popen(
+        command,
+        cwd=shop,
+        env=environment(shop) | LENIENT,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    ) as process:
+        until(lambda: len([*shop.glob(".osbench/runs/*/summary.json")]) >= 2)
+        process.send_signal(signal.SIGINT)
+        process.wait(PATIENCE_S)
+
+    assert process.returncode == 130
+    verdict = (shop / "osbench-gate" / "verdict.md").read_text("utf-8")
+    assert verdict.startswith("⚪ **no verdict**: interrupted")
+
+
 def test_a_generator_that_was_the_limit_gives_no_verdict(shop: Path) -> None:
     (shop / "osbench.conf").write_text(
         f"[DEFAULT]\ndata_dir = {shop}/data\n[benchmark]\nlag_limit_s = 0.000001\n", "utf-8"

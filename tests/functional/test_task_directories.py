@@ -80,6 +80,9 @@ def test_all_are_checked_before_the_first_is_run(tmp_path: Path, nightly: Path) 
     [
         (("empty",), "empty has no file *.yaml, *.yml or *.json to run"),
         (("nightly", "--once"), "are for one task, not for a directory"),
+        (("nightly", "--detach"), "--detach is for one task, not for a directory"),
+        (("nightly", "--web", "127.0.0.1:0"), "`osbench-coord web` shows all runs"),
+        (("-", "--detach"), "--detach cannot read a task from standard input"),
         (("nightly", "--export", "csv"), "`osbench-coord report RUN` exports each of its runs"),
         (("nightly", "--report", "night"), "needs a name that ends with .html"),
         (("nightly", "--report", "none/night.html"), "there is no folder none: create it"),

@@ -153,6 +153,9 @@ def gate(
         ]
         runs = AlternatingRuns(settings, (tasks[0], tasks[1]), progress)
         runs.run(gating.pairs)
+    if runs.only_second_fails and runs.interrupted:
+        why = f"interrupted; so far only {commits[1]} misses the criteria of the task"
+        _end(gating.output, INTERRUPTED, f"⚪ **no verdict**: {why}")
     if runs.only_second_fails:
         _end(gating.output, 1, f"❌ **worse**: only {commits[1]} misses the criteria of the task")
     if not (runs.sound or runs.interrupted or chosen.anyway):

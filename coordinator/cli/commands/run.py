@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import sys
 from dataclasses import dataclass
+from pathlib import Path
 
 import click
 
+from osbench.common.errors import UsageError
 from osbench.coordinator.cli.base import CommandSettings, with_settings
 from osbench.coordinator.cli.options.adhoc import ADHOC_RULES, LOAD, Adhoc
 from osbench.coordinator.cli.options.export_options import RUN_EXPORT_RULES, RunExportOptions
@@ -207,6 +209,13 @@ def run(
         write_task(mode.write, adhoc.document())
         return
     if mode.detach:
+        if task == "-":
+            raise UsageError("--detach cannot read a task from standard input: give it as a file")
+        if task is not None and Path(task).is_dir():
+            raise UsageError(
+                "--detach is for one task, not for a directory: `nohup osbench-coord run DIR &`"
+                " runs its tasks in the background"
+            )
         from osbench.coordinator.cli.detach import start_detached  # noqa: PLC0415 - seldom
 
         click.echo(start_detached(settings.conf.data_dir, mode.run_id))

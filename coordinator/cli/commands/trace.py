@@ -31,7 +31,7 @@ from osbench.coordinator.traces.analysis.explanation import explain, members
 from osbench.coordinator.traces.analysis.ranking import mistral_table
 from osbench.coordinator.traces.analysis.span_changes import read_change
 from osbench.coordinator.traces.analysis.what_if import Prediction, best_places, predict
-from osbench.coordinator.traces.collection.lookup import find_trace
+from osbench.coordinator.traces.collection.lookup import find_trace, id_beginning
 from osbench.coordinator.traces.collection.trace_set import (
     TraceSet,
     has_traces,
@@ -40,7 +40,7 @@ from osbench.coordinator.traces.collection.trace_set import (
     of_run,
 )
 from osbench.coordinator.traces.model.critical_path import paused_on
-from osbench.coordinator.traces.model.spans import Trace, trace_key, uuid_form
+from osbench.coordinator.traces.model.spans import Trace, uuid_form
 from osbench.coordinator.traces.output import trace_formats, trace_text
 from osbench.coordinator.traces.output.span_rows import duration_s, left_out, rows_of
 from osbench.coordinator.traces.output.what_if_text import show_predictions
@@ -429,7 +429,7 @@ def _trace_set(
 def _chosen(trace_set: TraceSet, ids: Sequence[str], band: str | None) -> Iterable[Trace]:
     tests: list[Callable[[Trace], bool]] = []
     if ids:
-        begins = tuple(map(trace_key, ids))
+        begins = tuple(map(id_beginning, ids))
         tests.append(lambda one: one.trace_id.startswith(begins))
     if band:
         try:

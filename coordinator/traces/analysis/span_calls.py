@@ -184,14 +184,17 @@ def changed_means(
 ) -> list[tuple[SpanKey, float, float]]:
     """Return kinds of spans whose calls per iteration changed beyond chance, largest change first.
 
-    As (key, mean before, mean after); a kind that one side lacks counts as 0 calls there. Empty if
-    a side has no traces.
+    As (key, mean before, mean after). A kind that one side lacks counts as 0 calls there, or is
+    left out if that side has `_KEPT` kinds: it may have more. Empty if a side has no traces.
     """
     found = []
     sides = [max((one.traces for one in side.values()), default=0) for side in (before, after)]
     if not all(sides):
         return []
+    cut = [side for side in (before, after) if len(side) >= _KEPT]
     for key in {**before, **after}:
+        if any(key not in side for side in cut):
+            continue
         first, second = (
             side.get(key, CallMean(traces=traces, sum=0, squares=0))
             for side, traces in zip((before, after), sides, strict=True)

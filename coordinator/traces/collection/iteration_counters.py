@@ -6,11 +6,15 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
+from osbench.common.intervals import Intervals
+from osbench.common.outcomes import Outcome
+from osbench.common.protocol.columns import select
 from osbench.coordinator.counters.counter_series import WorkloadCounters
 from osbench.coordinator.results.outcome import WorkloadOutcome
 from osbench.coordinator.storage.run_directory import RunDirectory
 from osbench.coordinator.traces.analysis.features import Features
 from osbench.coordinator.traces.analysis.resource_causes import IterationCounters
+from osbench.coordinator.traces.collection.traced_iterations import new_rows
 
 _NONE = np.empty(0, np.int64)
 
@@ -28,8 +32,9 @@ def iteration_counters(
 ) -> IterationCounters | None:
     """Return `counters` with start and end of each row of `features`, seconds after t0.
 
-    Groups of `features` are workloads. Reads the result blocks of the run; nan for rows without a
-    result. None, without reading, if there are no counters or no rows. Raises DamagedRun.
+    Groups of `features` are workloads. Reads the result blocks of the run; the first row of an
+    iteration that ran counts; nan for rows without a result. Returns None, without reading, if
+    there are no counters or no rows. Raises DamagedRun.
     """
     if not counters or not len(features):
         return None
@@ -38,10 +43,13 @@ def iteration_counters(
     for number in counters:
         mine = np.flatnonzero(features.group == number)
         rows[number] = mine[np.argsort(features.iteration[mine], kind="stable")]
-    for number, columns in directory.rows():
+    seen = {number: Intervals() for number in counters}
+    for number, block in directory.rows():
         mine = rows.get(number, _NONE)
-        if not len(mine) or not len(columns):
+        if not len(mine) or not len(block):
             continue
+        fresh = new_rows(block, seen[number])
+        columns = select(fresh, fresh.outcome <= Outcome.TIMED_OUT)
         numbers = features.iteration[mine]
         place = np.minimum(np.searchsorted(numbers, columns.iteration), len(mine) - 1)
         found = numbers[place] == columns.iteration

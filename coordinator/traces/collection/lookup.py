@@ -58,16 +58,16 @@ def find_trace(
     """
     if file is not None:
         trace_set = of_file(file)
-        return _only(trace_set, trace_key(which)), trace_set, None
+        return _only(trace_set, id_beginning(which)), trace_set, None
     run, which = _run_and_which(which, run)
+    trace_id = id_beginning(which)
     directory = RunDirectory.find(str(locations.data_dir), run)
     if damaged:
         directory.accept_damage()
-    number = int(which) if which.isdigit() and len(which) <= _DIGITS else None
+    number = int(which) if which.isdecimal() and len(which) <= _DIGITS else None
     if not Archive(directory.path, directory.files).exists:
         return _from_store(locations, directory, number, which, workload)
     trace_set = of_run(directory)
-    trace_id = trace_key(which)
     if number is not None:
         trace_id = _id_of(trace_set, directory, which, workload)
     try:
@@ -81,6 +81,20 @@ def find_trace(
         at = features.traces.index(found.trace_id)
         return found, _named_after_workload(trace_set, at), int(features.iteration[at])
     return found, trace_set, number
+
+
+def id_beginning(text: str) -> str:
+    """Return a trace id, or its beginning, in the form used as key.
+
+    Raises UsageError if it has no characters, so that it would fit each trace.
+    """
+    found = trace_key(text)
+    if not found:
+        raise UsageError(
+            f"{text!r} is neither an iteration number nor a trace id: write 42, or the beginning of"
+            " an id, such as 4f3c"
+        )
+    return found
 
 
 def _named_after_workload(trace_set: TraceSet, at: int) -> TraceSet:

@@ -112,7 +112,7 @@ class QueriedTraces:
         self._wanted = wanted
         self._asked = _Asked()
         self._ids: tuple[str, ...] = ()
-        self._late = self._took_s = 0.0
+        self._took_s = 0.0
 
     def fetch(self, ids: Sequence[str]) -> None:
         """Query these traces in this order, and write their spans to a spool in the run directory.

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from osbench.common.errors import UsageError
+from osbench.common.errors import OsbenchError, UsageError
 from osbench.coordinator.counters.counter_file import read_counters
 from osbench.coordinator.formatting import count, distinct
 from osbench.coordinator.storage.run_directory import RunDirectory
@@ -105,6 +105,23 @@ def of_run(directory: RunDirectory) -> TraceSet:
         )
     found = archive.collection()
     features = archive.features()
+    try:
+        return _collected(directory, found, features, archive.traces)
+    except (AttributeError, KeyError, TypeError, ValueError):
+        path = directory.path / "traces" / "collection.json"
+        raise OsbenchError(f"cannot read {path}: it is not such a document") from None
+
+
+def _collected(
+    directory: RunDirectory,
+    found: Mapping[str, Any],
+    features: Features,
+    traces: Callable[[], Iterator[Trace]],
+) -> TraceSet:
+    """Return the trace set of a run's `collection.json` (`found`), features and kept traces.
+
+    Raises AttributeError, KeyError, TypeError or ValueError for a document of another form.
+    """
     return TraceSet(
         name=f"{directory.path.name} (PARTIAL)" if directory.damage else directory.path.name,
         features=features,
@@ -112,12 +129,12 @@ def of_run(directory: RunDirectory) -> TraceSet:
         usual=_usual(found["usual"]),
         coverage=TraceCoverage.from_dict(found["census"]),
         ranking=tuple(ranked_from(found["ranking"])),
-        traces=archive.traces,
-        traced=found["traced"],
-        skipped=found["skipped"],
+        traces=traces,
+        traced=int(found["traced"]),
+        skipped=int(found["skipped"]),
         # not in the archives of earlier versions
-        pauses=found.get("pauses", 0),
-        paused_s=found.get("paused_s", 0.0),
+        pauses=int(found.get("pauses", 0)),
+        paused_s=float(found.get("paused_s", 0.0)),
         has_arguments=found.get("arguments", False),
         predicted_loads=lambda: predicted_loads(directory, features),
         by_otlp=found.get("by_otlp", False),

@@ -144,10 +144,10 @@ def waterfall(trace_set: TraceSet, trace: Trace, limit: int = ROWS) -> Waterfall
 
     If there are more than `limit` spans, the spans with the most time on the critical path are
     shown, then the longest ones, with the spans around them. The same limit applies to left-out
-    spans. Raises IndexError for a trace without spans.
+    spans. A trace without spans has no rows.
     """
     tree, paths = trace_set.tree_and_paths(trace)
-    zero = min((tree.start[root] for root in tree.roots), default=trace.spans[0].start_ns)
+    zero = min(map(tree.start.__getitem__, tree.roots or range(len(tree.spans))), default=0)
     place = {span.span_id: at for at, span in enumerate(tree.spans)}
     segments = _segments(tree, paths, zero)
     rows = tuple(

@@ -14,7 +14,6 @@ from collections import defaultdict
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
 
 import msgpack
 import zstandard
@@ -50,7 +49,7 @@ class SpanSpool:
         # a coordinator that was killed may have left half of a record
         self._size = _whole(path)[1]
         os.ftruncate(self._file, self._size)
-        self._compressor = zstandard.ZstdCompressor(level=1)
+        self._compressor = zstandard.ZstdCompressor(level=1, write_checksum=True)
         self._packer = msgpack.Packer(autoreset=True)
         self._waiting = [bytearray() for _ in range(PARTS)]
         self._spans = [0] * PARTS
@@ -128,7 +127,7 @@ class SpooledTraces:
         self._records: dict[int, list[tuple[int, int]]] = defaultdict(list)
         self._part = -1
         self._traces: dict[str, Trace] = {}
-        #: Spans left out above `SPANS`, and records that could not be read.
+        #: Spans left out above `SPANS`, and records that could not be read to their end.
         self.cut = self.damaged = 0
         #: Parts that were counted in these two.
         self._counted: set[int] = set()
@@ -158,9 +157,7 @@ class SpooledTraces:
         seen: dict[bytes, int] = {}
         fresh = number not in self._counted
         self._counted.add(number)
-        for packed in self._unpacked(number, fresh):
-            trace_id, form = packed
-            span = Span(*form)
+        for trace_id, span in self._spans(number, fresh):
             known = found.setdefault(trace_id, {})
             seen[trace_id] = seen.get(trace_id, 0) + 1
             other = known.get(span.span_id)
@@ -181,21 +178,31 @@ class SpooledTraces:
             for trace_id, known in found.items()
         }
 
-    def _unpacked(self, number: int, fresh: bool) -> Iterator[tuple[bytes, list[Any]]]:
+    def _spans(self, number: int, fresh: bool) -> Iterator[tuple[bytes, Span]]:
+        """Yield trace id and span of a part's entries; a record is left at its first bad entry.
+
+        `fresh`: count records that could not be read, or not to their end, in `damaged`.
+        """
         if not self._records.get(number):
             return
         with open_regular(self._path) as file:
             for at, length in self._records[number]:
                 file.seek(at)
+                end = 0
                 try:
                     packed = decompressed(file.read(length), _BYTES)
-                except ValueError:
-                    self.damaged += fresh
-                    continue
-                unpacker = msgpack.Unpacker(max_buffer_size=_BYTES)
-                unpacker.feed(packed)
-                with suppress(ValueError, msgpack.UnpackException):
-                    yield from unpacker
+                    unpacker = msgpack.Unpacker(max_buffer_size=_BYTES)
+                    unpacker.feed(packed)
+                    for trace_id, form in unpacker:
+                        if type(trace_id) is not bytes:
+                            raise TypeError("a trace id is not bytes")
+                        yield trace_id, Span(*form)
+                        end = unpacker.tell()
+                    # the unpacker ends without an error at half an entry
+                    whole = end == len(packed)
+                except (ValueError, TypeError, msgpack.UnpackException):
+                    whole = False
+                self.damaged += fresh and not whole
 
 
 def _whole(path: Path) -> tuple[list[tuple[int, int, int]], int]:

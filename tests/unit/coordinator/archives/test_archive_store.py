@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from osbench.common.errors import ArchiveError, UsageError
-from osbench.coordinator.archives.archive_store import FolderStore, store_of
+from osbench.coordinator.archives.archive_store import ArchiveStore, FolderStore, store_of
 
 
 @pytest.mark.parametrize(
@@ -59,6 +59,53 @@ def test_an_unknown_scheme_is_refused() -> None:
 
     with pytest.raises(UsageError, match=r"the archive s4://bucket/runs: .*s4"):
         store_of("s4://bucket/runs")
+
+
+class Buckets:
+    """A file system of buckets, as s3fs is one: a missing bucket and a missing folder are alike."""
+
+    def __init__(self, *buckets: str, denied: bool = False) -> None:
+        self._buckets = buckets
+        self._denied = denied
+
+    def invalidate_cache(self) -> None:
+        """Nothing is kept."""
+
+    def ls(self, path: str, **_: Any) -> list[dict[str, Any]]:
+        """Return nothing for a bucket."""
+        if self._denied and "/" not in path:
+            raise PermissionError("Access Denied")
+        if path not in self._buckets:
+            raise FileNotFoundError(path)
+        return []
+
+    def cat(self, paths: list[str], **_: Any) -> dict[str, Any]:
+        """Find none of the objects."""
+        raise FileNotFoundError(paths)
+
+
+def store_in(monkeypatch: pytest.MonkeyPatch, files: Buckets) -> ArchiveStore:
+    """Return the store of a folder in the bucket `team`."""
+    fsspec = pytest.importorskip("fsspec", reason="no fsspec")
+    monkeypatch.setattr(fsspec, "url_to_fs", lambda _: (files, "team/runs"))
+    return store_of("s3://team/runs")
+
+
+@pytest.mark.parametrize("files", [Buckets("team"), Buckets("other", denied=True)])
+def test_an_archive_that_is_not_there_yet_is_empty(
+    monkeypatch: pytest.MonkeyPatch, files: Buckets
+) -> None:
+    store = store_in(monkeypatch, files)
+
+    assert store.listed("index") == {}
+    assert store.read(["index/one"]) == {}
+
+
+def test_a_misspelt_bucket_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    store = store_in(monkeypatch, Buckets("taem"))
+
+    with pytest.raises(ArchiveError, match="s3://team/runs: there is no bucket team: check"):
+        store.listed("index")
 
 
 def test_errors_of_a_file_system_of_others_are_one_message_without_secrets(

@@ -3,6 +3,7 @@
 import dataclasses
 import json
 import shlex
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -11,10 +12,13 @@ from click.testing import CliRunner
 from bench.evidence import trend_runs
 from helpers.queue_runs import Queue, side
 from helpers.recording_server import recording_server
-from osbench.coordinator.cli.alternating_runs import sound_pairs
+from osbench.common.errors import OsbenchError
+from osbench.coordinator.cli import alternating_runs
+from osbench.coordinator.cli.alternating_runs import AlternatingRuns, sound_pairs
 from osbench.coordinator.cli.commands.compare import compare
 from osbench.coordinator.cli.commands.trends import trends
 from osbench.coordinator.cli.group import Group
+from osbench.coordinator.cli.progress_display import Progress
 from osbench.coordinator.comparison.comparing import compare_sides
 from osbench.coordinator.comparison.comparison_json import comparison_json
 from osbench.coordinator.comparison.comparison_page import compare_command
@@ -162,6 +166,34 @@ def test_a_duel_leaves_out_pairs_that_the_generator_limited():
     assert said == ["The pair A1 and B1 is left out: exit codes 0 and 4"]
     assert sound_pairs(pairs, anyway=True) == (pairs, [])
     assert sound_pairs(pairs[1:2], anyway=False) == (pairs[1:2], [])
+
+
+@pytest.mark.parametrize(
+    ("interrupts", "exit_code", "said"), [(0, 2, "these runs"), (1, 130, "interrupted; these runs")]
+)
+def test_pairs_of_an_interrupted_duel_that_cannot_be_compared(
+    monkeypatch, interrupts, exit_code, said
+):
+    random = chance()
+    (first,), (second,) = side(QUEUE, random, "A", 1), side(QUEUE, random, "B", 1)
+    limited = dataclasses.replace(second, summary={**second.summary, "exit_code": 4})
+    monkeypatch.setattr(alternating_runs, "checked_plan", lambda *_: None)
+    monkeypatch.setattr(alternating_runs, "compared", lambda *_: [first, limited])
+    ended = {"run_id": "any", "exit_code": 0}
+
+    def run(settings, wanted, progress, noted, *tags):
+        noted.count = interrupts if tags[-1].endswith("-B") else 0
+        return ended
+
+    monkeypatch.setattr(alternating_runs, "run_tagged", run)
+    runs = AlternatingRuns(None, (SimpleNamespace(source="a"),) * 2, Progress(quiet=True))
+    runs.run(1)
+    assert runs.interrupted == bool(interrupts)
+
+    with pytest.raises(OsbenchError, match=f"^{said} should not be compared") as caught:
+        runs.result(SimpleNamespace(anyway=False, margin=None), ("a", "b"))
+
+    assert caught.value.exit_code == exit_code
 
 
 def test_a_page_is_written(invoke, tmp_path):

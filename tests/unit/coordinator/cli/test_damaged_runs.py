@@ -137,6 +137,28 @@ def test_no_command_shows_rows_of_cut_blocks_unless_it_is_asked_to(
         assert "Warning: PARTIAL: " in done.stderr
 
 
+@pytest.mark.parametrize(
+    "changes",
+    [{"census": None}, {"clocks": 7}, {"ranking": [{}]}, {"traced": "many"}, {"calls": [1]}],
+)
+def test_a_document_of_another_form_is_named_when_damage_is_accepted(
+    data: Path, changes: dict[str, object]
+) -> None:
+    path = data / "runs" / RUN / "traces" / "collection.json"
+    path.write_text(json.dumps({**json.loads(path.read_text()), **changes}))
+
+    found = [
+        call(data, *args, "--damaged")
+        for args in (("trace", "explain", RUN), ("trace", "export", RUN), ("compare", RUN, OTHER))
+    ]
+
+    assert all(isinstance(one.exception, SystemExit | None) for one in found)
+    for done in found[:2]:
+        assert done.exit_code == (0 if "calls" in changes else 2), done.output
+        assert "calls" in changes or "collection.json: it is not such a document" in done.stderr
+    assert found[2].exit_code in (0, 1)
+
+
 def test_a_damaged_run_that_nobody_named_is_left_out_of_trends_when_asked(data: Path) -> None:
     kept_run(data, "20260403-third", seed=3, count=300)
     (data / "runs" / OTHER / "summary.json").write_text("{")

@@ -403,6 +403,14 @@ def test_an_id_is_found_by_its_beginning(call, kept):
     assert "has no trace: it was not sampled" in call("show", "999", code=2)
 
 
+def test_an_empty_id_does_not_mean_the_only_trace(call, kept, tmp_path):
+    trace, *_ = kept("20260401-b")
+    path = tmp_path / "one.json"
+    call("export", "last", "--format", "otlp", "--trace", trace.trace_id, "--to", path)
+
+    assert "'' is neither an iteration number" in call("show", "", "--from", path, code=2)
+
+
 @pytest.mark.parametrize(
     ("words", "why"),
     [
@@ -415,6 +423,9 @@ def test_an_id_is_found_by_its_beginning(call, kept):
         (("compare", "last"), "Missing argument"),
         (("export", "last", "--to", "/nowhere/x"), "cannot write /nowhere/x: No such file"),
         (("export", "last", "--trace", "zzz"), "has no matching trace"),
+        (("show", "-", "--run", "20260401-a"), "'-' is neither an iteration number nor a trace id"),
+        (("show", "²", "--run", "20260401-a"), "20260401-a has kept no trace '²'"),
+        (("export", "last", "--trace", ""), "'' is neither an iteration number nor a trace id"),
         (("export", "last", "--band", "failed"), "has no matching trace"),
     ],
 )

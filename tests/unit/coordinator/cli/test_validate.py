@@ -59,6 +59,18 @@ def test_one_bad_file_spoils_the_exit_code_and_all_are_reported(run):
     assert "good.yaml: OK" in result.stdout
 
 
+def test_an_included_file_that_cannot_be_read_is_a_problem_of_the_task(run, tmp_path):
+    (tmp_path / "part.yaml").write_bytes(b"\xff")
+    (tmp_path / "task.yaml").write_text("{% include 'part.yaml' %}")
+
+    result = run("task.yaml", "good.yaml")
+
+    assert result.exit_code == 2
+    assert "task.yaml: 1 problem" in result.stdout
+    assert "part.yaml is not text in UTF-8" in result.stdout
+    assert "good.yaml: OK" in result.stdout
+
+
 def test_json_is_an_object_a_file(run):
     result = run("--json", "bad.yaml", "good.yaml")
 

@@ -1,6 +1,8 @@
 """The records on disk: private, whole, one of them in use."""
 
+import errno
 import stat
+from pathlib import Path
 
 import pytest
 
@@ -98,6 +100,23 @@ def test_deleting_the_record_in_use_leaves_none_in_use(kept):
 
     assert kept.used() is None
     assert kept.names() == ["b"]
+
+
+def test_a_file_of_the_record_in_use_that_cannot_be_removed_is_named(kept, monkeypatch):
+    kept.create(shop("a"))
+    unlink = Path.unlink
+
+    def refused(path, missing_ok=False):
+        if path.suffix == ".json":
+            return unlink(path, missing_ok)
+        raise PermissionError(errno.EACCES, "Permission denied")
+
+    monkeypatch.setattr(Path, "unlink", refused)
+
+    with pytest.raises(DeploymentError, match=r"a is deleted, but not .*: Permission denied"):
+        kept.delete("a")
+
+    assert (kept.used(), kept.names()) == (None, [])
 
 
 def test_deleting_another_record_keeps_the_one_in_use(kept):

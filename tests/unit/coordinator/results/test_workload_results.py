@@ -9,7 +9,7 @@ import pytest
 
 from helpers.result_rows import row_of
 from osbench.common.errors import Untrusted
-from osbench.common.outcomes import Outcome
+from osbench.common.outcomes import LifeEvent, Outcome
 from osbench.common.protocol.columns import encode_rows
 from osbench.common.protocol.messages import Block
 from osbench.common.task import Named
@@ -87,6 +87,8 @@ def test_waiting_and_cut_outputs_are_summed(book):
         {"returned": [4]},
         {"failures": [["one", "ValueError", "", ""]]},
         {"failures": [[1]]},
+        {"failures": [[2**32, "ValueError", "", ""]]},
+        {"life": [[int(LifeEvent.NOT_BEGUN), 1, 0, 1, 2**32]]},
     ],
 )
 def test_a_block_of_another_shape_is_refused_and_changes_nothing(book, spoilt):

@@ -72,6 +72,26 @@ def test_a_request_that_nobody_takes_is_withdrawn(directory, monkeypatch):
     assert left(directory) == []
 
 
+def test_a_reply_to_a_requester_that_has_given_up_is_not_written(directory, monkeypatch):
+    monkeypatch.setattr(control_requests, "SEEN_S", 0)
+    monkeypatch.setattr(control_requests, "ANSWERED_S", 0)
+    requests, taken = ControlRequests(directory), []
+    write = control_requests._write
+
+    def written(place, fields):
+        write(place, fields)
+        taken.extend(requests.take())
+
+    monkeypatch.setattr(control_requests, "_write", written)
+
+    with pytest.raises(UsageError, match="run run does not answer"):
+        ask(directory, {"rate": 50})
+    ((request, _),) = taken
+    requests.answer(request, said="50 arrivals/s")
+
+    assert left(directory) == []
+
+
 def test_a_run_without_a_coordinator_is_not_asked(tmp_path):
     RunDirectory.create(str(tmp_path), "run").close()
 

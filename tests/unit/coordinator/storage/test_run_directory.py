@@ -180,6 +180,13 @@ def test_what_is_not_there_is_told_with_what_is(runs, name, said):
         RunDirectory.find(runs, name)
 
 
+def test_an_empty_name_does_not_mean_the_only_run(tmp_path):
+    RunDirectory.create(str(tmp_path), "20260101-120000-aaaa").close()
+
+    with pytest.raises(UsageError, match=r"no run '' in .*; the newest is 20260101-120000-aaaa"):
+        RunDirectory.find(str(tmp_path), "")
+
+
 def test_all_runs_are_listed_oldest_first(runs, tmp_path):
     assert [run.path.name[:13] for run in RunDirectory.all(runs)] == [
         "20260101-1200",

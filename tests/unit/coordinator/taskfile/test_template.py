@@ -213,6 +213,7 @@ def test_files_that_are_included_are_bounded(fault, monkeypatch, tmp_path):
     assert "zero is larger than 16 MiB" in fault("{% include 'zero' %}")
     assert "pipe is a pipe into which nobody writes" in fault("{% include 'pipe' %}")
     assert "there is no file '../x'" in fault("{% include '../x' %}")
+    assert "there is no file 'x\\x00'" in fault("{% include 'x\\0' %}")
 
 
 def test_variables_of_the_environment(filled, fault, monkeypatch):
@@ -247,6 +248,16 @@ def test_the_arguments_of_a_template_and_of_its_files(tmp_path, template, found)
     assert names(template, str(tmp_path)) == found
 
 
-@pytest.mark.parametrize("template", ["{% if %}", "{% include x %}"])
+@pytest.mark.parametrize(
+    "template",
+    [
+        "{% if %}",
+        "{% include x %}",
+        "{% block a %}{% endblock %}{% block a %}{% endblock %}",
+        "{% include 'binary' %}",
+    ],
+)
 def test_the_arguments_of_some_templates_are_not_known(tmp_path, template):
+    (tmp_path / "binary").write_bytes(b"\xff")
+
     assert names(template, str(tmp_path)) is None

@@ -121,6 +121,18 @@ def test_a_call_that_is_new_and_one_that_is_gone():
     assert changed_means({}, {new: one}) == []
 
 
+def test_a_kind_beyond_the_kept_ones_is_not_taken_for_one_without_calls():
+    frequent = CallMean(traces=50, sum=100, squares=200)
+    rare = CallMean(traces=50, sum=50, squares=50)
+    kept = {SpanKey("s", f"n{number}", ""): frequent for number in range(200)}
+    few = dict(list(kept.items())[:199])
+    beyond = SpanKey("s", "beyond", "")
+
+    assert changed_means(kept, {**few, beyond: rare}) == []
+    assert changed_means({**few, beyond: rare}, kept) == []
+    assert changed_means(few, {**few, beyond: rare}) == [(beyond, 0.0, 1.0)]
+
+
 @pytest.mark.parametrize(
     ("pattern", "text", "same"),
     [

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import io
 from collections.abc import Iterator
 from pathlib import Path
@@ -18,6 +19,7 @@ from osbench.coordinator.counters.counter_file import write_counters
 from osbench.coordinator.counters.counter_series import WorkloadCounters
 from osbench.coordinator.storage.run_directory import RunDirectory
 from osbench.coordinator.traces.analysis.explanation import Explanation, explain
+from osbench.coordinator.traces.collection.iteration_counters import iteration_counters
 from osbench.coordinator.traces.collection.trace_set import of_iterations
 from osbench.coordinator.traces.output.trace_text import show_explanation
 
@@ -108,3 +110,29 @@ def test_counters_of_one_workload_are_not_those_of_another(directory: RunDirecto
 
     assert {one.name: one.watched for one in found.answers} == {"calm": 3, "shop": 0}
     assert "While they ran" not in text_of(found)
+
+
+def test_an_iteration_is_placed_by_its_first_row_that_ran(tmp_path: Path) -> None:
+    def rows_of(*some: tuple[int, Outcome, int]) -> dict[str, object]:
+        rows = [
+            row(number, outcome=outcome, due=0, started=started, ended=started + 5)
+            for number, outcome, started in some
+        ]
+        columns = encode_rows(rows, (), 0)
+        return {"workload": 0, "incarnation": "w", "columns": columns, "failures": []}
+
+    directory = RunDirectory.create(str(tmp_path), "20260401-101500-abcd")
+    with contextlib.closing(directory):
+        directory.keep([rows_of((1, Outcome.DROPPED_LATE, 1), (2, Outcome.OK, 10))])
+        directory.keep([rows_of((1, Outcome.OK, 30), (2, Outcome.OK, 70))])
+        directory.keep([rows_of((1, Outcome.DROPPED_LATE, 90))])
+        directory.write("summary.json", {"workloads": [{"name": "w", "warmup": {"seconds": 0}}]})
+
+        features = of_iterations(directory).features
+        found = iteration_counters(directory, features, {0: planted()})
+
+    assert found is not None
+    assert dict(zip(features.iteration.tolist(), found.started_s.tolist(), strict=True)) == {
+        1: pytest.approx(30e-3),
+        2: pytest.approx(10e-3),
+    }

@@ -6,6 +6,7 @@ from rich.console import Console
 from helpers.drawn_traces import set_of
 from helpers.synthetic_traces import Work, events_of, spans_of, traces
 from osbench.common.plugin.atomic import PAUSE
+from osbench.coordinator.traces.model.spans import Trace
 from osbench.coordinator.traces.output import trace_text
 from osbench.coordinator.traces.output.waterfalls import waterfall
 from osbench.coordinator.traces.sources.pairing import event_of, pair
@@ -93,6 +94,14 @@ def test_of_very_many_spans_those_on_the_path_are_shown_with_those_around_them()
     assert "inner 777" in names
     for at, row in enumerate(found.rows[1:], 1):
         assert row.depth <= found.rows[at - 1].depth + 1
+
+
+def test_a_trace_without_spans_has_no_rows():
+    trace = Trace(trace_id="ab" * 16, spans=())
+
+    found = waterfall(set_of(trace), trace)
+
+    assert (found.rows, found.left_out, found.duration_s, found.hidden) == ((), (), 0.0, 0)
 
 
 def test_ids_and_fields_are_those_that_were_written():

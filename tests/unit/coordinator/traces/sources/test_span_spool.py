@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import os
+import struct
 from pathlib import Path
 
+import msgpack
 import pytest
+import zstandard
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -89,6 +92,45 @@ def test_a_record_that_was_changed_is_passed_over(tmp_path):
 
     assert [trace.trace_id for trace in traces] == ["02" * 16]
     assert traces.damaged == 1
+
+
+GOOD = msgpack.packb((b"\x01" * 16, span(1)))
+
+
+@pytest.mark.parametrize(
+    "bad",
+    [
+        msgpack.packb((b"\x01" * 16, ["too", "few"])),
+        msgpack.packb((b"\x01" * 16, 7)),
+        msgpack.packb((["no", "bytes"], span(2))),
+        msgpack.packb("text"),
+        b"\xc1",
+        GOOD[:-2],
+    ],
+)
+def test_a_record_with_another_content_is_read_up_to_it_and_counted(tmp_path, bad):
+    path = tmp_path / "spool"
+    record = zstandard.compress(GOOD + bad)
+    path.write_bytes(struct.pack("<BI", 1, len(record)) + record)
+    written(path, [(b"\x01" * 16, span(3)), (b"\x02" * 16, span(4))])
+
+    traces = SpooledTraces(path)
+
+    assert [len(trace.spans) for trace in traces] == [2, 1]
+    assert [len(trace.spans) for trace in traces] == [2, 1]
+    assert traces.damaged == 1
+
+
+def test_a_changed_byte_of_a_text_is_found_too(tmp_path):
+    path = tmp_path / "spool"
+    written(path, [(b"\x01" * 16, span(1, detail=bytes(range(33, 127)).decode()))])
+    content = path.read_bytes()
+    assert b"ABCDEF" in content
+    path.write_bytes(content.replace(b"ABCDEF", b"ABCDEG"))
+
+    traces = SpooledTraces(path)
+
+    assert [list(traces), traces.damaged] == [[], 1]
 
 
 def test_a_trace_with_very_many_spans_is_cut(tmp_path, monkeypatch):
