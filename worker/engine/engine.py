@@ -300,11 +300,11 @@ class Engine:
     def forget(self, what: str) -> None:
         """Note that the iteration of the calling thread or task dropped a coroutine before it ran.
 
-        Its row will count as failed with the message `what`. If the caller runs no iteration, the
-        message is counted as an aside. A drop in `on_start` or `on_stop` fails nothing.
+        Its row will count as failed with the message `what`. If the caller runs no iteration, or
+        is a user in `on_start` or `on_stop`, the message is counted as an aside.
         """
         iteration = self._running_here()
-        if iteration:
+        if iteration > 0:
             self.forgotten[iteration] = what
         else:
             self.body.tell_aside(what)

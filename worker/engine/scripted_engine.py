@@ -292,10 +292,6 @@ class ScriptedEngine(GrantedNumbers, ThreadEngine):
                 self._changed.wait(self._left_s())
         raise LoadOver("the load is over")
 
-    def _left_s(self) -> float:
-        """Return the seconds until the stop time, from 0 to the longest timeout of a lock."""
-        return min(max(0, self.stop_ns - monotonic_ns()) / 1e9, threading.TIMEOUT_MAX)
-
     def _replace(self, user: User, now: int) -> None:
         assert isinstance(user, Turn) and user.thread is not None
         ident = user.thread.ident
