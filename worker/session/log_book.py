@@ -41,7 +41,7 @@ _RUNS = (ThreadEngine.run.__code__, CoroutineEngine.run.__code__)
 Entry = list[Any]
 
 
-class _Place(NamedTuple):
+class _PrintedBy(NamedTuple):
     """Run, workload, iteration and arguments that a thread is at; the defaults: no iteration."""
 
     run: str = ""
@@ -53,7 +53,7 @@ class _Place(NamedTuple):
 class _BegunLine(NamedTuple):
     """A printed line without its end, and who printed it."""
 
-    place: _Place
+    place: _PrintedBy
     #: Has the values to hide.
     context: Context
     text: str
@@ -134,7 +134,7 @@ class LogBook:
             self._add(source, line, place)
         return shown
 
-    def _add(self, source: str, text: str, place: _Place) -> None:
+    def _add(self, source: str, text: str, place: _PrintedBy) -> None:
         if not self._run or not text.strip():
             return
         with self._lock:
@@ -199,7 +199,7 @@ class LogBook:
         return clock.now_s() if clock is not None else time.time()
 
 
-def _place() -> _Place:
+def _place() -> _PrintedBy:
     """Return the place that the calling thread is at."""
     # found on the stack: to note it for each iteration would slow down iterations that print
     # nothing
@@ -209,6 +209,6 @@ def _place() -> _Place:
             local = frame.f_locals
             context = local["self"].body.context
             run, workload = context.get("run", ""), context.get("workload", -1)
-            return _Place(run, workload, local["iteration"], local.get("arguments") or {})
+            return _PrintedBy(run, workload, local["iteration"], local.get("arguments") or {})
         frame = frame.f_back
-    return _Place()
+    return _PrintedBy()
