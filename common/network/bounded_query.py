@@ -72,7 +72,7 @@ class BoundedQueries:
 def _parts(response: requests.Response) -> Iterator[bytes]:
     """Yield the body as it arrives, decoded; raises requests.RequestException.
 
-    Before urllib3 2.1, in whole chunks: there a slow server can exceed the limit in total.
+    Older releases of urllib3 read whole chunks: a slow server can exceed the limit in total there.
     """
     read1 = getattr(response.raw, "read1", None)
     if read1 is None:
