@@ -13,7 +13,7 @@ from osbench.common.regular_files import TooOpen, read_private, sync_directory, 
 class EncryptedFile:
     """An encrypted file of mode 0600, with its key in the file `key_path`.
 
-    `read` and `write` raise OsbenchError, `remove` raises OSError.
+    Methods raise OsbenchError.
     """
 
     def __init__(self, path: Path, key_path: Path) -> None:
@@ -57,10 +57,13 @@ class EncryptedFile:
             raise OsbenchError(f"{self.path} cannot be written: {error.strerror}") from None
 
     def remove(self) -> None:
-        """Remove the file if it exists; the key file stays. Raises OSError."""
-        if self.path.exists():
-            self.path.unlink(missing_ok=True)
-            sync_directory(self.path.parent)
+        """Remove the file if it exists; the key file stays. Raises OsbenchError."""
+        try:
+            if self.path.exists():
+                self.path.unlink(missing_ok=True)
+                sync_directory(self.path.parent)
+        except OSError as error:
+            raise OsbenchError(f"{self.path} cannot be removed: {error.strerror}") from None
 
     def _cipher(self) -> Fernet:
         try:

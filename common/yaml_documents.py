@@ -13,7 +13,9 @@ NODES = 1_000_000
 LEVELS = 64
 
 
-_BOOL, _TEXT = "tag:yaml.org,2002:bool", "tag:yaml.org,2002:str"
+#: Prefix of the tags that YAML has shorthands for.
+_STANDARD = "tag:yaml.org,2002:"
+_BOOL, _TEXT = f"{_STANDARD}bool", f"{_STANDARD}str"
 #: Words that are true or false in YAML 1.1 only.
 _WORDS = frozenset({"on", "off", "yes", "no"})
 
@@ -45,6 +47,16 @@ class _BoundedLoader(yaml.SafeLoader):
         self._levels -= 1
         return node
 
+    def construct_object(self, node: yaml.Node, deep: bool = False) -> Any:
+        """Return the value of a node; raises yaml.YAMLError if it does not match its tag."""
+        try:
+            return super().construct_object(node, deep=deep)
+        except (AttributeError, LookupError):
+            tag = node.tag.replace(_STANDARD, "!!")
+            raise yaml.constructor.ConstructorError(
+                None, None, f"a value does not match its tag {tag}", node.start_mark
+            ) from None
+
     def compose_mapping_node(self, anchor: Any) -> yaml.MappingNode:
         """Return the next map, with its keys on, off, yes and no as strings.
 
@@ -61,8 +73,7 @@ def load_yaml(text: str) -> Any:
     """Return the value of a YAML document; None if it is empty.
 
     Raises yaml.YAMLError if it is malformed, holds several documents, an alias of itself or an
-    invalid value, or exceeds the limits; KeyError, IndexError or AttributeError for a wrong value
-    after some tags (`!!bool x`).
+    invalid value, or exceeds the limits.
     """
     try:
         loader = open_yaml(text)

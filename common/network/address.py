@@ -53,8 +53,8 @@ class Address:
                     self.host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
                 )[0]
                 return _listening(family, kind, protocol, place)
-            except OSError as error:
-                reason = error.strerror or str(error)
+            except (OSError, UnicodeError) as error:
+                reason = getattr(error, "strerror", "not a host name") or str(error)
                 if port != ports[-1]:
                     continue
                 shown = f"[{self.host}]" if ":" in self.host else self.host

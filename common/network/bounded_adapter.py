@@ -56,6 +56,11 @@ class _BoundedLines(io.BufferedReader):
         self._lined = 0
         return super().read(size)
 
+    def read1(self, size: int = -1, /) -> bytes:
+        """Read bytes as BufferedReader does, and begin to count lines again."""
+        self._lined = 0
+        return super().read1(size)
+
     def readinto(self, buffer: Any, /) -> int:
         """Read into a buffer as BufferedReader does, and begin to count lines again."""
         self._lined = 0

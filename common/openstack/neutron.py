@@ -14,6 +14,7 @@ from urllib.parse import parse_qs, urlsplit
 
 from osbench.common.errors import DeploymentError
 from osbench.common.openstack.cloud import Cloud
+from osbench.common.openstack.object_lists import identities
 
 SERVICE = "neutron"
 #: Key of networks for iterations in what contexts make: a list for each project's id.
@@ -55,16 +56,21 @@ def pages(
 ) -> list[dict[str, Any]]:
     """Return all objects of a list, following the links to next pages as in Neutron and Octavia.
 
-    `key` is the key of the list in each document.
+    `key` is the key of the list in each document. Ends at a page without a new object.
     """
     found: list[dict[str, Any]] = []
+    known: set[str] = set()
     while True:
         document = cloud.document("GET", service, path, params=params)
+        fresh = identities(document[key]) - known
+        if not fresh:
+            return found
+        known |= fresh
         found += document[key]
         following = [
             link["href"] for link in document.get(f"{key}_links") or () if link["rel"] == "next"
         ]
-        if not following or not document[key]:
+        if not following:
             return found
         params = parse_qs(urlsplit(following[0]).query)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from http import HTTPStatus
 from types import MappingProxyType
@@ -46,19 +46,29 @@ def listed(
     """Return all objects of a list, from all pages; only one page if `params` have a limit.
 
     `key` is the key of the list in a document. `page` is the requested page size; 0 leaves it to
-    the service.
+    the service. Ends at a page without a new object, as of a service that ignores the marker.
     """
     found: list[dict[str, Any]] = []
+    known: set[str] = set()
     asked = {**(params or {}), **({"limit": page} if page else {})}
     while True:
         document = cloud.document("GET", service, path, params=asked)
         some = document[key]
+        fresh = identities(some) - known
+        if not fresh:
+            return found
+        known |= fresh
         found += some
         # Glance has the former key, other services the latter
         more = document.get("next") or document.get(f"{key}_links")
-        if not some or not more or "limit" in (params or {}):
+        if not more or "limit" in (params or {}):
             return found
         asked["marker"] = some[-1]["id"]
+
+
+def identities(page: Iterable[Mapping[str, Any]]) -> set[str]:
+    """Return the ids of objects; the text of an object without one."""
+    return {str(one.get("id") or one) for one in page}
 
 
 def sought(cloud: Cloud, what: str, given: Any) -> str:

@@ -340,21 +340,25 @@ class Plugins:
         ours = self._files(foreign)
         # one file reached by two paths is one plug-in, not a name defined twice
         imports = PluginImport()
+        wrong: list[str] = []
+        notes: list[str] = []
+        held: dict[str, list[str]] = {}
         for file in dict.fromkeys(ours):
             try:
                 module = imports.load(file)
             except errors.PluginError as error:
-                self._faults.append(str(error))
+                wrong.append(str(error))
                 continue
             found, faults = _definitions(module)
-            self._faults += [*imports.faults[file], *faults]
-            self._held[str(file)] = [f"{kind} {name}" for kind, name, _ in found]
+            wrong += [*imports.faults[file], *faults]
+            held[str(file)] = [f"{kind} {name}" for kind, name, _ in found]
             for kind, name, definition in found:
                 if kind == "scenario":
                     scenarios.add(name, definition)
                 else:
                     add(tables[kind], kind, name, definition)
-            self._notes += plugin_files.unmarked(module)
+            notes += plugin_files.unmarked(module)
+        self._faults, self._notes, self._held = wrong, notes, held
         self._tables, self._native_scenarios, self._sources = tables, scenarios, foreign
 
     def _table(self, kind: str) -> dict[str, Definition]:

@@ -44,7 +44,11 @@ class _NamedServer:
         Blocks without a timeout. Raises OSError if the lookup finds no address.
         """
         self.looked = time.monotonic()
-        found = socket.getaddrinfo(self.host, self.port, 0, socket.SOCK_STREAM)
+        try:
+            found = socket.getaddrinfo(self.host, self.port, 0, socket.SOCK_STREAM)
+        except UnicodeError:
+            # a label that is empty or longer than 63 characters
+            raise socket.gaierror(socket.EAI_NONAME, "not a host name") from None
         fresh = list(dict.fromkeys(str(entry[4][0]) for entry in found))
         known = [one for one in self.addresses if one in fresh]
         self.addresses = [*known, *(one for one in fresh if one not in known)]

@@ -181,9 +181,11 @@ class Keyring:
     def of(cls, text: str) -> Self:
         """Return the keyring of a text in the format of key files, without a file.
 
-        Raises ConfigError if a line is malformed, ValueError if there is none.
+        Raises ConfigError if a line is malformed or there is none.
         """
         lines = text.splitlines()
+        if not lines:
+            raise ConfigError("keys: no key")
         return cls([_secret("keys", number, line) for number, line in enumerate(lines, 1)])
 
     @property

@@ -8,6 +8,7 @@ here.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from itertools import islice
 
 import redis
 
@@ -101,7 +102,8 @@ class Wire:
         """
         with reached(self._client):
             try:
-                return list(self._client.sscan_iter(redis_keys.WORKERS, count=1000))[:NAMES_MOST]
+                names = self._client.sscan_iter(redis_keys.WORKERS, count=1000)
+                return list(islice(names, NAMES_MOST))
             except redis.ResponseError as error:
                 if not wrong_type(error):
                     raise

@@ -17,9 +17,12 @@ HIDDEN: ContextVar[Hidden | None] = ContextVar("osbench_hidden", default=None)
 
 
 def without(hidden: Iterable[str], text: str) -> str:
-    """Return `text` with `***` instead of the values, also as written in JSON, HTML and URLs."""
+    """Return `text` with `***` instead of the values, also as written in JSON, HTML and URLs.
+
+    Empty values are ignored.
+    """
     # longer ones first: one may be part of another
-    for value in sorted(hidden, key=len, reverse=True):
+    for value in sorted(filter(None, hidden), key=len, reverse=True):
         for form in {value, json.dumps(value)[1:-1], html.escape(value), quote_plus(value)}:
             text = text.replace(form, MASK)
     return text

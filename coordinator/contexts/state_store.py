@@ -114,7 +114,8 @@ class ContextStateStore:
         Raises ContextError if that fails, or a result has a type that msgpack does not support.
         """
         if not self.entries:
-            self._entries_file.remove()
+            with _translated():
+                self._entries_file.remove()
             return
         record = {
             "deployment": self.deployment.to_dict() if self.deployment else {},

@@ -27,7 +27,7 @@ from osbench.common.secrets.url_masking import mask_url
 from osbench.coordinator.formatting import plain
 
 #: Longest waits for a connection and for the next bytes, and for a whole response, seconds.
-_CONNECT_S, _READ_S, _ANSWER_S = 5.0, 15.0, 30.0
+_CONNECT_S, _READ_S, _RESPONSE_S = 5.0, 15.0, 30.0
 #: Most bytes of a response, decoded.
 _RESPONSE_BYTES = 32 << 20
 #: Most characters of a response that messages repeat.
@@ -105,7 +105,10 @@ class Prometheus:
 
     def _ask(self, path: str, given: Mapping[str, str]) -> Mapping[str, Any]:
         bounds = QueryBounds(
-            connect_s=_CONNECT_S, read_s=_READ_S, answer_s=_ANSWER_S, response_bytes=_RESPONSE_BYTES
+            connect_s=_CONNECT_S,
+            read_s=_READ_S,
+            response_s=_RESPONSE_S,
+            response_bytes=_RESPONSE_BYTES,
         )
         try:
             url = f"{self._base}/api/v1/{path}?{urlencode(given)}"

@@ -63,8 +63,8 @@ class OpenLoad:
         self._coming = np.empty(0, np.int64)
         #: Arrivals planned after the warm-up, and when the first and last of them are due.
         self._arrivals = self._first_due = self._last_due = 0
-        #: When the last arrival that was given out is due.
-        self._given_ns = 0
+        #: When the last arrival that was given out is due; -1 before the first.
+        self._given_ns = -1
 
     @property
     def planned(self) -> int:
@@ -92,7 +92,7 @@ class OpenLoad:
         Returns the time of the change, seconds after t0, and the count of arrivals planned before.
         The time is `elapsed_s` or, if that is later, just after the last granted arrival.
         """
-        at_s = max(0.0, elapsed_s, (self._given_ns + 1) / 1e9 if self._arrivals else 0.0)
+        at_s = max(0.0, elapsed_s, (self._given_ns + 1) / 1e9)
         # arrivals that are due by now and wait for a worker stay in the plan
         self._coming = self._coming[self._coming < int(at_s * 1e9)]
         return at_s, self.planned

@@ -116,13 +116,11 @@ class Shortage:
 
     @property
     def _scarce(self) -> tuple[int, int]:
-        """Virtual users (carried, requested) of the kind that lacks more.
-
-        Raises ValueError if neither kind is requested.
-        """
+        """Virtual users (carried, requested) of the kind that lacks more; (0, 0) without users."""
         asked = self.request
         kinds = [(self.threads, asked.threads), (self.coroutines, asked.coroutines)]
-        return min((one for one in kinds if one[1]), key=lambda one: one[0] - one[1])
+        asked_for = (one for one in kinds if one[1])
+        return min(asked_for, key=lambda one: one[0] - one[1], default=(0, 0))
 
     def waiting(self) -> str:
         """Return a message on a wait: users and worker processes so far, and why others are not

@@ -102,14 +102,16 @@ class Firing:
         self._kind = kind
         self._config = config
         self._action: hook.Hook | None = None
+        self._stopping = False
         name = f"hook-{kind.NAME}"
         threading.Thread(target=self._run, name=name, daemon=True).start()
 
     def stop(self) -> None:
         """Call the action's `stop` in another thread, without waiting for it.
 
-        Does nothing if the action was not created yet. An exception is logged.
+        An action that has not begun does not run any more. An exception is logged.
         """
+        self._stopping = True
         threading.Thread(target=self._stop, name="hook-stop", daemon=True).start()
 
     def _stop(self) -> None:
@@ -130,6 +132,8 @@ class Firing:
         status, error, found = SUCCESS, None, None
         try:
             self._action = self._kind(self._config)
+            if self._stopping:
+                raise hook.Failed("not run: the workload was over before", etype="NotRun")
             found = self._action.run(self.event)
         except hook.Failed as failure:
             details = mask_text(failure.details)[-DETAILS:]

@@ -58,6 +58,7 @@ class SysCall(hook.Hook):
         self._command: str = given["command"]
         self._timeout_s = float(given.get("timeout", TIMEOUT_S))
         self._process: subprocess.Popen[bytes] | None = None
+        self._stopping = False
 
     @classmethod
     def check_config(cls, config: Any) -> list[str]:
@@ -83,6 +84,8 @@ class SysCall(hook.Hook):
                 stderr=err,
                 start_new_session=True,
             )
+            if self._stopping:
+                self.stop()
             try:
                 code = self._process.wait(self._timeout_s)
             except subprocess.TimeoutExpired:
@@ -98,9 +101,10 @@ class SysCall(hook.Hook):
     def stop(self) -> None:
         """End the command and its child processes: SIGTERM, then SIGKILL after GRACE_S seconds.
 
-        Waits for the end of the command. Does nothing if it is not running. Called in another
+        A command that starts later is ended at once; a running one is waited for. Called in another
         thread, or after a timeout.
         """
+        self._stopping = True
         process = self._process
         if process is None or process.poll() is not None:
             return

@@ -174,8 +174,8 @@ class ControlRequests:
     def answer(self, request: str, **fields: str) -> None:
         """Write the reply to request `request` (its id), and delete the request.
 
-        `fields` is either `said`, a message, or `error`, the reason of a refusal. Nothing is written
-        if the requester does not wait any more. Errors of the file system are ignored.
+        `fields` is either `said`, a message, or `error`, the reason of a refusal. Nothing is
+        written if the requester does not wait any more. Errors of the file system are ignored.
         """
         place = self._folder / request
         with contextlib.suppress(OSError):

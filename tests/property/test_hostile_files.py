@@ -18,6 +18,7 @@ import pytest
 import zstandard
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from yaml import YAMLError
 
 from helpers.hostile import bounded, changed, damaged, refuses
 from helpers.result_rows import row_of
@@ -323,7 +324,11 @@ def test_a_deployment_file_is_read_or_refused(suffix, data):
 
 
 @pytest.mark.parametrize(
-    "text", [LAUGHS, "a: &a [*a]", "a: 2020-99-99", "[" * 900, "a: " + "9" * 9000, "a: *b", "\x00"]
+    "text",
+    [
+        *(LAUGHS, "a: &a [*a]", "a: 2020-99-99", "[" * 900, "a: " + "9" * 9000, "a: *b", "\x00"),
+        *("a: !!bool no-bool", "a: !!timestamp soon", 'a: !!int ""', 'a: !!float ""'),
+    ],
 )
 def test_yaml_is_read_or_refused_with_one_kind_of_error(text, tmp_path):
     path = tmp_path / "a.yaml"
@@ -331,6 +336,13 @@ def test_yaml_is_read_or_refused_with_one_kind_of_error(text, tmp_path):
 
     with bounded(64 << 20), pytest.raises(DeploymentError):
         Deployment.from_file("a", path)
+
+
+def test_a_value_of_another_tag_is_named_with_its_place():
+    with pytest.raises(YAMLError, match=r"not match its tag !!bool\n.*line 2, column 4"):
+        load_yaml("a: 1\nb: !!bool soon")
+    (problem,) = document.read("a: 1\nb: !!bool soon")[1]
+    assert str(problem) == "line 2, column 4: a value does not match its tag !!bool"
 
 
 def test_ordinary_aliases_are_read():

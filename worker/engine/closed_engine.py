@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from osbench.common.ports import clock as time
-from osbench.common.ports import threads as threading
 from osbench.common.ports.clock import monotonic_ns
 from osbench.worker.engine.engine import GIVEN_UP, LEASE_OVER, NOT_STARTED
 from osbench.worker.engine.granted_numbers import Found, GrantedNumbers, Wait
@@ -79,10 +78,3 @@ class ClosedEngine(GrantedNumbers, ThreadEngine):
                     return found
                 self._changed.wait(self._left_s() if wait.until_stop else None)
         return None
-
-    def _left_s(self) -> float:
-        """Return the seconds left until the stop time; 0 if it has passed.
-
-        At most `threading.TIMEOUT_MAX`, the longest timeout that a lock accepts.
-        """
-        return min(max(0, self.stop_ns - monotonic_ns()) / 1e9, threading.TIMEOUT_MAX)

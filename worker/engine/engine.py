@@ -322,10 +322,10 @@ class Engine:
         """Note that the calling thread or task dropped a coroutine without awaiting it.
 
         The iteration that it runs will be recorded as failed with the message `what`. If it runs
-        none, the message is counted as an aside. A drop in `on_start` or `on_stop` fails nothing.
+        none, or is a user in `on_start` or `on_stop`, the message is counted as an aside.
         """
         iteration = self._running_here()
-        if iteration:
+        if iteration > 0:
             self.forgotten[iteration] = what
         else:
             self.body.tell_aside(what)

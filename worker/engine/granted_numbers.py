@@ -7,6 +7,7 @@ from collections import deque
 from collections.abc import Iterator
 
 from osbench.common.intervals import Interval, Intervals
+from osbench.common.ports import threads as threading
 from osbench.common.ports.clock import monotonic_ns
 from osbench.common.protocol.messages import Batch
 from osbench.worker.engine.engine import NEVER, Engine, EngineSetup, User
@@ -132,6 +133,10 @@ class GrantedNumbers(Engine):
                 self._request_work()
         wait.waited = True
         return None
+
+    def _left_s(self) -> float:
+        """Return the seconds until the stop time, from 0 to the longest timeout of a lock."""
+        return min(max(0, self.stop_ns - monotonic_ns()) / 1e9, threading.TIMEOUT_MAX)
 
     def _refill(self) -> bool:
         """If the iterator shared by all users is empty, fill it with the next queued numbers.

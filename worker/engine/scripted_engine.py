@@ -306,13 +306,6 @@ class ScriptedEngine(GrantedNumbers, ThreadEngine):
                 self._changed.wait(self._left_s())
         raise LoadOver("the load is over")
 
-    def _left_s(self) -> float:
-        """Return the seconds left until the stop time; 0 if it has passed.
-
-        At most `threading.TIMEOUT_MAX`, the longest timeout that a lock accepts.
-        """
-        return min(max(0, self.stop_ns - monotonic_ns()) / 1e9, threading.TIMEOUT_MAX)
-
     def _replace(self, user: User, now: int) -> None:
         assert isinstance(user, Turn) and user.thread is not None
         ident = user.thread.ident

@@ -77,6 +77,8 @@ def _found(step: Step) -> Any:  # noqa: PLR0911 - one for each step
         case Read():
             return step.function()
         case Send():
+            if step.limit_s is not None:
+                bound_waits(step.socket, step.limit_s)
             return step.socket.sendall(step.data)
         case Receive():
             if step.limit_s is not None:

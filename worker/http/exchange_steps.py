@@ -176,7 +176,8 @@ class LookAt(NamedTuple):
     answer: RawResponse
 
 
-#: Steps with a time limit raise TimeoutError, without a number, when it is over.
+#: Steps with a time limit raise TimeoutError, without a number, when it is over; `Read` only on an
+#: event loop.
 Step = LookUp | Connect | Read | Send | Receive | Wrap | Ask | LookAt
 
 T = TypeVar("T")

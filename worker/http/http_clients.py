@@ -73,11 +73,11 @@ class HttpClients:
         """Make a request and read the whole response; the coroutine returns the status code.
 
         `options` are the keyword arguments of `requests.request`. `timeout` (seconds) bounds the
-        whole request, a pair the time to connect and each wait; libcurl applies it to each redirect
-        anew, and the library `requests` to connecting and each wait. `own` are header lines that
-        are only sent to the host of `url`. `recorder` is the recorder of the iteration: it gets the
-        measurements, and runs blocking clients in a thread. Raises TimeoutError, ConnectionError or
-        ValueError, and the exceptions of `requests` for wrong arguments.
+        whole request, a pair the time to connect and each wait; the library `requests` applies it
+        to connecting and each wait. `own` are header lines that are only sent to the host of `url`.
+        `recorder` is the recorder of the iteration: it gets the measurements, and runs blocking
+        clients in a thread. Raises TimeoutError, ConnectionError or ValueError, and the exceptions
+        of `requests` for wrong arguments.
         """
         ready = self._of_loop.ready(method, url, options)
         if ready is not None:

@@ -76,16 +76,21 @@ class NameLookups:
         """Return the future of a lookup of a host, begun in a new thread unless one is under way.
 
         Its result is the list of addresses as resolved; it raises CannotConnect if the lookup
-        fails.
+        fails. Raises CannotConnect if no thread can be started.
         """
         key = (host, port)
         with self._lock:
             pending = self._pending.get(key)
             if pending is None:
-                pending = self._pending[key] = Future()
-                threading.Thread(
-                    target=self._look_up, args=(key, pending), daemon=True, name="name-lookup"
-                ).start()
+                pending = Future()
+                try:
+                    threading.Thread(
+                        target=self._look_up, args=(key, pending), daemon=True, name="name-lookup"
+                    ).start()
+                except RuntimeError as error:
+                    raise CannotConnect(f"cannot look up {host}: {error}") from None
+                # the thread takes the lock before it removes it
+                self._pending[key] = pending
         return pending
 
     def in_turn(self, host: str, port: int, found: list[Address]) -> list[Address]:

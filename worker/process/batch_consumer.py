@@ -13,10 +13,14 @@ from functools import partial
 from typing import Any
 
 from celery.worker.consumer import Consumer
+from kombu.exceptions import KombuError
 
 from osbench.common.protocol.envelope import SIZES
 from osbench.common.protocol.messages import Batch
 from osbench.common.protocol.unpacking import unpack
+from osbench.common.protocol.wire import wrong_type
+
+LOG = logging.getLogger(__name__)
 
 #: Most bytes of a message around its batch, and most lists and maps: arguments, keyword
 #: arguments, and what Celery adds.
@@ -31,11 +35,24 @@ RETRY_MOST_S = 3.0
 def consumer_class(receive: Callable[[bytes], None]) -> type[Consumer]:
     """Return a consumer class for Celery that calls `receive` with each signed batch.
 
-    The signature is not verified. For a message without a batch it calls `receive` with b"".
+    The signature is not verified. For a message without a batch, or if its queue holds something
+    that is not a message, it calls `receive` with b"".
     """
 
     class BatchConsumer(Consumer):  # type: ignore[misc] # Celery has no types
         """Celery's consumer without its tasks: the thread that reads a message calls `receive`."""
+
+        def start(self) -> None:
+            """Consume until stopped, or until the broker or the content of the queue fails it."""
+            try:
+                super().start()
+            except Exception as error:
+                of_broker = (*self.connection_errors, *self.channel_errors, KombuError)
+                # who can write to the broker can put anything into the queue, or in its place
+                if wrong_type(error) or not isinstance(error, of_broker):
+                    LOG.warning("the queue of batches held something that is not a message")
+                    receive(b"")
+                raise
 
         def ensure_connected(self, conn: Any) -> Any:
             """Return the connection once the broker is reachable; tries every 1 to 3 seconds."""

@@ -11,8 +11,7 @@ from collections.abc import Iterable
 from typing import Any, TextIO, cast
 
 from osbench.common.config.logs import SafeFormatter
-from osbench.common.ports import threads as threading
-from osbench.worker.session.log_book import ENTRY_CHARS, LogBook
+from osbench.worker.session.log_book import LogBook
 
 #: Records of these loggers are shown without the logger's name.
 _OURS = "osbench"
@@ -44,24 +43,13 @@ class CapturedStream:
         self._stream = stream
         self._name = name
         self._book = book
-        #: By thread: the beginning of a line.
-        self._begun: dict[int, str] = {}
 
     def write(self, text: str) -> int:
-        """Write `text` to the stream with secrets masked, and note the lines that are complete now.
+        """Write `text` to the stream with secrets masked, and note its lines.
 
-        Returns the length of `text`. The beginning of a line is kept for its thread's next call.
+        Returns the length of `text`.
         """
-        self._stream.write(self._book.masked(text))
-        thread = threading.get_ident()
-        *lines, rest = (self._begun.pop(thread, "") + text).split("\n")
-        if len(rest) > ENTRY_CHARS:
-            lines.append(rest)
-            rest = ""
-        if rest:
-            self._begun[thread] = rest
-        for line in lines:
-            self._book.add(self._name, line)
+        self._stream.write(self._book.write(self._name, text))
         return len(text)
 
     def writelines(self, lines: Iterable[str]) -> None:

@@ -18,8 +18,9 @@ from osbench.common.errors import ConfigError
 from osbench.common.ports import clock as time
 from osbench.common.regular_files import make_private_directory
 
-#: Bytes of a record: one write replaces all of it.
-SIZE_BYTES = 512
+#: Bytes of a record for what changes. Each record of a process has the same size, so that one write
+#: replaces all of the last.
+_CHANGING_BYTES = 256
 
 
 class LifeRecord:
@@ -35,6 +36,7 @@ class LifeRecord:
         """
         self._path = path
         self._facts = facts
+        self._size = len(json.dumps(dict(facts))) + _CHANGING_BYTES
         # a reader takes an unlocked file for the record of a dead process, and removes it
         hidden = path.with_name(f".{path.name}")
         try:
@@ -57,7 +59,7 @@ class LifeRecord:
 
     def _write(self, state: str, turned: float) -> None:
         record = {**self._facts, "state": state, "told": time.monotonic(), "turned": turned}
-        os.pwrite(self._file, json.dumps(record).encode().ljust(SIZE_BYTES), 0)
+        os.pwrite(self._file, json.dumps(record).encode().ljust(self._size), 0)
 
     def close(self) -> None:
         """Remove the file and its lock; errors are ignored."""
@@ -86,6 +88,6 @@ def _living(path: Path) -> dict[str, Any] | None:
         try:
             fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
         except BlockingIOError:
-            return dict(json.loads(file.read(SIZE_BYTES)))
+            return dict(json.loads(file.read()))
         path.unlink(missing_ok=True)
     return None

@@ -111,9 +111,7 @@ class _Consumer:
             except Exception as error:  # noqa: BLE001 - whatever a message makes Celery raise
                 LOG.warning("Celery: %s", escaped(repr(error)))
             if not self._stopping.wait(CONSUME_AGAIN_S):
-                # who can write to the broker can put anything into the queue
-                LOG.warning("the queue of batches held something that is not a message")
-                self._agent.receive(b"")
+                LOG.warning("Celery's consumer of batches ended; starting another")
                 with contextlib.suppress(OsbenchError):
                     self._repair()
 

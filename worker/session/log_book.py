@@ -5,8 +5,9 @@ from __future__ import annotations
 import re
 import sys
 from collections.abc import Iterable, Mapping
-from types import FrameType
-from typing import Any
+from contextvars import Context, copy_context
+from types import FrameType, MappingProxyType
+from typing import Any, NamedTuple
 
 from osbench.common.ports import clock as time
 from osbench.common.ports import threads as threading
@@ -40,6 +41,24 @@ _RUNS = (ThreadEngine.run.__code__, CoroutineEngine.run.__code__)
 Entry = list[Any]
 
 
+class _PrintedBy(NamedTuple):
+    """Run, workload, iteration and arguments that a thread is at; the defaults: no iteration."""
+
+    run: str = ""
+    workload: int = -1
+    iteration: int = 0
+    arguments: Mapping[str, Any] = MappingProxyType({})
+
+
+class _BegunLine(NamedTuple):
+    """A printed line without its end, and who printed it."""
+
+    place: _PrintedBy
+    #: Has the values to hide.
+    context: Context
+    text: str
+
+
 class LogBook:
     """Entries of the current run that wait to be shipped, bounded. Thread-safe.
 
@@ -52,6 +71,8 @@ class LogBook:
         self._run = ""
         self._entries: list[Entry] = []
         self._cut = 0
+        #: By source and thread.
+        self._begun: dict[tuple[str, int], _BegunLine] = {}
         #: Masked wherever they stand, and as whole words.
         self._secrets: tuple[str, ...] = ()
         self._words: frozenset[str] = frozenset()
@@ -63,14 +84,14 @@ class LogBook:
     def begin(self, run: str) -> None:
         """Add entries for `run` from now on; drop earlier entries and secrets, renew the limits."""
         with self._lock:
-            self._run, self._entries, self._cut = run, [], 0
+            self._run, self._entries, self._cut, self._begun = run, [], 0, {}
             self._secrets, self._words = (), frozenset()
             self._room, self._left, self._at_s = BURST_CHARS, TOTAL_CHARS, time.monotonic()
 
     def end(self) -> None:
         """Drop the waiting entries, and ignore further texts until `begin`."""
         with self._lock:
-            self._run, self._entries, self._cut = "", [], 0
+            self._run, self._entries, self._cut, self._begun = "", [], 0, {}
 
     def hide(self, secrets: Iterable[str]) -> None:
         """Mask the values `secrets` in later entries, in addition to earlier ones.
@@ -93,6 +114,32 @@ class LogBook:
         limits of the run left out; both are counted. Ignored if it is blank, without a run, and in
         a thread that an earlier run has left behind.
         """
+        self._add(source, text, _place())
+
+    def write(self, source: str, text: str) -> str:
+        """Keep the lines of a printed text as `add`, and return the text with secrets masked.
+
+        An incomplete line waits for more of the same iteration in this thread, until `take`.
+        """
+        place = _place()
+        shown = self._masked(text, place.arguments)
+        key = source, threading.get_ident()
+        begun = self._begun.pop(key, None)
+        if begun is not None and begun.place[:3] == place[:3]:
+            text = begun.text + text
+        elif begun is not None:
+            begun.context.run(self._add, source, begun.text, begun.place)
+        *lines, rest = text.split("\n")
+        if len(rest) > ENTRY_CHARS:
+            lines.append(rest)
+            rest = ""
+        if rest and self._run:
+            self._begun[key] = _BegunLine(place, copy_context(), rest)
+        for line in lines:
+            self._add(source, line, place)
+        return shown
+
+    def _add(self, source: str, text: str, place: _PrintedBy) -> None:
         if not self._run or not text.strip():
             return
         with self._lock:
@@ -101,12 +148,11 @@ class LogBook:
             run = self._run
         if not fits:
             return
-        of_run, workload, iteration, arguments = _place()
-        if of_run not in ("", run):
+        if place.run not in ("", run):
             # a thread that an earlier run has left behind
             return
-        shown = printable(self._masked(text, arguments)[:ENTRY_CHARS])
-        entry: Entry = [self._now_s(), source, workload, iteration, shown]
+        shown = printable(self._masked(text, place.arguments)[:ENTRY_CHARS])
+        entry: Entry = [self._now_s(), source, place.workload, place.iteration, shown]
         with self._lock:
             if self._run == run:
                 self._entries.append(entry)
@@ -117,10 +163,17 @@ class LogBook:
         They are values of the run and of the calling thread's iteration. Passwords that are
         recognized by their form or name are masked, too.
         """
-        return self._masked(text, _place()[3])
+        return self._masked(text, _place().arguments)
 
     def take(self) -> tuple[list[Entry], int]:
-        """Remove and return the waiting entries, and the count of texts left out or cut."""
+        """Remove and return the waiting entries, and the count of texts left out or cut.
+
+        Lines without an end are entries now.
+        """
+        for key in list(self._begun):
+            begun = self._begun.pop(key, None)
+            if begun is not None:
+                begun.context.run(self._add, key[0], begun.text, begun.place)
         if not self._entries and not self._cut:
             return [], 0
         with self._lock:
@@ -155,10 +208,10 @@ class LogBook:
         return clock.now_s() if clock is not None else time.time()
 
 
-def _place() -> tuple[str, int, int, Mapping[str, Any]]:
+def _place() -> _PrintedBy:
     """Return run, workload, iteration and arguments of the iteration that the calling thread runs.
 
-    Returns "", -1, 0 and no arguments if it runs none. They are found on the thread's stack.
+    They are found on the thread's stack; those of no iteration if it runs none.
     """
     # found on the stack: to note it for each iteration would slow down iterations that print
     # nothing
@@ -168,6 +221,6 @@ def _place() -> tuple[str, int, int, Mapping[str, Any]]:
             local = frame.f_locals
             context = local["self"].body.context
             run, workload = context.get("run", ""), context.get("workload", -1)
-            return run, workload, local["iteration"], local.get("arguments") or {}
+            return _PrintedBy(run, workload, local["iteration"], local.get("arguments") or {})
         frame = frame.f_back
-    return "", -1, 0, {}
+    return _PrintedBy()

@@ -45,16 +45,22 @@ def users(deployment: Deployment) -> Iterator[dict[str, Any]]:
     carried["config"] = dict(USERS)
     manager = rally.ContextManager(carried)
     try:
-        manager.setup()
-    except Exception as error:
-        manager.cleanup()
-        raise ContextError(
-            f"deployment {deployment.name} cannot be used: {error_text(error)}"
-        ) from error
-    try:
+        try:
+            manager.setup()
+        except Exception as error:
+            raise ContextError(
+                f"deployment {deployment.name} cannot be used: {error_text(error)}"
+            ) from error
         yield carried
     finally:
-        with CleanupErrors() as errors:
+        _clean_up(manager)
+
+
+def _clean_up(manager: Any) -> None:
+    with CleanupErrors() as errors:
+        try:
             manager.cleanup()
-        for message in errors.messages:
-            LOG.warning("left behind: %s", message)
+        except Exception as error:  # noqa: BLE001 - not to hide an error before
+            LOG.warning("left behind: %s", error_text(error))
+    for message in errors.messages:
+        LOG.warning("left behind: %s", message)

@@ -36,7 +36,7 @@ from osbench.coordinator.traces.sources.backend_url import JAEGER, parse_backend
 from osbench.coordinator.traces.sources.otlp import OtlpSpans, export_requests
 
 #: Longest waits for a connection and for the next bytes, and for a complete response, seconds.
-_CONNECT_S, _READ_S, _ANSWER_S = 5.0, 15.0, 60.0
+_CONNECT_S, _READ_S, _RESPONSE_S = 5.0, 15.0, 60.0
 #: Most bytes of a response, decoded; Tempo's own limit of a trace is 5 MB.
 ANSWER_BYTES = 32 << 20
 #: Most characters of a response that messages repeat.
@@ -206,7 +206,10 @@ class TraceBackend:
         Raises ResponseTooLargeError, requests.RequestException, OSError, ValueError.
         """
         bounds = QueryBounds(
-            connect_s=_CONNECT_S, read_s=_READ_S, answer_s=_ANSWER_S, response_bytes=ANSWER_BYTES
+            connect_s=_CONNECT_S,
+            read_s=_READ_S,
+            response_s=_RESPONSE_S,
+            response_bytes=ANSWER_BYTES,
         )
         return self._queries.get(url, bounds)
 

@@ -26,7 +26,7 @@ from osbench.worker.process.health_check import (
     states,
     supervisor_record,
 )
-from osbench.worker.process.life_record import LifeRecord
+from osbench.worker.process.life_record import LifeRecord, living
 from servers import RedisServer, redis_server
 
 NUMBER = itertools.count()
@@ -36,6 +36,15 @@ NUMBER = itertools.count()
 def shared() -> Iterator[RedisServer]:
     with redis_server(password="probe") as server:
         yield server
+
+
+def test_a_record_of_any_label_is_read_whole(tmp_path: Path) -> None:
+    record = LifeRecord(tmp_path / "host.1", {"label": "ä" * 500})
+    record.tell("busy", 1.5)
+    record.tell("idle")
+
+    assert living(tmp_path, "host")["host.1"]["state"] == "idle"
+    record.close()
 
 
 class Host:

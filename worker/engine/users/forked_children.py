@@ -19,9 +19,10 @@ from typing import Any, NoReturn
 #: Code with which a child ends that returns, as EX_SOFTWARE of sysexits.h.
 RETURNED = 70
 
-#: Bytes for the place of one fork; number of places that are kept at a time.
+#: Bytes for a count of children and the place of the last fork; number of slots.
 _SLOT = 128
 _SLOTS = 64
+_MOST = 255
 
 #: Modules that are skipped when the place of a fork is looked up.
 _OF_PYTHON = ("asyncio", "concurrent", "multiprocessing", "os", "threading")
@@ -58,23 +59,26 @@ class ProcessForks:
             code = error.code
             os._exit(code & 0xFF if isinstance(code, int) else 0 if code is None else 1)
         at = os.getpid() % _SLOTS * _SLOT
-        self._page[at : at + _SLOT] = self._place.encode()[: _SLOT - 1].ljust(_SLOT, b"\0")
+        place = self._place.encode()[: _SLOT - 2].ljust(_SLOT - 1, b"\0")
+        self._page[at : at + _SLOT] = bytes([min(self._page[at] + 1, _MOST)]) + place
         os._exit(RETURNED)
 
     def returned(self) -> list[str]:
         """Return a message with the place of the fork for each child that newly returned.
 
-        Children with equal process ids modulo `_SLOTS` between two calls count once.
+        Children with equal process ids modulo `_SLOTS` between two calls have the place of the
+        last, and `_MOST` of them count.
         """
         found = []
         for at in range(0, _SLOT * _SLOTS, _SLOT):
-            if self._page[at]:
-                text = self._page[at : at + _SLOT].rstrip(b"\0").decode(errors="replace")
+            count = self._page[at]
+            if count:
+                text = self._page[at + 1 : at + _SLOT].rstrip(b"\0").decode(errors="replace")
                 self._page[at : at + _SLOT] = bytes(_SLOT)
-                found.append(
+                found += count * [
                     f"{text} forked a process that returned into the worker, and was ended: "
                     "end it by os._exit(), or start it by subprocess or multiprocessing"
-                )
+                ]
         return found
 
     def _begin_child(self) -> None:

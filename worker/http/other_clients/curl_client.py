@@ -6,6 +6,7 @@ import io
 import os
 import re
 import threading
+import time
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -58,8 +59,8 @@ class CurlClient:
         """Make a request, follow its redirects, read the last response and return its status code.
 
         `options` are the keyword arguments of `requests.request`; `timeout` (seconds) bounds the
-        request, and each redirect anew. `own`: header lines for the host of `url` only. `exchange`
-        notes if a body is false, that is cut short or not in its content codings.
+        request with its redirects. `own`: header lines for the host of `url` only. `exchange` notes
+        if a body is false, that is cut short or not in its content codings.
 
         Returns None, and sends nothing, if only `requests` can make this request. Raises
         TimeoutError, ConnectionError or ValueError.
@@ -68,13 +69,15 @@ class CurlClient:
             return None
         curl = self._local.curl
         request = OutgoingRequest(method, url, self._of_run, own, options)
-        _set_up(curl, request, options)
+        timeout_s = options.get("timeout")
+        ends_at = None if timeout_s is None else time.monotonic() + timeout_s
+        _set_up(curl, request, options, ends_at)
         # curl keeps cookies between requests, even through a reset; requests starts with none
         curl.setopt(pycurl.COOKIELIST, "ALL")
         exchange = exchange or OtherExchange()
         code = _send(curl, request, exchange)
         if code in addresses.REDIRECTS and options.get("allow_redirects", True):
-            return _follow(curl, request, code, options, exchange)
+            return _follow(curl, request, code, options, ends_at, exchange)
         return code
 
 
@@ -118,6 +121,7 @@ def _follow(
     request: OutgoingRequest,
     code: int,
     options: Mapping[str, Any],
+    ends_at: float | None,
     exchange: OtherExchange,
 ) -> int:
     first = f"{request.verb} {addresses.shown(request.url)}"
@@ -125,17 +129,25 @@ def _follow(
     while code in addresses.REDIRECTS and (location := curl.getinfo(pycurl.REDIRECT_URL)):
         if not left:
             raise ConnectionError(f"{first}: more than {addresses.REDIRECT_LIMIT} redirects")
+        if ends_at is not None and time.monotonic() >= ends_at:
+            raise TimeoutError(f"{first}: Operation timed out")
         left -= 1
         request.redirect(code, location)
-        _set_up(curl, request, options)
+        _set_up(curl, request, options, ends_at)
         code = _send(curl, request, exchange)
     return code
 
 
-def _set_up(curl: pycurl.Curl, request: OutgoingRequest, options: Mapping[str, Any]) -> None:
+def _set_up(
+    curl: pycurl.Curl,
+    request: OutgoingRequest,
+    options: Mapping[str, Any],
+    ends_at: float | None,
+) -> None:
     """Reset the curl handle and set all options of a request, except for its header lines.
 
-    The proxy comes from the environment; of `options` only `timeout` and `verify` are read.
+    `ends_at`: when it times out, monotonic s; None for no limit. The proxy comes from the
+    environment; of `options` only `verify` is read.
     """
     # otherwise options or the body of the previous request would be sent
     curl.reset()
@@ -161,9 +173,8 @@ def _set_up(curl: pycurl.Curl, request: OutgoingRequest, options: Mapping[str, A
         # curl sends any request again whose kept connection ended without a response, but for one
         # whose body it cannot rewind
         setopt(pycurl.FRESH_CONNECT, 1)
-    timeout_s = options.get("timeout")
-    if timeout_s is not None:
-        setopt(pycurl.TIMEOUT_MS, max(1, int(timeout_s * 1000)))
+    if ends_at is not None:
+        setopt(pycurl.TIMEOUT_MS, max(1, int((ends_at - time.monotonic()) * 1000)))
     if request.url.startswith("https"):
         _secure(curl, options.get("verify", True))
 

@@ -20,6 +20,7 @@ from osbench.worker.http.other_clients.other_exchange import OtherExchange
 from osbench.worker.http.other_clients.turned_adapter import TurnedAdapter
 from osbench.worker.http.wire.content_codings import UnkeptBody, decoded
 from osbench.worker.http.wire.cookies import Cookies
+from osbench.worker.http.wire.raw_response import NOT_KEPT
 from osbench.worker.http.wire.response_head import PARTIAL
 from osbench.worker.http.wire.wire_errors import BadResponse, TooLongResponse
 
@@ -59,8 +60,8 @@ class RequestsClient:
         lines for the host of `url` only. `exchange` notes if a body is false, that is cut short or
         not in its content codings.
 
-        Raises TimeoutError and ConnectionError for network errors, ValueError for invalid headers,
-        and other exceptions of requests, such as TooManyRedirects.
+        Raises TimeoutError and ConnectionError for network errors and too many redirects,
+        ValueError for invalid headers, and other exceptions of requests for wrong arguments.
         """
         exchange = exchange or OtherExchange()
         response = self._answered(
@@ -120,7 +121,7 @@ class RequestsClient:
             # `_read` reads it
             more["stream"] = True
             with session.request(method, url, headers={**ours, **given}, **more) as response:
-                return ForeignResponse(response)
+                return ForeignResponse(response, kept=keep_body)
         except TooLongResponse as error:
             place = f"{method.upper()} {addresses.shown(url)}"
             raise TooLongResponse(f"{place}: {error}") from error
@@ -128,6 +129,11 @@ class RequestsClient:
             raise TimeoutError(_message(method, url, options, error)) from error
         except requests.ConnectionError as error:
             raise ConnectionError(_message(method, url, options, error)) from error
+        except requests.TooManyRedirects as error:
+            place = f"{method.upper()} {addresses.shown(url)}"
+            raise ConnectionError(
+                f"{place}: more than {session.max_redirects} redirects"
+            ) from error
 
 
 class ForeignResponse:
@@ -136,18 +142,20 @@ class ForeignResponse:
     Header fields of one name are joined.
     """
 
-    def __init__(self, response: requests.Response) -> None:
+    def __init__(self, response: requests.Response, *, kept: bool) -> None:
         self.status = response.status_code
         self.fields = tuple((name.lower(), value) for name, value in response.headers.items())
         self.url = str(response.url)
         self._fault: BadResponse | None = vars(response).get(_FAULT)
-        self._body: bytes = response.content
+        self._body: bytes | None = response.content if kept else None
 
     def content(self) -> bytes:
-        """Return the body without its content codings; b"" if it was not kept.
+        """Return the body without its content codings.
 
-        Raises BadResponse if the body does not match its codings.
+        Raises ValueError if it was not kept, and BadResponse if it does not match its codings.
         """
+        if self._body is None:
+            raise ValueError(NOT_KEPT)
         if self._fault is not None:
             raise self._fault
         return self._body

@@ -39,8 +39,7 @@ class WholeResponse(Protocol):
     def content(self) -> bytes:
         """Return the body without its content codings.
 
-        Raises BadResponse if it does not match its codings, and ValueError if it was not kept;
-        responses of the library `requests` return b"" then.
+        Raises BadResponse if it does not match its codings, and ValueError if it was not kept.
         """
 
 
@@ -74,8 +73,8 @@ class HttpResponse:
     def body(self) -> bytes:
         """Return the body without its content codings.
 
-        Raises ValueError if it was not kept (`stream=True`; if the library `requests` made the
-        request: b"") and ConnectionError if it is cut short or not in its content codings.
+        Raises ValueError if it was not kept (`stream=True`), and ConnectionError if it is cut short
+        or not in its content codings.
         """
         if self._body is None:
             try:

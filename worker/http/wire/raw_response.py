@@ -11,6 +11,9 @@ from osbench.worker.http.wire.response_head import PARTIAL, ResponseHead
 from osbench.worker.http.wire.wire_errors import BadResponse, TooLongResponse
 from osbench.worker.http.wire.wire_request import WireRequest
 
+#: Message of a ValueError.
+NOT_KEPT = "the body of the response was not kept"
+
 
 class RawResponse:
     """The complete response to one request, redirects not followed."""
@@ -74,7 +77,7 @@ class RawResponse:
         Raises ValueError if the body was not kept.
         """
         if not isinstance(self._body, list):
-            raise ValueError("the body of the response was not kept")
+            raise ValueError(NOT_KEPT)
         return self._body[0] if len(self._body) == 1 else b"".join(self._body)
 
     @property

@@ -77,7 +77,7 @@ STEP: Mapping[str, Any] = {
         },
         "relogin": _RELOGIN,
         "think": _THINK,
-        "when": {"type": "string", "description": "the step is made where this is not empty or 0"},
+        "when": {"type": "string", "description": "the step is made if this is not empty or 0"},
         "repeat": {
             "anyOf": [{"type": "integer", "minimum": 0}, {"type": "string"}],
             "description": "how often; 1 by default",

@@ -88,7 +88,7 @@ class FlowStep:
     relogin: Collection[int]
     #: Seconds to think after the step: the least, and the greatest.
     think: tuple[float, float] | None
-    #: The step is made where this is true; None: always.
+    #: The step is made if this is true; None: always.
     when: Fill | None
     repeat: Fill
 

@@ -42,6 +42,12 @@ def test_a_host_that_is_not_ours_is_refused() -> None:
         Address.parse("192.0.2.7:0").bind()
 
 
+@pytest.mark.parametrize("host", ["a" * 64, "a..b"])
+def test_a_host_that_is_no_name_is_refused(host: str) -> None:
+    with pytest.raises(UsageError, match=rf"cannot listen on {host}:0: not a host name"):
+        Address.parse(f"{host}:0").bind()
+
+
 def test_on_loopback_there_are_few_names() -> None:
     assert Address().names() == {"localhost", "127.0.0.1", "[::1]"}
 

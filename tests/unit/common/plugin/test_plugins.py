@@ -215,6 +215,18 @@ def test_a_name_defined_twice_names_both_places(tmp_path: Path):
     assert f"{tmp_path}/b.py" in str(caught.value)
 
 
+def test_a_fault_counts_once_if_a_name_was_defined_twice_before(tmp_path: Path):
+    (tmp_path / "a.py").write_text("import absent_module, osbench")
+    (tmp_path / "b.py").write_text(SCENARIO)
+    (tmp_path / "c.py").write_text(SCENARIO)
+    plugins = Plugins([str(tmp_path)])
+    with pytest.raises(errors.PluginError, match="is defined twice"):
+        plugins.faults()
+    (tmp_path / "c.py").unlink()
+
+    assert len(plugins.faults()) == 1
+
+
 def test_a_file_does_not_override_what_is_built_in(tmp_path: Path):
     (tmp_path / "dummy.py").write_text(SCENARIO.replace("Mine.first", "Dummy.dummy"))
 

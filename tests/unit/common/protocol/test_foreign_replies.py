@@ -1,10 +1,34 @@
 """What a Redis that is not as expected replies with."""
 
+from types import SimpleNamespace
+
 import pytest
 import redis
 
-from osbench.common.errors import StoreError, StoreUnreachable
-from osbench.common.protocol.redis_client import check, reached
+from osbench.common.errors import StoreError, StoreMissing, StoreUnreachable
+from osbench.common.protocol import wire
+from osbench.common.protocol.redis_client import check, connect, reached
+
+
+@pytest.mark.parametrize("host", ["a" * 64, "a..b"])
+def test_a_host_that_is_no_name_is_unreachable(host):
+    url = f"redis://{host}/0"
+
+    with pytest.raises(StoreMissing, match="not a host name"):
+        check(connect(url, 1.0), url)
+
+
+def test_no_more_names_of_workers_are_read_than_are_used(monkeypatch):
+    monkeypatch.setattr(wire, "NAMES_MOST", 3)
+    read = []
+
+    def names(key, count):
+        for number in range(9):
+            read.append(number)
+            yield b"%d" % number
+
+    assert wire.Wire(SimpleNamespace(sscan_iter=names)).names() == [b"0", b"1", b"2"]
+    assert read == [0, 1, 2]
 
 
 class Foreign:

@@ -216,3 +216,8 @@ def test_keys_that_were_removed_are_no_longer_accepted(key_file, eager):
 
     with pytest.raises(Untrusted, match="unknown key"):
         Signer(ring).verify("batch", signed)
+
+
+def test_a_text_without_a_key_is_refused():
+    with pytest.raises(ConfigError, match="no key"):
+        Keyring.of("")

@@ -17,6 +17,10 @@ def test_hidden_values_are_masked_longest_first():
     assert hide("abcdef") == "abcdef"
 
 
+def test_an_empty_value_hides_nothing():
+    assert without(["", "abc"], "abc d") == "*** d"
+
+
 def test_hidden_values_are_masked_as_they_are_written():
     value = 'a"b&c d'
 

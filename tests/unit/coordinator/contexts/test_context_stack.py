@@ -1,5 +1,6 @@
 """Contexts: set up in order, undone in reverse whatever happens, also by another process."""
 
+import errno
 import os
 from pathlib import Path
 
@@ -212,6 +213,18 @@ def test_what_cannot_be_undone_is_reported_and_left_to_another_process(
     assert log == ["cleanup second {'second': 'made by second'}"]
     left = ContextStateStore.load(folder, folder.parents[1]).entries
     assert [entry.name for entry in left] == ["first", "second"]
+
+
+def test_a_file_that_cannot_be_removed_is_an_error_of_the_context(objects, monkeypatch):
+    entry = Entry(name="first", config={}, workload=0)
+    objects.add(entry)
+
+    def refuse(*_, **__):
+        raise PermissionError(errno.EACCES, "Permission denied")
+
+    monkeypatch.setattr(Path, "unlink", refuse)
+    with pytest.raises(ContextError, match="cannot be removed: Permission denied"):
+        objects.remove(entry)
 
 
 def test_all_is_undone_although_the_disk_is_full(objects, plugins, log, monkeypatch):

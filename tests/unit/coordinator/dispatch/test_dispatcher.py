@@ -42,14 +42,18 @@ def clock(monkeypatch):
 class Desk:
     """A dispatcher whose decisions reach a ledger and whose messages go into a list."""
 
-    def __init__(self, *, open_: bool = False, idempotent: bool = False) -> None:
+    def __init__(
+        self, *, open_: bool = False, idempotent: bool = False, warmup_s: float = 0.0
+    ) -> None:
         self.sent: list[PlannedBatch] = []
         self.published = 0
         self.decisions: list[dict[str, Any]] = []
         self.ledger = Ledger(idempotent=idempotent)
         self.handles: dict[str, WorkerHandle] = {}
         self.away = False
-        self.dispatcher = Dispatcher(self, self.ledger, 0, is_open=open_, max_lag_s=1.0)
+        self.dispatcher = Dispatcher(
+            self, self.ledger, 0, is_open=open_, max_lag_s=1.0, warmup_ns=int(warmup_s * 1e9)
+        )
 
     def worker(self, name: str, share: int = 2, **fields: Any) -> WorkerHandle:
         found = self.handles[f"m-{name}"] = handle(name, share=share, **fields)
@@ -471,6 +475,22 @@ def test_arrivals_are_granted_at_most_a_second_ahead_of_the_last_sign_of_life():
 
     assert 0.5 < dues(sent)[-1] < timers.HORIZON_S - 0.4 + 0.001
     assert desk.dispatcher.planned == 1500
+
+
+@pytest.mark.parametrize("warmup_s", [0.0, 10.0])
+def test_a_change_of_the_load_begins_after_the_arrivals_that_were_granted(warmup_s):
+    desk = Desk(open_=True, warmup_s=warmup_s)
+    worker = desk.worker("w1")
+    sent = plan(desk, 15.0)(0.0, worker)
+
+    at_s, planned = desk.dispatcher.cut(0.1)
+
+    assert at_s > dues(sent)[-1]
+    assert planned == sum(map(size, sent))
+
+
+def test_a_change_of_the_load_before_the_first_arrival_is_granted_begins_at_once():
+    assert Desk(open_=True).dispatcher.cut(0.0) == (0.0, 0)
 
 
 def test_arrivals_are_given_out_in_parts_worth_a_message():

@@ -16,7 +16,7 @@ from osbench.coordinator.fleet import pool
 from osbench.coordinator.fleet.heartbeats import OTHER_VERSION
 from osbench.coordinator.fleet.membership import Membership
 from osbench.coordinator.fleet.pool import WorkerPool
-from osbench.coordinator.fleet.worker_request import WorkerRequest
+from osbench.coordinator.fleet.worker_request import Shortage, WorkerRequest
 
 FREE = heartbeat("w1", state="idle", challenge="c1")
 JOINED = replace(
@@ -102,6 +102,17 @@ def test_workers_are_waited_for_while_redis_is_away(desk):
     desk.pool.gather(ONE, check=lambda: None, say=print, patience_s=60.0)
 
     assert (desk.failing, desk.joined) == (0, ["m1"])
+
+
+def test_a_shortage_of_workers_without_users_has_a_message():
+    asked = replace(ONE, threads=0)
+    short = Shortage(request=asked, got=0, threads=0, coroutines=0)
+
+    assert (
+        short.waiting()
+        == "waiting up to 60 s for workers: 0 of 0 virtual users (0 worker processes)."
+    )
+    assert "1 worker process requested and 0 free after 60 s" in short.refusal()
 
 
 OTHER = replace(FREE, incarnation="w9", version="0.0.1", state=OTHER_VERSION)

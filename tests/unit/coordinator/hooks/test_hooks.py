@@ -2,7 +2,6 @@
 
 import json
 import threading
-import time
 from collections import Counter
 from dataclasses import asdict
 from types import SimpleNamespace
@@ -50,10 +49,21 @@ class Stoppable(hook.Hook):
         self.over = threading.Event()
 
     def run(self, event):
+        self.config.set()
         self.over.wait(60)
 
     def stop(self):
         self.over.set()
+
+class Slow(hook.Hook):
+    NAME = "slow"
+
+    def __init__(self, config):
+        super().__init__(config)
+        config["go on"].wait(60)
+
+    def run(self, event):
+        self.config["ran"] = True
 
 class Does(hook.Hook):
     NAME = "does"
@@ -240,6 +250,14 @@ def test_a_command_that_hangs_is_ended_with_all_it_started(tmp_path):
     until(lambda: not is_living(child))
 
 
+def test_a_command_that_is_stopped_before_it_starts_ends_at_once():
+    action = SysCall("sleep 600")
+    action.stop()
+
+    with pytest.raises(Failed, match="returned -"):
+        action.run(NOW)
+
+
 def test_passwords_in_addresses_are_hidden():
     output = SysCall("echo http://user:hunter2@host/").run(NOW)
 
@@ -297,16 +315,28 @@ def test_an_action_that_does_not_end_has_failed(plugins):
 
 
 def test_an_action_is_asked_to_end(plugins):
-    hooks = hooks_of(plugins, "stoppable")
+    begun = threading.Event()
+    hooks = hooks_of(plugins, "stoppable", begun)
+    hooks.look(0.0, 1)
+    assert begun.wait(PATIENCE_S)
+
+    hooks.stop()
+
+    assert settled(hooks).counts == {"success": 1}
+
+
+def test_an_action_that_is_asked_to_end_before_it_began_does_not_run(plugins):
+    config = {"go on": threading.Event(), "ran": False}
+    hooks = hooks_of(plugins, "slow", config)
     hooks.look(0.0, 1)
 
-    deadline = time.monotonic() + PATIENCE_S
-    while hooks.running() and time.monotonic() < deadline:
-        hooks.stop()
-        time.sleep(0.005)
+    hooks.stop()
+    config["go on"].set()
 
-    assert not hooks.running()
-    assert settled(hooks).counts == {"success": 1}
+    report = settled(hooks)
+    assert report.results[0].error.etype == "NotRun"
+    assert report.counts == {"failed": 1}
+    assert not config["ran"]
 
 
 def test_a_flood_of_firings_is_bounded_and_counted(plugins):

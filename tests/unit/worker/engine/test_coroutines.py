@@ -343,6 +343,27 @@ def test_an_iteration_that_drops_a_coroutine_fails(users):
     assert engine.forgotten == {}
 
 
+@pytest.mark.parametrize("users", [THREADS, COROUTINES])
+def test_a_coroutine_that_is_dropped_by_a_user_that_begins_is_an_aside(users):
+    async def step():
+        """Nobody runs it."""
+
+    def begin(scenario):
+        step()
+
+    with warnings.catch_warnings():
+        with _closed(lambda _: None, users=users, on_start=begin) as engine:
+            tell_forgotten_awaits(engine.forget)
+            engine.add(batch((1, 3)))
+            engine.set_share(1)
+            until(lambda: len(engine.rows) == 2)
+        contents = ResultSource(engine, 0).contents()
+
+    assert contents.fields["failures"] == []
+    assert sum(count for _, count in contents.fields["asides"]) == 1
+    assert engine.forgotten == {}
+
+
 def test_kinds_of_what_goes_wrong_are_bounded():
     asides = Asides()
     for number in range(KINDS + 20):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import gc
+import socket
 import weakref
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -16,6 +17,8 @@ from helpers.driven import DRIVERS, driven
 from helpers.recording_server import RecordingServer, recording_server
 from osbench.common.plugin.atomic import Names, Recorder
 from osbench.common.protocol.exchanges import EXCHANGE, OWN_TWICE
+from osbench.worker.http.blocking_driver import drive
+from osbench.worker.http.exchange_steps import Receive, Send, Steps
 from osbench.worker.http.on_loop.loop_client import LoopClient
 from osbench.worker.http.socket_client import SocketClient
 from osbench.worker.http.wire.cookies import Cookies
@@ -39,6 +42,19 @@ class Case:
     records: int = 1
     #: A client that sees all requests takes no fast path.
     observed: bool = False
+
+
+@pytest.mark.parametrize("kind", [Send, Receive])
+def test_a_step_of_a_handshake_ends_at_its_limit(kind):
+    ours, theirs = socket.socketpair()
+    with ours, theirs:
+        data = (b"x" * (8 << 20),) if kind is Send else ()
+
+        def steps() -> Steps[None]:
+            yield kind(ours, *data, 0.05)
+
+        with pytest.raises(TimeoutError):
+            drive(steps())
 
 
 TO = "/to?code={}&url={}"

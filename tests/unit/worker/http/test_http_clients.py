@@ -36,6 +36,7 @@ from osbench.worker.http.tls_contexts import TlsContexts, Trust
 from osbench.worker.http.wire.exchange_phases import ExchangePhases
 from osbench.worker.http.wire.wire_errors import CannotConnect, CannotSecure, ConnectTimedOut
 from servers.child import PATIENCE_S
+from servers.hostile_http import hostile_server
 
 OWN = ["X-Osbench-Iteration: 7"]
 
@@ -348,6 +349,21 @@ def test_a_resolver_that_hangs_holds_one_thread_and_no_request_beyond_its_limit(
         client.status("GET", "http://shop.invalid/a", [], {})
 
 
+def test_a_lookup_whose_thread_cannot_start_leaves_nothing_to_wait_for(monkeypatch):
+    resolving(monkeypatch, (socket.AF_INET, ("127.0.0.1", 1)))
+    lookups = NameLookups()
+
+    def start(_: threading.Thread) -> None:
+        raise RuntimeError("can't start new thread")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(threading.Thread, "start", start)
+        with pytest.raises(CannotConnect, match=r"look up shop\.invalid: can't start new thread"):
+            lookups.addresses("shop.invalid", 1, None)
+
+    assert lookups.addresses("shop.invalid", 1, PATIENCE_S) == [(socket.AF_INET, ("127.0.0.1", 1))]
+
+
 def test_addresses_are_kept_for_a_while_and_not_without_end(monkeypatch):
     asked = resolving(monkeypatch, (socket.AF_INET, ("127.0.0.1", 1)))
     lookups = NameLookups()
@@ -363,6 +379,18 @@ def test_addresses_are_kept_for_a_while_and_not_without_end(monkeypatch):
     brief.addresses("h1", 1, None)
     brief.addresses("h1", 1, None)
     assert asked[-2:] == ["h1", "h1"]
+
+
+@pytest.mark.parametrize("kind", [CurlClient, RequestsClient])
+def test_too_many_redirects_are_the_same_error_of_the_other_clients(server, kind):
+    with pytest.raises(ConnectionError, match=r"^GET \S+/loop: more than 30 redirects$"):
+        kind([]).status("GET", server.url + "/loop", [], {})
+
+
+def test_the_timeout_of_libcurl_bounds_all_redirects():
+    with hostile_server() as server, pytest.raises(TimeoutError, match="Operation timed out"):
+        # 30 redirects would take 3 s
+        CurlClient([]).status("GET", f"{server.url}/slowly-down/", [], {"timeout": 0.5})
 
 
 @pytest.mark.parametrize("kind", [CurlClient, RequestsClient])

@@ -373,8 +373,9 @@ def test_a_check_of_nothing_that_is_known_is_refused(customer):
         customer.ask("get", "/empty", check={"$.a": 1})
 
 
-def test_a_stream_is_read_and_not_kept(customer):
-    answer = customer.ask("get", "/item", stream=True)
+@pytest.mark.parametrize("options", [{}, {"auth": ("ann", "pw")}], ids=["own", "requests"])
+def test_a_stream_is_read_and_not_kept(customer, options):
+    answer = customer.ask("get", "/item", stream=True, **options)
 
     assert answer.status == 200
     with pytest.raises(ValueError, match="not kept"):

@@ -9,7 +9,10 @@ from types import SimpleNamespace
 
 import msgpack
 import pytest
+from celery.worker.consumer import Consumer
+from kombu.exceptions import OperationalError
 from kombu.message import Message
+from redis import ResponseError
 
 from helpers.hostile import bounded
 from osbench.common.protocol import broker
@@ -60,6 +63,32 @@ def test_headers_have_no_effect_and_every_message_is_passed_on():
     cls.on_decode_error(SimpleNamespace(), object(), ValueError())
 
     assert taken == [SIGNED, b"", b""]
+
+
+@pytest.mark.parametrize(
+    ("error", "refused"),
+    [
+        (ValueError("no JSON"), [b""]),
+        (ResponseError("WRONGTYPE Operation against a key"), [b""]),
+        (ResponseError("OOM command not allowed"), []),
+        (ConnectionRefusedError(), []),
+        (OperationalError("away"), []),
+    ],
+)
+def test_only_the_content_of_the_queue_counts_as_a_bad_message(monkeypatch, error, refused):
+    taken = []
+    cls = consumer_class(taken.append)
+    consumer = cls.__new__(cls)
+    consumer.connection_errors, consumer.channel_errors = (OSError,), (ResponseError,)
+
+    def fail(_):
+        raise error
+
+    monkeypatch.setattr(Consumer, "start", fail)
+    with pytest.raises(type(error)):
+        consumer.start()
+
+    assert taken == refused
 
 
 @pytest.mark.parametrize("kind", ["application/x-gzip", "gzip", "zlib"])

@@ -8,6 +8,7 @@ import pytest
 
 from helpers.engines import COROUTINES, THREADS, S, batch, body, closed, until
 from osbench.common.plugin.scenario import Scenario
+from osbench.common.secrets.hiding import HIDDEN
 from osbench.worker.engine.closed_engine import ClosedEngine
 from osbench.worker.engine.engine import NEVER, EngineSetup
 from osbench.worker.session import log_book
@@ -48,6 +49,34 @@ def test_an_entry_names_workload_and_iteration(book: LogBook, users: str) -> Non
     ]
     assert cut == 0
     assert book.take() == ([], 0)
+
+
+@pytest.mark.parametrize("users", [THREADS, COROUTINES])
+def test_a_line_without_an_end_is_an_entry_of_its_iteration(book: LogBook, users: str) -> None:
+    async def work(scenario: Scenario) -> None:
+        HIDDEN.set(lambda _: ["swordfish"])
+        book.write("stdout", "done ")
+        book.write("stdout", "with swordfish")
+
+    with closed(work, users=users) as engine:
+        engine.body.context["workload"] = 2
+        engine.add(batch((7, 9)))
+        engine.set_share(1)
+        until(lambda: len(engine.rows) == 2)
+
+    entries, _ = book.take()
+    assert [entry[1:] for entry in entries] == [
+        ["stdout", 2, 7, "done with ***"],
+        ["stdout", 2, 8, "done with ***"],
+    ]
+
+
+def test_a_line_without_an_end_is_of_one_run(book: LogBook) -> None:
+    book.write("stdout", "of the last run")
+    book.begin("r2")
+    book.write("stdout", "whole\n")
+
+    assert texts(book) == ["whole"]
 
 
 def test_a_thread_that_an_earlier_run_left_behind_writes_into_no_other_run(book: LogBook) -> None:

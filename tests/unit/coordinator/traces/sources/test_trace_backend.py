@@ -192,7 +192,7 @@ def test_a_server_that_never_answers_is_given_up(monkeypatch: pytest.MonkeyPatch
 
 
 def test_an_answer_that_drips_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(trace_backend, "_ANSWER_S", -1.0)
+    monkeypatch.setattr(trace_backend, "_RESPONSE_S", -1.0)
     with serving(FakeJaeger()) as jaeger:
         store(jaeger)
 

@@ -14,6 +14,7 @@ import pytest
 
 from helpers.engines import COROUTINES, THREADS, batch, closed, until
 from osbench.common.plugin.scenario import Scenario
+from osbench.worker.engine.users import forked_children
 from osbench.worker.engine.users.forked_children import RETURNED
 
 pytestmark = pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")
@@ -60,8 +61,16 @@ def test_a_child_that_returns_ends_and_is_told(users, child, caplog):
     assert work.codes == [RETURNED] * 3
     told = REMARK.format(work.line)
     assert all(what.startswith(told) for what, _ in asides)
-    assert sum(count for _, count in asides) in (1, 2, 3)
+    assert sum(count for _, count in asides) == 3
     assert sum(told in one.message for one in caplog.records) == 1
+
+
+def test_children_of_equal_process_ids_modulo_the_slots_count_each(monkeypatch):
+    monkeypatch.setattr(forked_children, "_SLOTS", 1)
+
+    asides = run(Forking(), THREADS)
+
+    assert sum(count for _, count in asides) == 3
 
 
 @pytest.mark.parametrize("users", [THREADS, COROUTINES])
