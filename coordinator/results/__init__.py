@@ -1,1 +1,3 @@
-"""Results of a workload, folded as they arrive: ledger, statistics, errors and charts."""
+"""Results of a workload, counted block by block as they arrive: ledger, statistics, errors,
+charts.
+"""

@@ -1,1 +1,3 @@
-"""Statements on a workload: the terminal shows all of them, the page those it lacks elsewhere."""
+"""Statements on a workload: the terminal shows all, the page only facts that it shows nowhere
+else.
+"""
