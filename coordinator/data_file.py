@@ -82,15 +82,11 @@ class DataFile:
 
     @property
     def batch_limit(self) -> int:
-        """Most rows that a batch should carry: about `BATCH_BYTES` bytes of average rows, at least
-        1.
-        """
+        """Most rows that a batch should carry: about `BATCH_BYTES` bytes, at least one row."""
         return max(1, BATCH_BYTES * len(self) // max(1, self.size))
 
     def encrypted(self, numbers: Intervals) -> bytes:
-        """Return the rows of the iterations `numbers`, compressed and encrypted, as a batch carries
-        them.
-        """
+        """Return the rows of the iterations `numbers`, compressed and encrypted for a batch."""
         at = self._offsets
         pieces = (self._content[at[low - 1] : at[high - 1]] for low, high in numbers)
         return data_rows.encrypt(b"".join(pieces), self.key)
@@ -111,8 +107,7 @@ class DataFile:
 
 
 def read(path: Path, key: bytes | None = None) -> tuple[DataFile | None, list[str]]:
-    """Read and check a CSV file; return (file, []), or (None, problems) with at most
-    `MAX_PROBLEMS`.
+    """Read and check a CSV file; return (file, []) or (None, at most `MAX_PROBLEMS` problems).
 
     `key` (a Fernet key) encrypts the rows in batches; None: a new one is made. Raises no error if
     the file cannot be read: that is a problem, too.

@@ -32,9 +32,7 @@ def duration(seconds: float | None) -> str:
 
 
 def seconds_of(text: str) -> float | None:
-    """Return the seconds of a text made by `duration` or `spaced`; None for "0", "-" and other
-    texts.
-    """
+    """Return the seconds of a text made by `duration` or `spaced`; None for a text without unit."""
     found = _WRITTEN.fullmatch(text)
     scale = next((size for unit, size, _ in _UNITS if found and unit == found["unit"]), None)
     return float(found["number"].replace(",", "")) * scale if found and scale else None
@@ -51,9 +49,7 @@ def spaced(seconds: float | None) -> str:
 
 
 def three_digits(number: float) -> str:
-    """Return a number with three significant digits; from 100 on as an integer with thousands
-    commas.
-    """
+    """Return a number with three significant digits; from 100 on as an integer with commas."""
     if number < 0.9995:
         return f"{number:.3g}"
     if number < 9.995:
@@ -112,8 +108,6 @@ def titles(workloads: Iterable[tuple[str, str, str]]) -> list[str]:
 
 
 def plain(text: str, limit: int = 200) -> str:
-    """Return the first line of foreign text, control characters escaped, cut to `limit`
-    characters.
-    """
+    """Return the first line of foreign text, controls escaped, cut to `limit` characters."""
     line = escaped(text.strip().partition("\n")[0])
     return line if len(line) <= limit else f"{line[: limit - 3]}..."

@@ -28,9 +28,7 @@ class TextColumn(NamedTuple):
 
 
 def names(*headings: str) -> Iterator[TextColumn]:
-    """Return an iterator of left-aligned columns of short words, such as ids and states, by
-    heading.
-    """
+    """Return an iterator of left-aligned columns for short words, such as ids and states."""
     return (TextColumn(heading, "left", is_text=False) for heading in headings)
 
 
@@ -55,9 +53,7 @@ class TextTable:
         self._rows: list[list[Text]] = []
 
     def add_row(self, *cells: str | Text) -> None:
-        """Add a row with a cell for each column, in order; control characters must be escaped
-        before.
-        """
+        """Add a row with a cell for each column in order; foreign text must be escaped before."""
         self._rows.append([Text(one) if isinstance(one, str) else one for one in cells])
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:

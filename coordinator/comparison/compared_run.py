@@ -1,6 +1,4 @@
-"""Finished runs as comparisons read them, with ids that are equal for runs that repeat each
-other.
-"""
+"""Finished runs as comparisons read them, with ids by which repetitions are found."""
 
 from __future__ import annotations
 
@@ -27,9 +25,7 @@ _DIGITS = 12
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class ComparedRun:
-    """A finished run, local or archived: its request (run.json), summary (summary.json) and
-    timeline.
-    """
+    """A finished run, local or archived: request (run.json), summary and timeline."""
 
     #: run.json: the request for the run.
     manifest: Mapping[str, Any]
@@ -44,8 +40,7 @@ class ComparedRun:
 
     @cached_property
     def files(self) -> RunDirectory | None:
-        """Run directory with the traces; for an archived run, files are fetched once, at the first
-        use.
+        """Run directory with the traces; files of an archived run are fetched once, when used.
 
         None if it is not known, or cannot be fetched, which is logged as a warning.
         """
@@ -220,8 +215,9 @@ def earlier_runs(
     left_out: Callable[[str], None] | None = None,
     archived: Iterable[ArchivedRun] = (),
 ) -> list[ComparedRun]:
-    """Return other runs with the fingerprint of a compared run, oldest first; only the newest
-    `most`.
+    """Return other runs with the fingerprint of a compared run, oldest first.
+
+    Only the newest `most` of them.
 
     `left_out` and `archived` as in `finished_runs`, and DamagedRun is raised likewise.
     """

@@ -41,9 +41,7 @@ _CHANGED = (ChangeVerdict.WORSE, ChangeVerdict.BETTER, ChangeVerdict.MIXED)
 
 @dataclass(frozen=True, kw_only=True)
 class _Measured:
-    """Values of one percentile in the runs of both sides, with the test's result, before a
-    verdict.
-    """
+    """Values of one percentile in the runs of both sides, with the test's result."""
 
     key: SeriesKey
     #: Logarithms of the runs' percentiles.
@@ -75,8 +73,7 @@ def compare_sides(
     anyway: bool = False,
     names: tuple[str, str] = ("", ""),
 ) -> ComparisonResult:
-    """Compare two sides of runs; return verdicts for each percentile, each workload and all
-    together.
+    """Compare two sides of runs; return verdicts for each percentile, each workload and all.
 
     `margin`: changes below this fraction count as none, None: no test of equivalence. `anyway`:
     compare in spite of caveats that forbid it. `names`: of the sides. Times are service times of
@@ -306,7 +303,7 @@ def _findable(rows: Sequence[ChangeRow]) -> str:
 
 
 def changed(row: ChangeRow) -> str:
-    """Return the change of a percentile in words: "takes 12 % longer (95 %: +8 % to +16 %)"."""
+    """Return the change of a percentile in words: "takes 12.0 % longer (95 %: +8.0 % to +16 %)"."""
     text = f"takes {abs(row.ratio - 1):.1%} {'longer' if row.ratio >= 1 else 'less'}"
     text = text.replace("%", " %")
     if row.interval is None:
@@ -329,8 +326,7 @@ def signed_percent(ratio: float) -> str:
 def _without_odd_runs(
     evidence: Evidence, keys: Sequence[SeriesKey], margin: float | None
 ) -> list[str]:
-    """Return messages on runs that differ from the others of their side, and the verdict without
-    them.
+    """Return messages on runs unlike the others of their side, and the verdict without them.
 
     Empty if there are no such runs.
     """

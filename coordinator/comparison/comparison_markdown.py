@@ -76,9 +76,7 @@ def _row(row: ChangeRow) -> str:
 
 
 def _text(text: str) -> str:
-    """Return the first line of a run's text, escaped so that Markdown shows no formatting or
-    links.
-    """
+    """Return the first line of a run's text, escaped: Markdown shows no formatting or links."""
     safe = plain(text, 1000)
     for sign in "\\`*_[]<>|#@":
         safe = safe.replace(sign, f"\\{sign}" if sign not in "<>@" else f"&#{ord(sign)};")

@@ -41,9 +41,7 @@ _WIDTH, _HEIGHT, _FREE = 1000, 100, 8
 
 
 def page_policy() -> str:
-    """Return the Content-Security-Policy of these pages: their own style, by hash, and nothing
-    else.
-    """
+    """Return the Content-Security-Policy of these pages: only their own style, by hash."""
     style = page_assets.hashes([_style()])
     return f"default-src 'none'; style-src {style}; base-uri 'none'; form-action 'none'"
 

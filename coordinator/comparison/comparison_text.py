@@ -88,9 +88,7 @@ def _show_workload(workload: WorkloadChanges, console: Console) -> None:
 
 
 def interval_text(row: ChangeRow) -> str:
-    """Return the 95 % interval of a change in percent, such as "+8 % to +16 %"; "-" if there is
-    none.
-    """
+    """Return the 95 % interval of a change, such as "+8.0 % to +16 %"; "-" if there is none."""
     if row.interval is None:
         return "-"
     low, high = map(signed_percent, row.interval)
@@ -140,9 +138,7 @@ def show_staircase(found: RunsStaircase, console: Console) -> None:
 
 
 def show_trend(trend: RunsTrend, console: Console) -> None:
-    """Print the trend of runs of one fingerprint: its conclusion, a table of percentiles,
-    changes.
-    """
+    """Print the trend of runs of one fingerprint: conclusion, table of percentiles, changes."""
     heading = Text(f"{plain(trend.task)}", style="bold")
     where = f", deployment {plain(trend.deployment)}" if trend.deployment else ""
     heading.append(f"  fingerprint {trend.fingerprint}{where}", style="not bold")

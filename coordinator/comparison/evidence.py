@@ -56,9 +56,7 @@ class Evidence:
 
     @property
     def by_rank(self) -> bool:
-        """Return whether ranks of the runs can be tested in addition: five runs a side, not in
-        pairs.
-        """
+        """Return whether ranks can be tested, too: at least five runs a side, not in pairs."""
         enough = min(len(self.before), len(self.after)) >= _RANKED
         return enough and self.basis is Basis.REPLICATES
 
@@ -75,9 +73,7 @@ class Evidence:
 
     @property
     def grounds(self) -> str:
-        """Message on the runs that the verdicts are based on, and on the limits of such
-        verdicts.
-        """
+        """Message on the runs that the verdicts are based on, and on the limits of verdicts."""
         if not self.apart_in_time or self.basis is Basis.TIME_BLOCKS:
             return self._grounds
         return (
@@ -108,8 +104,7 @@ class Evidence:
         )
 
     def shifted(self, key: SeriesKey) -> Shifted | None:
-        """Return the result of the statistical test of a percentile's difference between both
-        sides.
+        """Return the result of the test of a percentile's difference between both sides.
 
         `key` names the percentile. Values are natural logarithms of seconds. None if the basis
         allows no test.
@@ -128,8 +123,7 @@ class Evidence:
         return None
 
     def within(self, key: SeriesKey) -> tuple[float, float] | None:
-        """Return the 95 % interval of a percentile's change, as natural logarithms of after /
-        before.
+        """Return the 95 % interval of a percentile's change, as logarithms of after / before.
 
         It is computed from blocks of time within the runs. None unless there is one run per side,
         and if the percentile of a run has no bounded interval.

@@ -1,6 +1,4 @@
-"""Checks whether the percentiles of two sides of runs may be compared: same load, task and so
-on.
-"""
+"""Checks whether the percentiles of two sides of runs may be compared: same load and so on."""
 
 from __future__ import annotations
 
@@ -35,8 +33,7 @@ def caveats(before: Sequence[ComparedRun], after: Sequence[ComparedRun]) -> tupl
 
 
 def failed_share(runs: Sequence[ComparedRun], workload: str) -> tuple[int, int]:
-    """Return two sums over the runs: iterations of a workload that failed or timed out, and all
-    that ran.
+    """Return (iterations that failed or timed out, iterations that ran), summed over the runs.
 
     Raises KeyError if a run lacks the workload.
     """

@@ -22,9 +22,7 @@ _BEYOND = 10
 
 @dataclass(frozen=True, kw_only=True, order=True)
 class SeriesKey:
-    """Name of a compared percentile: workload, action ("" for the whole iteration), percent 0 to
-    100.
-    """
+    """Name of a compared percentile (0 to 100); the action is "" for the whole iteration."""
 
     workload: str
     action: str
@@ -57,9 +55,7 @@ def common_keys(runs: Sequence[ComparedRun], workload: str) -> list[SeriesKey]:
 
 
 def log_value(run: ComparedRun, key: SeriesKey) -> float | None:
-    """Return the natural logarithm of a run's percentile in seconds; None if the run lacks it or it
-    is 0.
-    """
+    """Return the natural logarithm of a run's percentile in seconds; None without it or for 0."""
     times = _times(run, key.workload, key.action)
     value = times.percentile(percentile_key(key.percent))
     return math.log(value) if value else None

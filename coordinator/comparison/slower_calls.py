@@ -24,8 +24,7 @@ _SHOWN = 3
 def changed_calls(
     before: Sequence[ComparedRun], after: Sequence[ComparedRun], workload: str, *, changed: bool
 ) -> str:
-    """Return a message on the calls that changed between one run of each side, from their traces;
-    or "".
+    """Return a message on calls that changed between a run of each side, from traces; or "".
 
     If a side has no traces, it is on requests that osbench made. Slower calls are named only if
     `changed`: the workload's times differ beyond chance. Raises DamagedRun if files of a run are
@@ -50,8 +49,7 @@ def _changed_times(before: Features, after: Features, workload: str) -> str:
 def _changed_requests(
     before: Sequence[ComparedRun], after: Sequence[ComparedRun], workload: str
 ) -> str:
-    """Return a message on requests that became slower, between the middle runs of both sides; or
-    "".
+    """Return a message on requests that became slower, by the middle run of each side; or "".
 
     "" also if files of a run cannot be read. Raises DamagedRun if they are cut or changed.
     """
@@ -108,9 +106,7 @@ def _traces(
 
 
 def _from_middle(side: Sequence[ComparedRun], workload: str) -> list[ComparedRun]:
-    """Return the runs sorted by their distance, in rank of the workload's median, from the middle
-    run.
-    """
+    """Return the runs sorted by closeness, in rank of their median times, to the middle run."""
     key = SeriesKey(workload=workload, action="", percent=50.0)
     ordered = sorted(side, key=lambda run: log_value(run, key) or 0.0)
     middle = len(ordered) // 2

@@ -31,9 +31,7 @@ def _throughput(staircase: Staircase) -> Markup:
 
 
 def _times(staircase: Staircase) -> Markup:
-    """Return a drawing (SVG) of p50, p95 and p99 by load, on a logarithmic scale; "" without
-    times.
-    """
+    """Return an SVG drawing of p50, p95 and p99 by load, logarithmic; "" without times."""
     lines = [
         [
             (step.load, math.log(value))

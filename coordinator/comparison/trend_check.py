@@ -91,9 +91,7 @@ def check_trend(runs: Sequence[ComparedRun]) -> TrendCheck:
 
 
 def _worse(series: TrendSeries, level: float) -> WorseFigure | None:
-    """Return a percentile's figures if the newest run is worse at the significance `level`, else
-    None.
-    """
+    """Return a percentile's figures if the newest run is worse at significance `level`, or None."""
     logs = [None if value is None else math.log(value) for value in series.values_s]
     known = [value for value in logs if value is not None]
     if logs[-1] is None or len(known) < ENOUGH:

@@ -36,9 +36,7 @@ def by_time(actions: Mapping[str, ByState]) -> list[str]:
 
 
 def naming_advice(actions: Mapping[str, ByState]) -> str:
-    """Return advice if there are more than `MANY_NAMES` names, which seem to contain ids; else
-    "".
-    """
+    """Return advice if more than `MANY_NAMES` names suggest that ids are in them; else ""."""
     if len(actions) <= MANY_NAMES:
         return ""
     return (

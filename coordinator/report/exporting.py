@@ -222,8 +222,7 @@ def exporter_of(plugins: Plugins, name: str, options: Sequence[str] = ()) -> Exp
 def failure_of(
     error: OsbenchError | str, exit_code: int | None, manifest: Mapping[str, Any]
 ) -> dict[str, Any]:
-    """Return the JSON object that `Exporter.export_failure` gets: error, exit code, run id and
-    task.
+    """Return the JSON object for `Exporter.export_failure`: error, exit code, run id and task.
 
     `manifest` is run.json, {} if there is none. `exit_code` None, after a killed coordinator,
     becomes 3: its iterations were lost.

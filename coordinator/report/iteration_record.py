@@ -50,9 +50,7 @@ def _name(asked: Mapping[str, Any]) -> str:
 
 
 def _load_begun(directory: RunDirectory) -> dict[int, float]:
-    """Return t0 by workload, seconds since 1970-01-01 UTC; loads that did not begin are left
-    out.
-    """
+    """Return t0 by workload, seconds since 1970-01-01 UTC, of the loads that began."""
     return {
         record["workload"]: record["t0_at"]
         for record in directory.decisions()

@@ -108,8 +108,7 @@ def counted(directory: RunDirectory) -> Iterator[Reported]:
 
 
 def settling(directory: RunDirectory) -> Iterator[dict[str, Any]]:
-    """Yield result blocks and journal records of drops as mappings, in the order in which they
-    count.
+    """Yield result blocks and journal records of drops, in the order in which they count.
 
     Only records have the key `do`. Drops by older releases come last. Raises DamagedRun.
     """
@@ -153,9 +152,7 @@ def _settled(directory: RunDirectory) -> Iterator[Reported | _Dropped]:
 
 
 def _first(columns: Columns, before: Intervals) -> Columns:
-    """Return the rows of iterations that are not among `before`; of repeated ones only the first
-    row.
-    """
+    """Return the first row of each iteration that is not among `before`; others are dropped."""
     numbers = Intervals.of(columns.iteration)
     repeated = before.intersection(numbers).members()
     if not len(repeated) and len(numbers) == len(columns):

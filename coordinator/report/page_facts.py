@@ -160,9 +160,7 @@ def traced_numbers(
 def some_rows(
     blocks: Iterable[Reported], workloads: Sequence[WorkloadReport], numbers: Mapping[int, Ints]
 ) -> Iterator[TableRow]:
-    """Yield a row for each iteration in result blocks whose number is in `numbers` of its
-    workload.
-    """
+    """Yield a row for each iteration whose number is in `numbers` of its workload."""
     for one in blocks:
         wanted = np.isin(one.columns.iteration, numbers.get(one.workload, _NONE))
         if wanted.any() and one.workload < len(workloads):

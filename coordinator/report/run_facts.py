@@ -37,9 +37,7 @@ class RunFacts:
 
     @cached_property
     def report(self) -> Report:
-        """The report of the summary; for an unfinished run the numbers so far. Raises
-        DamagedRun.
-        """
+        """The report; for an unfinished run, the numbers so far; cached. Raises DamagedRun."""
         return Report.from_json(self.summary)
 
 
@@ -74,9 +72,7 @@ def read_facts(directory: RunDirectory) -> RunFacts:
 
 
 def _empty(directory: RunDirectory, manifest: Mapping[str, Any], reason: str) -> dict[str, Any]:
-    """Return a summary without workloads, for a run that has none; `reason`, if any, is its
-    note.
-    """
+    """Return a summary without workloads, with `reason`, unless it is "", as its note."""
     return {
         "format": SUMMARY_FORMAT,
         "run_id": directory.path.name,

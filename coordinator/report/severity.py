@@ -10,9 +10,7 @@ MANY = 12
 
 
 def has_held(workload: WorkloadReport) -> bool:
-    """Return whether a workload began, met its SLA, had only ok iterations and no bound of its
-    load.
-    """
+    """Return whether a workload began, met its SLA, and had only ok iterations and no bounds."""
     return _class(workload) == _HELD
 
 

@@ -46,9 +46,7 @@ class StoredRun(ExportedRun):
         self.t0_at = starts(directory, len(self.report.workloads))
 
     def rows(self) -> Iterator[IterationRow]:
-        """Return an iterator of every iteration that ended or was dropped, once. Raises
-        DamagedRun.
-        """
+        """Return an iterator of every iteration that ended or was dropped. Raises DamagedRun."""
         return iterations(self.directory, self.report)
 
     def durations(self) -> Sequence[Mapping[str, DurationCounts]]:

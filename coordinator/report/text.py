@@ -133,9 +133,7 @@ def styled(phrases: Iterable[Phrase]) -> Text:
 
 
 def _lines_of(note: str) -> str:
-    """Return the first line of a note; if it introduces a log, also up to `_NOTE_LINES` of its
-    lines.
-    """
+    """Return the first line of a note and, if it introduces a log, `_NOTE_LINES` lines of it."""
     first, *others = note.strip().splitlines() or [""]
     if not first.endswith("of its log:"):
         others = []

@@ -76,8 +76,8 @@ def _line(name: str, names: int, cells: Iterable[str], widths: Iterable[int]) ->
 def _rows(workload: WorkloadReport) -> Iterator[tuple[str, TimeFigures]]:
     """Yield (name, times) for each row in order: service, response, start lag, then actions.
 
-    Failed and timed out times follow those of successes, if there are any. Of many actions, only
-    the `SHOWN` that took most time.
+    Times of failed and timed out iterations, if any, follow the times of successes. Of many
+    actions, only the `SHOWN` that took most time.
     """
     yield from _state_rows("service time", workload.latency.service)
     yield from _state_rows("response time", workload.latency.response)

@@ -1,3 +1,1 @@
-"""Results of a workload, counted block by block as they arrive: ledger, statistics, errors,
-charts.
-"""
+"""Results of a workload, counted as blocks arrive: ledger, statistics, errors and charts."""

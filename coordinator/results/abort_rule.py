@@ -59,8 +59,7 @@ class AbortRule:
         return bool(self.reason)
 
     def verdict(self) -> Verdict:
-        """Return the rule's verdict: failed if a window met a condition, else with the worst
-        window.
+        """Return the rule's verdict: failed if a window met a condition, else on the worst window.
 
         It depends on the added rows alone, so a resumed coordinator finds the same.
         """
@@ -70,8 +69,7 @@ class AbortRule:
         return Verdict(criterion=ABORT, success=not self.reason, detail=detail)
 
     def _judged(self, *, complete: bool) -> Iterator[tuple[bool, str]]:
-        """Yield for each configured condition whether a window met it, and a message on its worst
-        window.
+        """Yield for each condition whether a window met it, and a message on its worst window.
 
         A condition without any window is left out. `complete`: only windows that have surely ended.
         """

@@ -111,8 +111,7 @@ class Accounts:
         return [results.ledger for results in self.results.values()]
 
     def next_name(self, incarnation: str) -> str:
-        """Return the name that the next membership of a worker process gets in ledger and
-        statistics.
+        """Return the name of a worker process's next membership in ledger and statistics.
 
         `incarnation` is the id of the process; its later memberships are named with "+2", "+3".
         """
@@ -127,8 +126,7 @@ class Accounts:
         return {"do": "member", "mid": mid, "incarnation": incarnation, "name": name}
 
     def execution(self, will: Will) -> list[Record]:
-        """Return the journal records that return unstarted iterations of a dead worker to the
-        pools.
+        """Return journal records that return a dead worker's unstarted iterations to the pools.
 
         A will is the notice that a supervisor signs for a dead worker process. One record per
         workload with such iterations; empty if the membership is not known. Workloads other than
@@ -254,8 +252,7 @@ class Accounts:
             ledger.heard(member.name)
 
     def _miss(self, record: Record) -> None:
-        """Mark blocks as received that were acknowledged but are not on disk: no worker resends
-        them.
+        """Mark acknowledged blocks that are not on disk as received: no worker resends them.
 
         Their membership is marked as damaged in all ledgers.
         """

@@ -1,6 +1,4 @@
-"""Charts of the outputs of a workload's iterations: additive ones are summed, others only
-counted.
-"""
+"""Charts of the outputs of iterations: additive ones are summed, complete ones only counted."""
 
 from __future__ import annotations
 
@@ -53,8 +51,7 @@ class Sketch:
             self._coarsen()
 
     def percentile(self, percent: float) -> float | None:
-        """Return an estimated percentile (0 to 100), with linear interpolation; None without
-        values.
+        """Return an estimated percentile (0 to 100), linearly interpolated; None without values.
 
         Its error is less than the width of a bucket.
         """
@@ -205,9 +202,7 @@ _KINDS: Mapping[str, Callable[[], Values]] = {
 
 
 class _Additive:
-    """An additive chart: its description, from the first output item, and collected values by
-    name.
-    """
+    """An additive chart: description, from the first output item, and collected values by name."""
 
     def __init__(self, item: Mapping[str, Any]) -> None:
         self.about = _about(item)

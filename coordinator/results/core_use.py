@@ -35,9 +35,7 @@ class CpuProfile:
         self._greatest: dict[str, float] = {}
 
     def add(self, worker: str, elapsed_s: float, cpu: float) -> None:
-        """Add a CPU sample (cores) of a worker, taken `elapsed_s` after t0; ignored if that is
-        negative.
-        """
+        """Add a worker's CPU sample (cores), taken `elapsed_s` after t0; ignored before t0."""
         if elapsed_s < 0:
             return
         while elapsed_s >= BINS * self._width_s:
@@ -60,8 +58,7 @@ class CpuProfile:
         return self._greatest.get(worker)
 
     def points(self) -> dict[str, list[list[float]]]:
-        """Return [seconds after t0, mean CPU in cores] by worker, for each bin with samples, in
-        order.
+        """Return [seconds after t0, mean cores] by worker, for each bin with samples, in order.
 
         The time is the middle of the bin.
         """
@@ -110,16 +107,12 @@ class CoreUse:
         )
 
     def waiting(self, worker: str) -> float | None:
-        """Return the mean number of a worker's threads that waited for a core; None without
-        heartbeats.
-        """
+        """Return the mean number of threads that waited for a core; None without heartbeats."""
         beats, waiting, _, _ = self._sums.get(worker, (0, 0.0, 0, 0.0))
         return waiting / beats if beats else None
 
     def cores_used(self, worker: str) -> float | None:
-        """Return the mean number of cores that all programs on a worker's host used; None if not
-        known.
-        """
+        """Return how many cores of a worker's host all programs used, on average; or None."""
         _, _, known, used = self._sums.get(worker, (0, 0.0, 0, 0.0))
         return used / known if known else None
 

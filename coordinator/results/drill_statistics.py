@@ -66,9 +66,7 @@ class _Rows:
         self.response = response or LatencyMatrix()
 
     def add(self, instants: Ints, outcome: NDArray[np.uint8], response: Ints) -> None:
-        """Count iterations: due times (ns after the phase's time 0), outcome codes, response times
-        (ns).
-        """
+        """Count iterations: due times (ns after time 0), outcome codes, response times (ns)."""
         if not len(instants):
             return
         self.outcomes.add_buckets(Extent.of(instants), Extent.of(outcome.astype(np.int64)))
@@ -156,9 +154,7 @@ class DrillStatistics:
     """Counts the iterations of one workload with a drill by phase, in bounded memory."""
 
     def __init__(self, hooks: Mapping[str, str], warmup_s: float = 0.0) -> None:
-        """`hooks`: name of the hook by the phase it begins; `warmup_s`: seconds that `before`
-        leaves out.
-        """
+        """`hooks`: hook by the phase it begins; `warmup_s`: seconds left out of `before`."""
         self._hooks = hooks
         self._warmup_s = warmup_s
         #: Instants at which phases began, seconds after t0, by phase.
@@ -198,9 +194,7 @@ class DrillStatistics:
                 self._errors[phase] = f"failed: {error}"
 
     def break_off(self) -> None:
-        """Count running hooks as failed, because the coordinator process that ran them was
-        killed.
-        """
+        """Count running hooks as failed: the coordinator process that ran them was killed."""
         for phase in self._running:
             self._errors[phase] = "failed: the coordinator was killed meanwhile"
         self._running.clear()
@@ -274,8 +268,7 @@ class DrillStatistics:
     def _parts(
         self, fault_s: float, after_s: float | None, recovery_s: float | None, end_s: float
     ) -> tuple[PhaseFigures, ...]:
-        """Return the figures of the phases since the fault began: `fault`, then `after`, if it
-        exists.
+        """Return the figures of the phases since the fault began: `fault` and, if any, `after`.
 
         Times are seconds after t0, `recovery_s` seconds after the fault. If no hook ends the fault,
         `after` begins with the recovery, if that is known.
@@ -339,8 +332,7 @@ class DrillStatistics:
         return _Recovery(at_s=last.end * width_s, ci=_bounds(found, width_s), slow_s=slow_s)
 
     def _bins(self, slow_ns: float) -> tuple[Ints, Ints, Ints, Ints, float]:
-        """Return bad, all, slow and successful iterations by bin since the fault, and the bin's
-        seconds.
+        """Return (bad, all, slow, successful iterations by bin since the fault, bin width in s).
 
         `slow_ns`: response time from which a success is slow. Bins are joined to at most `_BINS`.
         """

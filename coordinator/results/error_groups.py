@@ -118,8 +118,7 @@ class ErrorGroups:
         self.other = 0
 
     def learn(self, worker: str, failures: Iterable[Failure]) -> None:
-        """Store the texts of a worker's failure numbers, and count failures added before their
-        texts.
+        """Store the texts of a worker's failure numbers; count failures that came before them.
 
         Beyond `LIMIT` groups, new errors are not stored.
         """
@@ -139,8 +138,7 @@ class ErrorGroups:
                     group.join(waited)
 
     def texts(self, worker: str, numbers: NDArray[np.uint32]) -> dict[int, Texts]:
-        """Return (type, message, traceback) by failure number of a worker; unknown numbers are left
-        out.
+        """Return (type, message, traceback) by failure number, without unknown numbers.
 
         Texts are the example of the error's group.
         """
@@ -162,8 +160,7 @@ class ErrorGroups:
         iterations: NDArray[np.int64],
         place: Callable[[int], FailurePlace] = lambda _: _NOWHERE,
     ) -> None:
-        """Count failed iterations of a worker; `numbers` has the failure number of each of
-        `iterations`.
+        """Count failed iterations of a worker; `numbers` has the failure number of each.
 
         Numbers without a group count in `other`, until `learn` describes them. `place` is called
         with an iteration number and returns the place of its failure.
@@ -200,9 +197,7 @@ class ErrorGroups:
         )
 
     def counts(self) -> dict[Texts, int]:
-        """Return the number of failed iterations by (type, message, traceback) of the group's
-        example.
-        """
+        """Return the number of failed iterations by the group's (type, message, traceback)."""
         return {self._shown[kind]: one.count for kind, one in self._groups.items() if one.count}
 
     def _group(self, key: Texts) -> _Tally | None:

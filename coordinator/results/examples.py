@@ -195,8 +195,6 @@ class FailedIterations:
         example.over_time.add(due, durations)
 
     def points(self) -> list[tuple[float, float, int]]:
-        """Return the sample in order of due time: (due s after t0, duration s, iteration
-        number).
-        """
+        """Return (due s after t0, duration s, iteration number) of the sample, by due time."""
         found = [(due, took, number) for _, number, due, took in self._kept]
         return [(due / 1e9, took / 1e9, number) for due, took, number in sorted(found)]

@@ -117,9 +117,7 @@ class Ledger:
         return self.settled + len(self._suspect())
 
     def gone(self, after: int, until: int) -> int:
-        """Return how many numbers above `after` and up to `until` are open only at suspect
-        members.
-        """
+        """Return how many numbers in (`after`, `until`] are open only at suspect members."""
         return len(self._suspect().within(after + 1, until + 1))
 
     def _suspect(self) -> Intervals:
@@ -146,8 +144,7 @@ class Ledger:
         return len(self.pool) + max(0, budget - self.allotted)
 
     def allot(self, count: int, budget: int | None, member: str = "") -> Intervals:
-        """Take up to `count` numbers to be granted to `member` by `cut`: pooled ones first, then
-        new.
+        """Take up to `count` numbers for `cut` to grant to `member`: pooled first, then new.
 
         `budget`: highest number to give out, None: no limit. Numbers that are open at `member` stay
         in the pool.
@@ -166,9 +163,7 @@ class Ledger:
         return numbers
 
     def allot_new(self, count: int) -> Intervals:
-        """Take `count` new numbers to be granted by `cut`, whatever the budget; empty if 0 or
-        less.
-        """
+        """Take `count` new numbers for `cut` to grant, whatever the budget; none if 0 or less."""
         numbers = Intervals([(self._next, self._next + count)])
         self._next += len(numbers)
         self._placing.update(numbers)
@@ -224,9 +219,7 @@ class Ledger:
         return held.open.intersection(held.batches.get(seq, ()))
 
     def behind(self, member: str, seq: int, number: int) -> Intervals:
-        """Return a member's open numbers of batches after `seq`, and those above `number` in
-        `seq`.
-        """
+        """Return a member's open numbers of later batches than `seq`, and above `number` in it."""
         held = self._held.get(member, _Holding())
         found = Intervals()
         for one, numbers in held.batches.items():
@@ -301,9 +294,7 @@ class Ledger:
     def _report_shared(
         self, held: _Holding, expected: Intervals, numbers: Ints, outcomes: NDArray[np.uint8]
     ) -> None:
-        """Uncount reruns that were dropped, and remove `expected`, the settled numbers, from the
-        pool.
-        """
+        """Uncount reruns that were dropped; remove the settled numbers `expected` from the pool."""
         known, first = np.unique(numbers, return_index=True)
         dropped = Intervals.of(known[outcomes[first] > Outcome.TIMED_OUT]).intersection(expected)
         not_again = held.again.intersection(dropped)
@@ -312,8 +303,7 @@ class Ledger:
         self.pool.subtract(self.pool.intersection(expected))
 
     def give_back(self, member: str, numbers: Iterable[Interval]) -> None:
-        """Move unstarted numbers of a member to the pool; numbers that are not open there are
-        ignored.
+        """Move a member's unstarted numbers to the pool; numbers not open there are ignored.
 
         Numbers that another member has open without sharing them stay with that member. After the
         close, count the numbers as not started instead of lost.
@@ -343,9 +333,7 @@ class Ledger:
             self.pool.update(back)
 
     def reject(self, member: str, seqs: Iterable[int]) -> None:
-        """Move the open numbers of a member's batches to the pool: the member refuses the
-        batches.
-        """
+        """Move the open numbers of batches to the pool: the member refuses the batches."""
         for seq in seqs:
             self.give_back(member, self.batch(member, seq))
 
@@ -371,8 +359,7 @@ class Ledger:
         self._held.setdefault(member, _Holding()).damaged = True
 
     def offer_again(self, member: str) -> None:
-        """Put a member's open numbers in the pool while they stay open there (idempotent
-        workloads).
+        """Put a member's open numbers in the pool, although they stay open there (idempotent).
 
         So others may start them, too. Calling it twice changes nothing; after the close it does
         nothing.

@@ -1,6 +1,4 @@
-"""Figures for live displays of a workload: rates, percentiles, SLA criteria, failures and
-workers.
-"""
+"""Figures for live displays of a workload: rates, percentiles, criteria, failures, workers."""
 
 from __future__ import annotations
 
@@ -40,9 +38,7 @@ _PERCENTS = (50.0, 95.0, 99.0)
 
 
 class RecentRates:
-    """Rates of cumulative counters over about the last `RATE_S` seconds, or since the first
-    sample.
-    """
+    """Rates of cumulative counters over the last `RATE_S` seconds, or since the first sample."""
 
     def __init__(self) -> None:
         #: Samples: monotonic seconds, and all counters.
@@ -59,9 +55,7 @@ class RecentRates:
             self._samples.popleft()
 
     def rate(self, name: str) -> float:
-        """Return the rate of a counter per second; 0 before there are two samples, and if it
-        fell.
-        """
+        """Return a counter's increase per second; 0 before two samples, and if it fell."""
         if len(self._samples) < 2:
             return 0.0
         (begin_s, before), (end_s, after) = self._samples[0], self._samples[-1]
@@ -82,8 +76,7 @@ class LiveFigures:
         self._fields: dict[str, Any] = {}
 
     def fields(self, now_s: float, workers: Sequence[WorkerHandle]) -> dict[str, Any]:
-        """Return fields of a `Snapshot` at `now_s` (monotonic seconds); they may be `FRESH_S` s
-        old.
+        """Return fields of a `Snapshot` at `now_s` (monotonic); up to `FRESH_S` seconds old.
 
         `workers`: all workers that took part, present or not; `rows` has an entry for each.
         """
@@ -198,9 +191,7 @@ class LiveFigures:
 
 
 def _host_cpu(beat: Heartbeat) -> float | None:
-    """Return the fraction (0 to 1) of the cores of a worker's host that is in use; None if not
-    known.
-    """
+    """Return the used fraction (0 to 1) of the cores of a worker's host; None if not known."""
     if not beat.cores or beat.cores_used < 0:
         return None
     return beat.cores_used / beat.cores

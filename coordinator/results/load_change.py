@@ -37,9 +37,7 @@ class LoadChange:
     interrupted: bool = False
 
     def to_record(self, workload: int) -> dict[str, Any]:
-        """Return the journal record of the change; `workload` is the workload's index in the
-        run.
-        """
+        """Return the change's journal record; `workload` is the workload's index in the run."""
         return {
             "do": "control",
             "workload": workload,

@@ -69,9 +69,7 @@ class LoadProfile:
         self._end_offsets: Ints = np.zeros(BINS, np.int64)
 
     def add(self, started: Ints, ended: Ints, failed_ended: Ints) -> None:
-        """Add iterations by start and end (ns after t0); `failed_ended`: the ends of failed ones
-        again.
-        """
+        """Add iterations by start and end (ns after t0); `failed_ended`: ends of failed ones."""
         if not len(ended):
             return
         # a foreign worker may report that an iteration began after it had ended
@@ -82,9 +80,7 @@ class LoadProfile:
             np.add.at(self.failures, np.maximum(failed_ended, 0) >> self._bits, 1)
 
     def running_ns(self) -> Ints:
-        """Return for each used bin the nanoseconds that iterations ran in it, summed over
-        iterations.
-        """
+        """Return the ns that iterations ran in each used bin, summed over iterations."""
         # iterations running when each bin begins
         carried = np.cumsum(self.starts - self.ends) - (self.starts - self.ends)
         whole = (carried + self.starts - self.ends) << self._bits
@@ -108,9 +104,7 @@ class LoadProfile:
         return float(well[:place].sum() + well[place] * (until_ns / width - place))
 
     def series(self, bins: int) -> Series:
-        """Return the profile in at most `bins` bins: pairs of bins are joined as often as
-        needed.
-        """
+        """Return the profile in at most `bins` bins; pairs of bins are joined as needed."""
         profile = self._copy()
         while profile._used > bins:
             profile._widen()

@@ -117,9 +117,7 @@ class StageStatistics:
         return len(self._parts) > 1
 
     def begin(self, statistics: WorkloadStatistics) -> None:
-        """Copy the statistics of the load so far to its only stage, before `change` adds
-        another.
-        """
+        """Copy the load's statistics so far to its only stage, before `change` adds another."""
         times = statistics.response if self._is_open else statistics.service
         for part in self._parts:
             part.outcomes[Outcome.OK] = statistics.count("ok")
@@ -132,8 +130,7 @@ class StageStatistics:
             part.flight_ns = statistics.busy_s * 1e9
 
     def change(self, at_s: float, asked: Sequence[tuple[float, float]]) -> None:
-        """Replace the requested load from `at_s` (s after t0) on by `asked`: the present stage ends
-        then.
+        """Replace the load from `at_s` (s after t0) on by `asked`; the present stage ends then.
 
         Later stages are deleted. Ignored beyond `MOST_STAGES` stages.
         """

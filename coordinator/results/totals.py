@@ -59,9 +59,7 @@ class Accounting:
 
 @dataclass(frozen=True, kw_only=True)
 class Offered:
-    """The load that was offered, and the requested load: virtual users or arrivals, and
-    length.
-    """
+    """The offered load and the requested load: virtual users or arrivals, and length."""
 
     #: Seconds from t0 to the end of the last iteration.
     duration_s: float = 0.0
@@ -114,9 +112,7 @@ class Warmup:
 
 @dataclass(frozen=True, kw_only=True)
 class Shift:
-    """A percentile of traced iterations minus the same of untraced iterations, with its
-    interval.
-    """
+    """A percentile of traced iterations minus that of untraced ones, with its interval."""
 
     added_s: float
     #: Bounds of the 95 % interval, seconds; None if there are too few iterations.

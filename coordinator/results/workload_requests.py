@@ -188,9 +188,7 @@ def other_clients(requests: WorkloadRequests) -> list[str]:
 
 
 def false_bodies(requests: WorkloadRequests) -> str:
-    """Return a message on responses whose body is cut short or not decodable; "" if there are
-    none.
-    """
+    """Return a message on responses whose body is cut short or not decodable; "" without any."""
     count = sum(one.false_bodies for one in requests.actions.values())
     if not count:
         return ""

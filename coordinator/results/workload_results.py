@@ -115,8 +115,7 @@ class WorkloadResults:
 
     @property
     def script_end(self) -> str | None:
-        """End of the code of a runner that starts iterations itself: "" for success, else its
-        error.
+        """End of the code of a runner that starts iterations itself: "" for success, or error.
 
         None while it runs, and for other runners.
         """
@@ -132,8 +131,7 @@ class WorkloadResults:
             yield Verdict(criterion="runner", success=False, detail=error)
 
     def add(self, block: Block) -> tuple[int, float]:
-        """Count a block that is on disk; return how many of its iterations ran, and their
-        user-seconds.
+        """Count a block that is on disk; return (iterations that ran, their user-seconds).
 
         Both include rows that the ledger refuses. Numbers returned unstarted go to the ledger's
         pool. Raises Untrusted if the block has another shape; then none of it was counted.

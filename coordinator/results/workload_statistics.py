@@ -74,8 +74,7 @@ class WorkloadStatistics:
         planned_s: float | None = None,
         drill: DrillStatistics | None = None,
     ) -> None:
-        """`planned_s`: seconds in which the iterations of an open load are planned to start; None:
-        unknown.
+        """`planned_s`: seconds in which an open load's iterations are planned to start, or None.
 
         `is_open`: iterations start at planned times. `drill`: also gets all rows, to count them by
         phase.
@@ -175,8 +174,7 @@ class WorkloadStatistics:
 
     @property
     def span_s(self) -> float | None:
-        """Length of the window in which throughput is counted, seconds; None for fewer than two
-        starts.
+        """Seconds in which throughput is counted; None for fewer than two starts.
 
         A closed load's window lasts from its first start to its last end. The window of an open
         load is as long as its starts are planned for and begins with the first end, so that neither
@@ -191,9 +189,7 @@ class WorkloadStatistics:
 
     @property
     def ok_per_s(self) -> float | None:
-        """Successful iterations per second of the window `span_s`; None if there is no such
-        window.
-        """
+        """Successful iterations per second of the window `span_s`; None without a window."""
         span_s = self.span_s
         if span_s is None or self.first_end is None or self.last_end is None:
             return None
@@ -205,21 +201,15 @@ class WorkloadStatistics:
 
     @property
     def busy_s(self) -> float:
-        """Seconds that iterations were running, summed over all iterations, without dropped
-        ones.
-        """
+        """Seconds that iterations were running, summed over all iterations that ran."""
         return float(self.profile.running_ns().sum()) / 1e9
 
     def example(self, etype: str) -> ErrorExample | None:
-        """Return the example iteration of an error type; None if it has none or is beyond the
-        limit.
-        """
+        """Return the example iteration of an error type; None without one, or beyond the limit."""
         return self.over_time.failures.examples.get(etype)
 
     def part_of(self, worker: str) -> WorkerLatency | None:
-        """Return the figures of the worker process with this incarnation; None if it ran no
-        iterations.
-        """
+        """Return the figures of the worker with this incarnation; None if it ran nothing."""
         return self.over_time.workers.get(worker)
 
     def add_failures(self, worker: str, failures: Sequence[Failure]) -> None:
@@ -227,8 +217,7 @@ class WorkloadStatistics:
         self.errors.learn(worker, failures)
 
     def add_loop(self, lags: Ints, blocked: Mapping[str, int]) -> None:
-        """Add measurements of a worker's event loop, in ns: lags, and blocking time by place in
-        code.
+        """Add measurements of a worker's event loop (ns): lags, and blocking time by place.
 
         Places beyond `PLACES` are summed as `OTHER_PLACES`.
         """

@@ -38,8 +38,7 @@ class UserRegister:
         return sum(high - low for low, high in self.of(mid))
 
     def wanted(self, mid: str, count: int) -> list[Interval]:
-        """Return the numbers that a membership lacks to have `count` users: freed ones first, then
-        new.
+        """Return the numbers that a membership lacks to have `count`: freed ones, then new ones.
 
         Changes nothing: pass them to `give`. Empty if it has enough, and for a membership that is
         over: its numbers are for other memberships.
@@ -59,9 +58,7 @@ class UserRegister:
         return found
 
     def give(self, mid: str, numbers: list[Interval]) -> None:
-        """Assign numbers to a membership, in addition to its present ones; they are not free any
-        more.
-        """
+        """Assign numbers to a membership, in addition to its present ones; they are not free."""
         self._of.setdefault(mid, []).extend(numbers)
         for low, high in numbers:
             self._free = Intervals(_without(self._free, low, high))

@@ -36,8 +36,7 @@ class Division:
         return len(self.sizes)
 
     def deviations(self, share: float) -> Floats:
-        """Return for each block its number of iterations below a percentile, minus the expected
-        number.
+        """Return each block's number of iterations below a percentile, minus the expected one.
 
         The percentile is of the whole run: the fraction `share` (0 to 1) of all iterations lies
         below it, and as much is expected of each block. Linear within a bucket.
@@ -54,8 +53,7 @@ class Division:
         return found
 
     def variances(self, share: float) -> Iterator[tuple[float, float]]:
-        """Yield (variance, degrees of freedom) of a percentile's rank: for the finer division
-        first.
+        """Yield (variance, degrees of freedom) of a percentile's rank, in the finer division.
 
         Then for the coarser division, if it differs. `share`: the percentile as a fraction 0 to 1.
         """

@@ -43,9 +43,7 @@ _MOST_DOUBTED = 99.0
 
 @dataclass(frozen=True, kw_only=True)
 class BlockEstimate:
-    """A percentile of the durations of one run, with its 95 % interval; in nanoseconds and
-    ranks.
-    """
+    """A percentile of the durations of one run with its 95 % interval, in ns and in ranks."""
 
     #: 0..100.
     percent: float
@@ -75,8 +73,7 @@ class BlockIntervals:
 def block_intervals(
     matrix: LatencyMatrix, percents: Iterable[float] = REPORTED
 ) -> BlockIntervals | None:
-    """Return percentiles (0 to 100) with 95 % intervals from blocks of time, in the order of
-    `percents`.
+    """Return percentiles (0 to 100) with 95 % intervals from blocks of time, in the given order.
 
     None if the matrix is empty. Bins before the first and after the last iteration are left out.
     """

@@ -75,8 +75,7 @@ def change_points(series: Sequence[float], significance: float) -> tuple[ChangeP
 def _best_split(
     values: Floats, significance: float, random: np.random.Generator
 ) -> tuple[int, float]:
-    """Return the index of the number with which the second part of the best split begins, and its
-    p-value.
+    """Return (index with which the second part of the best split begins, p-value of the split).
 
     Draws random orders with `random` until it is settled whether the p-value is below
     `significance`; about `_ORDERS` at most.

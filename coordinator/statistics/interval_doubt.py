@@ -46,9 +46,7 @@ class Doubt:
 
     @property
     def note(self) -> str:
-        """The doubt as a message without full stop, with a sufficient length of load if it is
-        known.
-        """
+        """The doubt as a message without full stop, with a sufficient length of load if known."""
         if self.cause is DoubtCause.SHORT:
             return f"no intervals: {self.cause.value}"
         which = []
@@ -69,8 +67,7 @@ class Doubt:
 def doubt(
     division: Division | None, total: int, span_s: float, ranks: Mapping[float, Ranks]
 ) -> Doubt | None:
-    """Return why percentiles lack an interval or upper bound, or that latency drifted; None if
-    neither.
+    """Return why percentiles lack an interval or upper bound, or that latency drifted; or None.
 
     `ranks`: ranks of the interval by percentile (0 to 100), None if it has none. `total`: count of
     iterations; `span_s`: seconds of load; `division`: None if the load was too short, which is then

@@ -55,16 +55,12 @@ class Extent:
 
     @classmethod
     def of(cls, values: Ints) -> Extent:
-        """Return `values` with their minimum and maximum. Raises ValueError if `values` is
-        empty.
-        """
+        """Return `values` with minimum and maximum. Raises ValueError if `values` is empty."""
         return cls(values, int(np.minimum.reduce(values)), int(np.maximum.reduce(values)))
 
 
 def bounds_of(buckets: Ints) -> tuple[Floats, Floats]:
-    """Return the lower (inclusive) and upper (exclusive) bounds of bucket numbers, in
-    nanoseconds.
-    """
+    """Return the lower (inclusive) and upper (exclusive) bounds of buckets, in nanoseconds."""
     octave = np.exp2(buckets >> _PART_BITS)
     part = buckets & (_PARTS - 1)
     return octave * (1 + part / _PARTS), octave * (1 + (part + 1) / _PARTS)
@@ -149,9 +145,7 @@ class LatencyMatrix:
         return int(self._counts[: self.used].sum(dtype=np.int64))
 
     def counts(self) -> Ints:
-        """Return a copy of the counts: a row per bin of time used, a column per bucket from
-        `lowest` on.
-        """
+        """Return a copy of the counts: a row per bin of time, a column per bucket from `lowest`."""
         return self._counts[: self.used].astype(np.int64)
 
     def summed(self) -> Ints:
@@ -165,15 +159,11 @@ class LatencyMatrix:
         return sums
 
     def percentile(self, percent: float) -> float:
-        """Return a percentile (0 to 100) over all time in nanoseconds; NaN if nothing was
-        counted.
-        """
+        """Return a percentile (0 to 100) over all time, in ns; NaN if nothing was counted."""
         return percentile_of(self.summed(), self.lowest, percent)
 
     def add(self, instants_ns: Ints, values_ns: Ints) -> None:
-        """Count durations (ns) at times in ns after t0, which pair up; times before t0 count as
-        t0.
-        """
+        """Count durations (ns) at times in ns after t0, in pairs; times before t0 count as t0."""
         if len(values_ns):
             self.add_buckets(Extent.of(instants_ns), Extent.of(buckets_of(values_ns)))
 

@@ -39,8 +39,7 @@ class OffStretch:
 
 
 def evidence_needed(bins: int, effect: float = 1.0) -> float:
-    """Return the log-likelihood ratio from which a stretch is significant, in a load of `bins`
-    bins.
+    """Return the least log-likelihood ratio of a significant stretch in `bins` bins of load.
 
     `effect`: variance of numbers of bad iterations, divided by the variance if independent.
     """

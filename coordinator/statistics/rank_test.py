@@ -51,9 +51,7 @@ def shift_interval(first: Sequence[float], second: Sequence[float]) -> tuple[flo
 
 
 def _midranks(values: Floats) -> Floats:
-    """Return the rank of each value among all, from 1; equal values share the mean of their
-    ranks.
-    """
+    """Return the rank of each value, from 1; equal values share the mean of their ranks."""
     ordered = np.sort(values)
     below = np.searchsorted(ordered, values, side="left")
     upto = np.searchsorted(ordered, values, side="right")

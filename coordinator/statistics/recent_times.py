@@ -69,9 +69,7 @@ class RecentTimes:
         return [value / 1e9 for value in found.at_ranks(ranks)]
 
     def most_frequent_error(self) -> Error | None:
-        """Return (type, message, traceback) of the window's most frequent error; None without
-        errors.
-        """
+        """Return (type, message, traceback) of the window's most frequent error, or None."""
         if not self._sums:
             return None
         before = self._sums[0].errors

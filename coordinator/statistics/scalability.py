@@ -134,8 +134,7 @@ def _refusal(flights: Floats) -> str:
 
 
 def _regression(design: Floats, times: Floats) -> tuple[Floats, Floats, float] | None:
-    """Fit `times` to the columns of `design` with relative errors; coefficients but the first are
-    >= 0.
+    """Fit `times` to the columns of `design` by relative errors, coefficients not below 0.
 
     Return the coefficients, their covariance and the relative error (root mean square by degrees of
     freedom); None if there is no fit with positive times.

@@ -15,8 +15,9 @@ _TINY = 1e-300
 
 
 def two_sided_p(t: float, freedom: float) -> float:
-    """Return the probability that Student's |T| is at least |`t`|, with `freedom` degrees of
-    freedom.
+    """Return the probability that Student's |T| is at least |`t`|.
+
+    `freedom`: degrees of freedom.
 
     1 if `t` is NaN, 0 if it is infinite.
     """
@@ -28,9 +29,7 @@ def two_sided_p(t: float, freedom: float) -> float:
 
 
 def upper_p(t: float, freedom: float) -> float:
-    """Return the probability that Student's T is greater than `t`, with `freedom` degrees of
-    freedom.
-    """
+    """Return the probability that Student's T is above `t`; `freedom`: degrees of freedom."""
     half = two_sided_p(t, freedom) / 2
     return half if t >= 0 else 1 - half
 
@@ -69,9 +68,7 @@ def _incomplete_beta(a: float, b: float, x: float) -> float:
 
 
 def _fraction(a: float, b: float, x: float) -> float:
-    """Return the continued fraction of the incomplete beta function I_x(a, b), by Lentz's
-    method.
-    """
+    """Return the continued fraction of the incomplete beta function I_x(a, b) (Lentz's method)."""
     c, d = 1.0, 1 / _away_from_0(1 - (a + b) * x / (a + 1))
     value = d
     for m in range(1, _STEPS):

@@ -86,8 +86,7 @@ def welch(first: Sequence[float], second: Sequence[float]) -> Shifted:
 def pooled(
     first: Sequence[float], second: Sequence[float], others: Sequence[Sequence[float]] = ()
 ) -> Shifted | None:
-    """Return the shift between two groups with a common spread (t-test); None if it cannot be
-    estimated.
+    """Return the shift between two groups with a common spread (t-test), or None.
 
     `others`: further groups of the same spread, which help to estimate it. None if no group has two
     values.

@@ -64,9 +64,7 @@ class Windows:
     """
 
     def __init__(self, over_s: float, from_s: float = 0.0) -> None:
-        """`over_s`: length of windows in seconds; `from_s`: when the first begins, seconds after
-        t0.
-        """
+        """`over_s`: length of windows, s; `from_s`: begin of the first, s after t0."""
         self._over_s = over_s
         self._from_s = from_s
         self._step_ns = max(1, round(over_s * 1e9 / STEPS))
@@ -118,8 +116,7 @@ class Windows:
         return self._window(int((counts - bad).argmin()), counts, bad, first)
 
     def exceeding(self, percent: Fraction, *, complete: bool = False) -> tuple[int, int]:
-        """Return (windows with more than `percent` percent bad, windows with any iterations):
-        counts.
+        """Return counts: windows with more than `percent` % bad, windows with any iterations.
 
         `complete`: only windows that have surely ended count.
         """

@@ -1,3 +1,1 @@
-"""Findings on a load for its report: causes that bound it, lateness of the generator, its
-course.
-"""
+"""Findings on a load for its report: causes that bound it, own lateness, and its course."""

@@ -114,9 +114,7 @@ class _Seen:
 
     @property
     def is_full(self) -> bool:
-        """Return whether all virtual users were busy: most drops were for capacity, or the peak
-        shows it.
-        """
+        """Return whether all virtual users were busy, by drops for capacity or by the peak."""
         reached = bool(self.users_most) and self.peak > FULL * self.users_most
         return self.drops["capacity"] > self.drops["late"] or reached
 

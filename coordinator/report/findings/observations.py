@@ -1,6 +1,4 @@
-"""Finds remarkable courses of a load: a standstill, a drift, outliers; as messages for its
-report.
-"""
+"""Finds remarkable courses of a load: standstill, drift, outliers; as messages for notes."""
 
 from __future__ import annotations
 

@@ -17,8 +17,7 @@ PERCENTS = (50, 95, 99)
 
 
 def own_lateness(outcome: WorkloadOutcome) -> OwnLateness:
-    """Return the generator's own lateness at each of `PERCENTS`, in seconds; None if not
-    noticeable.
+    """Return the generator's own lateness in s at each of `PERCENTS`; None if not noticeable.
 
     It is the greatest lag of event loops, threads and (for open loads) starts at that percentile.
     Starts that waited for the service or for the task's own limit are left out.

@@ -1,6 +1,4 @@
-"""Computes charts and table of a workload's counters (of the system under test), by time after
-t0.
-"""
+"""Computes charts and table of the counters of the system under test, by time after t0."""
 
 from __future__ import annotations
 
@@ -27,9 +25,7 @@ _WAITING = 0.1
 
 @dataclass(frozen=True, kw_only=True)
 class CounterLine:
-    """A counter of the system under test as a line of a chart; values are `step_s` seconds
-    apart.
-    """
+    """A counter of the system under test as a line of a chart, with evenly spaced values."""
 
     label: str
     #: "" of a number, "%" of a share.
@@ -108,9 +104,7 @@ def _moves(series: CounterSeries) -> bool:
 
 
 def _movement(series: CounterSeries) -> float:
-    """Return the standard deviation of a counter divided by its mean; 0 if the mean is not above
-    0.
-    """
+    """Return the standard deviation of a counter divided by its mean; 0 without a positive mean."""
     mean = float(np.nanmean(series.values))
     return float(np.nanstd(series.values)) / mean if mean > 0 else 0.0
 

@@ -46,8 +46,9 @@ class ErrorRow:
 
 
 def error_rows(facts: WorkloadFacts) -> list[ErrorRow]:
-    """Return a row for each kind of error of a workload, the most frequent first; secrets
-    masked.
+    """Return a row for each kind of error of a workload, the most frequent first.
+
+    Secrets are masked.
     """
     kinds = kinds_of(facts.report.errors)
     of_type = Counter(one.error.type for one in kinds)
@@ -86,8 +87,7 @@ def _row(facts: WorkloadFacts, kind: ErrorKind, example: Mapping[str, Any] | Non
 
 
 def _without_folders(traceback: str) -> str:
-    """Return a traceback without secrets and folders of installed files, `_TEXT` characters at
-    most.
+    """Return a traceback without secrets and folders of installed files, cut to `_TEXT`.
 
     Reports are passed on, and folders may name people.
     """
@@ -95,8 +95,7 @@ def _without_folders(traceback: str) -> str:
 
 
 def _counted(times: NDArray[np.float64], elapsed_s: float) -> list[int]:
-    """Return the number of `times` (seconds after t0) in each of SPARK_BINS equal parts of the
-    load.
+    """Return how many of `times` (s after t0) are in each of SPARK_BINS equal parts of the load.
 
     `elapsed_s`: length of the load.
     """

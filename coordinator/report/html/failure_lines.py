@@ -1,6 +1,4 @@
-"""Makes the list of the most frequent failures of all workloads, for the first screen of the
-page.
-"""
+"""Makes the list of the most frequent failures of all workloads, for the first screen."""
 
 from __future__ import annotations
 

@@ -77,9 +77,7 @@ class LogScale:
             self.high = 1.001 * self.low
 
     def at(self, value: float) -> float:
-        """Return the position of a value on the axis, 0 to 100 percent; values outside are
-        clipped.
-        """
+        """Return the position of a value on the axis in percent, clipped to 0 to 100."""
         inside = min(max(value, self.low), self.high)
         return 100 * math.log(inside / self.low) / math.log(self.high / self.low)
 
@@ -101,9 +99,7 @@ class LogScale:
 
 
 def share_bar(share: float, look: str = "b-mid") -> Markup:
-    """Return a bar that fills the fraction `share` (0 to 1) of its cell; other values are
-    clipped.
-    """
+    """Return a bar that fills the fraction `share` of its cell, clipped to 0 to 1."""
     return graphic("bar-i", [rect(0, 100 * min(max(share, 0), 1), look, 4, "8")])
 
 

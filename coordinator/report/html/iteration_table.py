@@ -37,9 +37,7 @@ class _Reasons:
         self._places: dict[tuple[str, str, str, int], int] = {("", "", "", 0): 0}
 
     def place(self, row: TableRow) -> int:
-        """Return the index of a row's reason in `texts`, added if new; 0 for a
-        success.
-        """
+        """Return the index of a row's reason in `texts`, which may grow; 0 for a success."""
         if row.outcome == "ok":
             return 0
         key = (row.error_type, row.error, row.step, row.status)

@@ -1,6 +1,4 @@
-"""Makes the key figures of a workload for the first screen, each with its limit or requested
-value.
-"""
+"""Makes the key figures of a workload for the first screen, each with limit or request."""
 
 from __future__ import annotations
 

@@ -126,9 +126,7 @@ def heat(matrix: LatencyMatrix) -> Heat:
 
 
 def heat_table(found: Heat) -> HeatTable:
-    """Return a heat map as a table with at most `_COLUMNS` columns; a factor of ten is three
-    rows.
-    """
+    """Return a heat map as a table: at most `_COLUMNS` columns, three rows for a factor of ten."""
     cells = found.cells
     last = max((cell[0] for cell in cells), default=-1) + 1
     wide = max(1, math.ceil(last / _COLUMNS))
@@ -186,8 +184,7 @@ def _middle(number: int, width_s: float, end_s: float) -> float:
 
 
 def _width(total: int, bins: int, width_s: float, least: int) -> int:
-    """Return how many bins to join, a power of two, so that bins have `least` iterations on
-    average.
+    """Return how many bins to join, a power of 2, to have `least` iterations a bin on average.
 
     `total` iterations are in `bins` bins of `width_s` seconds. Fewer are joined if they would be
     wider than `_WIDEST_S`.

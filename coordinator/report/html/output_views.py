@@ -1,6 +1,4 @@
-"""Makes views of outputs of scenarios and hooks, in Rally's chart types: figures, tables and
-text.
-"""
+"""Makes views of outputs of scenarios, in Rally's chart types: figures, tables and text."""
 
 from __future__ import annotations
 
@@ -26,9 +24,7 @@ _DRAWN = {"Pie": "pie", "StackedArea": "stacked", "Lines": "lines"}
 
 @dataclass(frozen=True, kw_only=True)
 class OutputView:
-    """A chart of a scenario as the page shows it: a table, a text or a page, perhaps with a
-    figure.
-    """
+    """A chart of a scenario on the page: a table, a text or a page, perhaps with a figure."""
 
     anchor: str
     title: str

@@ -1,6 +1,4 @@
-"""Renders the HTML report of a run: as a file, as a live page, and the data that updates that
-page.
-"""
+"""Renders the HTML report of a run, as a file or live, and the data that updates a live page."""
 
 from __future__ import annotations
 
@@ -61,8 +59,7 @@ _LIVE_PARTS = {
 
 
 def render_page(facts: PageFacts, frame: PageFrame | None = None) -> str:
-    """Return the page of a run as HTML: a file that needs no other, or, with a `frame`, for a
-    server.
+    """Return the page of a run as one HTML file or, with a `frame`, as a page of the web server.
 
     The same facts give the same bytes. The script `osbench.update` updates a live page.
     """
@@ -91,11 +88,10 @@ def render_page(facts: PageFacts, frame: PageFrame | None = None) -> str:
 
 
 def live_parts(facts: PageFacts) -> tuple[str, list[dict[str, Any]]]:
-    """Return the changing parts of a live page: HTML of its element `overview`, and a list of
-    charts.
+    """Return the changing parts of a live page: HTML of its element `overview`, and charts.
 
-    The list has a mapping per workload: numbers for the script and, under `html`, other parts of
-    its section by element id.
+    The charts are a list with a mapping per workload: numbers for the script and, under `html`,
+    other parts of its section by element id.
     """
     page = PageViews.of(facts)
     context = page.context()
@@ -198,9 +194,7 @@ class PageViews:
 
 
 def _store(facts: PageFacts) -> str:
-    """Return the connection string of OSProfiler's trace store; "" if there is none or it is not
-    known.
-    """
+    """Return the connection string of OSProfiler's trace store; "" if there is none."""
     return str(facts.manifest.get("trace_store") or "")
 
 

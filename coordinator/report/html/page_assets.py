@@ -1,5 +1,4 @@
-"""Provides the parts that are equal in every report: style, scripts, templates, and security
-policy.
+"""Provides the parts that are equal in every report: style, scripts, templates and policy.
 
 All pages of osbench have the same colours.
 """
@@ -123,8 +122,6 @@ def _colours(theme: int) -> str:
 
 
 def hashes(blocks: Sequence[str]) -> str:
-    """Return the blocks' SHA-256 hashes as sources for a Content-Security-Policy,
-    space-separated.
-    """
+    """Return the blocks' SHA-256 hashes as Content-Security-Policy sources, by spaces."""
     digests = (hashlib.sha256(block.encode()).digest() for block in blocks)
     return " ".join(f"'sha256-{base64.b64encode(digest).decode()}'" for digest in digests)

@@ -20,7 +20,7 @@ _PROGRAM_UNITS = re.compile(r"(\d) ?(ns|us|µs|ms|s|min|m|h)\b(?!/)")
 
 
 def significant(number: float, digits: int = 3) -> str:
-    """Return a number with `digits` significant digits; digits before the point are all kept."""
+    """Return a number rounded to `digits` significant digits, with commas: 0.00123, 123,000."""
     if number == 0:
         return "0"
     places = digits - 1 - math.floor(math.log10(abs(number)))
@@ -31,9 +31,7 @@ def significant(number: float, digits: int = 3) -> str:
 
 
 def short(number: float, digits: int = 3) -> str:
-    """Return a number as `significant` does, but without zeros after the point's digits: 250,
-    0.5.
-    """
+    """Return a number as `significant` does, without zeros at the end of decimals: 250, 0.5."""
     text = significant(number, digits)
     return text.rstrip("0").rstrip(".") if "." in text else text
 
@@ -92,9 +90,7 @@ def whole(number: float) -> str:
 
 
 def plain_number(number: float | None) -> str:
-    """Return a number for a spreadsheet: seven digits, no unit, no separators; "" for None and
-    NaN.
-    """
+    """Return a number for a spreadsheet: seven digits, no unit or separators; "" for None, NaN."""
     if number is None or math.isnan(number):
         return ""
     return str(number) if isinstance(number, int) else f"{number:.7g}"

@@ -1,6 +1,4 @@
-"""Computes the head and the last section of a run's page: task, times, versions, notes; no
-secrets.
-"""
+"""Computes head and last section of a run's page: task, times, versions, notes; no secrets."""
 
 from __future__ import annotations
 
@@ -39,9 +37,7 @@ class RunHead:
 
 @dataclass(frozen=True, kw_only=True)
 class RunDetails:
-    """The last section of a run's page: task as YAML, facts, notes, and sums by state and
-    workload.
-    """
+    """The last section of a run's page: task as YAML, facts, notes, and sums by workload."""
 
     task: str
     task_note: str
@@ -109,8 +105,7 @@ def run_details(facts: PageFacts, workloads: Sequence[WorkloadFacts]) -> RunDeta
 
 
 def _task(manifest: Any) -> str:
-    """Return title, description and workloads of run.json as YAML, secrets masked, without empty
-    keys.
+    """Return title, description and workloads of run.json as YAML, secrets masked.
 
     The task file is not kept, as it may hold secrets.
     """

@@ -70,9 +70,7 @@ class SpanLine:
 
 @dataclass(frozen=True, kw_only=True)
 class SpanGroup:
-    """A single row of a waterfall, or a fold: repeated spans shown as one line, which can be
-    opened.
-    """
+    """A row of a waterfall, or a fold: the rows of repeated spans, shown as one line at first."""
 
     spans: list[SpanLine]
     #: The line that replaces repeated spans; None for a single row.
@@ -140,9 +138,7 @@ class TraceGroup:
     waterfalls: list[WaterfallView]
 
     def examples(self) -> list[dict[str, Any]]:
-        """Return a mark of the heat map for each waterfall with latency: due time s, latency ms,
-        ids.
-        """
+        """Return a mark of the heat map per waterfall: `x` is its due time in s, `y` its ms."""
         return [
             {
                 "x": round(fall.due_s, 3),
@@ -247,9 +243,7 @@ def why_of(workloads: Sequence[WorkloadFacts], groups: Sequence[TraceGroup]) -> 
 
 
 class _Names:
-    """Makes short ids of traces, unique in the page, and commands that show a trace in
-    OSProfiler.
-    """
+    """Makes short ids of traces, unique in the page, and commands for OSProfiler."""
 
     def __init__(self, store: str) -> None:
         self._store = store

@@ -1,6 +1,4 @@
-"""Compares the workers of a workload: share, times, start lag, CPU, clock, slow and failing
-workers.
-"""
+"""Compares the workers of a workload: share, times, start lag, CPU, clock, odd workers."""
 
 from __future__ import annotations
 
@@ -133,9 +131,7 @@ def failing_worker(rows: Sequence[WorkerRow]) -> FailingWorker | None:
 
 
 def _cpu_over_time(points: Sequence[Sequence[float]]) -> list[tuple[float, float]]:
-    """Return at most `_CPU_POINTS` points (seconds after t0, cores), each the mean of successive
-    ones.
-    """
+    """Return at most `_CPU_POINTS` (seconds after t0, cores), each a mean of successive points."""
     size = -(-len(points) // _CPU_POINTS) or 1
     parts = [points[at : at + size] for at in range(0, len(points), size)]
     return [
@@ -212,8 +208,7 @@ def _odd_ones(hosts: Mapping[str, str], service: Mapping[str, _Counts]) -> dict[
 
 
 def _clearly_above(own: _Counts, others: _Counts) -> float:
-    """Return by how many seconds the own median exceeds the median of `others`; 0 if that is not
-    clear.
+    """Return by how many seconds the own median exceeds that of `others`; 0 if it is not clear.
 
     It is clear from more than `_ENOUGH` own iterations, and more than `_APART` of the common
     median.

@@ -67,9 +67,7 @@ class WorkloadFacts:
         return self.response if self.report.is_open else self.service
 
     def matrix(self, name: str) -> LatencyMatrix:
-        """Return the latency matrix under the key `name` of the timeline; an empty one if it has
-        none.
-        """
+        """Return the timeline's latency matrix under the key `name`; an empty one without it."""
         found = self.timeline.get(name)
         return LatencyMatrix.from_dict(found) if found else LatencyMatrix(1)
 

@@ -71,9 +71,7 @@ _MEANWHILE: Mapping[str, str] = {
 
 @dataclass(frozen=True, kw_only=True)
 class Bar:
-    """A row of a table with a graphic and, for workers, a second graphic and a line of CPU
-    usage.
-    """
+    """A row of a table with its graphic; for workers, a second graphic and a line of CPU."""
 
     row: Any
     bar: Markup
@@ -155,9 +153,7 @@ class WorkloadView:
 
     @property
     def interval_note(self) -> str:
-        """Reason why percentiles lack an interval or its upper bound, as a message; "" if none
-        does.
-        """
+        """Reason why percentiles lack an interval or an upper bound, as a message; or ""."""
         found = next((times.ci_note for _, _, times in self.times if times.ci_note), "")
         return found[:1].upper() + found[1:]
 

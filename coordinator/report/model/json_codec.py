@@ -21,8 +21,7 @@ OMITTED: Mapping[str, bool] = {"omitted": True}
 
 
 def to_json(value: Any) -> Any:
-    """Return JSON values of a dataclass, or of lists and mappings of dataclasses; field order is
-    kept.
+    """Return JSON values of a dataclass, or of lists and mappings of them, keys in field order.
 
     Fields that are None and have the metadata `OMITTED` are left out. Other values are returned as
     they are.

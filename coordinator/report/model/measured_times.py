@@ -57,8 +57,7 @@ def time_figures(histogram: Histogram, over_time: LatencyMatrix | None) -> TimeF
 
 
 def _whole(ranks: tuple[float, float] | None) -> list[int]:
-    """Return the ranks (from 1) of the samples that bound an interval: lower, then upper, rounded
-    out.
+    """Return the ranks of samples (from 1) that bound an interval: lower, then upper.
 
     [] for None; only the lower one if the upper bound is infinite.
     """

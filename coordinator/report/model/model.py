@@ -130,9 +130,7 @@ class WorkloadReport:
 
     @property
     def main_times(self) -> TimeFigures:
-        """Times of successful iterations: response times for an open load, service times
-        otherwise.
-        """
+        """Times of successful iterations, of the kind to judge by: response or service times."""
         return self.times(self.kind)
 
     @property
@@ -187,9 +185,7 @@ class Report:
     workloads: tuple[WorkloadReport, ...] = ()
 
     def to_json(self) -> dict[str, Any]:
-        """Return the report as a JSON object, which `--json` prints and the run directory
-        stores.
-        """
+        """Return the report as a JSON object, for `--json` and the run directory."""
         document: dict[str, Any] = json_codec.to_json(self)
         return document
 

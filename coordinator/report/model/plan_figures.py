@@ -17,9 +17,7 @@ class PlannedFigure:
 
     @property
     def ratio(self) -> float | None:
-        """Measured value divided by the planned one; None if it was not measured, or 0 was
-        planned.
-        """
+        """Measured value divided by the planned one; None if not measured, or if 0 was planned."""
         if self.measured is None or self.planned <= 0:
             return None
         return self.measured / self.planned

@@ -54,7 +54,7 @@ class GrownSpan:
 
 @dataclass(frozen=True, kw_only=True)
 class SearchReport(Capacity):
-    """Result of a search for the capacity: capacity, limits, actions and spans that grew, trials."""
+    """Result of a search for the capacity: capacity, limit, trials, and parts that grew."""
 
     #: Reason if the load generator was the limit; else None.
     limit: str | None = None
@@ -97,9 +97,7 @@ class ClientRequests:
 
 @dataclass(frozen=True, kw_only=True)
 class RequestsReport:
-    """Counts of HTTP requests: of the workload, by action path, and by client other than
-    osbench's.
-    """
+    """Counts of HTTP requests: in total, by action path, and by client other than osbench's."""
 
     total: RequestCounts = field(default_factory=RequestCounts)
     actions: Mapping[str, RequestCounts] = field(default_factory=dict)
@@ -116,9 +114,7 @@ class Blocked:
 
 @dataclass(frozen=True, kw_only=True)
 class Loops:
-    """Lateness of the event loops that virtual users share, and places in code that blocked
-    loops.
-    """
+    """Lateness of the event loops of virtual users, and places in code that blocked loops."""
 
     lag: BriefTimes = field(default_factory=BriefTimes)
     blocked_s: float = 0.0
@@ -307,9 +303,7 @@ class ContextReport:
 
 @dataclass(frozen=True, kw_only=True)
 class Outputs:
-    """Charts of the outputs of iterations, in Rally's form, and counts of parts left out by
-    reason.
-    """
+    """Charts of the outputs of iterations, in Rally's form, and counts of parts left out."""
 
     additive: tuple[Mapping[str, Any], ...] = ()
     complete: tuple[Mapping[str, Any], ...] = ()
@@ -318,9 +312,7 @@ class Outputs:
 
 @dataclass(frozen=True, kw_only=True)
 class LoadProfileBins:
-    """The load by bin of time, from t0 on: iterations started, ended and failed, and mean
-    running.
-    """
+    """Iterations started, ended and failed, and mean running, by bin of time from t0 on."""
 
     bin_s: float = 0.0
     starts: tuple[int, ...] = ()

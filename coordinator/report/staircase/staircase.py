@@ -55,8 +55,7 @@ class StaircaseStep:
 
     @property
     def tells(self) -> bool:
-        """Return whether the step is used for knee and law: enough iterations, and few of them
-        failed.
+        """Return whether knee and law use the step: it has enough iterations, and few failed.
 
         Errors are quick and would look like throughput.
         """
@@ -124,12 +123,11 @@ def staircase_of(steps: Iterable[StaircaseStep], *, is_open: bool) -> Staircase 
 
 
 def first_full(steps: Sequence[StaircaseStep], unit: str) -> str:
-    """Return a message on the resource that is nearly full at the lowest load; "" without
-    resources.
+    """Return a message on the first resource that is nearly full as load grows.
 
-    `steps` are in any order; used fractions at equal loads are averaged. A resource that is nearly
-    full at the least load already is named apart: the load does not fill it. `unit` is written
-    after loads.
+    `steps` are in any order; used fractions at equal loads are averaged. "" without resources; if
+    none is nearly full, the fullest is named. A resource that is nearly full at the least load
+    already does not count: the load does not fill it. `unit` is written after loads.
     """
     by_load: dict[float, dict[str, list[float]]] = {}
     for step in steps:

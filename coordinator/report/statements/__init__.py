@@ -1,3 +1,1 @@
-"""Statements on a workload: the terminal shows all, the page only facts that it shows nowhere
-else.
-"""
+"""Statements on a workload: all for the terminal; the page shows only some of them."""

@@ -15,8 +15,7 @@ _LINES = 5
 
 
 def counter_statements(workload: WorkloadReport) -> Iterator[Statement]:
-    """Yield a statement for each resource that was nearly full, at most `_LINES`, and the rest's
-    number.
+    """Yield a statement for each of `_LINES` nearly full resources, and the number of others.
 
     If none was, only the fullest. Nothing if no resource was watched.
     """

@@ -60,9 +60,7 @@ def _requests(total: RequestCounts) -> str:
 
 
 def trace_statements(workload: WorkloadReport) -> Iterator[Statement]:
-    """Yield statements on tracing, its cost, why iterations are slow, and the slowest
-    iterations.
-    """
+    """Yield statements on tracing, its cost, reasons of slowness, and the slowest iterations."""
     tracing = workload.tracing
     yield said("tracing", _tracing(tracing))
     if tracing.cost:
@@ -154,9 +152,9 @@ def output_statements(outputs: Outputs) -> Iterator[Statement]:
 
 
 def check_statements(workload: WorkloadReport) -> Iterator[Statement]:
-    """Yield the soft checks that sometimes failed, most failures first, `CHECKS` lines at most.
+    """Return statements on soft checks that failed sometimes, most failures first.
 
-    The last one has the number of checks that always passed.
+    There are at most `CHECKS`, and another with the number of checks that always passed.
     """
     broken = [(name, one) for name, one in workload.checks.items() if one.failed]
     texts = [

@@ -14,8 +14,7 @@ _CAUSES = 4
 
 
 def causes(report: Report) -> Sequence[str]:
-    """Return messages on the causes of the exit code, at most `_CAUSES` and the number of further
-    ones.
+    """Return messages on causes of the exit code: at most `_CAUSES`, and the number of others.
 
     Causes are failed criteria (1), a load that did not begin (2), lost iterations (3) or bounds of
     the generator (4). Causes that a note of the report contains are left out.
@@ -54,9 +53,7 @@ def _of_workload(workload: WorkloadReport, code: int) -> Iterator[str]:
 
 
 def commands(report: Report) -> Iterator[tuple[str, str]]:
-    """Yield (command, subject) of commands that show more of a run that failed; nothing if all is
-    well.
-    """
+    """Yield (command, subject) of commands that show more on failures; nothing if all is well."""
     run, code = report.run_id, report.exit_code
     bad = sum(workload.bad for workload in report.workloads)
     if bad:

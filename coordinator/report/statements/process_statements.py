@@ -23,7 +23,7 @@ _USER_ERRORS = 3
 
 
 def hook_statements(workload: WorkloadReport) -> Iterator[Statement]:
-    """Return for each hook the number of firings by status, and the first error of a firing."""
+    """Return a statement per hook: the number of firings by status, and the first error."""
     return (Statement("hooks", _hook(hook)) for hook in workload.hooks)
 
 
@@ -37,9 +37,7 @@ def _hook(hook: HookRun) -> tuple[Phrase, ...]:
 
 
 def context_statements(workload: WorkloadReport) -> Iterator[Statement]:
-    """Yield for each context how long set-up and cleanup took, or why they failed or are
-    missing.
-    """
+    """Yield for each context how long set-up and cleanup took, or why a step failed."""
     for context in workload.contexts:
         setup, cleanup = _step(context.setup, "set up"), _step(context.cleanup, "undone")
         yield Statement("contexts", (Phrase(plain(context.name)), setup, cleanup))
@@ -55,9 +53,7 @@ def _step(step: ContextStepReport | None, done: str) -> Phrase:
 
 
 def loop_statements(workload: WorkloadReport) -> Iterator[Statement]:
-    """Yield the lateness of threads or event loops, and the place in code that blocked loops
-    most.
-    """
+    """Yield the lateness of threads or event loops, and the place that blocked loops longest."""
     if workload.threads:
         yield said("threads", f"late by {_lateness(workload.threads.lag)}", on_page=True)
     loops = workload.loops
@@ -112,9 +108,7 @@ def _took(times: UserTimes | None) -> str:
 
 
 def worker_statements(workers: Sequence[WorkerFigures]) -> Iterator[Statement]:
-    """Yield the hosts of workers, their use of cores, and the lost workers; nothing without
-    workers.
-    """
+    """Yield the hosts of workers, their use of cores, and the lost workers, if there are any."""
     if workers:
         yield said("workers", _places(workers))
         yield from each("workers", _cores(workers), on_page=True)

@@ -96,9 +96,7 @@ def _is_broken(trial: TrialFigures, rate: float | None) -> bool:
 
 
 def _broken_limit(detail: str) -> _Limit | None:
-    """Return the first percentile limit that was exceeded, from a trial's detail; None without
-    one.
-    """
+    """Return the first percentile limit that was exceeded, from a trial's detail, or None."""
     for match in _LIMIT.finditer(plain(detail, 2000)):
         found, asked = seconds_of(match["found"]), seconds_of(match["asked"])
         if found is not None and asked is not None and found > asked:
@@ -108,7 +106,7 @@ def _broken_limit(detail: str) -> _Limit | None:
 
 
 def search_statements(search: SearchReport) -> Iterator[Statement]:
-    """Yield statements on a search: result, interval, actions that grew, and `TRIALS` trials at most."""
+    """Yield statements on a search: result, interval, actions that grew, and trials."""
     yield said("capacity", search_headline(search), Look.STRONG)
     if interval := search_interval(search):
         yield said("capacity", interval)
@@ -136,9 +134,7 @@ def _trial(trial: TrialFigures) -> str:
 
 
 def percentile_texts(figures: StageFigures | TrialFigures) -> list[str]:
-    """Return "p50 12ms" and so on for p50, p95, p99 of a stage or trial; [] if no iteration
-    succeeded.
-    """
+    """Return p50, p95 and p99 of a stage or trial, such as "p50 12ms"; [] without successes."""
     if not figures.ok:
         return []
     times = (("p50", figures.p50_s), ("p95", figures.p95_s), ("p99", figures.p99_s))

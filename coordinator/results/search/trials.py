@@ -1,6 +1,4 @@
-"""The trials of a search for the capacity: the rows that count for each, and whether it was
-sustained.
-"""
+"""The trials of a search for the capacity: rows that count for each, and its result."""
 
 from __future__ import annotations
 
@@ -103,9 +101,7 @@ class SearchOutcome:
 
 
 class _Held:
-    """State of one trial, under load or finished: its measured part, statistics and SLA
-    criteria.
-    """
+    """State of a trial, under load or finished: measured part, statistics and SLA criteria."""
 
     def __init__(
         self, change: LoadChange, settle_s: float, hold_s: float, sla: SlaEvaluator
@@ -206,8 +202,7 @@ class Trials:
         return f"{words}, capacity {three_digits(found.low)} to {three_digits(found.high)}/s"
 
     def add(self, columns: Columns, worker: str, texts: Mapping[int, Texts], t0_at: float) -> None:
-        """Count result rows in the trials that they belong to; at least one row, each iteration
-        once.
+        """Count result rows, at least one, in the trials they belong to; each iteration once.
 
         `texts`: type, message and traceback by failure number; `t0_at`: start of the load, seconds
         since 1970.
@@ -319,8 +314,7 @@ class Trials:
         )
 
     def _broken(self, one: _Held, unended: int, lost: int) -> tuple[str, str]:
-        """Return cause and message if a trial's rate was not sustained, or is not known; else ("",
-        "").
+        """Return (cause, message) if a rate was not sustained, or is not known; else ("", "").
 
         Causes are checked in order: disturbed, no results, failed criteria, iterations that did not
         end (`unended`), the generator. `lost`: iterations lost with a worker.
@@ -375,9 +369,7 @@ class Trials:
         return "", ""
 
     def outcome(self) -> SearchOutcome:
-        """Return the result of the search from its finished trials; spans of traces are not in
-        it.
-        """
+        """Return the result of the search so far, from finished trials, without traces."""
         capacity = self._found()
         trials = tuple(self.figures())
         return SearchOutcome(
@@ -413,9 +405,7 @@ class Trials:
         return f"at {three_digits(broken.rate)}/s {broken.detail}: {remedy}"
 
     def _at(self, rate: float | None) -> TrialFigures | None:
-        """Return the first finished trial at `rate` that was not sustained and not disturbed, or
-        None.
-        """
+        """Return the first finished trial at `rate` that failed and was not disturbed, or None."""
         broken = (one for one in self.figures() if not one.held and one.cause != DISTURBED)
         return next((one for one in broken if one.rate == rate), None)
 
