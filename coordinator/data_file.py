@@ -28,7 +28,7 @@ MAX_PROBLEMS = 10
 
 
 class DataFile:
-    """A CSV file without problems, kept in memory as it was read; rows count from 1."""
+    """A checked CSV file, kept in memory with commas as delimiters; rows count from 1."""
 
     def __init__(
         self,
@@ -109,8 +109,8 @@ class DataFile:
 def read(path: Path, key: bytes | None = None) -> tuple[DataFile | None, list[str]]:
     """Read and check a CSV file; return (file, []) or (None, at most `MAX_PROBLEMS` problems).
 
-    `key` (a Fernet key) encrypts the rows in batches; None: a new one is made. Raises no error if
-    the file cannot be read: that is a problem, too.
+    A file that cannot be read is a problem, too. `key` (a Fernet key) encrypts the rows in batches;
+    None: a new one is made.
     """
     try:
         content = read_named(path, LARGEST)
@@ -125,7 +125,7 @@ def read(path: Path, key: bytes | None = None) -> tuple[DataFile | None, list[st
 
 
 class _Scan:
-    """Scans the content of a CSV file once; `offsets` of rows and up to `MAX_PROBLEMS` `problems`.
+    """Scans a CSV file once: finds the offsets of its rows, and up to `MAX_PROBLEMS` problems.
 
     Another delimiter is replaced by commas in `content` first.
     """
@@ -165,7 +165,7 @@ class _Scan:
             raise ValueError("there is no row: a header and at least one are needed")
 
     def _with_commas(self, delimiter: str) -> bytes:
-        """Return the content with commas as delimiters, blank lines included, so line numbers stay.
+        """Return the content with commas as delimiters; each row keeps its line number.
 
         Raises csv.Error and UnicodeDecodeError.
         """

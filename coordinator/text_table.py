@@ -28,7 +28,7 @@ class TextColumn(NamedTuple):
 
 
 def names(*headings: str) -> Iterator[TextColumn]:
-    """Return an iterator of left-aligned columns for short words, such as ids and states."""
+    """Return an iterator of left-aligned columns for short words, such as ids, by heading."""
     return (TextColumn(heading, "left", is_text=False) for heading in headings)
 
 
@@ -38,7 +38,7 @@ def figures(*headings: str) -> Iterator[TextColumn]:
 
 
 def texts(*headings: str) -> Iterator[TextColumn]:
-    """Return an iterator of columns of texts of any length; without texts they are not shown."""
+    """Return an iterator of columns of texts of any length; a column of empty cells is hidden."""
     return (TextColumn(heading, "left", is_text=True) for heading in headings)
 
 

@@ -25,7 +25,7 @@ _DIGITS = 12
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class ComparedRun:
-    """A finished run, local or archived: request (run.json), summary and timeline."""
+    """A finished run, local or archived: its request (run.json), summary and timeline."""
 
     #: run.json: the request for the run.
     manifest: Mapping[str, Any]
@@ -40,9 +40,9 @@ class ComparedRun:
 
     @cached_property
     def files(self) -> RunDirectory | None:
-        """Run directory with the traces; files of an archived run are fetched once, when used.
+        """Run directory with the traces; files of an archived run are fetched at the first use.
 
-        None if it is not known, or cannot be fetched, which is logged as a warning.
+        None if it is not known, or if the files cannot be fetched, which the archive warns about.
         """
         return self.directory if self.archived is None else self.archived.fetch_or_warn()
 
@@ -217,9 +217,8 @@ def earlier_runs(
 ) -> list[ComparedRun]:
     """Return other runs with the fingerprint of a compared run, oldest first.
 
-    Only the newest `most` of them.
-
-    `left_out` and `archived` as in `finished_runs`, and DamagedRun is raised likewise.
+    Only the newest `most` of them. `left_out` and `archived` as in `finished_runs`, and DamagedRun
+    is raised likewise.
     """
     wanted = {one.fingerprint for one in compared}
     known = {one.run_id for one in compared}

@@ -41,7 +41,10 @@ _CHANGED = (ChangeVerdict.WORSE, ChangeVerdict.BETTER, ChangeVerdict.MIXED)
 
 @dataclass(frozen=True, kw_only=True)
 class _Measured:
-    """Values of one percentile in the runs of both sides, with the test's result."""
+    """Values of one percentile in the runs of both sides, with the result of its test.
+
+    Values are logarithms of seconds.
+    """
 
     key: SeriesKey
     #: Logarithms of the runs' percentiles.
@@ -326,9 +329,9 @@ def signed_percent(ratio: float) -> str:
 def _without_odd_runs(
     evidence: Evidence, keys: Sequence[SeriesKey], margin: float | None
 ) -> list[str]:
-    """Return messages on runs unlike the others of their side, and the verdict without them.
+    """Return messages on runs unlike the others of their side, with the verdict without such runs.
 
-    Empty if there are no such runs.
+    Empty if there are no such runs. `margin` as in `compare_sides`.
     """
     odd = odd_runs(evidence, keys)
     if not odd:

@@ -78,8 +78,8 @@ def trends_page(
 ) -> str:
     """Return trends of runs, at least one, as an HTML page.
 
-    `frame`: additions of the web server, None for a file. `notes` are messages on runs that are
-    left out.
+    `frame`: additions of the web server, None for a page in a file. `notes` are messages on runs
+    that are left out.
     """
     template = page_environment().get_template("trends.html.j2")
     return template.render(trends=list(trends), frame=frame, notes=notes)

@@ -77,7 +77,7 @@ class Fact:
 
 @dataclass(frozen=True, kw_only=True)
 class WorkloadChanges:
-    """The changes of one workload: its verdict, its percentiles, and the calls that changed."""
+    """The changes of one workload between both sides: verdict, percentiles, calls that changed."""
 
     name: str
     verdict: ChangeVerdict
@@ -90,7 +90,7 @@ class WorkloadChanges:
 
 @dataclass(frozen=True, kw_only=True)
 class ComparisonResult:
-    """The result of comparing two sides, each of one or more runs."""
+    """The result of comparing two sides of runs, before and after: verdicts, caveats, remarks."""
 
     #: Ids of runs.
     before: tuple[str, ...]

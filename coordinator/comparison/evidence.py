@@ -40,7 +40,7 @@ class Evidence:
 
     @property
     def basis(self) -> Basis:
-        """Kind of test that the number of runs allows; TIME_BLOCKS: none."""
+        """Kind of test that the number of runs allows; TIME_BLOCKS if it allows none."""
         sizes = len(self.before), len(self.after)
         if self.in_pairs and sizes[0] == sizes[1] >= 2:
             return Basis.PAIRS
@@ -106,7 +106,7 @@ class Evidence:
     def shifted(self, key: SeriesKey) -> Shifted | None:
         """Return the result of the test of a percentile's difference between both sides.
 
-        `key` names the percentile. Values are natural logarithms of seconds. None if the basis
+        `key` names the percentile. The shift is in natural logarithms of seconds. None if the basis
         allows no test.
         """
         before, after = log_values(self.before, key), log_values(self.after, key)
@@ -125,8 +125,8 @@ class Evidence:
     def within(self, key: SeriesKey) -> tuple[float, float] | None:
         """Return the 95 % interval of a percentile's change, as logarithms of after / before.
 
-        It is computed from blocks of time within the runs. None unless there is one run per side,
-        and if the percentile of a run has no bounded interval.
+        It is computed from blocks of time within the runs. None if a side has several runs, or if a
+        run does not bound the percentile.
         """
         if len(self.before) != 1 or len(self.after) != 1:
             return None

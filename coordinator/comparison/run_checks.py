@@ -137,9 +137,9 @@ def _failures(sides: Sides, name: str) -> Iterator[Caveat]:
 
 
 def _asked(sides: Sides, name: str) -> Iterator[tuple[str, Callable[[ComparedRun], Any]]]:
-    """Yield the labels of arguments, plug-in and data file of workload `name`.
+    """Yield (label, function) for each argument, the plug-in and the data file of workload `name`.
 
-    Each with a function that returns its value for a run; secrets are masked.
+    The function returns its value for a run; secrets are masked.
     """
 
     def argument(run: ComparedRun, key: str) -> Any:

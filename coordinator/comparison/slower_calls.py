@@ -24,11 +24,11 @@ _SHOWN = 3
 def changed_calls(
     before: Sequence[ComparedRun], after: Sequence[ComparedRun], workload: str, *, changed: bool
 ) -> str:
-    """Return a message on calls that changed between a run of each side, from traces; or "".
+    """Return messages on calls that changed between a run of each side, from traces; or "".
 
-    If a side has no traces, it is on requests that osbench made. Slower calls are named only if
-    `changed`: the workload's times differ beyond chance. Raises DamagedRun if files of a run are
-    cut or changed.
+    Without traces of both sides, they are on requests that osbench made. Slower calls and requests
+    are named only if the workload has `changed` beyond chance. Raises DamagedRun if files of a run
+    are cut or changed.
     """
     found = [_traces(side, workload) for side in (before, after)]
     if found[0] is None or found[1] is None:
@@ -106,7 +106,7 @@ def _traces(
 
 
 def _from_middle(side: Sequence[ComparedRun], workload: str) -> list[ComparedRun]:
-    """Return the runs sorted by closeness, in rank of their median times, to the middle run."""
+    """Return the runs of a side: the run with the middle median, then its neighbours in rank."""
     key = SeriesKey(workload=workload, action="", percent=50.0)
     ordered = sorted(side, key=lambda run: log_value(run, key) or 0.0)
     middle = len(ordered) // 2

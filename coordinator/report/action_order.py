@@ -36,7 +36,10 @@ def by_time(actions: Mapping[str, ByState]) -> list[str]:
 
 
 def naming_advice(actions: Mapping[str, ByState]) -> str:
-    """Return advice if more than `MANY_NAMES` names suggest that ids are in them; else ""."""
+    """Return advice on names of actions if there are more than `MANY_NAMES`; else "".
+
+    So many names seem to contain ids.
+    """
     if len(actions) <= MANY_NAMES:
         return ""
     return (

@@ -24,7 +24,7 @@ from osbench.coordinator.traces.collection.collector import Collected
 
 @dataclass(frozen=True, kw_only=True)
 class RunEnd:
-    """The end of a run, apart from its workloads: reasons and messages."""
+    """Reasons and messages at the end of a run that do not belong to a workload."""
 
     #: Reason if the run could not go on; "" if it could.
     broken: str = ""
@@ -137,9 +137,9 @@ class ReportBuilder:
 
 
 def _asked_for(outcome: WorkloadOutcome) -> Accounting:
-    """Return the accounting; iterations that the workload's own `abort` rule stopped are left out.
+    """Return the accounting that the exit code is judged by.
 
-    So they do not count as not started in the exit code.
+    If the workload's own `abort` rule ended the load, iterations that did not start are left out.
     """
     if outcome.offered.cut_short != "abort":
         return outcome.accounting

@@ -69,7 +69,7 @@ class Export:
         return self.exporter.NAME
 
     def check(self) -> None:
-        """Raise UsageError if the target cannot be written, before a run is made in vain.
+        """Raise UsageError if the target cannot be written, so that no run is made in vain.
 
         Creates and removes a draft in the target's folder, if that exists and the exporter writes a
         file. Does nothing for a URL.
@@ -126,7 +126,7 @@ class Export:
         return f"wrote {self._path}"
 
     def write_failure(self, failure: Mapping[str, Any]) -> str:
-        """Write that a run could not start to the target; return a message on the file.
+        """Write to the target that a run could not start; return a message on the file.
 
         Returns "" if the target is a URL, or if the exporter has no form for failures. Raises
         ExportError or UsageError if that fails.

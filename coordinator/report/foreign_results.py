@@ -11,7 +11,10 @@ from osbench.coordinator.storage.run_directory import RunDirectory
 
 
 class ForeignResults(Protocol):
-    """Protocol of a form of results; a class without arguments, at `osbench.foreign_results`."""
+    """Results in the form of another tool, such as Rally: read as runs, or written.
+
+    The class has no arguments; it is an entry point `osbench.foreign_results`.
+    """
 
     def read(self, path: Path, data_dir: str, lag_limit_s: float) -> list[str]:
         """Create a run directory from each task in a file; return the ids of the runs.
@@ -21,14 +24,14 @@ class ForeignResults(Protocol):
         """
 
     def write(self, directory: RunDirectory, report: Report, file: TextIO) -> None:
-        """Write a finished run to the open `file` in this form."""
+        """Write a finished run to the open `file`, in the tool's form."""
 
     def task_results(self, directory: RunDirectory, report: Report) -> list[dict[str, Any]]:
         """Return a finished run in the form that the tool passes to its own exporters."""
 
 
 def foreign_results(name: str) -> ForeignResults:
-    """Return a new instance of the form `name`, such as "rally".
+    """Return a new reader and writer of a tool's results; `name` is the tool, such as "rally".
 
     Raises PluginError if none is installed.
     """

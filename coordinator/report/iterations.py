@@ -100,7 +100,7 @@ def one_iteration(
 
 
 def counted(directory: RunDirectory) -> Iterator[Reported]:
-    """Return an iterator of each result block with only its rows that count, in stored order.
+    """Return an iterator of the rows that count of each result block, in stored order.
 
     Raises DamagedRun.
     """
@@ -152,7 +152,7 @@ def _settled(directory: RunDirectory) -> Iterator[Reported | _Dropped]:
 
 
 def _first(columns: Columns, before: Intervals) -> Columns:
-    """Return the first row of each iteration that is not among `before`; others are dropped."""
+    """Return the rows of iterations that are not in `before`; of repeated ones, the first row."""
     numbers = Intervals.of(columns.iteration)
     repeated = before.intersection(numbers).members()
     if not len(repeated) and len(numbers) == len(columns):

@@ -133,7 +133,7 @@ def _noted(blocks: Iterable[Reported], failures: FailureTimes) -> Iterator[Repor
 def kept_of(traces: Sequence[WorkloadTraces]) -> dict[int, list[int]]:
     """Return by workload the numbers of iterations with kept traces.
 
-    Examples of the page come first, then all kept ones in ascending order.
+    The picked examples come first, then all kept ones in ascending order; examples occur twice.
     """
     return {
         one.workload: [*(pick.iteration for pick in one.picks), *sorted(one.kept.values())]
@@ -160,7 +160,7 @@ def traced_numbers(
 def some_rows(
     blocks: Iterable[Reported], workloads: Sequence[WorkloadReport], numbers: Mapping[int, Ints]
 ) -> Iterator[TableRow]:
-    """Yield a row for each iteration whose number is in `numbers` of its workload."""
+    """Yield a table row for each iteration in result blocks that is in its workload's `numbers`."""
     for one in blocks:
         wanted = np.isin(one.columns.iteration, numbers.get(one.workload, _NONE))
         if wanted.any() and one.workload < len(workloads):
@@ -169,7 +169,7 @@ def some_rows(
 
 
 def all_rows(blocks: Iterable[Reported], workloads: Sequence[WorkloadReport]) -> Iterator[TableRow]:
-    """Yield a row for every iteration in result blocks that ran; dropped ones have none."""
+    """Yield a table row for every iteration in result blocks that ran; dropped ones have none."""
     for one in blocks:
         ran = one.columns.outcome <= Outcome.TIMED_OUT
         if ran.any() and one.workload < len(workloads):

@@ -16,7 +16,7 @@ ReportSection = Callable[[int, WorkloadOutcome], PlanComparison | None]
 def plan_section(task: Task, data_dir: str) -> ReportSection | None:
     """Return a function that computes the key `plan` of a workload's report.
 
-    None if no package provides it. `data_dir` has earlier predictions. Raises PluginError if it
+    It compares the run with a prediction. None if no package provides it. Raises PluginError if it
     cannot be loaded.
     """
     if "plan" not in entry_points.names("report_section"):

@@ -72,7 +72,7 @@ def read_facts(directory: RunDirectory) -> RunFacts:
 
 
 def _empty(directory: RunDirectory, manifest: Mapping[str, Any], reason: str) -> dict[str, Any]:
-    """Return a summary without workloads, with `reason`, unless it is "", as its note."""
+    """Return a summary without workloads for a run that has none; `reason`, if any, is its note."""
     return {
         "format": SUMMARY_FORMAT,
         "run_id": directory.path.name,

@@ -10,7 +10,7 @@ MANY = 12
 
 
 def has_held(workload: WorkloadReport) -> bool:
-    """Return whether a workload began, met its SLA, and had only ok iterations and no bounds."""
+    """Return whether a workload began, met its SLA, and had only ok iterations and no bound."""
     return _class(workload) == _HELD
 
 

@@ -59,7 +59,7 @@ class AbortRule:
         return bool(self.reason)
 
     def verdict(self) -> Verdict:
-        """Return the rule's verdict: failed if a window met a condition, else on the worst window.
+        """Return the rule's verdict: failed if a window met a condition; its text is on the worst.
 
         It depends on the added rows alone, so a resumed coordinator finds the same.
         """

@@ -35,7 +35,7 @@ _MALFORMED = (Untrusted, AttributeError, KeyError, IndexError, TypeError, ValueE
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Arrival:
-    """Iterations that were counted from some blocks of one membership and workload."""
+    """The iterations found in a group of result blocks of one membership and workload."""
 
     mid: str
     workload: int
@@ -126,7 +126,7 @@ class Accounts:
         return {"do": "member", "mid": mid, "incarnation": incarnation, "name": name}
 
     def execution(self, will: Will) -> list[Record]:
-        """Return journal records that return a dead worker's unstarted iterations to the pools.
+        """Return journal records that move unstarted iterations of a dead worker to the pools.
 
         A will is the notice that a supervisor signs for a dead worker process. One record per
         workload with such iterations; empty if the membership is not known. Workloads other than

@@ -115,7 +115,7 @@ class Trend:
         self._counts = np.zeros(POINTS, np.int64)
 
     def add(self, iteration: int, value: float) -> None:
-        """Add the value that an iteration (numbered from 1) output."""
+        """Add `value`, an output of the iteration with the number `iteration` (from 1)."""
         while (bin_ := (iteration - 1) // self._width) >= POINTS:
             self._halve()
         self._sums[bin_] += value
@@ -151,7 +151,7 @@ class Values(Protocol):
     """Protocol of the collected values of one name in an additive chart, such as a line."""
 
     def add(self, iteration: int, value: float) -> None:
-        """Add the value that an iteration (numbered from 1) output."""
+        """Add `value`, an output of the iteration with the number `iteration` (from 1)."""
         ...
 
     def shown(self) -> Any:

@@ -107,12 +107,18 @@ class CoreUse:
         )
 
     def waiting(self, worker: str) -> float | None:
-        """Return the mean number of threads that waited for a core; None without heartbeats."""
+        """Return the mean number of a worker's threads that wait for a core; or None.
+
+        None without heartbeats.
+        """
         beats, waiting, _, _ = self._sums.get(worker, (0, 0.0, 0, 0.0))
         return waiting / beats if beats else None
 
     def cores_used(self, worker: str) -> float | None:
-        """Return how many cores of a worker's host all programs used, on average; or None."""
+        """Return how many cores of a worker's host all programs used, on average.
+
+        None if it is not known.
+        """
         _, _, known, used = self._sums.get(worker, (0, 0.0, 0, 0.0))
         return used / known if known else None
 
@@ -127,7 +133,10 @@ class CoreUse:
 
 @dataclass(frozen=True, kw_only=True)
 class HostUse:
-    """Mean use of the cores of one host that runs workers, under load; all in cores."""
+    """Mean use of the cores of one host that runs workers, under load; all in cores.
+
+    `used` is by all programs, `ours` by the workers.
+    """
 
     host: str
     cores: int

@@ -66,7 +66,10 @@ class _Rows:
         self.response = response or LatencyMatrix()
 
     def add(self, instants: Ints, outcome: NDArray[np.uint8], response: Ints) -> None:
-        """Count iterations: due times (ns after time 0), outcome codes, response times (ns)."""
+        """Count iterations: due times (ns after the phase's time 0), outcome codes, response times.
+
+        Response times are in ns.
+        """
         if not len(instants):
             return
         self.outcomes.add_buckets(Extent.of(instants), Extent.of(outcome.astype(np.int64)))
@@ -101,7 +104,7 @@ class _Rows:
         return found
 
     def counts(self) -> Ints:
-        """Return the number of iterations in each bin."""
+        """Return the number of iterations in each bin of due time."""
         return self.outcomes.by_time()
 
     def well(self) -> Ints:
@@ -200,7 +203,11 @@ class DrillStatistics:
         self._running.clear()
 
     def add(self, columns: Columns) -> None:
-        """Count result rows in their phases, as the module describes; each iteration once."""
+        """Count result rows in the phases they belong to; each iteration once.
+
+        Iterations that ended before the fault count in `before`. Of the others, iterations due
+        after `after` began count in `after`, and the rest in `fault`.
+        """
         if not len(columns):
             return
         self._rows += len(columns)
@@ -376,7 +383,7 @@ def _bounds(found: list[OffStretch], width_s: float) -> Bounds:
 
 
 def _together(counts: Ints, times: int) -> Ints:
-    """Return the sums of every `times` successive bins; the last sum may have fewer bins."""
+    """Return the sums of groups of `times` successive bins; the last group may be smaller."""
     if times <= 1 or not len(counts):
         return counts
     found: Ints = np.add.reduceat(counts, np.arange(0, len(counts), times))

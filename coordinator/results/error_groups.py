@@ -140,7 +140,8 @@ class ErrorGroups:
     def texts(self, worker: str, numbers: NDArray[np.uint32]) -> dict[int, Texts]:
         """Return (type, message, traceback) by failure number, without unknown numbers.
 
-        Texts are the example of the error's group.
+        `numbers` are of `worker`. The texts are those shown for the error's group, not each
+        failure's.
         """
         meaning = self._meaning.get(worker, {})
         return {n: self._shown[meaning[n]] for n in _distinct(numbers) if n in meaning}

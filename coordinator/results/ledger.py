@@ -137,7 +137,7 @@ class Ledger:
     def available(self, budget: int | None) -> int | None:
         """Return how many numbers can be granted now: the pool, and new ones up to `budget`.
 
-        None, for any number, if `budget` is None.
+        If `budget` is None, there is no limit, and None is returned.
         """
         if budget is None:
             return None
@@ -333,7 +333,7 @@ class Ledger:
             self.pool.update(back)
 
     def reject(self, member: str, seqs: Iterable[int]) -> None:
-        """Move the open numbers of batches to the pool: the member refuses the batches."""
+        """Move the open numbers of a member's batches `seqs`, which it refused, to the pool."""
         for seq in seqs:
             self.give_back(member, self.batch(member, seq))
 

@@ -38,7 +38,7 @@ _PERCENTS = (50.0, 95.0, 99.0)
 
 
 class RecentRates:
-    """Rates of cumulative counters over the last `RATE_S` seconds, or since the first sample."""
+    """Rates per second of counters over the last `RATE_S` seconds, or since the first sample."""
 
     def __init__(self) -> None:
         #: Samples: monotonic seconds, and all counters.
@@ -198,9 +198,10 @@ def _host_cpu(beat: Heartbeat) -> float | None:
 
 
 def _failure(kind: str, groups: Sequence[ErrorGroup]) -> FailureProgress:
-    """Return groups of similar failures as one entry, which shows the lowest iteration's failure.
+    """Return groups of similar failures as one entry; its example is the lowest iteration's.
 
-    If their messages differ, its message is `kind`. Secrets are masked, long texts cut.
+    `kind`: their message with `*` instead of numbers and ids; it is shown if the messages differ.
+    Secrets are masked, long texts cut.
     """
     first = min(groups, key=lambda group: group.iteration)
     differ = len({group.message for group in groups}) > 1

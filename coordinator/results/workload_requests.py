@@ -29,7 +29,7 @@ _COUNTS = (
 
 
 class ActionRequests:
-    """Counts and times of the requests of one action.
+    """Counts and times of the HTTP requests of one action.
 
     Phases, connections, statuses and bytes are only of requests by osbench's own client.
     """
@@ -63,7 +63,7 @@ class ActionRequests:
         return self.phases["rest"].count + self.unanswered
 
     def add(self, exchanges: NDArray[Any]) -> None:
-        """Count requests, given as rows of `osbench.common.protocol.exchanges.EXCHANGE`."""
+        """Count HTTP requests, given as rows of `osbench.common.protocol.exchanges.EXCHANGE`."""
         self.false_bodies += int(np.count_nonzero(exchanges["status"] & FALSE_BODY))
         own = exchanges["client"] < 0
         count = int(np.count_nonzero(own))
@@ -107,7 +107,7 @@ OTHER_CLIENTS = "(other clients)"
 
 
 class WorkloadRequests:
-    """Counts the requests of a workload by action and client, in bounded memory.
+    """Counts the HTTP requests of a workload by action and client, in bounded memory.
 
     Beyond `ACTIONS` and `CLIENTS` names, requests count under a common name.
     """

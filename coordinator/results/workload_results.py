@@ -115,9 +115,9 @@ class WorkloadResults:
 
     @property
     def script_end(self) -> str | None:
-        """End of the code of a runner that starts iterations itself: "" for success, or error.
+        """End of the code of a runner that starts iterations itself: "" for success, or its error.
 
-        None while it runs, and for other runners.
+        None while the code runs, and for other runners.
         """
         return self.statistics.lives.script_end
 

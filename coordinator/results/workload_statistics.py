@@ -152,7 +152,7 @@ class WorkloadStatistics:
     def rate_started(self) -> float | None:
         """Iterations started per second of the window of starts; None for fewer than two.
 
-        The window lasts from the first start to a gap behind the last.
+        The window lasts from the first start until the next start after the last would be due.
         """
         window = self._starts_window
         return self.ran * 1e9 / window if window else None

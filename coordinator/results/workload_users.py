@@ -40,8 +40,8 @@ class UserRegister:
     def wanted(self, mid: str, count: int) -> list[Interval]:
         """Return the numbers that a membership lacks to have `count`: freed ones, then new ones.
 
-        Changes nothing: pass them to `give`. Empty if it has enough, and for a membership that is
-        over: its numbers are for other memberships.
+        Changes nothing: pass the result to `give`. Empty if it lacks none, and for a membership
+        that is over, whose freed numbers are for others.
         """
         if mid in self._over:
             return []
@@ -58,7 +58,10 @@ class UserRegister:
         return found
 
     def give(self, mid: str, numbers: list[Interval]) -> None:
-        """Assign numbers to a membership, in addition to its present ones; they are not free."""
+        """Assign numbers to a membership, in addition to its present ones.
+
+        Numbers among them that were free are not free any more.
+        """
         self._of.setdefault(mid, []).extend(numbers)
         for low, high in numbers:
             self._free = Intervals(_without(self._free, low, high))

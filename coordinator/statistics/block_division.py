@@ -53,9 +53,10 @@ class Division:
         return found
 
     def variances(self, share: float) -> Iterator[tuple[float, float]]:
-        """Yield (variance, degrees of freedom) of a percentile's rank, in the finer division.
+        """Yield (variance, degrees of freedom) of a percentile's rank, for each division.
 
-        Then for the coarser division, if it differs. `share`: the percentile as a fraction 0 to 1.
+        The finer division first, then the coarser, if it differs. `share`: the percentile as a
+        fraction 0 to 1.
         """
         fine = self.deviations(share)
         yield _variance(fine)
@@ -77,7 +78,7 @@ def divided(counts: Ints) -> Division | None:
 
 
 def coarser(values: Floats) -> Floats:
-    """Return `COARSE` sums of successive values; there must be at least `COARSE` values."""
+    """Return the sums of `COARSE` groups of successive values; there must be at least `COARSE`."""
     found: Floats = np.add.reduceat(values, np.arange(COARSE) * len(values) // COARSE)
     return found
 

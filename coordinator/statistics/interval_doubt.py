@@ -67,11 +67,11 @@ class Doubt:
 def doubt(
     division: Division | None, total: int, span_s: float, ranks: Mapping[float, Ranks]
 ) -> Doubt | None:
-    """Return why percentiles lack an interval or upper bound, or that latency drifted; or None.
+    """Return why percentiles lack an interval or upper bound, or that latency drifted.
 
-    `ranks`: ranks of the interval by percentile (0 to 100), None if it has none. `total`: count of
-    iterations; `span_s`: seconds of load; `division`: None if the load was too short, which is then
-    the reason.
+    None if neither. `ranks`: ranks of the interval by percentile (0 to 100), None if it has none.
+    `total`: count of iterations; `span_s`: seconds of load; `division`: None if the load was too
+    short, which is then the reason.
     """
     missing = tuple(percent for percent, found in ranks.items() if found is None)
     if division is None:

@@ -87,9 +87,9 @@ def latencies_at(counts: Ints, lowest: int, ranks: Floats) -> Floats:
 def resolved_at(counts: Ints, lowest: int, rank: float, apart: float) -> tuple[float, float]:
     """Return the least and greatest duration, in nanoseconds, at a rank.
 
-    `counts` is by bucket, from bucket `lowest` on. Both are the same, interpolated value unless the
-    rank's bucket has more than 2 * `apart` durations: then they are the bucket's bounds, as the
-    order of durations within it is not known.
+    `counts` is by bucket, from bucket `lowest` on; `apart` is the distance to the percentile's
+    rank. Both are the same, interpolated value unless the rank's bucket has more than 2 * `apart`
+    durations: then they are the bucket's bounds, as the order of durations within it is not known.
     """
     sums = np.cumsum(counts)
     column = min(int(np.searchsorted(sums, rank)), len(sums) - 1)
@@ -163,12 +163,15 @@ class LatencyMatrix:
         return percentile_of(self.summed(), self.lowest, percent)
 
     def add(self, instants_ns: Ints, values_ns: Ints) -> None:
-        """Count durations (ns) at times in ns after t0, in pairs; times before t0 count as t0."""
+        """Count durations (ns) at times in ns after t0; both arrays pair up by index.
+
+        Times before t0 count as t0. If a time is beyond the last bin, all bins become wider.
+        """
         if len(values_ns):
             self.add_buckets(Extent.of(instants_ns), Extent.of(buckets_of(values_ns)))
 
     def add_buckets(self, instants: Extent, buckets: Extent) -> None:
-        """Count durations by bucket number at times in ns after t0, which pair up.
+        """Count durations by bucket number at times in ns after t0; both arrays pair up by index.
 
         Times before t0 count as t0. If a time is beyond the last bin, all bins become wider.
         """

@@ -15,11 +15,9 @@ _TINY = 1e-300
 
 
 def two_sided_p(t: float, freedom: float) -> float:
-    """Return the probability that Student's |T| is at least |`t`|.
+    """Return the probability that Student's |T| is at least |`t`|; 1 if `t` is NaN, 0 if infinite.
 
     `freedom`: degrees of freedom.
-
-    1 if `t` is NaN, 0 if it is infinite.
     """
     if math.isnan(t):
         return 1.0

@@ -86,7 +86,7 @@ def welch(first: Sequence[float], second: Sequence[float]) -> Shifted:
 def pooled(
     first: Sequence[float], second: Sequence[float], others: Sequence[Sequence[float]] = ()
 ) -> Shifted | None:
-    """Return the shift between two groups with a common spread (t-test), or None.
+    """Return the shift between two groups with a common spread (t-test with pooled variance).
 
     `others`: further groups of the same spread, which help to estimate it. None if no group has two
     values.

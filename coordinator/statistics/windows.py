@@ -145,9 +145,9 @@ class Windows:
 
 
 def _sliding(steps: Ints) -> Ints:
-    """Return the sums of every `STEPS` successive steps; a single sum of all if there are fewer.
+    """Return the sum of steps 0 to `STEPS` - 1, then of steps 1 to `STEPS`, and so on.
 
-    Empty if there are no steps.
+    If there are fewer than `STEPS` steps, a single sum of all; empty if there are none.
     """
     if len(steps) <= STEPS:
         return np.array([steps.sum()]) if len(steps) else steps

@@ -114,7 +114,11 @@ class _Seen:
 
     @property
     def is_full(self) -> bool:
-        """Return whether all virtual users were busy, by drops for capacity or by the peak."""
+        """Return whether all virtual users were busy.
+
+        They were if more arrivals were dropped for capacity than for lateness, or if the peak of
+        running iterations was near their number.
+        """
         reached = bool(self.users_most) and self.peak > FULL * self.users_most
         return self.drops["capacity"] > self.drops["late"] or reached
 
@@ -348,8 +352,8 @@ def _max_concurrency(seen: _Seen, dropped: int) -> Bound:
 def _why_short(seen: _Seen) -> Bound:
     """Return the cause why a load was short although no event loop or thread was late.
 
-    Open load: the service if all users were busy, other programs, busy cores, else dispatch. Closed
-    load: lost workers, else dispatch.
+    Open load: the service if all users were busy, other programs, busy cores, else `dispatch` (work
+    came too late). Closed load: lost workers, else `dispatch`.
     """
     if seen.is_open:
         missing = _missing(seen)

@@ -46,7 +46,7 @@ class CounterRow:
 
 @dataclass(frozen=True, kw_only=True)
 class CounterCharts:
-    """Charts and table of a workload's counters: lines of two charts, and rows."""
+    """The counters of a workload on the page: lines of two charts, and rows of a table."""
 
     step_s: float = 1.0
     #: Used parts of resources, the fullest first; and queues, the most variable first.

@@ -84,7 +84,7 @@ def _windowed(config: Any) -> bool:
 def _plain_row(verdict: SlaVerdict) -> CriterionRow:
     """Return the row of a criterion from its verdict's message, without ratio and interval.
 
-    A single "allowed" limit in the message becomes the limit of the row.
+    If the message has a single part ", allowed ...", that is the row's limit.
     """
     detail = spaced(mask_url(plain(verdict.detail, 500)))
     found, _, asked = detail.rpartition(", allowed ")
@@ -163,7 +163,10 @@ def _percentile_row(
 
 
 def _found(said: str) -> str:
-    """Return the value in a clause of the verdict of `percentile`, or the reason if it has none."""
+    """Return the measured value in a clause of a verdict of `percentile`.
+
+    If the clause has no value, return its reason.
+    """
     clause = _CLAUSE.match(said)
     return spaced(clause["found"] if clause else said.partition(": ")[2] or said)
 
@@ -273,7 +276,7 @@ def limit_of(workload: WorkloadFacts, key: str) -> float | None:
 def succeeded_text(workload: WorkloadReport, *, running: bool = False) -> str:
     """Return the percentage of planned iterations that succeeded, without sign; "100" only for all.
 
-    `running`: of iterations that have ended. A dash if there are none.
+    `running`: the percentage of iterations that have ended. A dash if there are none.
     """
     left = 0 if running else workload.missing
     short, whole = workload.bad + left, workload.ran + left

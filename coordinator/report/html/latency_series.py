@@ -203,7 +203,7 @@ def _doublings(bins: int, most: int) -> int:
 
 
 def _grouped(counts: Ints, together: int) -> Ints:
-    """Return the sums of every `together` successive rows; the last sum may have fewer rows."""
+    """Return the sums of groups of `together` successive rows; the last group may be smaller."""
     if not len(counts):
         return counts
     summed: Ints = np.add.reduceat(counts, np.arange(0, len(counts), together), axis=0)

@@ -61,7 +61,7 @@ _LIVE_PARTS = {
 def render_page(facts: PageFacts, frame: PageFrame | None = None) -> str:
     """Return the page of a run as one HTML file or, with a `frame`, as a page of the web server.
 
-    The same facts give the same bytes. The script `osbench.update` updates a live page.
+    The same facts give the same bytes.
     """
     page, live = PageViews.of(facts), facts.live
     data: dict[str, Any] = {"workloads": page.payloads, "names": page.titles}
@@ -124,7 +124,7 @@ class PageViews:
 
     @classmethod
     def of(cls, facts: PageFacts) -> PageViews:
-        """Compute all views of a run from its facts; a live page has no traces and table."""
+        """Compute all views of a run from its facts; a live page has no traces and no table."""
         workloads, first = workloads_of(facts), facts.first_outputs
         views = [view_of(one, first.get(one.number, {})) for one in workloads]
         traces = None if facts.live else trace_section(facts.traces, workloads, _store(facts))
@@ -199,7 +199,10 @@ def _store(facts: PageFacts) -> str:
 
 
 def _shown(traces: TraceSection | None) -> dict[str, str]:
-    """Return the element id of each waterfall (spans of a trace over time) by trace id."""
+    """Return the element id of each waterfall (spans of a trace over time) by trace id.
+
+    {} for None.
+    """
     groups = traces.groups if traces else []
     return {fall.trace_id: fall.id for group in groups for fall in group.waterfalls}
 

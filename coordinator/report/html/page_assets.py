@@ -122,6 +122,6 @@ def _colours(theme: int) -> str:
 
 
 def hashes(blocks: Sequence[str]) -> str:
-    """Return the blocks' SHA-256 hashes as Content-Security-Policy sources, by spaces."""
+    """Return the SHA-256 sources of scripts or styles for a policy, separated by blanks."""
     digests = (hashlib.sha256(block.encode()).digest() for block in blocks)
     return " ".join(f"'sha256-{base64.b64encode(digest).decode()}'" for digest in digests)

@@ -60,13 +60,16 @@ def _long(seconds: float) -> tuple[str, str]:
 
 
 def time_text(seconds: float | None, digits: int = 3) -> str:
-    """Return a duration with number and unit, such as 12.3 ms; a dash for None and NaN."""
+    """Return a duration with `digits` digits and a unit, such as 12.3 ms; a dash for None, NaN."""
     number, unit = duration_parts(seconds, digits)
     return f"{number}{NARROW}{unit}" if unit else number
 
 
 def time_markup(seconds: float | None, digits: int = 3) -> Markup:
-    """Return a duration as HTML with a smaller, grey unit; a dash for None and NaN."""
+    """Return a duration as HTML with `digits` digits and a smaller, grey unit; a dash for None.
+
+    NaN gives a dash, too.
+    """
     number, unit = duration_parts(seconds, digits)
     return with_unit(number, unit) if unit else escape(number)
 
@@ -97,7 +100,10 @@ def plain_number(number: float | None) -> str:
 
 
 def percent_text(share: float | None, digits: int = 2) -> str:
-    """Return a fraction (0 to 1) in percent, with `digits` digits; a dash for None."""
+    """Return a fraction (0 to 1) in percent, with up to `digits` significant digits.
+
+    A dash for None.
+    """
     if share is None:
         return DASH
     return f"{short(100 * share, digits) if share else 0}{NARROW}%"
@@ -120,12 +126,15 @@ def spaced(text: str) -> str:
 
 
 def counted(number: int, one: str, many: str = "") -> str:
-    """Return a count with its noun; `many` is the plural, by default `one` with an s."""
+    """Return a number with its noun, as in "1 task" or "2 tasks".
+
+    `one` is the singular, `many` the plural, by default `one` with an s.
+    """
     return f"{whole(number)} {one if number == 1 else many or one + 's'}"
 
 
 def instant_s(seconds: float) -> str:
-    """Return seconds after t0 as a label of a time axis: 250 ms, 12 s, 3:05, 1:02:03."""
+    """Return a time on the load's axis, seconds after t0, as text: 250 ms, 12 s, 3:05, 1:02:03."""
     if 0 < abs(seconds) < 0.9995:
         return time_text(seconds)
     if abs(seconds) < 120:

@@ -53,7 +53,7 @@ def write_runs_page(path: Path, title: str, runs: Iterable[RunOnPage], exit_code
     """Write the page of several runs to `path`, and the report of each in a folder next to it.
 
     The folder has the name of the page without its suffix. A run without facts is only named with
-    its error. `exit_code` is that of all runs together. Raises OSError.
+    its error. `exit_code`: of all runs together. Raises OSError.
     """
     folder = path.with_suffix("")
     rows = [_row(one, folder) for one in runs]

@@ -24,7 +24,7 @@ _BROKEN = frozenset({2, 3, 130})
 
 
 class Emphasis(StrEnum):
-    """Main interest of a reader, which decides the order: failures, slowness, or the figures."""
+    """Main interest of a reader, which decides the order: failures, slowness, or figures."""
 
     FAILED = "failed"
     SLOW = "slow"
@@ -69,8 +69,7 @@ def emphasis_of(workload: WorkloadReport, *, has_cause: bool) -> Emphasis:
 def run_emphasis(facts: PageFacts, workloads: Iterable[Emphasis]) -> Emphasis:
     """Return the emphasis of the first screen: the emphasis of the worst workload.
 
-    FAILED if the run crashed, or if its exit code is in `_BROKEN`: it was interrupted, lost
-    iterations or was refused.
+    FAILED if the run crashed, or if its exit code is in `_BROKEN`: the run was refused, lost iterations, or was interrupted.
     """
     if facts.state == CRASHED or facts.report.exit_code in _BROKEN:
         return Emphasis.FAILED

@@ -70,7 +70,7 @@ class SpanLine:
 
 @dataclass(frozen=True, kw_only=True)
 class SpanGroup:
-    """A row of a waterfall, or a fold: the rows of repeated spans, shown as one line at first."""
+    """A row of a waterfall, or a fold: repeated spans, shown as one line and as their rows."""
 
     spans: list[SpanLine]
     #: The line that replaces repeated spans; None for a single row.
@@ -125,7 +125,7 @@ class BandView:
 
 @dataclass(frozen=True, kw_only=True)
 class TraceGroup:
-    """Explanation and example waterfalls of the traces of one workload."""
+    """The traces of one workload on the page: why iterations are slow, and example waterfalls."""
 
     number: int
     reason: str
@@ -138,7 +138,10 @@ class TraceGroup:
     waterfalls: list[WaterfallView]
 
     def examples(self) -> list[dict[str, Any]]:
-        """Return a mark of the heat map per waterfall: `x` is its due time in s, `y` its ms."""
+        """Return a mark of the heat map for each waterfall that has a latency.
+
+        `x` is the due time in s, `y` the latency in ms; `id` names the waterfall.
+        """
         return [
             {
                 "x": round(fall.due_s, 3),
@@ -223,7 +226,7 @@ def trace_section(
 
 
 def why_of(workloads: Sequence[WorkloadFacts], groups: Sequence[TraceGroup]) -> WhyView:
-    """Return the messages of the first screen on slow iterations, `_WHY` at most, the worst first.
+    """Return the messages of the first screen on slow iterations, at most `_WHY`, the worst first.
 
     A workload without explanation has no message: the section on traces has the reason.
     """
@@ -265,7 +268,7 @@ class _Names:
 
 
 def _shares(wanted: Sequence[int]) -> list[int]:
-    """Return how many of at most `WATERFALLS` waterfalls each workload gets, in order.
+    """Return how many waterfalls each workload gets, in order; at most `WATERFALLS` in all.
 
     They are dealt one by one in turn; no workload gets more than its number in `wanted`.
     """

@@ -102,7 +102,10 @@ def worker_rows(workload: WorkloadFacts) -> list[WorkerRow]:
 
 @dataclass(frozen=True, kw_only=True)
 class FailingWorker:
-    """A worker that failed a far greater fraction of its iterations than the other workers."""
+    """A worker that failed a far greater fraction of its iterations than the other workers.
+
+    `own` and `others` are these fractions, 0 to 1.
+    """
 
     row: WorkerRow
     #: Fractions of iterations that failed, 0 to 1: its own, and of all other workers together.
@@ -178,10 +181,10 @@ def _host(name: str, about: WorkerFigures) -> str:
 
 
 def _odd_ones(hosts: Mapping[str, str], service: Mapping[str, _Counts]) -> dict[str, OddOne]:
-    """Return by name a mark for each worker that is clearly slower than others.
+    """Return a mark for each worker that is clearly slower than others, by incarnation.
 
-    It is slower than the others of its host, or its host is slower than other hosts. `hosts` and
-    `service` are by incarnation.
+    `hosts` and `service` (service times) are by incarnation, too. The worker is slower than the
+    others of its host, or its host is slower than other hosts.
     """
     found: dict[str, OddOne] = {}
     of_host: dict[str, list[str]] = {}
@@ -208,10 +211,10 @@ def _odd_ones(hosts: Mapping[str, str], service: Mapping[str, _Counts]) -> dict[
 
 
 def _clearly_above(own: _Counts, others: _Counts) -> float:
-    """Return by how many seconds the own median exceeds that of `others`; 0 if it is not clear.
+    """Return by how many seconds the own median exceeds the median of `others`, if that is clear.
 
-    It is clear from more than `_ENOUGH` own iterations, and more than `_APART` of the common
-    median.
+    0 if not. It is clear from more than `_ENOUGH` own iterations, and more than `_APART` of the
+    common median.
     """
     usual, more_s = _Counts.sum((own, others)).percentile(50), own.above(others)
     return more_s if own.total > _ENOUGH and usual and more_s > _APART * usual else 0.0
@@ -224,7 +227,7 @@ def _ran(about: WorkerFigures, found: Mapping[str, Any]) -> int:
 
 
 class _Counts:
-    """Counts of durations by bucket, without time; of one worker or several together."""
+    """Counts of durations by bucket, over all time; of one worker or of several together."""
 
     def __init__(self, counts: Ints | None = None, lowest: int = 0) -> None:
         self.counts = np.zeros(0, np.int64) if counts is None else counts
@@ -261,7 +264,7 @@ class _Counts:
 
     @property
     def total(self) -> int:
-        """Number of durations."""
+        """Number of durations counted."""
         return int(self.counts.sum())
 
     def percentile(self, percent: float) -> float | None:

@@ -81,7 +81,7 @@ class Bar:
 
 @dataclass(frozen=True, kw_only=True)
 class ActionRow:
-    """An atomic action as a row: calls, failures, times, share of the time, and a bar."""
+    """An atomic action as a row: calls, failures, times, fraction of the time of all, and a bar."""
 
     name: str
     depth: int
@@ -144,7 +144,7 @@ class WorkloadView:
         return [row for row in self.criteria if not row.ok]
 
     def criterion(self, key: str) -> CriterionRow | None:
-        """Return the criterion's row for the figure `key`, such as p95; None without one.
+        """Return the row of the criterion that limits the figure `key`, such as p95; or None.
 
         Of several, a failed one is taken first, then one close to its limit.
         """
@@ -174,7 +174,7 @@ class WorkloadView:
 
     @property
     def drill_words(self) -> list[str]:
-        """Messages on the results of a drill; empty without a drill."""
+        """Messages on the problem and the results of a drill; empty without a drill."""
         drill = self.report.drill
         if drill is None:
             return []
@@ -198,7 +198,7 @@ class WorkloadView:
 
     @property
     def late_starts(self) -> int:
-        """Number of iterations that started in times of late starts."""
+        """Number of iterations that started later than the limit, in stretches of late starts."""
         return int(sum(stretch[2] for stretch in self.facts.list_of("spoilt")))
 
 
@@ -356,9 +356,10 @@ def _action_row(path: str, timings: ByState, axis: LogScale, whole: float) -> Ac
 
 
 def _told_times(timings: ByState) -> tuple[str, TimeFigures]:
-    """Return the state and times of an action to show: of successes ("") if there are any.
+    """Return (state, times) of an action to show: of successes, with "", if there are any.
 
-    Else "failed" or "timed out", whichever is more frequent.
+    Else of failures or timeouts, whichever are more; "failed" or "timed out". Without calls, the
+    empty times of successes.
     """
     if timings.ok.count or not (timings.failed.count or timings.timed_out.count):
         return "", timings.ok

@@ -70,7 +70,10 @@ class Latency:
 
 @dataclass(frozen=True, kw_only=True)
 class BriefTimes:
-    """Durations in seconds, without intervals; times are None without samples."""
+    """Durations in seconds, without intervals; times are None without samples.
+
+    A percentile is None, too, if samples are too few for a 95 % interval.
+    """
 
     count: int = 0
     mean: float | None = None

@@ -30,7 +30,7 @@ class RunnerChoice:
 
 @dataclass(frozen=True, kw_only=True)
 class GrownAction:
-    """An action that became slower in a search: its mean seconds at both compared rates.
+    """An action that became slower in a search: its mean seconds at two rates.
 
     Before: the highest sustained rate; after: the lowest that was not.
     """
@@ -42,7 +42,7 @@ class GrownAction:
 
 @dataclass(frozen=True, kw_only=True)
 class GrownSpan:
-    """A part of traces that grew in a search: its mean seconds at both compared rates.
+    """A part of traces that grew in a search: its mean seconds at two rates.
 
     Before: the highest sustained rate; after: the lowest that was not.
     """
@@ -158,7 +158,7 @@ class UserError:
 
 @dataclass(frozen=True, kw_only=True)
 class UserFigures:
-    """Counts of virtual users, of their starts and ends, and the times these took."""
+    """Counts of starts, ends and replacements of virtual users, times to begin and end, errors."""
 
     tried: int = 0
     never_started: int = 0
@@ -183,7 +183,7 @@ class CheckCounts:
 
 @dataclass(frozen=True, kw_only=True)
 class OwnLateness:
-    """The load generator's own share of latency by percentile, in seconds.
+    """The load generator's own lateness in latency, by percentile, in seconds.
 
     None if it is too small to notice, or not computed.
     """
@@ -215,7 +215,7 @@ class ThroughputFigures:
 
 @dataclass(frozen=True, kw_only=True)
 class SlowIteration:
-    """A traced iteration, one among the slowest of its outcome."""
+    """A traced iteration that is among the slowest of its outcome."""
 
     iteration: int = 0
     trace_id: str = ""
@@ -271,7 +271,7 @@ class HookResult:
 
 @dataclass(frozen=True, kw_only=True)
 class HookRun:
-    """A hook and all its firings. Action and trigger are {name: configuration}."""
+    """A hook and all its firings; action and trigger are a mapping from name to configuration."""
 
     action: Mapping[str, Any] = field(default_factory=dict)
     trigger: Mapping[str, Any] = field(default_factory=dict)
@@ -312,7 +312,7 @@ class Outputs:
 
 @dataclass(frozen=True, kw_only=True)
 class LoadProfileBins:
-    """Iterations started, ended and failed, and mean running, by bin of time from t0 on."""
+    """The load by bin of time from t0 on: iterations started, ended, failed, and mean running."""
 
     bin_s: float = 0.0
     starts: tuple[int, ...] = ()

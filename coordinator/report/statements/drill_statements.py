@@ -56,7 +56,7 @@ def drill_results(drill: DrillFigures) -> Iterator[str]:
 
 
 def elsewhere_text(workload: WorkloadReport, drill: DrillFigures) -> str:
-    """Return a message on planned iterations that are in no phase, with reasons; or ""."""
+    """Return a message on planned iterations in no phase, with numbers by reason; or ""."""
     sums = workload.accounting
     parts = [
         (workload.warmup.left_out, "of the warm-up"),

@@ -108,9 +108,9 @@ def _signed(seconds: float) -> str:
 
 
 def error_statements(workload: WorkloadReport) -> Iterator[Statement]:
-    """Yield a statement for each of the most frequent kinds of errors, `_ERRORS` at most.
+    """Yield a statement for each of the most frequent kinds of errors, at most `_ERRORS`.
 
-    The last one has the number of other errors, if any.
+    If there are other errors, another one has their number.
     """
     errors = [one.error for one in kinds_of(workload.errors)]
     texts = [
@@ -124,7 +124,7 @@ def error_statements(workload: WorkloadReport) -> Iterator[Statement]:
 
 
 def verdict_statements(workload: WorkloadReport) -> Iterator[Statement]:
-    """Yield the verdict of each SLA criterion: passed or FAILED, with its detail."""
+    """Yield a statement per SLA criterion: passed or FAILED, and the detail of its verdict."""
     for verdict in workload.sla:
         detail = f"  {plain(verdict.criterion)}: {plain(verdict.detail, 500)}"
         if verdict.success:

@@ -23,7 +23,7 @@ _USER_ERRORS = 3
 
 
 def hook_statements(workload: WorkloadReport) -> Iterator[Statement]:
-    """Return a statement per hook: the number of firings by status, and the first error."""
+    """Return an iterator of a statement per hook: firings by status, and the first error."""
     return (Statement("hooks", _hook(hook)) for hook in workload.hooks)
 
 
@@ -37,7 +37,7 @@ def _hook(hook: HookRun) -> tuple[Phrase, ...]:
 
 
 def context_statements(workload: WorkloadReport) -> Iterator[Statement]:
-    """Yield for each context how long set-up and cleanup took, or why a step failed."""
+    """Yield a statement per context: how long set-up and cleanup took, or why a step failed."""
     for context in workload.contexts:
         setup, cleanup = _step(context.setup, "set up"), _step(context.cleanup, "undone")
         yield Statement("contexts", (Phrase(plain(context.name)), setup, cleanup))
@@ -53,7 +53,7 @@ def _step(step: ContextStepReport | None, done: str) -> Phrase:
 
 
 def loop_statements(workload: WorkloadReport) -> Iterator[Statement]:
-    """Yield the lateness of threads or event loops, and the place that blocked loops longest."""
+    """Yield statements on the lateness of threads or event loops, and on blocked loops."""
     if workload.threads:
         yield said("threads", f"late by {_lateness(workload.threads.lag)}", on_page=True)
     loops = workload.loops
@@ -76,9 +76,9 @@ def _lateness(lag: BriefTimes) -> str:
 
 
 def user_statements(workload: WorkloadReport) -> Iterator[Statement]:
-    """Yield starts and ends of virtual users, and their `_USER_ERRORS` most frequent errors.
+    """Yield statements on starts and ends of virtual users, and their most frequent errors.
 
-    Nothing if virtual users do nothing but iterations.
+    At most `_USER_ERRORS` errors. Nothing if virtual users do nothing but iterations.
     """
     users = workload.users
     if users is None:
@@ -108,7 +108,10 @@ def _took(times: UserTimes | None) -> str:
 
 
 def worker_statements(workers: Sequence[WorkerFigures]) -> Iterator[Statement]:
-    """Yield the hosts of workers, their use of cores, and the lost workers, if there are any."""
+    """Yield statements on the hosts of workers, their use of cores, and lost workers.
+
+    Nothing without workers.
+    """
     if workers:
         yield said("workers", _places(workers))
         yield from each("workers", _cores(workers), on_page=True)

@@ -106,7 +106,10 @@ def _broken_limit(detail: str) -> _Limit | None:
 
 
 def search_statements(search: SearchReport) -> Iterator[Statement]:
-    """Yield statements on a search: result, interval, actions that grew, and trials."""
+    """Yield statements on a search: result, interval, actions and spans that grew, and trials.
+
+    At most `TRIALS` trials, and the number of others.
+    """
     yield said("capacity", search_headline(search), Look.STRONG)
     if interval := search_interval(search):
         yield said("capacity", interval)

@@ -42,7 +42,8 @@ _REMEDIES = {
 class TrialFigures:
     """Result of one trial of a search: its rate, and whether the SLA criteria were met at it.
 
-    Only iterations that were due in its measured part count, unless a field differs.
+    Counts and times are of iterations that were due in its measured part; `ok_per_s` and
+    `concurrency` of all that ended or ran in it.
     """
 
     rate: float
@@ -260,7 +261,7 @@ class Trials:
         return sum(one.cause == DISTURBED for one in self.figures(judged_only=False))
 
     def made(self, unended: int = 0, lost: int = 0) -> list[Trial]:
-        """Return rate and result of trials whose load has ended, without disturbed ones.
+        """Return rate and verdict of each trial whose load has ended, without disturbed trials.
 
         `unended`, `lost`: iterations of the last trial that have not ended, or were lost with a
         worker; used if that trial is not over.
