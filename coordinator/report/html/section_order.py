@@ -69,7 +69,8 @@ def emphasis_of(workload: WorkloadReport, *, has_cause: bool) -> Emphasis:
 def run_emphasis(facts: PageFacts, workloads: Iterable[Emphasis]) -> Emphasis:
     """Return the emphasis of the first screen: the emphasis of the worst workload.
 
-    FAILED if the run crashed, or if its exit code is in `_BROKEN`: the run was refused, lost iterations, or was interrupted.
+    FAILED if the run crashed, or if its exit code is in `_BROKEN`: the run was refused, lost
+    iterations, or was interrupted.
     """
     if facts.state == CRASHED or facts.report.exit_code in _BROKEN:
         return Emphasis.FAILED
