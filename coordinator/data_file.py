@@ -1,4 +1,4 @@
-"""Reads CSV data files: row N gives iteration N its arguments, and travels with its batch."""
+"""Reads a CSV data file: row N has the arguments of iteration N, and is sent with its batch."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ MAX_PROBLEMS = 10
 
 
 class DataFile:
-    """A checked CSV file, kept in memory as it was read; rows count from 1."""
+    """A checked CSV file, kept in memory with commas as delimiters; rows count from 1."""
 
     def __init__(
         self,
@@ -38,7 +38,10 @@ class DataFile:
         offsets: array[int],
         key: bytes | None = None,
     ) -> None:
-        """`key` encrypts the rows in batches (a Fernet key); None: a new one is made."""
+        """`offsets`: byte offset of each row in `content`, and the end of the last row.
+
+        `key` (a Fernet key) encrypts the rows in batches; None: a new one is made.
+        """
         self.path = path
         self.name = path.name
         self.header = header
@@ -53,17 +56,17 @@ class DataFile:
 
     @property
     def digest(self) -> str:
-        """SHA-256 of the content in hex; delimiters are commas, a byte order mark is removed."""
+        """SHA-256, in hex, of the content with commas as delimiters and without byte order mark."""
         return hashlib.sha256(self._content).hexdigest()
 
     @property
     def arguments(self) -> list[str]:
-        """The names of the arguments that the columns set, in their order."""
+        """Names of the arguments that the columns set, in order."""
         return data_rows.names(self.header)
 
     @property
     def first(self) -> dict[str, Any]:
-        """The arguments of the first row, by name."""
+        """Arguments of the first row, by name."""
         text = self._content[self._offsets[0] : self._offsets[1]].decode("utf-8")
         return next(data_rows.RowReader(self.header).read(text))
 
@@ -73,25 +76,26 @@ class DataFile:
         return self._offsets[-1] - self._offsets[0]
 
     def rows(self) -> Iterator[dict[str, Any]]:
-        """Return an iterator over the rows in order, each as arguments by name."""
+        """Return an iterator over the rows in order; each is a mapping of arguments by name."""
         text = self._content[self._offsets[0] : self._offsets[-1]].decode("utf-8")
         return data_rows.RowReader(self.header).read(text)
 
     @property
     def batch_limit(self) -> int:
-        """Rows that a batch should carry at most: about `BATCH_BYTES` of them, and at least 1."""
+        """Most rows that a batch should carry: about `BATCH_BYTES` bytes, at least one row."""
         return max(1, BATCH_BYTES * len(self) // max(1, self.size))
 
     def encrypted(self, numbers: Intervals) -> bytes:
-        """Return the rows of some iterations, compressed and encrypted, as batches carry them."""
+        """Return the rows of the iterations `numbers`, compressed and encrypted for a batch."""
         at = self._offsets
         pieces = (self._content[at[low - 1] : at[high - 1]] for low, high in numbers)
         return data_rows.encrypt(b"".join(pieces), self.key)
 
     def within(self, step: Step, totals: Totals) -> Step:
-        """Return the step of a runner, limited to iterations that have a row.
+        """Return a copy of a runner's step, limited to iterations that have a row.
 
-        `totals`: iterations given out and settled so far. The load is done if every row is settled.
+        Budget and arrivals are cut; the load is done if every row is settled. `totals`: iterations
+        given out and settled so far.
         """
         rows = len(self)
         return replace(
@@ -103,9 +107,10 @@ class DataFile:
 
 
 def read(path: Path, key: bytes | None = None) -> tuple[DataFile | None, list[str]]:
-    """Read and check a CSV file; return it, or None and the problems, `MAX_PROBLEMS` at most.
+    """Read and check a CSV file; return (file, []) or (None, at most `MAX_PROBLEMS` problems).
 
-    `key` encrypts the rows in batches (a Fernet key; None: a new one).
+    A file that cannot be read is a problem, too. `key` (a Fernet key) encrypts the rows in batches;
+    None: a new one is made.
     """
     try:
         content = read_named(path, LARGEST)
@@ -120,7 +125,10 @@ def read(path: Path, key: bytes | None = None) -> tuple[DataFile | None, list[st
 
 
 class _Scan:
-    """Scans a CSV file once: finds the offsets of rows, and up to `MAX_PROBLEMS` problems."""
+    """Scans a CSV file once: finds the offsets of its rows, and up to `MAX_PROBLEMS` problems.
+
+    Another delimiter is replaced by commas in `content` first.
+    """
 
     def __init__(self, content: bytes) -> None:
         self.content = content
@@ -157,7 +165,7 @@ class _Scan:
             raise ValueError("there is no row: a header and at least one are needed")
 
     def _with_commas(self, delimiter: str) -> bytes:
-        """Return the content with commas as delimiters; rows keep their numbers of lines.
+        """Return the content with commas as delimiters; each row keeps its line number.
 
         Raises csv.Error and UnicodeDecodeError.
         """
@@ -181,9 +189,9 @@ _DELIMITERS = ",;\t|"
 
 
 def _delimiter(content: bytes) -> str:
-    """Return the delimiter of the first line that is not blank: Excel writes ; in much of Europe.
+    """Return the delimiter of the first line that is not blank: a comma, semicolon, tab or bar.
 
-    A comma if no known delimiter is in the line.
+    Excel writes semicolons in much of Europe. A comma if the line has none.
     """
     header = next((line for line in io.BytesIO(content) if line.strip()), b"")
     text = header.decode("utf-8", "replace")
@@ -200,7 +208,7 @@ def _header_fault(names: list[str]) -> str:
 
 
 def _reason(error: Exception) -> str:
-    """Return a message about an error of reading CSV, with its cure if that is known."""
+    """Return a message on an error of reading CSV, with the remedy if it is known."""
     if isinstance(error, UnicodeError):
         return "is not text in UTF-8: save it as UTF-8, in Excel as `CSV UTF-8`"
     said = str(error)

@@ -32,7 +32,7 @@ def duration(seconds: float | None) -> str:
 
 
 def seconds_of(text: str) -> float | None:
-    """Return the seconds of a text by `duration` or `spaced`; None if it has no unit."""
+    """Return the seconds of a text made by `duration` or `spaced`; None for a text without unit."""
     found = _WRITTEN.fullmatch(text)
     scale = next((size for unit, size, _ in _UNITS if found and unit == found["unit"]), None)
     return float(found["number"].replace(",", "")) * scale if found and scale else None
@@ -49,7 +49,7 @@ def spaced(seconds: float | None) -> str:
 
 
 def three_digits(number: float) -> str:
-    """Return a number with three significant digits; from 100 on as an integer with separators."""
+    """Return a number with three significant digits; from 100 on as an integer with commas."""
     magnitude = abs(number)
     if magnitude < 0.9995:
         return f"{number:.3g}"
@@ -61,25 +61,25 @@ def three_digits(number: float) -> str:
 
 
 def instant(seconds: float) -> str:
-    """Return seconds since 1970-01-01 UTC as ISO 8601 in milliseconds: 2026-04-01T12:00:00.250Z.
+    """Return seconds since 1970-01-01 UTC as ISO 8601 with milliseconds: 2026-04-01T12:00:00.250Z.
 
-    Raises ValueError, OverflowError or OSError if no calendar date fits.
+    Raises ValueError, OverflowError or OSError if they are beyond calendar dates.
     """
     moment = datetime.fromtimestamp(seconds, UTC)
     return moment.isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
 def count(number: int, one: str = "", many: str = "") -> str:
-    """Return an integer with thousands separators and, if `one` is given, the noun for the number.
+    """Return an integer with thousands separators, followed by a noun if `one` is given.
 
-    `many` is the plural, by default `one` with an s.
+    `one` is the singular, `many` the plural, by default `one` with an s.
     """
     noun = one if number == 1 else many or f"{one}s"
     return f"{number:,} {noun}" if one else f"{number:,}"
 
 
 def size(number: int) -> str:
-    """Return a number of bytes with three digits and a decimal unit: 1.20 MB."""
+    """Return a number of bytes with three digits and a decimal unit, B to TB: 1.20 MB."""
     if number < 1000:
         return f"{number} B"
     scaled, units = number / 1000, ["kB", "MB", "GB", "TB"]
@@ -89,7 +89,7 @@ def size(number: int) -> str:
 
 
 def distinct(names: Sequence[str]) -> list[str]:
-    """Return the names in order; a repeated name gets an index from 0, as in "name [0]"."""
+    """Return the names in order; each of equal names gets an index from 0, as in "name [0]"."""
     several = Counter(names)
     seen: Counter[str] = Counter()
     found = []
@@ -100,10 +100,10 @@ def distinct(names: Sequence[str]) -> list[str]:
 
 
 def titles(workloads: Iterable[tuple[str, str, str]]) -> list[str]:
-    """Return a title for each workload, no two the same.
+    """Return a title for each workload, in order, no two the same.
 
-    A workload is given as its own name in the task, the title of its subtask, and its scenario's
-    name: the first that is not empty counts. Equal titles get an index from 0: "title [0]".
+    A workload is given as (own name in the task, title of its subtask, scenario's name): the first
+    that is not empty is the title. Equal titles get an index from 0: "title [0]".
     """
     return distinct([next((one for one in names if one), "workload") for names in workloads])
 

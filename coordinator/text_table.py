@@ -1,4 +1,4 @@
-"""Tables for terminals: long texts stand next to their figures, or on own lines if it is narrow."""
+"""Tables for terminals; if a terminal is narrow, long texts get own lines instead of a column."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _INDENT = 4
 
 
 class TextColumn(NamedTuple):
-    """Heading of a column, and the layout of its cells."""
+    """A column of a table: its heading, and the layout of its cells."""
 
     heading: str
     justify: Literal["left", "right"]
@@ -28,22 +28,25 @@ class TextColumn(NamedTuple):
 
 
 def names(*headings: str) -> Iterator[TextColumn]:
-    """Return left-aligned columns of short words, such as ids and states."""
+    """Return an iterator of left-aligned columns for short words, such as ids, by heading."""
     return (TextColumn(heading, "left", is_text=False) for heading in headings)
 
 
 def figures(*headings: str) -> Iterator[TextColumn]:
-    """Return right-aligned columns of numbers."""
+    """Return an iterator of right-aligned columns of numbers, by heading."""
     return (TextColumn(heading, "right", is_text=False) for heading in headings)
 
 
 def texts(*headings: str) -> Iterator[TextColumn]:
-    """Return columns of texts of any length; a column is left out if all its cells are empty."""
+    """Return an iterator of columns of texts of any length; a column of empty cells is hidden."""
     return (TextColumn(heading, "left", is_text=True) for heading in headings)
 
 
 class TextTable:
-    """A table for `rich` that is readable at any width of a terminal."""
+    """A table that `rich` can print, readable at any width of a terminal.
+
+    If it is too wide, texts stand above or below the other cells of their row.
+    """
 
     def __init__(self, *columns: Iterable[TextColumn]) -> None:
         self._columns = tuple(chain(*columns))
@@ -83,7 +86,10 @@ class TextTable:
         return max(cell.cell_len for cell in cells)
 
     def _labelled(self, n: int, cell: Text, long: Sequence[int]) -> Text:
-        """Return the text of column `n`, with its heading if there are several text columns."""
+        """Return the text cell of column `n`, with the heading if there are several text columns.
+
+        `long`: numbers of all text columns shown.
+        """
         return Text(f"{self._columns[n].heading}: ").append(cell) if len(long) > 1 else cell
 
     def _table(self, chosen: Sequence[int]) -> Table:

@@ -1,4 +1,4 @@
-"""A finished run as comparisons read it, and ids that are equal for runs that repeat each other."""
+"""Finished runs as comparisons read them, with ids by which repetitions are found."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _DIGITS = 12
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class ComparedRun:
-    """A finished run: its request (run.json), its report (summary.json) and its timeline."""
+    """A finished run, local or archived: its request (run.json), summary and timeline."""
 
     #: run.json: the request for the run.
     manifest: Mapping[str, Any]
@@ -40,9 +40,9 @@ class ComparedRun:
 
     @cached_property
     def files(self) -> RunDirectory | None:
-        """Return the run directory with the traces; fetched from the archive once, if need be.
+        """Run directory with the traces; files of an archived run are fetched at the first use.
 
-        None if it is unknown, or cannot be fetched, which is a warning.
+        None if it is not known, or if the files cannot be fetched, which the archive warns about.
         """
         return self.directory if self.archived is None else self.archived.fetch_or_warn()
 
@@ -56,42 +56,39 @@ class ComparedRun:
 
     @cached_property
     def report(self) -> Report:
-        """Return the report of the run. Raises DamagedRun if summary.json has another form."""
+        """Report of the run, cached. Raises DamagedRun if summary.json has another form."""
         return Report.from_json(self.summary)
 
     @property
     def run_id(self) -> str:
-        """Return the run's id."""
+        """Id of the run. Raises DamagedRun as `report`."""
         return self.report.run_id
 
     @property
     def exit_code(self) -> int:
-        """Return the run's exit code; 0 if the report has none."""
+        """Exit code of the run; 0 if the report has none."""
         return self.report.exit_code or 0
 
     @property
     def deployment(self) -> str | None:
-        """Return the name of the deployment record; None if the run had none."""
+        """Name of the run's deployment record; None if it had none."""
         return self.manifest.get("deployment")
 
     @cached_property
     def workloads(self) -> dict[str, WorkloadReport]:
-        """Return the workloads of the report by name; the second of equal names is `name (2)`."""
+        """Workloads of the report by name; equal names get an index from 0: `name [0]`."""
         return dict(zip(self._names, self.report.workloads, strict=True))
 
     @cached_property
     def times(self) -> dict[str, Mapping[str, Any]]:
-        """Return the workloads of the timeline by the names of `workloads`.
-
-        {} without a timeline.
-        """
+        """Workloads of the timeline by the names of `workloads`; {} without a timeline."""
         if self.timeline is None:
             return {}
         return dict(zip(self._names, self.timeline["workloads"], strict=False))
 
     @cached_property
     def asked(self) -> dict[str, Mapping[str, Any]]:
-        """Return the requested configuration of each workload by the names of `workloads`."""
+        """Requested configuration of each workload, from run.json, by the names of `workloads`."""
         return dict(zip(self._names, self.manifest.get("workloads", []), strict=False))
 
     @cached_property
@@ -100,17 +97,17 @@ class ComparedRun:
 
     @cached_property
     def fingerprint(self) -> str:
-        """Return an id that is equal for runs of the same task, load, deployment and worker count.
+        """Id that is equal for runs of the same task, load, deployment and number of workers.
 
-        It is the beginning of a SHA-256, 12 hexadecimal digits.
+        It has the first 12 hexadecimal digits of a SHA-256. Used to find repetitions of a run.
         """
         return self._digest(lambda runner: runner, workers=True)
 
     @cached_property
     def kinship(self) -> str:
-        """Return an id that is equal also for runs with different loads of the same type of runner.
+        """Id that is equal also for runs with different loads of the same type of runner.
 
-        Their numbers of workers may differ, too: a load of one virtual user takes one.
+        Numbers of workers may differ, too: a load of one virtual user has one worker.
         """
         return self._digest(lambda runner: sorted(runner or ()), workers=False)
 
@@ -139,7 +136,7 @@ _ASKED = ("scenario", "scenario_source", "args", "args_from", "runner", "warmup"
 
 
 def read_compared_run(directory: RunDirectory) -> ComparedRun:
-    """Return the finished run in a directory, with its timeline.
+    """Read the finished run of a directory, with its timeline.
 
     Raises UsageError if the run has not finished or cannot be read, DamagedRun if its files are cut
     or changed.
@@ -167,13 +164,12 @@ def finished_runs(
     among: Iterable[RunDirectory] | None = None,
     archived: Iterable[ArchivedRun] = (),
 ) -> Iterator[ComparedRun]:
-    """Yield runs with results whose load was the requested one, oldest first; without timelines.
+    """Yield the finished runs whose load was the requested one, oldest first; without timelines.
 
-    `tags`: only runs with all of them. `among`: the only runs of the data directory that are
-    considered. `archived`: runs of an archive in addition; a run of both counts once. Raises
-    DamagedRun for a run whose files are cut or changed, unless `left_out` is given: it is called
-    with the reason. `unsound` is called with each run whose load was another. Other unreadable runs
-    are skipped.
+    `tags`: only runs with all of these tags. `among`: the local runs to consider, None: all of
+    `data_dir`. `archived`: runs of an archive to add, unless they are local, too. `left_out` is
+    called with the reason if files of a run are cut or changed; for None, DamagedRun is raised.
+    `unsound` is called with each run whose load was another. Other unreadable runs are skipped.
     """
     here = {one.path.name: one for one in (RunDirectory.all(data_dir) if among is None else among)}
     there = {one.run_id: one for one in archived if one.run_id not in here}
@@ -219,9 +215,10 @@ def earlier_runs(
     left_out: Callable[[str], None] | None = None,
     archived: Iterable[ArchivedRun] = (),
 ) -> list[ComparedRun]:
-    """Return other runs with the fingerprint of a compared run, oldest first; the newest `most`.
+    """Return other runs with the fingerprint of a compared run, oldest first.
 
-    Raises DamagedRun, as `finished_runs`.
+    Only the newest `most` of them. `left_out` and `archived` as in `finished_runs`, and DamagedRun
+    is raised likewise.
     """
     wanted = {one.fingerprint for one in compared}
     known = {one.run_id for one in compared}

@@ -41,7 +41,10 @@ _CHANGED = (ChangeVerdict.WORSE, ChangeVerdict.BETTER, ChangeVerdict.MIXED)
 
 @dataclass(frozen=True, kw_only=True)
 class _Measured:
-    """The values of one percentile in the runs of both sides, before any conclusion."""
+    """Values of one percentile in the runs of both sides, with the result of its test.
+
+    Values are logarithms of seconds.
+    """
 
     key: SeriesKey
     #: Logarithms of the runs' percentiles.
@@ -53,7 +56,7 @@ class _Measured:
 
 @dataclass(frozen=True)
 class _Chance:
-    """The probability that a difference occurs without a change, corrected for all tests."""
+    """Probability of a percentile's difference without a change, corrected for all tests."""
 
     #: Corrected for the number of tests; None without a test.
     p: float | None
@@ -73,12 +76,13 @@ def compare_sides(
     anyway: bool = False,
     names: tuple[str, str] = ("", ""),
 ) -> ComparisonResult:
-    """Compare two sides of runs; return verdicts for each percentile, workload and all.
+    """Compare two sides of runs; return verdicts for each percentile, each workload and all.
 
-    `margin`: changes below this fraction count as none. `anyway`: compare in spite of caveats that
-    forbid it. `names`: of the sides. Times are service times of iterations that succeeded, and of
-    their actions. Raises UsageError if a run is given twice, the runs have no workload in common,
-    or a caveat forbids it.
+    `margin`: changes below this fraction count as none, None: no test of equivalence. `anyway`:
+    compare in spite of caveats that forbid it. `names`: of the sides. Times are service times of
+    successful iterations, and times of their actions. Raises UsageError if a run is given twice,
+    the runs have no workload in common, or a caveat forbids it; DamagedRun if files are cut or
+    changed.
     """
     before, after = evidence.before, evidence.after
     runs = [*before, *after]
@@ -134,9 +138,10 @@ def _check_permitted(found: Sequence[Caveat]) -> None:
 
 
 def _rows(evidence: Evidence, keys: Sequence[SeriesKey], margin: float | None) -> list[ChangeRow]:
-    """Return a row with a verdict for each key.
+    """Return a row with a verdict for each key, in order.
 
-    Without a change, at most 5 % of comparisons name one, all rows together.
+    `margin` as in `compare_sides`. If nothing changed, at most 5 % of comparisons have a verdict of
+    change in any row.
     """
     measured = [
         _Measured(
@@ -162,7 +167,7 @@ def _chances(
 ) -> list[_Chance]:
     """Return the probability of each test's difference: from spreads, and from ranks if possible.
 
-    `by_spread`: the tests' p-values from spreads, corrected.
+    `by_spread`: the tests' p-values from spreads, corrected for their number.
     """
     level = _SIGNIFICANT / max(len(by_spread), 1)
     if not evidence.by_rank or len(by_spread) < len(measured):
@@ -178,7 +183,7 @@ def _chances(
 def _same(tests: Sequence[Shifted], margin: float | None) -> list[float]:
     """Return for each test the p-value of a change as great as the margin; 1 without a margin.
 
-    A small value means that the two sides are equivalent.
+    `margin` is a fraction. A small p-value means that the two sides are equivalent.
     """
     if margin is None or not tests:
         return [1.0] * len(tests)
@@ -289,7 +294,7 @@ def _sentence(
 
 
 def _findable(rows: Sequence[ChangeRow]) -> str:
-    """Return a message on the change that such runs could have shown; "" without a test."""
+    """Return a message on the change that such runs would have shown; "" without a test."""
     known = sorted((row.findable, row.label) for row in rows if row.findable)
     if not known:
         return ""
@@ -301,7 +306,7 @@ def _findable(rows: Sequence[ChangeRow]) -> str:
 
 
 def changed(row: ChangeRow) -> str:
-    """Return the change of a percentile in words: "takes 12 % longer (95 %: 8 % to 16 %)"."""
+    """Return the change of a percentile in words: "takes 12.0 % longer (95 %: +8.0 % to +16 %)"."""
     text = f"takes {abs(row.ratio - 1):.1%} {'longer' if row.ratio >= 1 else 'less'}"
     text = text.replace("%", " %")
     if row.interval is None:
@@ -311,9 +316,9 @@ def changed(row: ChangeRow) -> str:
 
 
 def signed_percent(ratio: float) -> str:
-    """Return a ratio as a change in percent, such as +12 % or -3.4 %.
+    """Return a ratio (after / before) as a change in percent, such as +12 % or -3.4 %.
 
-    From +1000 % on it is a factor, such as x 12.
+    From +1000 % on, as a factor, such as x 12.
     """
     change = 100 * (ratio - 1)
     if abs(change) >= 1000:
@@ -324,9 +329,9 @@ def signed_percent(ratio: float) -> str:
 def _without_odd_runs(
     evidence: Evidence, keys: Sequence[SeriesKey], margin: float | None
 ) -> list[str]:
-    """Return messages on runs unlike the others of their side, and the verdict without them.
+    """Return messages on runs unlike the others of their side, with the verdict without such runs.
 
-    Empty if there are no such runs.
+    Empty if there are no such runs. `margin` as in `compare_sides`.
     """
     odd = odd_runs(evidence, keys)
     if not odd:

@@ -1,4 +1,4 @@
-"""Converts comparisons and trends to JSON objects, as options and files have them."""
+"""Converts comparisons, trends and staircases of runs to JSON objects, for `--json` and files."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def comparison_json(result: ComparisonResult) -> dict[str, Any]:
 
 
 def trends_json(trends: Sequence[RunsTrend], checks: Sequence[TrendCheck] = ()) -> dict[str, Any]:
-    """Return the JSON object of trends: `format`, `trends`, and `checks` if there are some."""
+    """Return the JSON object of trends: `format`, `trends` and, if there are any, `checks`."""
     found = []
     for trend in trends:
         document = asdict(trend)

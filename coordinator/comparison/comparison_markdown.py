@@ -1,4 +1,4 @@
-"""A comparison as Markdown, short enough for a comment on a code change."""
+"""Formats a comparison as Markdown, short enough for a comment on a code change."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _CHANGED = (ChangeVerdict.WORSE, ChangeVerdict.BETTER)
 
 
 def comparison_markdown(result: ComparisonResult) -> str:
-    """Return a comparison as Markdown: verdict, basis, and per workload percentiles and calls.
+    """Return a comparison as Markdown: verdict, basis, and per workload calls and percentiles.
 
     Rows of actions are left out unless they changed; caveats and remarks come last.
     """
@@ -76,7 +76,7 @@ def _row(row: ChangeRow) -> str:
 
 
 def _text(text: str) -> str:
-    """Return text of a run escaped for Markdown: without formatting, links and mentions."""
+    """Return the first line of a run's text, escaped: Markdown shows no formatting or links."""
     safe = plain(text, 1000)
     for sign in "\\`*_[]<>|#@":
         safe = safe.replace(sign, f"\\{sign}" if sign not in "<>@" else f"&#{ord(sign)};")

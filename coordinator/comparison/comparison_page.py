@@ -1,4 +1,4 @@
-"""Comparisons and trends as HTML pages: one file each, without scripts."""
+"""Renders comparisons and trends of runs as HTML pages: one file each, without scripts."""
 
 from __future__ import annotations
 
@@ -42,15 +42,15 @@ _WIDTH, _HEIGHT, _FREE = 1000, 100, 8
 
 
 def page_policy() -> str:
-    """Return the Content-Security-Policy of a page: its own style, by hash, and nothing else."""
+    """Return the Content-Security-Policy of these pages: only their own style, by hash."""
     style = page_assets.hashes([_style()])
     return f"default-src 'none'; style-src {style}; base-uri 'none'; form-action 'none'"
 
 
 def compare_page(result: ComparisonResult, frame: PageFrame | None = None) -> str:
-    """Return a comparison as an HTML page.
+    """Return the result of a comparison as an HTML page.
 
-    `frame`: additions of the web server, None for a file.
+    `frame`: additions of the web server, None for a page in a file.
     """
     told, colon, rest = result.sentence.partition(":")
     if not colon:
@@ -77,16 +77,17 @@ def compare_page(result: ComparisonResult, frame: PageFrame | None = None) -> st
 def trends_page(
     trends: Sequence[RunsTrend], frame: PageFrame | None = None, notes: Sequence[str] = ()
 ) -> str:
-    """Return trends, at least one, as an HTML page; `frame`: as for `compare_page`.
+    """Return trends of runs, at least one, as an HTML page.
 
-    `notes` are messages on runs that are left out.
+    `frame`: additions of the web server, None for a page in a file. `notes` are messages on runs
+    that are left out.
     """
     template = page_environment().get_template("trends.html.j2")
     return template.render(trends=list(trends), frame=frame, notes=notes)
 
 
 def compare_command(result: ComparisonResult) -> str:
-    """Return a command line `compare` that gives the same result, for the reader of the page."""
+    """Return the command line `osbench-coord compare` that makes the same comparison, to be shown."""
     given = f" --margin {100 * result.margin:g}%" if result.margin is not None else ""
     if result.basis is Basis.PAIRS:
         given += " --in-pairs"
@@ -98,7 +99,7 @@ def compare_command(result: ComparisonResult) -> str:
 
 
 def page_environment() -> Environment:
-    """Return a Jinja environment with the templates of the pages, and the filters that they use."""
+    """Return a new Jinja environment with the templates of the pages and the filters they use."""
     environment = Environment(
         loader=PackageLoader(_PACKAGE, "assets"),
         autoescape=True,
@@ -138,9 +139,9 @@ def _heading(result: ComparisonResult) -> str:
 
 
 def _reach(result: ComparisonResult) -> float:
-    """Return the half-width of the axis of intervals, as the logarithm of a ratio.
+    """Return half the width of the axis of intervals, as the logarithm of a ratio.
 
-    It covers all intervals, but is between `_NARROWEST` and `_WIDEST`.
+    It covers all intervals, within `_NARROWEST` and `_WIDEST`.
     """
     rows = [row for workload in result.workloads for row in workload.rows]
     bounds = [bound for row in rows for bound in (row.ratio, *(row.interval or ()))]
@@ -149,9 +150,9 @@ def _reach(result: ComparisonResult) -> float:
 
 
 def _forest(row: ChangeRow, reach: float, margin: float | None) -> Markup:
-    """Draw the interval of a row as SVG, on an axis from -reach to reach that all rows share.
+    """Return a drawing (SVG) of a row's interval on an axis of log ratios from -reach to reach.
 
-    `margin`: fraction of change that is shaded; None: no shading.
+    All rows of a page share it. `margin`: fraction of change that is shaded; None: no shading.
     """
 
     def at(ratio: float) -> float:
@@ -171,7 +172,10 @@ def _forest(row: ChangeRow, reach: float, margin: float | None) -> Markup:
 
 
 def _drawn_series(trend: RunsTrend, one: TrendSeries) -> Markup:
-    """Draw a series by run as SVG, with a level before and after each change, and a line at it."""
+    """Return a drawing (SVG) of a series by run, with its lasting changes; "" without values.
+
+    Each change has a line, and levels before and after it.
+    """
     known = [value for value in one.values_s if value is not None]
     if not known:
         return Markup("")
@@ -205,7 +209,10 @@ def _drawn_series(trend: RunsTrend, one: TrendSeries) -> Markup:
 
 
 def drawing(name: str, height: int, parts: Sequence[str]) -> Markup:
-    """Return SVG `parts` as a drawing 1000 units wide; `name`: its class in the style sheet."""
+    """Return an SVG drawing of `parts`, 1000 units wide and `height` high.
+
+    `name` is its CSS class. Parts are not escaped.
+    """
     # numbers and osbench's own words only: nothing of a run's text gets in here
     return Markup(  # noqa: S704
         f'<svg class="{name}" viewBox="0 0 {_WIDTH} {height}" preserveAspectRatio="none"'

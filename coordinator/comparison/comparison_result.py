@@ -1,4 +1,4 @@
-"""The result of a comparison: data only, for text, JSON and pages alike."""
+"""Data classes of the result of a comparison, from which text, JSON and pages are made."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from enum import StrEnum
 
 
 class ChangeVerdict(StrEnum):
-    """The conclusion about a change, of one percentile, one workload or all."""
+    """Verdict on a change of one percentile, of one workload, or of all workloads."""
 
     BETTER = "better"
     WORSE = "worse"
@@ -18,7 +18,7 @@ class ChangeVerdict(StrEnum):
 
 
 class Basis(StrEnum):
-    """The basis of verdicts: the runs that show how much runs differ without a change."""
+    """The runs from which a verdict takes how much runs differ without a change."""
 
     REPLICATES = "replicates"
     PAIRS = "pairs"
@@ -29,7 +29,7 @@ class Basis(StrEnum):
 
 @dataclass(frozen=True, kw_only=True)
 class Caveat:
-    """A difference between runs that a reader has to know before the verdict."""
+    """A difference between the runs of both sides that a reader must know before the verdict."""
 
     text: str
     #: Percentiles of such runs must not be compared.
@@ -59,7 +59,7 @@ class ChangeRow:
 
     @property
     def label(self) -> str:
-        """Return percentile and action or workload, such as "p95 of boot"."""
+        """Percentile and action, or workload, such as "p95 of boot"."""
         return f"p{self.percent:g} of {self.action or self.workload}"
 
 
@@ -67,7 +67,7 @@ class ChangeRow:
 class Fact:
     """A number of a workload before and after, as text, such as iterations or failures.
 
-    It is shown next to the percentiles, without a test of significance.
+    It is shown in the table of percentiles, without a test of significance.
     """
 
     name: str
@@ -77,7 +77,7 @@ class Fact:
 
 @dataclass(frozen=True, kw_only=True)
 class WorkloadChanges:
-    """The changes of one workload: its verdict, its percentiles, and the calls that changed."""
+    """The changes of one workload between both sides: verdict, percentiles, calls that changed."""
 
     name: str
     verdict: ChangeVerdict
@@ -90,7 +90,7 @@ class WorkloadChanges:
 
 @dataclass(frozen=True, kw_only=True)
 class ComparisonResult:
-    """The result of comparing two sides, each of one or more runs."""
+    """The result of comparing two sides of runs, before and after: verdicts, caveats, remarks."""
 
     #: Ids of runs.
     before: tuple[str, ...]

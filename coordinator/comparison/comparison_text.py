@@ -1,4 +1,4 @@
-"""Prints comparisons, spreads, staircases and trends on a terminal."""
+"""Prints comparisons, spreads, staircases and trends of runs on a terminal."""
 
 from __future__ import annotations
 
@@ -88,7 +88,7 @@ def _show_workload(workload: WorkloadChanges, console: Console) -> None:
 
 
 def interval_text(row: ChangeRow) -> str:
-    """Return the interval of a change, such as "+8 % to +16 %"; "-" if there is none."""
+    """Return the 95 % interval of a change, such as "+8.0 % to +16 %"; "-" if there is none."""
     if row.interval is None:
         return "-"
     low, high = map(signed_percent, row.interval)
@@ -96,7 +96,11 @@ def interval_text(row: ChangeRow) -> str:
 
 
 def show_spread(runs: Sequence[ComparedRun], console: Console) -> None:
-    """Print how much repeated runs differ: a table of their percentiles with the spread."""
+    """Print how much repeated runs of a task differ: a table of their percentiles.
+
+    Each row has median, least and greatest value, and the standard deviation between runs in
+    percent.
+    """
     table = TextTable(
         texts("workload", "time of"), figures("", "median run", "least", "greatest", "spread")
     )
@@ -124,7 +128,7 @@ def show_spread(runs: Sequence[ComparedRun], console: Console) -> None:
 
 
 def show_staircase(found: RunsStaircase, console: Console) -> None:
-    """Print the staircase (throughput and latency by load) of a workload over runs."""
+    """Print the staircase (throughput and latency by load) of a workload over several runs."""
     heading = Text(f"{plain(found.task)}", style="bold")
     where = f", deployment {plain(found.deployment)}" if found.deployment else ""
     heading.append(f"  {plain(found.workload)}{where}, by load", style="not bold")
@@ -134,7 +138,7 @@ def show_staircase(found: RunsStaircase, console: Console) -> None:
 
 
 def show_trend(trend: RunsTrend, console: Console) -> None:
-    """Print the trend of runs of one fingerprint: its conclusion, percentiles and changes."""
+    """Print the trend of runs of one fingerprint: conclusion, table of percentiles, changes."""
     heading = Text(f"{plain(trend.task)}", style="bold")
     where = f", deployment {plain(trend.deployment)}" if trend.deployment else ""
     heading.append(f"  fingerprint {trend.fingerprint}{where}", style="not bold")
@@ -174,7 +178,7 @@ def show_trend(trend: RunsTrend, console: Console) -> None:
 
 
 def show_check(check: TrendCheck, console: Console) -> None:
-    """Print the result of checking a trend's newest run, with the percentiles that are worse."""
+    """Print the conclusion of checking a trend's newest run, and the percentiles that are worse."""
     style = "bold red" if check.worse else "bold"
     _show(console, Text(plain(check.sentence, 1000), style=style))
     for one in check.worse:

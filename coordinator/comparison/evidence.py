@@ -1,4 +1,7 @@
-"""Certainty of a change: from runs of both sides, from earlier runs, or from time within a run."""
+"""Tests whether a difference of two sides of runs is more than chance.
+
+The spread is from runs of both sides, from earlier runs, or from time within a run.
+"""
 
 from __future__ import annotations
 
@@ -26,7 +29,7 @@ _KNOWN = 4
 
 @dataclass(frozen=True, kw_only=True)
 class Evidence:
-    """Two sides of runs, and earlier runs that show how much such runs differ anyway."""
+    """Two sides of runs to compare, and earlier runs that show how much such runs differ anyway."""
 
     before: Sequence[ComparedRun]
     after: Sequence[ComparedRun]
@@ -37,7 +40,7 @@ class Evidence:
 
     @property
     def basis(self) -> Basis:
-        """Return the kind of test that the number of runs allows; TIME_BLOCKS: none."""
+        """Kind of test that the number of runs allows; TIME_BLOCKS if it allows none."""
         sizes = len(self.before), len(self.after)
         if self.in_pairs and sizes[0] == sizes[1] >= 2:
             return Basis.PAIRS
@@ -53,15 +56,15 @@ class Evidence:
 
     @property
     def by_rank(self) -> bool:
-        """Return whether ranks of the runs are tested, too: five runs a side, not in pairs."""
+        """Return whether ranks can be tested, too: at least five runs a side, not in pairs."""
         enough = min(len(self.before), len(self.after)) >= _RANKED
         return enough and self.basis is Basis.REPLICATES
 
     @property
     def apart_in_time(self) -> bool:
-        """Return whether all runs of one side ended before all runs of the other began.
+        """Return whether all runs of one side ended before all runs of the other side began.
 
-        False for pairs, and if a time is unknown.
+        False for pairs, and if a time is not known.
         """
         if self.basis is Basis.PAIRS:
             return False
@@ -70,7 +73,7 @@ class Evidence:
 
     @property
     def grounds(self) -> str:
-        """Return the basis of the verdicts and its limits, as a message."""
+        """Message on the runs that the verdicts are based on, and on the limits of verdicts."""
         if not self.apart_in_time or self.basis is Basis.TIME_BLOCKS:
             return self._grounds
         return (
@@ -101,9 +104,10 @@ class Evidence:
         )
 
     def shifted(self, key: SeriesKey) -> Shifted | None:
-        """Return the result of a statistical test of a percentile's difference between the sides.
+        """Return the result of the test of a percentile's difference between both sides.
 
-        Values are logarithms of seconds. None if the basis allows no test.
+        `key` names the percentile. The shift is in natural logarithms of seconds. None if the basis
+        allows no test.
         """
         before, after = log_values(self.before, key), log_values(self.after, key)
         match self.basis:
@@ -121,8 +125,8 @@ class Evidence:
     def within(self, key: SeriesKey) -> tuple[float, float] | None:
         """Return the 95 % interval of a percentile's change, as logarithms of after / before.
 
-        It is computed from blocks of time within the runs. None unless there is one run per side,
-        and if a run does not bound its percentile.
+        It is computed from blocks of time within the runs. None if a side has several runs, or if a
+        run does not bound the percentile.
         """
         if len(self.before) != 1 or len(self.after) != 1:
             return None
@@ -139,9 +143,9 @@ class Evidence:
         )
 
     def _kinds(self) -> list[list[ComparedRun]]:
-        """Return the earlier runs grouped by fingerprint.
+        """Return the earlier runs in groups of one fingerprint each.
 
-        Groups may differ in their level, but have the same spread.
+        Their levels may differ, but their spreads are taken as equal.
         """
 
         def fingerprint(run: ComparedRun) -> str:

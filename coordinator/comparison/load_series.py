@@ -1,4 +1,4 @@
-"""Staircases of runs that differ in their load alone: each run is a step."""
+"""Makes staircases from several runs that differ only in their load: each run is a step."""
 
 from __future__ import annotations
 
@@ -25,9 +25,10 @@ class RunsStaircase:
 
 
 def staircases_of(runs: Sequence[ComparedRun]) -> list[RunsStaircase]:
-    """Return a staircase for each workload of the newest run that ran at several loads.
+    """Return a staircase for each workload of the newest run, if it ran at two loads or more.
 
-    `runs`: of the same kinship, oldest first. Runs whose load changed are left out.
+    `runs`: same task apart from the load, oldest first; at least one. Runs whose load changed by
+    stages are left out.
     """
     newest = runs[-1]
     found = []

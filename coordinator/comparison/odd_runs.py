@@ -1,4 +1,4 @@
-"""Finds single runs that are unlike the others of their side."""
+"""Finds single runs that differ strongly from the other runs of their side of a comparison."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _DEVIATIONS, _SHARE = 6.0, 0.05
 
 @dataclass(frozen=True, kw_only=True)
 class OddRun:
-    """A run that is unlike the others of its side in at least half of the percentiles."""
+    """A run that differs from the other runs of its side in at least half of the percentiles."""
 
     run_id: str
     #: The percentile in which it is most so, and how many times the median of its side that is.
@@ -29,10 +29,10 @@ class OddRun:
 
 
 def odd_runs(evidence: Evidence, keys: Sequence[SeriesKey]) -> list[OddRun]:
-    """Return the odd runs of both sides; empty with fewer than three runs a side, or in pairs.
+    """Return the odd runs of both sides, in order; `keys` are the compared percentiles.
 
-    A run is odd in a percentile if it is more than `_DEVIATIONS` standard deviations and `_SHARE`
-    from the median of its side.
+    A run is odd if, in at least half of them, it is more than `_DEVIATIONS` standard deviations and
+    `_SHARE` from its side's median. Empty with fewer than three runs a side, or in pairs.
     """
     sides = (evidence.before, evidence.after)
     if evidence.basis is Basis.PAIRS or min(map(len, sides)) < _FEWEST or not keys:

@@ -1,4 +1,4 @@
-"""The compared numbers of runs: percentiles of a workload and of its atomic actions."""
+"""Selects the numbers of runs to compare: percentiles of a workload and of its atomic actions."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _BEYOND = 10
 
 @dataclass(frozen=True, kw_only=True, order=True)
 class SeriesKey:
-    """Names a percentile of a workload, or of an action in it ("" for the whole iteration)."""
+    """Name of a compared percentile (0 to 100); the action is "" for the whole iteration."""
 
     workload: str
     action: str
@@ -30,15 +30,19 @@ class SeriesKey:
 
 
 def common_workloads(runs: Sequence[ComparedRun]) -> list[str]:
-    """Return the names of the workloads that all runs have, in the order of the first run."""
+    """Return the names of the workloads that all runs have, in the order of the first run.
+
+    Raises IndexError without runs.
+    """
     return [name for name in runs[0].workloads if all(name in run.workloads for run in runs)]
 
 
 def common_keys(runs: Sequence[ComparedRun], workload: str) -> list[SeriesKey]:
-    """Return the percentiles for which all runs have enough iterations; the iteration's come first.
+    """Return the percentiles of a workload for which all runs have enough iterations.
 
-    Enough are `_BEYOND` iterations above the percentile. Percentiles of 0 s in some run, actions
-    that take as long as the iteration, and all but the `_ACTIONS` longest ones, are left out.
+    Enough are `_BEYOND` above the percentile. Percentiles of the iteration come first. Percentiles
+    of 0 s in some run, actions that take as long as the iteration, and all but the `_ACTIONS`
+    longest, are left out.
     """
     found = []
     for action in ("", *_actions(runs, workload)):
@@ -54,22 +58,22 @@ def common_keys(runs: Sequence[ComparedRun], workload: str) -> list[SeriesKey]:
 
 
 def log_value(run: ComparedRun, key: SeriesKey) -> float | None:
-    """Return the natural logarithm of a run's percentile in seconds; None if it has none."""
+    """Return the natural logarithm of a run's percentile in seconds; None without it or for 0."""
     times = _times(run, key.workload, key.action)
     value = times.percentile(percentile_key(key.percent))
     return math.log(value) if value else None
 
 
 def log_values(runs: Sequence[ComparedRun], key: SeriesKey) -> list[float]:
-    """Return `log_value` of several runs; runs without the percentile are left out."""
+    """Return `log_value` of each run, in order; runs without the percentile are left out."""
     found = (log_value(run, key) for run in runs)
     return [value for value in found if value is not None]
 
 
 def _times(run: ComparedRun, workload: str, action: str) -> TimeFigures:
-    """Return the service times, or an action's times, of iterations that succeeded.
+    """Return the service times of successful iterations or, for an `action`, its times.
 
-    Empty if the run lacks the workload or action.
+    Without samples if the run lacks the workload or action.
     """
     found = run.workloads.get(workload)
     if found is None:

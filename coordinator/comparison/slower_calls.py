@@ -1,4 +1,4 @@
-"""Finds the calls that changed, by the traces or the requests of one run of each side."""
+"""Finds the calls of a service that changed between two sides of runs, from traces or requests."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ _SHOWN = 3
 def changed_calls(
     before: Sequence[ComparedRun], after: Sequence[ComparedRun], workload: str, *, changed: bool
 ) -> str:
-    """Return messages on the calls that changed, by the traces of one run of each side; or "".
+    """Return messages on calls that changed between a run of each side, from traces; or "".
 
-    If a side has kept no traces, they are on the requests that osbench made. Slower calls are named
-    only if the workload has `changed`: any two runs differ by chance. Raises DamagedRun if files of
-    a run are cut or changed.
+    Without traces of both sides, they are on requests that osbench made. Slower calls and requests
+    are named only if the workload has `changed` beyond chance. Raises DamagedRun if files of a run
+    are cut or changed.
     """
     found = [_traces(side, workload) for side in (before, after)]
     if found[0] is None or found[1] is None:
@@ -47,10 +47,9 @@ def _changed_times(before: Features, after: Features, workload: str) -> str:
 def _changed_requests(
     before: Sequence[ComparedRun], after: Sequence[ComparedRun], workload: str
 ) -> str:
-    """Return a message on the slower requests between the middle runs of both sides; or "".
+    """Return a message on requests that became slower, by the middle run of each side; or "".
 
-    The result is "", too, if files of a run cannot be read. Raises DamagedRun if they are cut or
-    changed.
+    "" also if files of a run cannot be read. Raises DamagedRun if they are cut or changed.
     """
     found = []
     for side in (before, after):
@@ -83,11 +82,10 @@ def _number(calls: float) -> str:
 def _traces(
     side: Sequence[ComparedRun], workload: str
 ) -> tuple[Features, Mapping[SpanKey, CallMean]] | None:
-    """Return features of the traces, and calls per iteration, of a side's run that has traces.
+    """Return trace features, and mean calls per iteration, of a run of the side that has traces.
 
-    Of several such runs, it is the one closest to the middle by median. None if there is none whose
-    files can be read.
-    Raises DamagedRun if its files are cut or changed.
+    Of several such runs, it is the run whose median is closest to the middle. None if there is no
+    such run whose files can be read. Raises DamagedRun if its files are cut or changed.
     """
     for run in _from_middle(side, workload):
         directory = run.files if run.may_have_traces else None
@@ -107,7 +105,7 @@ def _traces(
 
 
 def _from_middle(side: Sequence[ComparedRun], workload: str) -> list[ComparedRun]:
-    """Return the runs sorted by closeness to the middle run, in the order of their median times."""
+    """Return the runs of a side: the run with the middle median, then its neighbours in rank."""
     key = SeriesKey(workload=workload, action="", percent=50.0)
     ordered = sorted(side, key=lambda run: log_value(run, key) or 0.0)
     middle = len(ordered) // 2

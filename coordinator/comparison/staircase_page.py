@@ -1,4 +1,4 @@
-"""Staircases of several runs as an HTML page: one file, without scripts."""
+"""Renders staircases of several runs as an HTML page: one file, without scripts."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _WIDTH, _HEIGHT, _FREE = 1000, 100, 8
 def staircases_page(found: Sequence[RunsStaircase]) -> str:
     """Return an HTML page that draws throughput and latency by load for each staircase.
 
-    There must be at least one.
+    There must be at least one staircase.
     """
     environment = page_environment()
     environment.filters.update(drawn_throughput=_throughput, drawn_times=_times)
@@ -31,7 +31,7 @@ def _throughput(staircase: Staircase) -> Markup:
 
 
 def _times(staircase: Staircase) -> Markup:
-    """Draw p50, p95 and p99 over the load as SVG, on a logarithmic scale; "" without times."""
+    """Return an SVG drawing of p50, p95 and p99 by load, logarithmic; "" without times."""
     lines = [
         [
             (step.load, math.log(value))
@@ -51,9 +51,10 @@ def _times(staircase: Staircase) -> Markup:
 def _drawing(
     staircase: Staircase, lines: Sequence[Sequence[tuple[float, float]]], low: float
 ) -> Markup:
-    """Draw lines over the load, from 0 to the greatest, as SVG, with a stroke at the knee.
+    """Return a drawing (SVG) of lines by load, from load 0 to the greatest, with the knee marked.
 
-    From the knee on p95 grows faster than throughput. `low`: value at the bottom.
+    From the knee on p95 grows faster than throughput. `lines` are points (load, value); `low` is
+    the value at the bottom.
     """
     most = staircase.steps[-1].load
     high = max(value for line in lines for _, value in line)

@@ -1,4 +1,4 @@
-"""Checks whether the newest run of a trend is worse than earlier runs, beyond their spread."""
+"""Checks whether the newest run of a trend is slower than earlier runs, beyond their spread."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _RECENT = 4
 
 @dataclass(frozen=True, kw_only=True)
 class WorseFigure:
-    """A percentile that is worse in the newest run than before. Times are seconds."""
+    """A percentile that is slower in the newest run than in the runs before. Times are seconds."""
 
     workload: str
     action: str
@@ -39,13 +39,13 @@ class WorseFigure:
 
     @property
     def label(self) -> str:
-        """Return percentile and action or workload, such as "p95 of boot"."""
+        """Percentile and action, or workload, such as "p95 of boot"."""
         return f"p{self.percent:g} of {self.action or self.workload}"
 
 
 @dataclass(frozen=True, kw_only=True)
 class TrendCheck:
-    """The result of checking the newest run of a trend: the percentiles that are worse."""
+    """The result of checking the newest run of a trend, with the percentiles that are worse."""
 
     fingerprint: str
     task: str
@@ -62,12 +62,12 @@ class TrendCheck:
 
 
 def check_trend(runs: Sequence[ComparedRun]) -> TrendCheck:
-    """Check the newest of some runs of one fingerprint, oldest first; there must be at least one.
+    """Check the newest run of one fingerprint; `runs` are oldest first, at least one.
 
-    A run is worse if a percentile of it is above the prediction of a t-test from the runs before
-    it, back to their last lasting change; or if a lasting change for the worse became clear with
-    it. All percentiles together err in 1 % of runs without a change. A run that continues earlier
-    worse runs is not reported. Raises DamagedRun if files of a run are cut or changed.
+    A run is worse if a percentile exceeds the prediction of a t-test from the runs since their last
+    lasting change, or if a lasting change for the worse became clear with it. All percentiles
+    together err in 1 % of runs without a change. A run that continues earlier worse runs is not
+    reported. Raises DamagedRun if files of a run are cut or changed.
     """
     trend = trend_of(runs)
     enough = len(runs) >= ENOUGH
@@ -91,7 +91,7 @@ def check_trend(runs: Sequence[ComparedRun]) -> TrendCheck:
 
 
 def _worse(series: TrendSeries, level: float) -> WorseFigure | None:
-    """Return the figure of a percentile if it is worse at the significance `level`, else None."""
+    """Return a percentile's figures if the newest run is worse at significance `level`, or None."""
     logs = [None if value is None else math.log(value) for value in series.values_s]
     known = [value for value in logs if value is not None]
     if logs[-1] is None or len(known) < ENOUGH:
@@ -122,9 +122,9 @@ def _worse(series: TrendSeries, level: float) -> WorseFigure | None:
 
 
 def _p(base: Sequence[float], now: float) -> float:
-    """Return the probability of a value of `now` or more, given `base`; one-sided t-test.
+    """Return the probability of a value of `now` or more, if it is from the same runs as `base`.
 
-    1 if `base` is too short for a test.
+    One-sided t-test of logarithms; 1 if `base` is too short for a test.
     """
     if len(base) < ENOUGH - 1:
         return 1.0

@@ -1,4 +1,4 @@
-"""Percentiles over runs of one fingerprint (same task and load), and their lasting changes."""
+"""Computes percentiles over runs of one fingerprint (same task and load), and lasting changes."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _SERIES = 33
 
 @dataclass(frozen=True, kw_only=True)
 class TrendRun:
-    """A run of a trend, with its start, tags and exit code."""
+    """A run of a trend: id, start, tags, osbench's version and exit code."""
 
     run_id: str
     #: ISO 8601, UTC.
@@ -30,7 +30,7 @@ class TrendRun:
 
 @dataclass(frozen=True, kw_only=True)
 class TrendChange:
-    """A lasting change of a series; `compare` of the two runs around it gives details."""
+    """A lasting change of a percentile between two successive runs of a trend."""
 
     before_run: str
     after_run: str
@@ -41,7 +41,7 @@ class TrendChange:
 
     @property
     def ratio(self) -> float:
-        """Return the ratio of the means after and before the change; above 1 is slower."""
+        """Mean after the change divided by the mean before; above 1 is slower."""
         return self.after_s / self.before_s
 
 
@@ -58,7 +58,7 @@ class TrendSeries:
 
     @property
     def label(self) -> str:
-        """Return percentile and action or workload, such as "p95 of boot"."""
+        """Percentile and action, or workload, such as "p95 of boot"."""
         return f"p{self.percent:g} of {self.action or self.workload}"
 
 
@@ -76,9 +76,10 @@ class RunsTrend:
 
 
 def trend_of(runs: Sequence[ComparedRun]) -> RunsTrend:
-    """Return the trend of runs of one fingerprint, oldest first; there must be at least one.
+    """Return the trend of runs of one fingerprint; `runs` are oldest first, at least one.
 
-    The newest run determines the percentiles; at most `_SERIES`, the iteration's first.
+    Percentiles are those for which the newest run has enough iterations, at most `_SERIES`;
+    percentiles of iterations come before percentiles of actions.
     """
     newest = runs[-1]
     keys = [key for name in newest.workloads for key in common_keys([newest], name)]

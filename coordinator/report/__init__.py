@@ -1,1 +1,1 @@
-"""Reports of runs: the report object, its JSON, text and page, and exports."""
+"""Reports of runs: the report object, its JSON, text and HTML page, and exports."""

@@ -1,4 +1,4 @@
-"""Atomic actions in order of the time that they took, and advice if they have too many names."""
+"""Sorts atomic actions by the time that they took, and advises if they have too many names."""
 
 from __future__ import annotations
 
@@ -14,13 +14,16 @@ MANY_NAMES = 200
 
 
 def spent_s(timings: ByState) -> float:
-    """Return the seconds that all calls of an action took, whatever their outcome."""
+    """Return the seconds that all calls of an action took together, whatever their outcome."""
     states = (timings.ok, timings.failed, timings.timed_out)
     return sum(times.sum_s for times in states)
 
 
 def by_time(actions: Mapping[str, ByState]) -> list[str]:
-    """Return the paths of actions, by descending total time; nested ones below their parent."""
+    """Return the paths of actions, the one with the most total time first.
+
+    Nested actions follow their parent, sorted likewise.
+    """
     spent = {path: spent_s(timings) for path, timings in actions.items()}
 
     def order(path: str) -> list[tuple[float, str]]:
@@ -32,7 +35,10 @@ def by_time(actions: Mapping[str, ByState]) -> list[str]:
 
 
 def naming_advice(actions: Mapping[str, ByState]) -> str:
-    """Return advice if there are more than `MANY_NAMES`, which seem to contain ids; else ""."""
+    """Return advice on names of actions if there are more than `MANY_NAMES`; else "".
+
+    So many names seem to contain ids.
+    """
     if len(actions) <= MANY_NAMES:
         return ""
     return (

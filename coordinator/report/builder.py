@@ -1,4 +1,4 @@
-"""Builds the outcome of a run from its workloads' outcomes: load bounds, notes, exit code."""
+"""Builds the outcome of a run from its workloads' outcomes: adds load bounds, notes, exit code."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from osbench.coordinator.traces.collection.collector import Collected
 
 @dataclass(frozen=True, kw_only=True)
 class RunEnd:
-    """State of a run at its end, apart from its workloads."""
+    """Reasons and messages at the end of a run that do not belong to a workload."""
 
     #: Reason if the run could not go on; "" if it could.
     broken: str = ""
@@ -40,7 +40,7 @@ class RunEnd:
 
 @dataclass(frozen=True, kw_only=True)
 class ReportBuilder:
-    """Builds the outcome of a run; its fields are known before the run ends."""
+    """Builds the outcome of a run when it is over; its fields are known before."""
 
     run_id: str
     task: Task
@@ -55,10 +55,10 @@ class ReportBuilder:
     def build(
         self, outcomes: Sequence[WorkloadOutcome], collected: Collected, end: RunEnd
     ) -> RunOutcome:
-        """Return the outcome of a run that is over, from the outcomes of its workloads in order.
+        """Return the outcome of a run that is over; `outcomes` are of its workloads, in order.
 
-        It has the bounds of each load, the notes and the exit code. `collected`: traces and their
-        explanations. The present time counts as the end of the run.
+        Adds the bounds of each load, traces and explanations of `collected`, notes and exit code.
+        The present time becomes the end of the run.
         """
         outcomes = [replace(one, bounds=self._bounds(one)) for one in outcomes]
         names = distinct([workload.name for workload in self.task.workloads])
@@ -96,7 +96,10 @@ class ReportBuilder:
         on_traces: Sequence[str],
         failed_hooks: Sequence[str],
     ) -> list[str]:
-        """Return messages on a run: failures, losses, load, traces, hooks, then remarks."""
+        """Return the notes on a run: failures, losses, load, traces, hooks, then remarks.
+
+        `named`: outcomes with distinct names of their workloads.
+        """
         notes = [f"{name} could not begin: {one.error}" for name, one in named if one.error]
         notes += [f"{name} was not begun: {one.not_begun}" for name, one in named if one.not_begun]
         notes += [end.broken] if end.broken else []
@@ -134,9 +137,9 @@ class ReportBuilder:
 
 
 def _asked_for(outcome: WorkloadOutcome) -> Accounting:
-    """Return the accounting without the iterations that the workload's own rule stopped.
+    """Return the accounting that the exit code is judged by.
 
-    So they do not count as not started in the exit code.
+    If the workload's own `abort` rule ended the load, iterations that did not start are left out.
     """
     if outcome.offered.cut_short != "abort":
         return outcome.accounting
@@ -144,7 +147,7 @@ def _asked_for(outcome: WorkloadOutcome) -> Accounting:
 
 
 def left_behind(run_id: str, problems: Sequence[str]) -> list[str]:
-    """Return a message for each context that could not be undone, with the command to try again."""
+    """Return a message for each problem of undoing a context, with the command that tries again."""
     again = f"`osbench-coord cleanup {run_id}` tries again"
     return [f"{problem}; {again}" for problem in problems]
 

@@ -1,4 +1,4 @@
-"""Charts of the JSON object as text for a terminal: a table, or some lines, for each."""
+"""Makes text for a terminal from charts of outputs: a table, or some lines, for each."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ WIDTH = 120
 
 
 def chart_text(chart: Mapping[str, Any], rows: int = ROWS) -> RenderableType:
-    """Return the text of a chart with Rally's keys title, chart_plugin and data.
+    """Return a printable text of a chart, which has Rally's keys title, chart_plugin and data.
 
-    Shows `rows` rows or lines at most, and how many more there are.
+    Shows at most `rows` rows or lines, and the number of further ones.
     """
     heading = Text(plain(str(chart["title"])), style="bold")
     described = [str(chart["chart_plugin"])]
@@ -89,7 +89,7 @@ def _rest(left: int, noun: str) -> list[Text]:
 
 
 def _texts(data: Any) -> Iterator[str]:
-    """Yield the lines of data that fit no table: text as it is, other values as JSON."""
+    """Yield the lines of data that are not a table: lines of strings, other values as JSON."""
     if isinstance(data, Mapping) and "trace_id" in data:
         yield f"trace {data['trace_id']}"
     elif isinstance(data, str):

@@ -1,4 +1,4 @@
-"""Kinds of errors for display: errors that differ only in numbers and ids are one kind."""
+"""Groups errors for display: errors that differ only in numbers and ids are one kind."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ Kind = tuple[str, str]
 
 @dataclass(frozen=True, kw_only=True)
 class ErrorKind:
-    """The errors of one kind, shown as one: the most frequent error, with summed counts."""
+    """A kind of error: its most frequent error, with the counts of all its errors summed."""
 
     error: ErrorReport
     kind: Kind
 
 
 def kinds_of(errors: Iterable[ErrorReport]) -> list[ErrorKind]:
-    """Return the kinds of some errors, the most frequent first.
+    """Return the kinds of the given errors, the most frequent first.
 
-    If a kind has several messages, `*` replaces the parts in which they differ.
+    If a kind has several messages, its message has `*` instead of numbers and ids.
     """
     found: dict[Kind, list[ErrorReport]] = {}
     for error in errors:
@@ -56,7 +56,7 @@ class FailureTimes:
     _errors: dict[tuple[int, str], Errors] = field(default_factory=dict)
 
     def add(self, block: Reported) -> None:
-        """Add the iterations of a result block that failed with an error."""
+        """Add the iterations of a result block that failed with an error; each block once."""
         # filled as blocks are read: an error may be described in a later block than its row
         self._errors[block.workload, block.worker] = block.errors
         failures = block.columns.failure
@@ -65,7 +65,7 @@ class FailureTimes:
             self._dues.setdefault(key, []).append(block.columns.due[failures == number])
 
     def by_kind(self) -> Mapping[tuple[int, Kind], NDArray[np.float64]]:
-        """Return the due times by workload number and kind: seconds after t0, ascending."""
+        """Return due times by (workload number, kind of error): seconds after t0, ascending."""
         found: dict[tuple[int, Kind], list[NDArray[np.int64]]] = {}
         for (workload, worker, number), dues in self._dues.items():
             etype, message, _ = self._errors[workload, worker].get(number, ("", "", ""))

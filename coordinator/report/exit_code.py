@@ -1,4 +1,4 @@
-"""The exit code of `run`: its rules, and the meaning of each code."""
+"""Rules of the exit code of a run, and the meaning of each code."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ MEANINGS = {
 def meaning(code: int, dropped: int = 0) -> str:
     """Return the meaning of a run's exit code as a phrase; "unknown" for other codes.
 
-    If arrivals were dropped, code 0 does not say that everything ran.
+    If `dropped` arrivals did not run, code 0 is not described as if everything ran.
     """
     if code == 0 and dropped:
         return f"every SLA holds, but {count(dropped, 'arrival')} did not run: dropped"
@@ -33,9 +33,9 @@ def meaning(code: int, dropped: int = 0) -> str:
 
 
 def worst(codes: Iterable[int]) -> int:
-    """Return the exit code of several runs: the code with the highest precedence; 0 without runs.
+    """Return the exit code of several runs: the worst of `codes`; 0 if there are none.
 
-    A code that is not known precedes all.
+    From the worst: codes that are not known, 2, 130, 3, 4, 1, 5, 0.
     """
     order = (2, 130, 3, 4, 1, AROUND, 0)
     return min(codes, key=lambda code: order.index(code) if code in order else -1, default=0)
@@ -52,11 +52,11 @@ def exit_code(
     refused: bool = False,
     around: bool = False,
 ) -> int:
-    """Return the first code that applies: 2, 130, 3, 4, 1, 5, 0.
+    """Return the exit code of a run: the first that applies of 2, 130, 3, 4, 1, 5, 0.
 
-    `broken`: the run could not go on. `limited`: the load generator was the limit. `refused`: a
-    workload could not begin. `around`: a hook failed, or a context was not undone. `aborted`: an
-    SLA was breached and the run stopped for it, which is why iterations were not started.
+    `refused`: a workload could not begin (2). `broken`: the run could not go on (3). `limited`: the
+    load generator was the limit (4). `aborted`: a failed SLA stopped the load, so iterations that
+    did not start are expected (1). `around`: a hook failed, or a context was not undone (5).
     """
     if refused:
         return 2

@@ -35,12 +35,12 @@ _SAME = {".htm": ".html", ".yml": ".yaml"}
 
 
 class Export:
-    """An exporter with its target: a path, or the URL of a server."""
+    """An exporter plug-in with its target: a path, or the URL of a server."""
 
     def __init__(self, exporter: Exporter, target: str, *, exact: bool = False) -> None:
-        """`exact`: the target is the path of the file.
+        """`target`: path or URL; `exact`: it is the path of a file, whatever its name.
 
-        Otherwise a path that ends like the exporter's own file is a file, any other a folder.
+        Otherwise a path with the suffix of the exporter's own file is a file, any other a folder.
         Raises UsageError if the exporter does not take such a target.
         """
         self.exporter = exporter
@@ -66,13 +66,14 @@ class Export:
 
     @property
     def name(self) -> str:
-        """Name of the exporter."""
+        """Name of the exporter plug-in."""
         return self.exporter.NAME
 
     def check(self) -> None:
-        """Raise UsageError if the target cannot be written: better before a run than after.
+        """Raise UsageError if the target cannot be written, so that no run is made in vain.
 
-        Creates and removes a file in the target's folder if that exists. Does nothing for a URL.
+        Creates and removes a draft in the target's folder, if that exists and the exporter writes a
+        file. Does nothing for a URL.
         """
         if self._is_url:
             return
@@ -102,9 +103,9 @@ class Export:
             raise UsageError(f"cannot write {self._path}: {error.strerror}") from None
 
     def _refuse_other_format(self) -> None:
-        """Raise UsageError for a file whose name has the suffix of another format.
+        """Raise UsageError if the target is the name of a file with the suffix of another format.
 
-        Only if the target was given as a file (`exact`).
+        Does nothing unless the target was given as a file (`exact`).
         """
         named, own = (Path(name).suffix.lower() for name in (self.target, self.exporter.FILE))
         named = _SAME.get(named, named)
@@ -115,9 +116,9 @@ class Export:
             )
 
     def write(self, run: ExportedRun) -> str:
-        """Export a run; return a message on the written or sent results.
+        """Write a run to the target or send it there; return a message on the results.
 
-        Creates missing folders. Raises ExportError if it cannot be written.
+        Creates missing folders and replaces an old file. Raises ExportError if that fails.
         """
         if self._is_url:
             return str(self._guarded(lambda: self.exporter.send(run, self.target)))
@@ -125,7 +126,7 @@ class Export:
         return f"wrote {self._path}"
 
     def write_failure(self, failure: Mapping[str, Any]) -> str:
-        """Export that a run could not start; return a message on the file.
+        """Write to the target that a run could not start; return a message on the file.
 
         Returns "" if the target is a URL, or if the exporter has no form for failures. Raises
         ExportError if it cannot be written.
@@ -136,10 +137,10 @@ class Export:
         return f"wrote {self._path}" if done else ""
 
     def write_unfinished(self, directory: RunDirectory) -> str:
-        """Export a run that goes on or was killed; return a message on the file.
+        """Write the page of a run that goes on or was killed; return a message on the file.
 
-        Returns "" unless the exporter writes pages. Raises OsbenchError if it cannot be written, or
-        if the run is damaged.
+        Returns "", and writes nothing, unless the exporter writes pages. Raises OsbenchError if
+        that fails, or if the run is damaged.
         """
         page = self.exporter
         if not isinstance(page, HtmlPage):
@@ -156,10 +157,11 @@ class Export:
         return self._path.parent if self.exporter.FILE else self._path
 
     def _in_place(self, write: Callable[[Path], Any]) -> Any:
-        """Return the result of `write`, called with the path of a draft that becomes the target.
+        """Call `write` with the path of a draft, rename the draft to the target; return its result.
 
-        So a partial file never has the target's name. An exporter without `FILE` writes to the
-        folder itself. Raises ExportError if the path cannot be written.
+        So a partial file never has the target's name. The draft is removed if `write` fails. An
+        exporter without `FILE` writes to the folder itself. Creates missing folders. Raises
+        ExportError if the path cannot be written.
         """
         try:
             self._folder.mkdir(parents=True, exist_ok=True)
@@ -197,7 +199,7 @@ def _defines(exporter: Exporter, method: str) -> bool:
 
 
 def exporter_of(plugins: Plugins, name: str, options: Sequence[str] = ()) -> Exporter:
-    """Return an exporter by name, with options NAME=VALUE (values in YAML).
+    """Return an instance of the exporter called `name`, with `options` NAME=VALUE (VALUE in YAML).
 
     Raises UsageError for wrong options, PluginError for an unknown name.
     """
@@ -221,10 +223,10 @@ def exporter_of(plugins: Plugins, name: str, options: Sequence[str] = ()) -> Exp
 def failure_of(
     error: OsbenchError | str, exit_code: int | None, manifest: Mapping[str, Any]
 ) -> dict[str, Any]:
-    """Return the argument of `Exporter.export_failure`.
+    """Return the JSON object for `Exporter.export_failure`: error, exit code, run id and task.
 
-    `manifest` is run.json, {} if there is none. A killed coordinator leaves no exit code: 3 is
-    used, since its iterations were lost.
+    `manifest` is run.json, {} if there is none. `exit_code` None, after a killed coordinator,
+    becomes 3: its iterations were lost.
     """
     known = error if isinstance(error, OsbenchError) else OsbenchError(error)
     found = to_error_json(known)

@@ -1,4 +1,4 @@
-"""Results in the form of another tool, which are read as runs and written; found by entry point."""
+"""Interface to results of other tools, such as Rally: read as runs of osbench, or written."""
 
 from __future__ import annotations
 
@@ -11,22 +11,29 @@ from osbench.coordinator.storage.run_directory import RunDirectory
 
 
 class ForeignResults(Protocol):
-    """A form of results: a class without arguments, an entry point `osbench.foreign_results`."""
+    """Results in the form of another tool, such as Rally: read as runs, or written.
+
+    The class has no arguments; it is an entry point `osbench.foreign_results`.
+    """
 
     def read(self, path: Path, data_dir: str, lag_limit_s: float) -> list[str]:
-        """Create a run from each task in a file; return their ids. Raises UsageError.
+        """Create a run directory from each task in a file; return the ids of the runs.
 
-        `data_dir`: folder of runs; `lag_limit_s`: as in ReportBuilder.
+        `data_dir`: folder of runs; `lag_limit_s`: p99 start lag in seconds above which the
+        generator was the limit. Raises UsageError.
         """
 
     def write(self, directory: RunDirectory, report: Report, file: TextIO) -> None:
-        """Write a finished run to `file`."""
+        """Write a finished run to the open `file`, in the tool's form."""
 
     def task_results(self, directory: RunDirectory, report: Report) -> list[dict[str, Any]]:
-        """Return a finished run in the form that the tool gives to its own exporters."""
+        """Return a finished run in the form that the tool passes to its own exporters."""
 
 
 def foreign_results(name: str) -> ForeignResults:
-    """Return the form `name`, such as "rally". Raises PluginError if none is installed."""
+    """Return a new reader and writer of a tool's results; `name` is the tool, such as "rally".
+
+    Raises PluginError if none is installed.
+    """
     made: ForeignResults = entry_points.loaded("foreign_results", name)()
     return made

@@ -1,4 +1,4 @@
-"""All details of one iteration as a JSON object: times, actions, requests, outputs, log."""
+"""Makes the JSON object of one iteration: times, actions, requests, outputs and log."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ from osbench.coordinator.storage.worker_log import WorkerLog
 def iteration_records(
     directory: RunDirectory, number: int, report: Report | None
 ) -> list[dict[str, Any]]:
-    """Return the iterations with a number as JSON objects, one per workload that has it, in order.
+    """Return the iterations with `number` as JSON objects, sorted by workload: one per workload.
 
-    Also for a run that goes on. `report` gives workers their names, as in `iterations`. Raises
-    OsbenchError if the run cannot be read.
+    Works while the run goes on. `report` gives workers their names; for None they are incarnations.
+    Raises OsbenchError if the run cannot be read.
     """
     asked = (directory.read("run.json") or {}).get("workloads", ())
     names = worker_names(report)
@@ -50,7 +50,7 @@ def _name(asked: Mapping[str, Any]) -> str:
 
 
 def _load_begun(directory: RunDirectory) -> dict[int, float]:
-    """Return t0 by workload, seconds since 1970-01-01 UTC; only of loads that began."""
+    """Return t0 by workload, seconds since 1970-01-01 UTC, of the loads that began."""
     return {
         record["workload"]: record["t0_at"]
         for record in directory.decisions()
@@ -75,7 +75,10 @@ _NONE: dict[str, Any] = {
 
 
 def _details(columns: Columns, errors: Mapping[int, tuple[str, str, str]]) -> dict[str, Any]:
-    """Return error, actions, requests and outputs of the only row of `columns`."""
+    """Return error, actions, requests and outputs of the single row of `columns`, as JSON values.
+
+    `errors`: type, message and traceback by failure number.
+    """
     failure = int(columns.failure[0])
     error = dict(zip(("type", "message", "traceback"), errors.get(failure, ()), strict=False))
     made = dict(columns.outputs).get(int(columns.iteration[0]), ())
@@ -88,9 +91,9 @@ def _details(columns: Columns, errors: Mapping[int, tuple[str, str, str]]) -> di
 
 
 def _actions(columns: Columns) -> Iterator[dict[str, Any]]:
-    """Yield atomic actions in order of their begin; `parent` is an index in this list, or None.
+    """Yield atomic actions in order of their begin; `parent` is an index in that order, or None.
 
-    Times are seconds, the begin after the start of the iteration.
+    Times are seconds; `begins_s` is after the start of the iteration.
     """
     started, ended = int(columns.started[0]), int(columns.ended[0])
     for _, name, parent, begun, over, failed in columns.actions.tolist():

@@ -1,4 +1,4 @@
-"""The iterations of a run directory, each once, as the ledger counted them.
+"""Reads the iterations of a run directory, each once, as the ledger counted them.
 
 The first row of an iteration settled it, whichever worker sent it: later ones are stale. Arrivals
 that the coordinator dropped have no row; the journal has them. If the workload is idempotent, a
@@ -31,9 +31,10 @@ Errors = dict[int, tuple[str, str, str]]
 
 
 class Reported(NamedTuple):
-    """Rows of a result block that count, and the errors of its worker known so far.
+    """The rows of a result block that count, and the errors of its worker described so far.
 
-    `worker` is an incarnation: the name of one start of a worker process.
+    `worker` is an incarnation: the id of one start of a worker process. `errors` still grows while
+    later blocks are read.
     """
 
     workload: int
@@ -43,7 +44,10 @@ class Reported(NamedTuple):
 
 
 class _Dropped(NamedTuple):
-    """Arrivals that the coordinator dropped; due times are nanoseconds after t0."""
+    """Arrivals that the coordinator dropped, for the reason in `outcome`.
+
+    Due times are ns after t0; `_LONG_PAST` if not known.
+    """
 
     workload: int
     iterations: NDArray[np.int64]
@@ -54,7 +58,7 @@ class _Dropped(NamedTuple):
 def iterations(directory: RunDirectory, report: Report | None = None) -> Iterator[IterationRow]:
     """Yield every iteration that ended or was dropped, in the order in which they were reported.
 
-    `report` gives workers their names; without it, they are incarnations. Raises DamagedRun.
+    `report` gives workers their names; for None, they are incarnations. Raises DamagedRun.
     """
     names = worker_names(report)
     warmups = _warmups(directory)
@@ -70,9 +74,9 @@ def iterations(directory: RunDirectory, report: Report | None = None) -> Iterato
 def one_iteration(
     directory: RunDirectory, number: int
 ) -> Iterator[tuple[IterationRow, Reported | None]]:
-    """Yield the iterations of a number, one per workload, with the block that settled each.
+    """Yield the iterations with `number`, one per workload, each with the block that settled it.
 
-    The block holds one row; None if the coordinator dropped the iteration. Workers are called by
+    The block is cut to one row; None if the coordinator dropped the iteration. Workers are named by
     incarnation. Raises OsbenchError if the run cannot be read.
     """
     warmups = _warmups(directory)
@@ -96,7 +100,7 @@ def one_iteration(
 
 
 def counted(directory: RunDirectory) -> Iterator[Reported]:
-    """Yield for each result block its rows that count, in the order in which blocks were stored.
+    """Return an iterator of the rows that count of each result block, in stored order.
 
     Raises DamagedRun.
     """
@@ -104,7 +108,7 @@ def counted(directory: RunDirectory) -> Iterator[Reported]:
 
 
 def settling(directory: RunDirectory) -> Iterator[dict[str, Any]]:
-    """Yield result blocks, and journal records of drops, in the order in which they count.
+    """Yield result blocks and journal records of drops, in the order in which they count.
 
     Only records have the key `do`. Drops by older releases come last. Raises DamagedRun.
     """
@@ -148,7 +152,7 @@ def _settled(directory: RunDirectory) -> Iterator[Reported | _Dropped]:
 
 
 def _first(columns: Columns, before: Intervals) -> Columns:
-    """Return the rows of iterations that are not among `before`, each iteration once."""
+    """Return the rows of iterations that are not in `before`; of repeated ones, the first row."""
     numbers = Intervals.of(columns.iteration)
     repeated = before.intersection(numbers).members()
     if not len(repeated) and len(numbers) == len(columns):
@@ -159,7 +163,7 @@ def _first(columns: Columns, before: Intervals) -> Columns:
 
 
 def worker_names(report: Report | None) -> dict[str, str]:
-    """Return a name for each worker incarnation: label, else host:pid; {} without a report."""
+    """Return a name for each worker incarnation: its label, else host:pid; {} without a report."""
     workers = [one for workload in report.workloads for one in workload.workers] if report else ()
     return {
         one.incarnation: one.label or f"{one.host or '?'}:{'?' if one.pid is None else one.pid}"
@@ -168,13 +172,16 @@ def worker_names(report: Report | None) -> dict[str, str]:
 
 
 def _warmups(directory: RunDirectory) -> dict[int, int]:
-    """Return the nanoseconds of warm-up by number of the workload. Raises OsbenchError."""
+    """Return the nanoseconds of warm-up by number of the workload.
+
+    Raises OsbenchError if run.json cannot be read.
+    """
     asked = (directory.read("run.json") or {}).get("workloads", ())
     return {number: int(one.get("warmup", 0) * 1e9) for number, one in enumerate(asked)}
 
 
 def _dropped(record: Mapping[str, Any], before: Intervals) -> _Dropped:
-    """Return the drops of a record that are not in `before`; add them to `before`."""
+    """Return the drops of a journal record that are not in `before`, and add them to `before`."""
     numbers = Intervals(map(tuple, record["numbers"]))
     iterations = numbers.members()
     # runs of older releases do not say why, nor when they were due
@@ -209,7 +216,11 @@ def _rows_of_dropped(dropped: _Dropped, warmup_ns: int) -> Iterator[IterationRow
 def _rows(
     number: int, worker: str, columns: Columns, errors: Errors, warmup_ns: int
 ) -> Iterator[IterationRow]:
-    """Yield the rows of a block as exporters get them, made column by column."""
+    """Yield the rows of a block as exporters get them.
+
+    `errors`: texts by failure number; `warmup_ns`: iterations that began before it (ns after t0)
+    are marked.
+    """
     iterations, outcomes, dues, starts, ends, idles, failures, *others = (
         getattr(columns, one.name).tolist() for one in COLUMNS
     )
@@ -250,9 +261,9 @@ def _trace_ids(columns: Columns) -> Callable[[int, str], str]:
 
 
 def starts(directory: RunDirectory, workloads: int) -> tuple[float, ...]:
-    """Return t0 by workload, seconds since 1970-01-01 UTC; 0 if its load never began.
+    """Return t0 of each of `workloads` workloads, seconds since 1970-01-01 UTC; 0 if never begun.
 
-    `workloads`: their number. Raises DamagedRun.
+    Raises DamagedRun.
     """
     found = {
         record["workload"]: float(record["t0_at"])

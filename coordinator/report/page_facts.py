@@ -1,4 +1,4 @@
-"""Input of the page of a run: all reading happens here, before all drawing."""
+"""Input of a run's HTML page: everything is read here, before anything is drawn."""
 
 from __future__ import annotations
 
@@ -36,7 +36,10 @@ _NONE = np.empty(0, np.int64)
 
 @dataclass(frozen=True, kw_only=True)
 class TableRow:
-    """An iteration that ran, as a row of the page; times in seconds, `due_s` after t0."""
+    """An iteration that ran, for the page's table of iterations.
+
+    Times are seconds; `due_s` is after t0, `trace_id` "" if it was not traced.
+    """
 
     workload: int
     iteration: int
@@ -55,7 +58,7 @@ class TableRow:
 
 @dataclass(frozen=True, kw_only=True)
 class PageFacts:
-    """A run as its page shows it; a live page has no traces, rows and outputs."""
+    """All data of a run that its page shows; on a live page, only report and timeline."""
 
     live: bool
     run_id: str
@@ -82,9 +85,10 @@ class PageFacts:
 
 
 def gather(facts: RunFacts, *, live: bool = False) -> PageFacts:
-    """Read all data that the page of a run shows; for a live page only report and timeline.
+    """Return all data that the page of a run shows; for a live page only report and timeline.
 
-    Raises DamagedRun.
+    Reads traces, result blocks and counters from the run directory. If more than `ROWS` iterations
+    ran, only rows with useful traces are included. Raises DamagedRun.
     """
     report, directory = facts.report, facts.directory
     found = PageFacts(
@@ -127,7 +131,10 @@ def _noted(blocks: Iterable[Reported], failures: FailureTimes) -> Iterator[Repor
 
 
 def kept_of(traces: Sequence[WorkloadTraces]) -> dict[int, list[int]]:
-    """Return by workload the iterations with kept traces: examples, then the rest ascending."""
+    """Return by workload the numbers of iterations with kept traces.
+
+    The picked examples come first, then all kept ones in ascending order; examples occur twice.
+    """
     return {
         one.workload: [*(pick.iteration for pick in one.picks), *sorted(one.kept.values())]
         for one in traces
@@ -137,9 +144,9 @@ def kept_of(traces: Sequence[WorkloadTraces]) -> dict[int, list[int]]:
 def traced_numbers(
     workloads: Sequence[WorkloadReport], kept: Mapping[int, Iterable[int]]
 ) -> dict[int, Ints]:
-    """Return by workload the iterations with useful traces, ascending, at most `ROWS` in all.
+    """Return by workload the numbers of iterations with useful traces, ascending, `ROWS` in all.
 
-    The slowest iterations of the report count first, then iterations whose traces are `kept`.
+    The slowest iterations of the report are taken first, then iterations in `kept`, in its order.
     """
     found, left = {}, ROWS
     for number, workload in enumerate(workloads):
@@ -153,7 +160,7 @@ def traced_numbers(
 def some_rows(
     blocks: Iterable[Reported], workloads: Sequence[WorkloadReport], numbers: Mapping[int, Ints]
 ) -> Iterator[TableRow]:
-    """Yield the rows of result blocks whose iterations are in `numbers` of their workload."""
+    """Yield a table row for each iteration in result blocks that is in its workload's `numbers`."""
     for one in blocks:
         wanted = np.isin(one.columns.iteration, numbers.get(one.workload, _NONE))
         if wanted.any() and one.workload < len(workloads):
@@ -162,7 +169,7 @@ def some_rows(
 
 
 def all_rows(blocks: Iterable[Reported], workloads: Sequence[WorkloadReport]) -> Iterator[TableRow]:
-    """Yield a row for every iteration that ran, from the result blocks."""
+    """Yield a table row for every iteration in result blocks that ran; dropped ones have none."""
     for one in blocks:
         ran = one.columns.outcome <= Outcome.TIMED_OUT
         if ran.any() and one.workload < len(workloads):
@@ -173,7 +180,7 @@ def all_rows(blocks: Iterable[Reported], workloads: Sequence[WorkloadReport]) ->
 def rows_of(reported: Reported, *, is_open: bool) -> Iterator[TableRow]:
     """Yield the iterations of a result block, all of which ran, as rows of the page.
 
-    The latency is the response time of an open load, else the service time.
+    The latency is the response time if the load `is_open`, else the service time.
     """
     columns = reported.columns
     begun = columns.due if is_open else columns.started
@@ -201,14 +208,14 @@ def rows_of(reported: Reported, *, is_open: bool) -> Iterator[TableRow]:
 
 
 def _failed_steps(columns: Columns) -> dict[int, str]:
-    """Return by row the last action that failed or did not end: actions are in order of start."""
+    """Return, by index of the row, the last-started action that failed or did not end."""
     found = columns.actions
     bad = found[(found[:, 5] != 0) | (found[:, 4] < found[:, 3])]
     return {row: columns.names[name] for row, name in bad[:, :2].tolist()}
 
 
 def _error_statuses(columns: Columns) -> dict[int, int]:
-    """Return by row the status code of the last response with an error status."""
+    """Return, by index of the row, the status code of its last response with an error status."""
     statuses = columns.exchanges["status"] & ~FALSE_BODY
     pairs = zip(columns.exchanged.tolist(), statuses.tolist(), strict=True)
     return {row: status for row, status in pairs if status >= _ERROR_STATUS}
@@ -217,9 +224,10 @@ def _error_statuses(columns: Columns) -> dict[int, int]:
 def _first_outputs(
     directory: RunDirectory, workloads: Sequence[WorkloadReport]
 ) -> dict[int, dict[str, Any]]:
-    """Return the data of complete charts, by workload and title, of the first iteration with each.
+    """Return the data of complete charts by workload number and title.
 
-    Blocks are read only if there are such charts. Raises DamagedRun.
+    Data are of the first iteration with such a chart. Blocks are read only if there are such
+    charts. Raises DamagedRun.
     """
     firsts = (
         (number, set(_first_iterations(workload.outputs)))

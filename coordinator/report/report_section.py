@@ -1,4 +1,4 @@
-"""Sections of a report that optional packages make: entry points `osbench.report_section`."""
+"""Sections of a report that optional packages provide by entry points `osbench.report_section`."""
 
 from __future__ import annotations
 
@@ -14,9 +14,10 @@ ReportSection = Callable[[int, WorkloadOutcome], PlanComparison | None]
 
 
 def plan_section(task: Task, data_dir: str) -> ReportSection | None:
-    """Return a function that makes the key `plan` of workloads; None if no package provides it.
+    """Return a function that computes the key `plan` of a workload's report.
 
-    Raises PluginError if it cannot be loaded.
+    It compares the run with a prediction. None if no package provides it. Raises PluginError if it
+    cannot be loaded.
     """
     if "plan" not in entry_points.names("report_section"):
         return None

@@ -1,4 +1,4 @@
-"""Facts on a run, whether it is finished, goes on or has crashed."""
+"""Reads the facts on a run, whether it is finished, goes on or has crashed."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from osbench.coordinator.storage.run_documents import SUMMARY_FORMAT, read_timel
 
 @dataclass(frozen=True, kw_only=True)
 class RunFacts:
-    """A run as its directory shows it: state, request, summary and timeline."""
+    """A run as its directory describes it: state, request, summary and timeline."""
 
     directory: RunDirectory
     #: run.json: the request for the run.
@@ -37,14 +37,15 @@ class RunFacts:
 
     @cached_property
     def report(self) -> Report:
-        """The report; for an unfinished run the numbers so far. Raises DamagedRun."""
+        """The report; for an unfinished run, the numbers so far; cached. Raises DamagedRun."""
         return Report.from_json(self.summary)
 
 
 def read_facts(directory: RunDirectory) -> RunFacts:
-    """Read the available facts on a run: its last summary, whether finished or not.
+    """Read request, summary, timeline and state of a run from its directory.
 
-    Raises UsageError if the directory is not that of a run, DamagedRun if it is damaged.
+    Without a summary, the last timeline has the numbers so far. Raises UsageError if the directory
+    is not that of a run, DamagedRun if it is damaged.
     """
     # read first: a run that ends in between is then seen as running, with its summary
     running = directory.has_coordinator()
@@ -71,7 +72,7 @@ def read_facts(directory: RunDirectory) -> RunFacts:
 
 
 def _empty(directory: RunDirectory, manifest: Mapping[str, Any], reason: str) -> dict[str, Any]:
-    """Return a summary without workloads; `reason`, if not "", becomes its note."""
+    """Return a summary without workloads for a run that has none; `reason`, if any, is its note."""
     return {
         "format": SUMMARY_FORMAT,
         "run_id": directory.path.name,

@@ -10,7 +10,7 @@ from osbench.coordinator.results.outcome import WorkloadOutcome
 
 @dataclass(frozen=True, kw_only=True)
 class RunOutcome:
-    """Outcomes of a run's workloads; of a run that goes on, the numbers so far."""
+    """The outcomes of a run's workloads; while the run goes on, the numbers so far."""
 
     run_id: str
     #: Title of the task.

@@ -1,4 +1,4 @@
-"""Order of the workloads of a run, the worst first, for readers of many workloads."""
+"""Orders the workloads of a run, the worst first, for readers of many workloads."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ MANY = 12
 
 
 def has_held(workload: WorkloadReport) -> bool:
-    """Return whether a workload met its criteria, had only ok iterations and no load bound."""
+    """Return whether a workload began, met its SLA, and had only ok iterations and no bound."""
     return _class(workload) == _HELD
 
 
@@ -25,9 +25,10 @@ def _class(workload: WorkloadReport) -> int:
 
 
 def severity(workload: WorkloadReport) -> tuple[int, float]:
-    """Return a sort key: failed criteria first, then failures or bounds, then the rest.
+    """Return a sort key of a workload: failed ones first, then impaired ones, then the rest.
 
-    Greater fractions of bad iterations come first. Equal workloads keep the order of the task.
+    Failed: no load, or a failed criterion. Impaired: iterations that are not ok, or a bound of the
+    load. Within both, greater fractions of bad iterations come first.
     """
     found = _class(workload)
     share = workload.bad / workload.ran if workload.ran else 0.0

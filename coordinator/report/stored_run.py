@@ -1,4 +1,4 @@
-"""A run as exporters get it, finished or under load, read from its directory."""
+"""Runs as exporters get them, read from the run directory: finished, or under load."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ DURATIONS = ("service", "response", "start_lag")
 
 
 class StoredRun(ExportedRun):
-    """A finished run with a summary, read from its directory."""
+    """A finished run as exporters get it, read from its directory."""
 
     def __init__(self, directory: RunDirectory, summary: Mapping[str, Any]) -> None:
         self.directory = directory
@@ -46,21 +46,24 @@ class StoredRun(ExportedRun):
         self.t0_at = starts(directory, len(self.report.workloads))
 
     def rows(self) -> Iterator[IterationRow]:
-        """Yield every iteration that ended or was dropped, once. Raises DamagedRun."""
+        """Return an iterator of every iteration that ended or was dropped. Raises DamagedRun."""
         return iterations(self.directory, self.report)
 
     def durations(self) -> Sequence[Mapping[str, DurationCounts]]:
-        """Return counts of durations by workload and kind, without warm-up; computed once."""
+        """Return counts of durations by workload and kind (`DURATIONS`), without warm-up; cached.
+
+        Runs of older releases have none stored: all result blocks are read.
+        """
         return self._durations
 
     def trace_requests(self) -> Iterator[dict[str, Any]]:
-        """Yield the kept traces as OTLP export requests of up to `_TRACES` traces."""
+        """Yield the kept traces as OTLP export requests, each with up to `_TRACES` traces."""
         traces = Archive(self.directory.path, self.directory.files).traces()
         while some := list(itertools.islice(traces, _TRACES)):
             yield to_otlp(some)
 
     def rally_results(self) -> list[dict[str, Any]]:
-        """Return the results as Rally prepares them for its own exporters.
+        """Return the results in the form that Rally passes to its own exporters.
 
         Raises PluginError without the package for Rally.
         """
@@ -85,7 +88,7 @@ class StoredRun(ExportedRun):
 
 
 class LiveRun(RunSnapshot):
-    """A run under load, as its last checkpoint shows it."""
+    """A run under load as exporters get it, as of its last checkpoint."""
 
     def __init__(self, timeline: Mapping[str, Any]) -> None:
         self.at = float(timeline["at"])
@@ -95,12 +98,12 @@ class LiveRun(RunSnapshot):
         self._timeline = timeline
 
     def durations(self) -> Sequence[Mapping[str, DurationCounts]]:
-        """Return counts of durations by workload and kind, as of the checkpoint."""
+        """Return counts of durations by workload and kind (`DURATIONS`), as of the checkpoint."""
         return durations_of(self._timeline, Report.from_json(self.summary))
 
 
 def durations_of(timeline: Mapping[str, Any], report: Report) -> list[dict[str, DurationCounts]]:
-    """Return counts of durations of a timeline by workload and kind (`DURATIONS`)."""
+    """Return the counts of durations in a timeline: for each workload, by kind (`DURATIONS`)."""
     return [
         _by_kind({name: LatencyMatrix.from_dict(one[name]) for name in DURATIONS}, workload)
         for one, workload in zip(timeline["workloads"], report.workloads, strict=True)
@@ -127,7 +130,10 @@ def _by_kind(
 
 
 def _counts(matrix: LatencyMatrix, times: TimeFigures) -> DurationCounts:
-    """Return the counts of a matrix; `times` has the exact mean, from which the sum follows."""
+    """Return the counts of a matrix by upper bound of bucket (ns), without empty buckets.
+
+    The sum is exact: it follows from the mean in `times`.
+    """
     sums = matrix.summed()
     used = np.flatnonzero(sums)
     _, upper = bounds_of(used + matrix.lowest)

@@ -1,4 +1,4 @@
-"""A run as text: tables for a terminal, from its report alone."""
+"""Prints the report of a run as text with tables, from the report alone."""
 
 from __future__ import annotations
 
@@ -72,10 +72,10 @@ def render(report: Report, console: Console) -> None:
 def _ordered(
     workloads: Sequence[WorkloadReport],
 ) -> tuple[list[tuple[int, WorkloadReport]], list[tuple[int, WorkloadReport]]]:
-    """Return (number, workload) pairs to print in full, and in brief.
+    """Return two lists of (number, workload): to print in full, and in brief.
 
-    Up to `MANY` workloads all are in full, in the order of the task. Of more,
-    workloads without any problem are in brief, and the worst come first.
+    Up to `MANY` workloads, all are in full, in the order of the task. Of more, workloads without
+    any problem are in brief, and the worst come first.
     """
     numbered = list(enumerate(workloads))
     if len(numbered) <= MANY:
@@ -128,12 +128,12 @@ def _show_grid(console: Console, found: Iterable[Statement]) -> None:
 
 
 def styled(phrases: Iterable[Phrase]) -> Text:
-    """Return phrases as one text with the styles of a terminal."""
+    """Return the phrases of a statement joined to one text, with their styles for a terminal."""
     return Text.assemble(*((one.text, _STYLES[one.look]) for one in phrases))
 
 
 def _lines_of(note: str) -> str:
-    """Return a note in one line; a note with a log also has its lines, `_NOTE_LINES` at most."""
+    """Return the first line of a note and, if it introduces a log, `_NOTE_LINES` lines of it."""
     first, *others = note.strip().splitlines() or [""]
     if not first.endswith("of its log:"):
         others = []
@@ -147,7 +147,10 @@ def _show(console: Console, what: Any) -> None:
 
 
 def _sum_lines(accounting: Accounting) -> tuple[str, str]:
-    """Return the counts by state as two lines, names above numbers, which show that they add up."""
+    """Return the counts by state as two lines, names above numbers, joined by = and +.
+
+    A != instead of = shows that the states do not sum to the planned iterations.
+    """
     numbers = [count(accounting.state(name)) for name in ("planned", *STATES)]
     heads = [name.replace("_", " ") for name in ("planned", *STATES)]
     widths = [max(len(a), len(b)) for a, b in zip(heads, numbers, strict=True)]

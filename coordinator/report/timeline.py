@@ -1,4 +1,4 @@
-"""A run over time as one document, from the outcomes of its workloads so far."""
+"""Makes the timeline of a run: its numbers over time as one document, for charts."""
 
 from __future__ import annotations
 
@@ -32,10 +32,10 @@ SPOILT_SHARE = 0.1
 def to_timeline(
     report: RunOutcome, summary: Mapping[str, Any], lag_limit_s: float
 ) -> dict[str, Any]:
-    """Return the document that `storage.run_documents` stores as the timeline of a run.
+    """Return the timeline of a run, which `storage.run_documents` stores.
 
-    `summary` becomes part of it. `lag_limit_s`: start lag above which a start counts as late,
-    seconds.
+    `report`: outcomes so far; `summary` becomes part of the document. `lag_limit_s`: start lag
+    above which a start counts as late, seconds.
     """
     return {
         "at": report.finished_at,
@@ -84,7 +84,8 @@ def _load(profile: LoadProfile, start_lag: LatencyMatrix) -> dict[str, Any]:
 def _spoilt(start_lag: LatencyMatrix, lag_limit_s: float) -> list[list[float]]:
     """Return stretches with late starts: [from, to (s after t0), late starts, greatest lag (s)].
 
-    A bin counts if `SPOILT_SHARE` of its starts or more were late; neighbouring bins are joined.
+    A bin counts if at least the fraction `SPOILT_SHARE` of its starts was late; bins at most a
+    second (or a bin) apart are joined.
     """
     counts, width_s = start_lag.counts(), start_lag.width_s
     if not counts.size:
@@ -108,9 +109,9 @@ def _spoilt(start_lag: LatencyMatrix, lag_limit_s: float) -> list[list[float]]:
 
 
 def _without(response: LatencyMatrix, spoilt: list[list[float]]) -> dict[str, float] | None:
-    """Return p95_s and p99_s of response times of arrivals due outside the stretches.
+    """Return p95_s and p99_s of response times of arrivals due outside the stretches in `spoilt`.
 
-    None if there are no such arrivals.
+    Seconds; None if there are no such arrivals.
     """
     counts = response.counts()
     middles = (np.arange(len(counts)) + 0.5) * response.width_s

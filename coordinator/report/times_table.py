@@ -1,4 +1,4 @@
-"""The table of a workload's times as lines of text, in which no name is wrapped."""
+"""Makes the table of a workload's times as lines of text, in which no name is wrapped."""
 
 from __future__ import annotations
 
@@ -35,9 +35,10 @@ _NAMES = 13
 
 
 def times_lines(workload: WorkloadReport, width: int) -> Iterator[Text]:
-    """Yield the lines of the table, and notes on it, for a terminal of `width` characters.
+    """Yield the lines of the table of times, and notes on it, for a terminal of `width` characters.
 
-    A name that leaves no room for its times has a separate line.
+    A name that leaves no room for its times has a separate line. Signs mark percentiles without
+    upper bound, and percentiles that include lateness of the generator.
     """
     own = workload.own_lateness
     late = {f"{own.of} time": own} if own else {}
@@ -73,9 +74,10 @@ def _line(name: str, names: int, cells: Iterable[str], widths: Iterable[int]) ->
 
 
 def _rows(workload: WorkloadReport) -> Iterator[tuple[str, TimeFigures]]:
-    """Yield the rows in order: name and times; failures follow successes, if there are any.
+    """Yield (name, times) for each row in order: service, response, start lag, then actions.
 
-    Of many actions, the `SHOWN` that took most time.
+    Times of failed and timed out iterations, if any, follow the times of successes. Of many
+    actions, only the `SHOWN` that took most time.
     """
     yield from _state_rows("service time", workload.latency.service)
     yield from _state_rows("response time", workload.latency.response)

@@ -1,1 +1,1 @@
-"""Results of a workload, folded as they arrive: ledger, statistics, errors and charts."""
+"""Results of a workload, counted as blocks arrive: ledger, statistics, errors and charts."""

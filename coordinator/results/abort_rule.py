@@ -20,7 +20,8 @@ ABORT = "abort"
 class AbortRule:
     """Judges a load by windows of time: the percentage of failures, and a percentile of times.
 
-    All iterations that ran count, warm-up included, by the time of their end.
+    Counts all iterations that ran, warm-up included, at their end. Ends nothing itself: `watch`
+    reports whether the load must end.
     """
 
     def __init__(self, config: Mapping[str, Any]) -> None:
@@ -35,7 +36,7 @@ class AbortRule:
         self.reason = ""
 
     def add(self, columns: Columns) -> None:
-        """Count the result rows of a block; each iteration must be added once."""
+        """Count the result rows of a block in the windows; each iteration must be added once."""
         ran = columns.outcome <= Outcome.TIMED_OUT
         ended = columns.ended
         if self._rate is not None:
@@ -49,15 +50,18 @@ class AbortRule:
             self._slow.add(ended[well], (ended - begun)[well] > limit)
 
     def watch(self) -> bool:
-        """Return whether a finished window has ever met the condition; sets `reason` if so."""
+        """Return whether any window that has surely ended met a condition, now or before.
+
+        Sets `reason` the first time.
+        """
         if not self.reason:
             self.reason = "; ".join(text for met, text in self._judged(complete=True) if met)
         return bool(self.reason)
 
     def verdict(self) -> Verdict:
-        """Return a verdict, failed if a window met the condition, on the worst window.
+        """Return the rule's verdict: failed if a window met a condition; its text is on the worst.
 
-        It follows from the rows alone, even if another coordinator process ended the load.
+        It depends on the added rows alone, so a resumed coordinator finds the same.
         """
         self.watch()
         said = [text for _, text in self._judged(complete=False)]

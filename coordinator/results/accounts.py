@@ -35,7 +35,7 @@ _MALFORMED = (Untrusted, AttributeError, KeyError, IndexError, TypeError, ValueE
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Arrival:
-    """Iterations that were counted from some blocks of one membership and workload."""
+    """The iterations found in a group of result blocks of one membership and workload."""
 
     mid: str
     workload: int
@@ -47,10 +47,10 @@ class Arrival:
 
 
 class Accounts:
-    """The accounts of a run: its memberships and the results of all its workloads.
+    """The state of a run: its memberships and the results of all its workloads.
 
-    A membership is one stay of a worker process in the run. `apply` takes records of the journal,
-    `take` result blocks. Does no I/O except in `fold`.
+    A membership is one stay of a worker process in the run. `apply` changes the state by a record
+    of the journal, `take` by result blocks. Does no I/O except in `fold`.
     """
 
     def __init__(self) -> None:
@@ -95,7 +95,8 @@ class Accounts:
     def register(self, workload: int, results: WorkloadResults) -> None:
         """Count the blocks of a workload in `results` from now on, until the run closes.
 
-        Lost and damaged memberships are noted in its ledger.
+        Sets its `t0_at` if the load has begun, and marks lost and damaged memberships in its
+        ledger.
         """
         self.results[workload] = results
         results.t0_at = self.t0_at.get(workload, 0.0)
@@ -110,9 +111,9 @@ class Accounts:
         return [results.ledger for results in self.results.values()]
 
     def next_name(self, incarnation: str) -> str:
-        """Return the name of a process's next membership in ledger and statistics.
+        """Return the name of a worker process's next membership in ledger and statistics.
 
-        It is the incarnation, with "+2", "+3" for later memberships.
+        `incarnation` is the id of the process; its later memberships are named with "+2", "+3".
         """
         before = sum(one.incarnation == incarnation for one in self.memberships.values())
         return f"{incarnation}+{before + 1}" if before else incarnation
@@ -120,17 +121,16 @@ class Accounts:
     # decisions that are to be written down
 
     def enrolment(self, mid: str, incarnation: str) -> Record:
-        """Return the journal record of a new membership; it takes effect by `apply`."""
+        """Return the journal record of a new membership; nothing changes until `apply` gets it."""
         name = self.next_name(incarnation)
         return {"do": "member", "mid": mid, "incarnation": incarnation, "name": name}
 
     def execution(self, will: Will) -> list[Record]:
-        """Return the journal records that give back iterations which a will reports as unstarted.
+        """Return journal records that move unstarted iterations of a dead worker to the pools.
 
         A will is the notice that a supervisor signs for a dead worker process. One record per
-        workload with such iterations; empty if the membership is not known. Batches are taken in
-        the order of the membership, whatever their workload: if the process had not begun with the
-        present workload, the will names an earlier one, or none.
+        workload with such iterations; empty if the membership is not known. Workloads other than
+        the will's count, too: the process may not have begun with the present one.
         """
         member = self.memberships.get(will.membership)
         if member is None or member.incarnation != will.incarnation:
@@ -148,10 +148,10 @@ class Accounts:
         return found
 
     def closing(self, workload: int, budget: int | None, *, unused: bool) -> Record:
-        """Return the journal record that closes a workload's ledger.
+        """Return the journal record that closes a workload's ledger; nothing changes until `apply`.
 
-        `unused`: numbers that were not started leave the plan. Raises KeyError unless
-        the workload is registered.
+        `budget`: iterations of the plan, None if a duration ended it. `unused`: numbers that were
+        not started leave the plan. Raises KeyError unless the workload is registered.
         """
         return {
             "do": "close",
@@ -170,7 +170,7 @@ class Accounts:
     # decisions that are on disk
 
     def apply(self, record: Record) -> None:
-        """Apply a record of the journal; ignore unknown kinds, and unregistered workloads.
+        """Change the state by a journal record; ignore unknown kinds, and unregistered workloads.
 
         Raises KeyError, TypeError or ValueError if the record has another shape, or names a
         membership that is not known.
@@ -252,9 +252,9 @@ class Accounts:
             ledger.heard(member.name)
 
     def _miss(self, record: Record) -> None:
-        """Count acknowledged blocks that are not on disk as present: they will not be sent again.
+        """Mark acknowledged blocks that are not on disk as received: no worker resends them.
 
-        The membership counts as damaged.
+        Their membership is marked as damaged in all ledgers.
         """
         member = self.memberships[record["mid"]]
         for number in record["numbers"]:
@@ -305,10 +305,11 @@ class Accounts:
     # blocks that are on disk
 
     def take(self, blocks: Sequence[Block]) -> list[Arrival]:
-        """Count blocks, each once, and return the iterations they contain, joined by membership.
+        """Count blocks that are on disk, each once; return an `Arrival` per group of joined blocks.
 
-        `incarnation` of the blocks is the name of their membership. A block that cannot be read
-        damages its membership; a block of an unregistered workload is counted in `refused`.
+        A group has one membership and workload. `incarnation` of a block is the name of its
+        membership. A block that cannot be read damages its membership; a block of an unregistered
+        workload is counted in `refused`. Log entries are counted, too.
         """
         fresh: list[Block] = []
         seen: set[tuple[str, int]] = set()
@@ -322,7 +323,7 @@ class Accounts:
         return [arrival for group in groups(fresh) for arrival in self._count(group)]
 
     def _member_of(self, block: Block) -> Membership:
-        """Return the membership of a block; create it if the journal has lost its last records."""
+        """Return the membership of a block; create and keep it if the journal does not know it."""
         member = self.memberships.get(block.membership)
         if member is None:
             incarnation, name = block.incarnation.partition("+")[0], block.incarnation
@@ -331,9 +332,10 @@ class Accounts:
         return member
 
     def _count(self, blocks: Sequence[Block]) -> Iterator[Arrival]:
-        """Count blocks of one membership and workload, and yield the iterations they contain.
+        """Count a group of blocks of one membership and workload, and yield its `Arrival`.
 
-        If they cannot be read together, each is counted alone.
+        If the blocks cannot be read together, each is counted alone and has its own `Arrival`; an
+        unreadable one damages the membership.
         """
         mid, workload = blocks[0].membership, blocks[0].workload
         member, results = self.memberships[mid], self.results.get(workload)
@@ -416,7 +418,10 @@ def _with_text_keys(body: Mapping[Any, Any]) -> dict[str, Any]:
 
 
 def _intervals(pairs: Iterable[Sequence[Any]]) -> Intervals:
-    """Return the union of half-open intervals. Raises ValueError or TypeError for other pairs."""
+    """Return the union of half-open intervals (low, high).
+
+    Raises ValueError or TypeError if a pair is not two integers with 0 < low <= high.
+    """
     found: list[Interval] = []
     for low, high in pairs:
         if not 0 < int(low) <= int(high):

@@ -1,4 +1,4 @@
-"""Charts that the iterations of a workload output: additive ones summed, complete ones counted."""
+"""Charts of the outputs of iterations: additive ones are summed, complete ones only counted."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ _INTEGER = struct.Struct("<q")
 class Sketch:
     """Estimates percentiles of numbers in bounded memory.
 
-    Numbers are counted by the leading bits of their IEEE 754 form, which sort as the numbers do. It
-    begins with all bits, and drops the last of them each time there are more than `BUCKETS`
-    buckets; minimum, maximum and sum stay exact.
+    Numbers are counted in buckets by the leading bits of their IEEE 754 form, which sort as the
+    numbers do. Each time there are more than `BUCKETS` buckets, the last bit is dropped; minimum,
+    maximum and sum stay exact.
     """
 
     __slots__ = ("_buckets", "_shift", "count", "high", "low", "total")
@@ -40,7 +40,7 @@ class Sketch:
         self.high = -math.inf
 
     def add(self, value: float) -> None:
-        """Count a finite number; join buckets if there are more than `BUCKETS`."""
+        """Count a finite number; join pairs of buckets as long as there are more than `BUCKETS`."""
         self.count += 1
         self.total += value
         self.low = min(self.low, value)
@@ -51,7 +51,7 @@ class Sketch:
             self._coarsen()
 
     def percentile(self, percent: float) -> float | None:
-        """Return a percentile (0 to 100), with linear interpolation; None if there are no values.
+        """Return an estimated percentile (0 to 100), linearly interpolated; None without values.
 
         Its error is less than the width of a bucket.
         """
@@ -63,7 +63,10 @@ class Sketch:
         return first + (self._at(above) - first) * (place - below) if above > below else first
 
     def _at(self, rank: int) -> float:
-        """Return the value at a rank, counted from 0; the greatest value beyond the last rank."""
+        """Return the value at a rank in ascending order, from 0; the maximum beyond the last rank.
+
+        It is the middle of the rank's bucket, within minimum and maximum.
+        """
         seen = 0
         for key in sorted(self._buckets):
             seen += self._buckets[key]
@@ -87,7 +90,7 @@ def _key(value: float, shift: int) -> int:
 
 
 def _value(key: int, shift: int) -> float:
-    """Return the number in the middle of a bucket."""
+    """Return the number in the middle of the bucket `key`; `shift`: number of dropped bits."""
     bits = (abs(key) << shift) + ((1 << shift) >> 1)
     (value,) = _DOUBLE.unpack(_INTEGER.pack(bits))
     return -value if key < 0 else float(value)
@@ -98,10 +101,10 @@ POINTS = 1000
 
 
 class Trend:
-    """Means of an output over successive ranges of iteration numbers.
+    """Means of an output over successive ranges of iteration numbers, at most `POINTS` ranges.
 
-    A range has one iteration at first; the length of all doubles each time more than `POINTS` would
-    be needed. The result does not depend on the order in which iterations are added.
+    A range has one iteration at first; the length of all doubles each time more ranges would be
+    needed. The result does not depend on the order in which iterations are added.
     """
 
     __slots__ = ("_counts", "_sums", "_width")
@@ -112,7 +115,7 @@ class Trend:
         self._counts = np.zeros(POINTS, np.int64)
 
     def add(self, iteration: int, value: float) -> None:
-        """Add the value that an iteration (numbered from 1) output."""
+        """Add `value`, an output of the iteration with the number `iteration` (from 1)."""
         while (bin_ := (iteration - 1) // self._width) >= POINTS:
             self._halve()
         self._sums[bin_] += value
@@ -145,19 +148,19 @@ COLUMNS = ("Action", "Min", "Median", "90%ile", "95%ile", "Max", "Avg", "Count")
 
 
 class Values(Protocol):
-    """Collects the values of one name in an additive chart."""
+    """Protocol of the collected values of one name in an additive chart, such as a line."""
 
     def add(self, iteration: int, value: float) -> None:
-        """Add the value that an iteration (numbered from 1) output."""
+        """Add `value`, an output of the iteration with the number `iteration` (from 1)."""
         ...
 
     def shown(self) -> Any:
-        """Return the collected values as a chart shows them, in JSON values."""
+        """Return the collected values as a JSON value: points, a mean, or the row of a table."""
         ...
 
 
 class _Mean:
-    """The mean of the values of one name, for a pie chart."""
+    """The mean of all values of one name: the size of its part of a pie chart."""
 
     def __init__(self) -> None:
         self._total, self._count = 0.0, 0
@@ -171,7 +174,7 @@ class _Mean:
 
 
 class _Spread:
-    """Minimum, percentiles, maximum, mean and count of the values of one name, for a table."""
+    """Estimates the row of one name in a table: minimum, percentiles, maximum, mean and count."""
 
     def __init__(self) -> None:
         self._sketch = Sketch()
@@ -199,7 +202,7 @@ _KINDS: Mapping[str, Callable[[], Values]] = {
 
 
 class _Additive:
-    """An additive chart: its description, from the first item, and collected values by name."""
+    """An additive chart: description, from the first output item, and collected values by name."""
 
     def __init__(self, item: Mapping[str, Any]) -> None:
         self.about = _about(item)
@@ -214,7 +217,10 @@ class _Additive:
 
 
 class Charts:
-    """All charts of a workload, from the outputs of its iterations. Memory is bounded."""
+    """All charts of a workload, from the outputs of its iterations, in bounded memory.
+
+    Items beyond the limits are counted in `cut`.
+    """
 
     def __init__(self) -> None:
         #: By title, chart and position among the charts of the same title in an iteration.
@@ -229,7 +235,7 @@ class Charts:
     def add(self, columns: Columns) -> None:
         """Add the outputs of result rows; each iteration must be added once.
 
-        Items that do not fit are counted in `cut`.
+        Items that are malformed, beyond a limit, or not additive are only counted in `cut`.
         """
         for iteration, packed in columns.outputs:
             found = outputs(packed)
@@ -243,10 +249,10 @@ class Charts:
                 self._count(iteration, item)
 
     def to_dict(self) -> dict[str, Any]:
-        """Return `additive` and `complete` charts and the counts in `cut`, as JSON values.
+        """Return lists of `additive` and `complete` charts and the counts in `cut`, as JSON values.
 
-        Additive charts have summed data. Complete ones have a count and their first iteration,
-        without data.
+        Additive charts have collected data. Complete ones have a count of iterations and the number
+        of the first, without data.
         """
         return {
             "additive": [chart.shown() for chart in self._additive.values()],

@@ -1,4 +1,4 @@
-"""Use of cores during a load: CPU of workers, threads that waited for a core, busy hosts."""
+"""Use of cores during a load: CPU of workers, threads that waited for a core, and full hosts."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ Floats = NDArray[np.float64]
 
 
 class CpuProfile:
-    """CPU usage of each worker process over time; 1.0 is one core.
+    """CPU usage of each worker process over time, in cores (1.0 is one core).
 
-    It has `BINS` bins, which widen as the load lasts longer.
+    Each has `BINS` bins of time, whose width doubles when the load lasts longer.
     """
 
     def __init__(self) -> None:
@@ -35,7 +35,7 @@ class CpuProfile:
         self._greatest: dict[str, float] = {}
 
     def add(self, worker: str, elapsed_s: float, cpu: float) -> None:
-        """Add a CPU sample (cores) of a worker, `elapsed_s` after t0; ignored before t0."""
+        """Add a worker's CPU sample (cores), taken `elapsed_s` after t0; ignored before t0."""
         if elapsed_s < 0:
             return
         while elapsed_s >= BINS * self._width_s:
@@ -48,17 +48,17 @@ class CpuProfile:
         self._greatest[worker] = max(self._greatest.get(worker, 0.0), cpu)
 
     def mean(self, worker: str) -> float | None:
-        """Return the mean of all CPU samples of a worker, in cores; None if there are none."""
+        """Return the mean of all CPU samples of a worker, in cores; None without samples."""
         if worker not in self._sums:
             return None
         return float(self._sums[worker].sum() / self._counts[worker].sum())
 
     def greatest(self, worker: str) -> float | None:
-        """Return the greatest CPU sample of a worker, in cores; None if there are none."""
+        """Return the greatest single CPU sample of a worker, in cores; None without samples."""
         return self._greatest.get(worker)
 
     def points(self) -> dict[str, list[list[float]]]:
-        """Return by worker [seconds after t0, mean CPU in cores] for each bin with samples.
+        """Return [seconds after t0, mean cores] by worker, for each bin with samples, in order.
 
         The time is the middle of the bin.
         """
@@ -79,7 +79,10 @@ class CpuProfile:
 
 
 class CoreUse:
-    """Means over each worker's heartbeats under load: waiting threads, cores in use, throttling."""
+    """Means over the heartbeats of each worker under load.
+
+    Averaged are threads that wait for a core, cores in use on the host, and CPU throttling.
+    """
 
     def __init__(self) -> None:
         #: By worker: beats, sum of `waiting`, beats that knew `cores_used`, and their sum.
@@ -89,7 +92,7 @@ class CoreUse:
         self._last: dict[str, int] = {}
 
     def add(self, worker: str, beat: Heartbeat) -> None:
-        """Add a heartbeat of a worker; it is ignored if it is the last one again."""
+        """Add a heartbeat of a worker; ignored if it has the number of the last one added."""
         if self._last.get(worker) == beat.beat:
             return
         self._last[worker] = beat.beat
@@ -104,24 +107,36 @@ class CoreUse:
         )
 
     def waiting(self, worker: str) -> float | None:
-        """Return the mean number of threads waiting for a core; None without heartbeats."""
+        """Return the mean number of a worker's threads that wait for a core; or None.
+
+        None without heartbeats.
+        """
         beats, waiting, _, _ = self._sums.get(worker, (0, 0.0, 0, 0.0))
         return waiting / beats if beats else None
 
     def cores_used(self, worker: str) -> float | None:
-        """Return the mean number of cores in use on a worker's host; None if not known."""
+        """Return how many cores of a worker's host all programs used, on average.
+
+        None if it is not known.
+        """
         _, _, known, used = self._sums.get(worker, (0, 0.0, 0, 0.0))
         return used / known if known else None
 
     def throttled(self, worker: str) -> float | None:
-        """Return the fraction of periods with throttled CPU; None without heartbeats."""
+        """Return the fraction (0 to 1) of CPU quota periods in which a worker was throttled.
+
+        None without heartbeats.
+        """
         beats, *_ = self._sums.get(worker, (0,))
         return self._throttled[worker] / beats if beats else None
 
 
 @dataclass(frozen=True, kw_only=True)
 class HostUse:
-    """Mean use of the cores of a host with workers, under load."""
+    """Mean use of the cores of one host that runs workers, under load; all in cores.
+
+    `used` is by all programs, `ours` by the workers.
+    """
 
     host: str
     cores: int
@@ -131,19 +146,19 @@ class HostUse:
 
     @property
     def is_full(self) -> bool:
-        """Return whether programs used `FULL` or more of the host's cores."""
+        """Return whether all programs used at least the fraction `FULL` of the host's cores."""
         return self.used >= FULL * self.cores
 
     @property
     def others(self) -> float:
-        """Number of cores that programs other than the workers used."""
+        """Mean number of cores that programs other than the workers used; 0 or more."""
         return max(0.0, self.used - self.ours)
 
 
 def host_uses(workers: Sequence[WorkerFigures]) -> list[HostUse]:
-    """Return the use of hosts by the workers of a workload, the fullest host first.
+    """Return a `HostUse` for each host of these workers, the greatest used fraction of cores first.
 
-    Hosts whose number or use of cores is unknown are left out.
+    Workers whose number or use of cores is unknown are left out.
     """
     by_host: dict[str, list[WorkerFigures]] = {}
     for worker in workers:

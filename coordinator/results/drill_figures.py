@@ -11,7 +11,10 @@ Bounds = tuple[float | None, ...]
 
 @dataclass(frozen=True, kw_only=True)
 class PhaseFigures:
-    """Figures of a phase of a drill. Iterations that ran when the fault began count as `fault`."""
+    """Figures of one phase of a drill: before, fault or after.
+
+    Iterations that ran when the fault began count as `fault`.
+    """
 
     #: before, fault or after.
     name: str = ""
@@ -46,7 +49,7 @@ class PhaseFigures:
 
 @dataclass(frozen=True, kw_only=True)
 class DrillFigures:
-    """Figures of a drill: phases, bad iterations from the fault on, and time to recover."""
+    """Figures of a drill: phases, bad iterations since the fault began, and time to recover."""
 
     #: Instants at which the hooks fired that begin the phases `fault` and `after`, seconds after
     #: t0; None if they did not, or if none was asked for.
@@ -70,5 +73,5 @@ class DrillFigures:
 
     @property
     def counted(self) -> int:
-        """Number of iterations of all phases."""
+        """Number of iterations of all phases, dropped ones included."""
         return sum(phase.count for phase in self.phases)

@@ -53,7 +53,10 @@ _CODES = max(Outcome) + 1
 
 
 class _Rows:
-    """Counts of iterations by bin of time: outcomes, and response times of successes."""
+    """Counts iterations by bin of due time: outcomes, and response times of successes.
+
+    Has the iterations of one phase, or of all phases since the fault.
+    """
 
     def __init__(
         self, outcomes: LatencyMatrix | None = None, response: LatencyMatrix | None = None
@@ -63,7 +66,10 @@ class _Rows:
         self.response = response or LatencyMatrix()
 
     def add(self, instants: Ints, outcome: NDArray[np.uint8], response: Ints) -> None:
-        """Count iterations by due time, outcome code and response time; times in ns."""
+        """Count iterations: due times (ns after the phase's time 0), outcome codes, response times.
+
+        Response times are in ns.
+        """
         if not len(instants):
             return
         self.outcomes.add_buckets(Extent.of(instants), Extent.of(outcome.astype(np.int64)))
@@ -73,7 +79,10 @@ class _Rows:
             self.response.add_buckets(Extent.of(instants[well]), Extent.of(times))
 
     def between(self, begin_s: float, end_s: float) -> _Rows:
-        """Return the iterations between two times (s), rounded to bins; the first becomes 0."""
+        """Return a copy with the iterations due between two times (s), rounded to bins.
+
+        `begin_s` is time 0 of the copy.
+        """
         return _Rows(self.outcomes.between(begin_s, end_s), self.response.between(begin_s, end_s))
 
     @property
@@ -95,7 +104,7 @@ class _Rows:
         return found
 
     def counts(self) -> Ints:
-        """Return the number of iterations in each bin."""
+        """Return the number of iterations in each bin of due time."""
         return self.outcomes.by_time()
 
     def well(self) -> Ints:
@@ -118,9 +127,10 @@ class _Rows:
 
 @dataclass(frozen=True, kw_only=True)
 class _Usual:
-    """Limits before a fault that are exceeded by chance only: fraction of failures, response time.
+    """Limits that the load before the fault exceeds only by chance.
 
-    The effects are variances of counts, relative to counts of independent iterations.
+    `failing` is the fraction of iterations that fail, `slow_ns` the response time of slow ones. The
+    effects are design effects: variances of counts relative to independent iterations.
     """
 
     failing: float
@@ -131,9 +141,10 @@ class _Usual:
 
 @dataclass(frozen=True, kw_only=True)
 class _Recovery:
-    """Time from the fault to recovery, with its interval; None if not recovered or not known.
+    """Time from the fault to recovery, with its interval; seconds.
 
-    `doubt`: the reason for None; `slow_s`: response time from which iterations counted as slow.
+    `at_s` is None if the load did not recover, or that is not known: `doubt` is the reason.
+    `slow_s`: response time from which iterations counted as slow.
     """
 
     at_s: float | None = None
@@ -143,10 +154,10 @@ class _Recovery:
 
 
 class DrillStatistics:
-    """Counts the iterations of a workload with a drill, in bounded memory."""
+    """Counts the iterations of one workload with a drill by phase, in bounded memory."""
 
     def __init__(self, hooks: Mapping[str, str], warmup_s: float = 0.0) -> None:
-        """`hooks`: names of hooks by the phase they begin; `warmup_s`: length of the warm-up."""
+        """`hooks`: hook by the phase it begins; `warmup_s`: seconds left out of `before`."""
         self._hooks = hooks
         self._warmup_s = warmup_s
         #: Instants at which phases began, seconds after t0, by phase.
@@ -162,10 +173,10 @@ class DrillStatistics:
         self._known: tuple[object, DrillFigures] = (None, DrillFigures())
 
     def begin(self, phase: str, at_s: float) -> None:
-        """Begin a phase, `at_s` seconds after t0: its hook is about to fire.
+        """Begin a phase `at_s` seconds after t0, when its hook is about to fire.
 
-        Ignored if it has begun already. `after` does not begin before `fault`: that is noted as an
-        error of its hook.
+        Ignored if the phase has begun already. `after` does not begin before `fault`: that is noted
+        as an error of its hook.
         """
         if phase in self._begun:
             return
@@ -176,20 +187,27 @@ class DrillStatistics:
         self._running.add(phase)
 
     def end_hook(self, phase: str, error: str) -> None:
-        """Note that the hook of a phase has ended, with an error or ""."""
+        """Note that the hook of a phase has ended; `error` is its message, "" for success.
+
+        Ignored if the hook is not running.
+        """
         if phase in self._running:
             self._running.discard(phase)
             if error:
                 self._errors[phase] = f"failed: {error}"
 
     def break_off(self) -> None:
-        """Count running hooks as failed: the coordinator process that ran them died."""
+        """Count running hooks as failed: the coordinator process that ran them was killed."""
         for phase in self._running:
             self._errors[phase] = "failed: the coordinator was killed meanwhile"
         self._running.clear()
 
     def add(self, columns: Columns) -> None:
-        """Count result rows by phase, as the module states; each iteration once."""
+        """Count result rows in the phases they belong to; each iteration once.
+
+        Iterations that ended before the fault count in `before`. Of the others, iterations due
+        after `after` began count in `after`, and the rest in `fault`.
+        """
         if not len(columns):
             return
         self._rows += len(columns)
@@ -212,7 +230,10 @@ class DrillStatistics:
         self._fault.add(np.maximum(due - fault_ns, 0)[rest], outcome[rest], response[rest])
 
     def figures(self) -> DrillFigures:
-        """Return the figures of the drill so far; computed again only if something has changed."""
+        """Return the figures of the drill so far.
+
+        They are cached, and computed again only after new rows, phases or errors of hooks.
+        """
         state = (self._rows, tuple(self._begun.items()), tuple(self._errors.items()))
         if self._known[0] != state:
             self._known = state, self._figures()
@@ -254,9 +275,10 @@ class DrillStatistics:
     def _parts(
         self, fault_s: float, after_s: float | None, recovery_s: float | None, end_s: float
     ) -> tuple[PhaseFigures, ...]:
-        """Return the figures of the phases from the fault on.
+        """Return the figures of the phases since the fault began: `fault` and, if any, `after`.
 
-        If no hook ends the fault, the phase `after` begins with the recovery, if that is known.
+        Times are seconds after t0, `recovery_s` seconds after the fault. If no hook ends the fault,
+        `after` begins with the recovery, if that is known.
         """
         if after_s is not None:
             return (
@@ -272,7 +294,7 @@ class DrillStatistics:
         )
 
     def _problem(self) -> str:
-        """Return the first problem of the hooks: failed or not fired; "" if there is none."""
+        """Return a message on the first hook that has failed or not fired; "" if none has."""
         for phase, hook in self._hooks.items():
             named = f"the hook that {_DOES[phase]} (“{hook}”)"
             if phase in self._errors:
@@ -317,9 +339,9 @@ class DrillStatistics:
         return _Recovery(at_s=last.end * width_s, ci=_bounds(found, width_s), slow_s=slow_s)
 
     def _bins(self, slow_ns: float) -> tuple[Ints, Ints, Ints, Ints, float]:
-        """Return bad, all, slow and successful iterations by bin since the fault.
+        """Return (bad, all, slow, successful iterations by bin since the fault, bin width in s).
 
-        The last value is the width of a bin, seconds. Bins are joined to at most `_BINS`.
+        `slow_ns`: response time from which a success is slow. Bins are joined to at most `_BINS`.
         """
         since = self._since
         rows = (since.bad(), since.counts(), since.slow(slow_ns), since.well())
@@ -350,10 +372,10 @@ def _usual(before: _Rows) -> _Usual:
 
 
 def _bounds(found: list[OffStretch], width_s: float) -> Bounds:
-    """Return the interval of the recovery, in seconds after the fault.
+    """Return the interval of the recovery, in seconds after the fault; bins are `width_s` wide.
 
-    It goes from a bin before the earliest end of the last stretch to a bin after the latest end
-    of all stretches.
+    `found`: last stretches in which failures or slow iterations were unusual. The interval goes
+    from a bin before the earliest end of the last stretch to a bin after the latest end of all.
     """
     last = max(found, key=lambda one: one.end)
     latest = max(one.latest_end for one in found)
@@ -361,7 +383,7 @@ def _bounds(found: list[OffStretch], width_s: float) -> Bounds:
 
 
 def _together(counts: Ints, times: int) -> Ints:
-    """Return the sums of each `times` successive bins; the last sum may be of fewer."""
+    """Return the sums of groups of `times` successive bins; the last group may be smaller."""
     if times <= 1 or not len(counts):
         return counts
     found: Ints = np.add.reduceat(counts, np.arange(0, len(counts), times))

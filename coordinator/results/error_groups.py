@@ -33,12 +33,15 @@ LIMIT = 1000
 
 @functools.lru_cache(4096)
 def shown_kind(message: str) -> str:
-    """Return the message with `*` instead of numbers and ids; status codes and errno stay."""
+    """Return the message with `*` instead of numbers, ids, durations, sizes and memory addresses.
+
+    Status codes and errno stay. Results are cached.
+    """
     return _MEASURED.sub("*", kind_of(message))
 
 
 class FailurePlace(NamedTuple):
-    """The action in which an iteration failed, and the status code of its last error response."""
+    """The failed action of an iteration, and the status code of its last error response."""
 
     #: The last action that failed or did not end; "" for none.
     step: str = ""
@@ -51,7 +54,10 @@ _NOWHERE = FailurePlace()
 
 @dataclass(frozen=True, kw_only=True)
 class ErrorGroup:
-    """Iterations that ended with the same error, apart from numbers and ids in its texts."""
+    """Iterations that ended with the same error, if numbers and ids in its texts are ignored.
+
+    The texts are an example; `count` is the number of iterations.
+    """
 
     etype: str
     message: str
@@ -67,31 +73,31 @@ class ErrorGroup:
 
 @dataclass(slots=True)
 class _Tally:
-    """Number of iterations of a group; the lowest iteration number and its place of failure."""
+    """Number of iterations of a group, and its lowest iteration with the place of that failure."""
 
     count: int = 0
     iteration: int = 0
     place: FailurePlace = _NOWHERE
 
     def add(self, count: int, iteration: int, place: Callable[[], FailurePlace]) -> None:
-        """Count `count` more iterations; `iteration` is the lowest number among them.
+        """Count `count` more iterations, of which `iteration` is the lowest number.
 
-        `place` is called only if that is the lowest of all.
+        `place` is called, and its result kept, only if `iteration` is the lowest of the group.
         """
         if not self.count or iteration < self.iteration:
             self.iteration, self.place = iteration, place()
         self.count += count
 
     def join(self, other: _Tally) -> None:
-        """Add the count of another tally; the lower iteration and its place stay."""
+        """Add the count of `other` to this tally, which keeps the lower of both iterations."""
         self.add(other.count, other.iteration, lambda: other.place)
 
 
 class ErrorGroups:
-    """Counts failed iterations by type, message and traceback of their error.
+    """Counts failed iterations by type, message and traceback of their error, in bounded memory.
 
-    Each worker numbers its distinct failures: `learn` takes the texts of the numbers, `add` counts
-    rows. Their order does not matter.
+    Each worker numbers its distinct failures. `learn` takes the texts of these failure numbers,
+    `add` counts result rows that have them; either may come first.
     """
 
     __slots__ = ("_groups", "_meaning", "_resources", "_shown", "_waiting", "other")
@@ -112,7 +118,7 @@ class ErrorGroups:
         self.other = 0
 
     def learn(self, worker: str, failures: Iterable[Failure]) -> None:
-        """Store the texts of a worker's failure numbers, and count iterations that waited for them.
+        """Store the texts of a worker's failure numbers; count failures that came before them.
 
         Beyond `LIMIT` groups, new errors are not stored.
         """
@@ -132,12 +138,19 @@ class ErrorGroups:
                     group.join(waited)
 
     def texts(self, worker: str, numbers: NDArray[np.uint32]) -> dict[int, Texts]:
-        """Return (type, message, traceback) for a worker's failure numbers that are known."""
+        """Return (type, message, traceback) by failure number, without unknown numbers.
+
+        `numbers` are of `worker`. The texts are those shown for the error's group, not each
+        failure's.
+        """
         meaning = self._meaning.get(worker, {})
         return {n: self._shown[meaning[n]] for n in _distinct(numbers) if n in meaning}
 
     def types(self, worker: str, numbers: NDArray[np.uint32]) -> list[str]:
-        """Return the error type for each failure number; `UNKNOWN` if it is in no group."""
+        """Return the error type for each of a worker's failure numbers, in order.
+
+        `UNKNOWN` if the number is not described, or beyond `LIMIT` groups.
+        """
         meaning = self._meaning.get(worker, {})
         return [meaning[number][0] if number in meaning else UNKNOWN for number in numbers.tolist()]
 
@@ -148,7 +161,7 @@ class ErrorGroups:
         iterations: NDArray[np.int64],
         place: Callable[[int], FailurePlace] = lambda _: _NOWHERE,
     ) -> None:
-        """Count failed iterations of a worker by their failure numbers, one for each iteration.
+        """Count failed iterations of a worker; `numbers` has the failure number of each.
 
         Numbers without a group count in `other`, until `learn` describes them. `place` is called
         with an iteration number and returns the place of its failure.
@@ -185,7 +198,7 @@ class ErrorGroups:
         )
 
     def counts(self) -> dict[Texts, int]:
-        """Return the number of failed iterations by (type, message, traceback)."""
+        """Return the number of failed iterations by the group's (type, message, traceback)."""
         return {self._shown[kind]: one.count for kind, one in self._groups.items() if one.count}
 
     def _group(self, key: Texts) -> _Tally | None:
@@ -195,14 +208,17 @@ class ErrorGroups:
         return group
 
     def _awaited(self, key: tuple[str, int]) -> _Tally | None:
-        """Return the tally of a (worker, failure number) without texts yet; None beyond `LIMIT`."""
+        """Return the tally for a (worker, failure number) without texts yet; make it if missing.
+
+        None if there are `LIMIT` others.
+        """
         if key not in self._waiting and len(self._waiting) >= LIMIT:
             return None
         return self._waiting.setdefault(key, _Tally())
 
 
 def _distinct(numbers: NDArray[np.uint32]) -> list[int]:
-    """Return the distinct failure numbers, ascending. In most blocks all of them are 0."""
+    """Return the distinct failure numbers, ascending; fast if nearly all are 0."""
     found = set(numbers[numbers.nonzero()].tolist())
     if np.count_nonzero(numbers) < len(numbers):
         found.add(0)

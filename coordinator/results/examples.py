@@ -22,7 +22,7 @@ EXEMPLARS = 10
 
 @dataclass(frozen=True, kw_only=True, order=True)
 class Exemplar:
-    """A traced iteration that stands for slow iterations in a report."""
+    """A traced iteration that a report shows as an example of slow iterations."""
 
     #: Service time in nanoseconds.
     value: int
@@ -34,8 +34,8 @@ class Exemplar:
 class Exemplars:
     """Keeps the slowest traced iteration of each of the `EXEMPLARS` highest latency buckets.
 
-    Of equally slow iterations, the lowest number. The kept iterations do not depend on the order in
-    which they were added.
+    Of equally slow iterations, it keeps the lowest number. The result does not depend on the order
+    in which iterations were added.
     """
 
     __slots__ = ("_floor", "_kept")
@@ -52,7 +52,10 @@ class Exemplars:
     __hash__ = None  # type: ignore[assignment]  # it changes
 
     def add(self, values: Ints, iterations: Ints, traces: NDArray[np.uint8]) -> None:
-        """Offer traced iterations: service times (ns), numbers, trace ids (16 bytes a row)."""
+        """Keep those traced iterations that are among the slowest; forget iterations they displace.
+
+        `values`: service times in ns; `traces`: an id of 16 bytes in each row.
+        """
         slow = np.flatnonzero(values >= self._floor)
         if not len(slow):
             return
@@ -101,7 +104,7 @@ _HASH = np.uint64(0x9E3779B97F4A7C15)
 
 @dataclass(slots=True)
 class ErrorExample:
-    """Iterations with one type of error: counts over time, and an iteration to inspect."""
+    """All iterations with one type of error: counts over time, and an example to inspect."""
 
     iteration: int
     #: 16 bytes, empty if no iteration with this error was traced.
@@ -113,9 +116,10 @@ class ErrorExample:
     over_time: LatencyMatrix = field(default_factory=lambda: LatencyMatrix(BINS))
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the example as values for msgpack: an iteration, and counts over time.
+        """Return the example, times and counts per bin as values for msgpack.
 
-        Times are in seconds.
+        `first_s` and `last_s` are due times after t0, `p50_s` the median response time; seconds.
+        `trace_id` is "" without a trace.
         """
         p50_ns = self.over_time.percentile(50)
         return {
@@ -132,8 +136,8 @@ class ErrorExample:
 class FailedIterations:
     """A bounded sample of failed iterations, and an example for each of the first error types.
 
-    The sample has `POINTS` iterations, chosen by a hash of their numbers; there are `TYPES`
-    examples.
+    The sample has at most `POINTS` iterations, chosen by a hash of their numbers; there are at most
+    `TYPES` examples.
     """
 
     def __init__(self) -> None:
@@ -142,7 +146,10 @@ class FailedIterations:
         self.examples: dict[str, ErrorExample] = {}
 
     def add(self, iterations: Ints, due: Ints, durations: Ints) -> None:
-        """Offer failed iterations to the sample; due times (after t0) and durations in ns."""
+        """Add failed iterations to the sample, which keeps the lowest hashes.
+
+        Due times (after t0) and durations are in ns.
+        """
         hashes = iterations.astype(np.uint64) * _HASH
         if len(self._kept) == POINTS:
             # few of the later iterations are kept
@@ -166,9 +173,9 @@ class FailedIterations:
         durations: Ints,
         traces: Mapping[int, bytes],
     ) -> None:
-        """Count iterations that failed with one type of error; ignored beyond `TYPES` types.
+        """Count iterations that failed with the error type `etype`; ignored beyond `TYPES` types.
 
-        Times are nanoseconds, due times after t0. `traces`: trace ids by iteration, if they were
+        `due` is in ns after t0, `durations` in ns; `traces` has trace ids by iteration number, if
         traced. The example is the lowest traced iteration, else the lowest one.
         """
         example = self.examples.get(etype)
@@ -188,6 +195,6 @@ class FailedIterations:
         example.over_time.add(due, durations)
 
     def points(self) -> list[tuple[float, float, int]]:
-        """Return the sample in order of time: (due s after t0, duration s, iteration number)."""
+        """Return (due s after t0, duration s, iteration number) of the sample, by due time."""
         found = [(due, took, number) for _, number, due, took in self._kept]
         return [(due / 1e9, took / 1e9, number) for due, took, number in sorted(found)]

@@ -28,7 +28,7 @@ OTHERS = "(other actions)"
 
 @dataclass(slots=True)
 class WorkerLatency:
-    """Latency over time and counts of outcomes of one worker process."""
+    """Latency over time of one worker process, and its counts of iterations by outcome."""
 
     #: Service time of ok iterations.
     service: LatencyMatrix = field(default_factory=lambda: LatencyMatrix(PART_BINS))
@@ -40,12 +40,12 @@ class WorkerLatency:
 
     @property
     def iterations(self) -> int:
-        """Number of iterations that ran."""
+        """Number of iterations that the worker ran, whatever their outcome."""
         return self.ok + self.failed + self.timed_out
 
 
 class LatencyOverTime:
-    """Counts of durations over time: of a workload, its actions and its workers.
+    """Counts of durations by bin of due time: of a workload, its actions and its workers.
 
     An iteration counts at its due time, whenever it was started: late starts of the generator do
     not move it.
@@ -66,9 +66,10 @@ class LatencyOverTime:
     def add(
         self, columns: Columns, worker: str, service: Ints, counts: tuple[int, int, int]
     ) -> None:
-        """Count the result rows of a worker, with their service times in nanoseconds.
+        """Count the result rows of a worker; `service` has their service times in ns.
 
-        `counts` are the numbers of ok, failed and timed out iterations among the rows.
+        `counts` are the numbers of ok, failed and timed out iterations among the rows. Dropped ones
+        count in none.
         """
         part = self.workers.get(worker)
         if part is None:
@@ -97,9 +98,10 @@ class LatencyOverTime:
             self._add_lag(part, instants, Extent.of(buckets[2 * each :]))
 
     def add_action(self, path: str, due: Ints, durations: Ints) -> None:
-        """Count successful calls of an action with the due times of their iterations (ns).
+        """Count successful calls of an action; times in ns.
 
-        Beyond `ACTIONS` actions, new ones count as `OTHERS`.
+        `path`: the action's name path; `due`: due times of the iterations with the calls. Beyond
+        `ACTIONS` actions, new ones count as `OTHERS`.
         """
         matrix = self.actions.get(path)
         if matrix is None:
@@ -108,7 +110,10 @@ class LatencyOverTime:
         matrix.add(due, durations)
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the matrices of service, response, start lag, actions and workers, for msgpack."""
+        """Return the matrices of service, response, start lag, actions and workers, for msgpack.
+
+        `actions` are by name path, `workers` by incarnation, with counts of outcomes.
+        """
         return {
             "service": self.service.to_dict(),
             "response": self.response.to_dict(),

@@ -1,11 +1,12 @@
-"""The ledger of one workload: the place of each iteration number, and the end of each iteration.
+"""The ledger of one workload: which member has each iteration number, and how each iteration ended.
 
 planned -> granted -> ok | failed | timed_out; or dropped, lost, not_started.
 
 A granted number is open at its member (one stay of a worker process in the run) until the member
-reports it or gives it back, and moves only then: a silent member may have started it. If the
-workload is idempotent, the number may be open at several members. One interval set holds all
-settled numbers, and counts show their states: a set for each state would grow with every failure.
+reports it or returns it unstarted: a silent member may have started it. If the workload is
+idempotent, the number may be open at several members. One interval set holds all settled numbers,
+and counts show their states: a set for each state would grow with every failure.
+
 Does no I/O.
 """
 
@@ -28,7 +29,7 @@ BEYOND = 1 << 62
 
 @dataclass(slots=True)
 class _Holding:
-    """Numbers that a member was granted and has neither reported nor given back."""
+    """Numbers that a member was granted and has neither reported nor returned unstarted."""
 
     open: Intervals = field(default_factory=Intervals)
     #: Numbers by batch, oldest first, without returned ones; some were reported.
@@ -43,11 +44,14 @@ class _Holding:
 
     @property
     def suspect(self) -> bool:
-        """Return whether its open numbers may never be reported: it is lost or damaged."""
+        """Return whether the member's open numbers may never be reported: it is lost or damaged."""
         return self.lost or self.damaged
 
     def take(self, numbers: Iterable[Interval]) -> Intervals:
-        """Remove numbers from the member's open ones; return the given numbers that were open."""
+        """Remove `numbers` from the member's open ones; return the removed ones.
+
+        Numbers that were not open are ignored.
+        """
         found = self.open.intersection(numbers)
         self.open.subtract(found)
         if self.released:
@@ -55,7 +59,7 @@ class _Holding:
         return found
 
     def forget_over(self) -> None:
-        """Drop the oldest batches, as long as the oldest one has no open number."""
+        """Delete the oldest batches that have no open number, up to the first that has one."""
         while self.batches:
             oldest = next(iter(self.batches))
             if self.open.meets(self.batches[oldest]):
@@ -96,24 +100,24 @@ class Ledger:
 
     @property
     def allotted(self) -> int:
-        """Number of iterations given out so far."""
+        """Number of iterations given out so far: the highest number."""
         return self._next - 1
 
     @property
     def settled(self) -> int:
-        """Number of iterations in a final state, or taken out of the plan."""
+        """Number of iterations in a final state, or removed from the plan."""
         return len(self._settled) + self._unused
 
     @property
     def decided(self) -> int:
         """Number of iterations that no worker will start any more.
 
-        They are settled, or open at suspect members (lost or damaged) only.
+        They are settled, or open only at suspect members (lost or damaged).
         """
         return self.settled + len(self._suspect())
 
     def gone(self, after: int, until: int) -> int:
-        """Return how many numbers in (`after`, `until`] are open at suspect members only."""
+        """Return how many numbers in (`after`, `until`] are open only at suspect members."""
         return len(self._suspect().within(after + 1, until + 1))
 
     def _suspect(self) -> Intervals:
@@ -131,16 +135,19 @@ class Ledger:
         return found
 
     def available(self, budget: int | None) -> int | None:
-        """Return how many numbers can be granted now; None if `budget` is None: no limit."""
+        """Return how many numbers can be granted now: the pool, and new ones up to `budget`.
+
+        If `budget` is None, there is no limit, and None is returned.
+        """
         if budget is None:
             return None
         return len(self.pool) + max(0, budget - self.allotted)
 
     def allot(self, count: int, budget: int | None, member: str = "") -> Intervals:
-        """Take up to `count` numbers to be granted: returned numbers first, then new ones.
+        """Take up to `count` numbers for `cut` to grant to `member`: pooled first, then new.
 
-        `budget`: highest number to give out, None: no limit. None of the numbers is open at
-        `member`.
+        `budget`: highest number to give out, None: no limit. Numbers that are open at `member` stay
+        in the pool.
         """
         own = Intervals()
         if self._shared and member in self._held:
@@ -156,20 +163,26 @@ class Ledger:
         return numbers
 
     def allot_new(self, count: int) -> Intervals:
-        """Take `count` new numbers to be granted, whatever the budget; none if it is 0 or less."""
+        """Take `count` new numbers for `cut` to grant, whatever the budget; none if 0 or less."""
         numbers = Intervals([(self._next, self._next + count)])
         self._next += len(numbers)
         self._placing.update(numbers)
         return numbers
 
     def allot_up_to(self, number: int) -> None:
-        """Count all numbers up to `number` as given out; put new ones in the pool."""
+        """Count all numbers up to `number` as given out; put new ones in the pool.
+
+        Does nothing if `number` was given out before.
+        """
         if number >= self._next:
             self.pool.add(self._next, number + 1)
             self._next = number + 1
 
     def cut(self, member: str, seq: int, numbers: Intervals) -> None:
-        """Grant numbers to a member as its batch `seq`, which grows from batch to batch."""
+        """Grant numbers to a member as its batch `seq`; sequence numbers grow from batch to batch.
+
+        Numbers leave the pool; those open at another member count as reruns.
+        """
         for _, end in numbers:
             self.allot_up_to(end - 1)
         self.pool.subtract(numbers)
@@ -191,7 +204,7 @@ class Ledger:
 
     @property
     def open(self) -> bool:
-        """Return whether numbers are open at a member, and the ledger is not closed."""
+        """Return whether any member has open numbers, and the ledger is not closed."""
         return not self._closed and any(held.open for held in self._held.values())
 
     def open_batches(self, member: str) -> list[int]:
@@ -201,12 +214,12 @@ class Ledger:
         return found[::-1]
 
     def batch(self, member: str, seq: int) -> Intervals:
-        """Return the open numbers of a member's batch; empty if it is not known."""
+        """Return the open numbers of a member's batch `seq`; empty if the batch is not known."""
         held = self._held.get(member, _Holding())
         return held.open.intersection(held.batches.get(seq, ()))
 
     def behind(self, member: str, seq: int, number: int) -> Intervals:
-        """Return a member's open numbers of batches after `seq`, and above `number` in `seq`."""
+        """Return a member's open numbers of later batches than `seq`, and above `number` in it."""
         held = self._held.get(member, _Holding())
         found = Intervals()
         for one, numbers in held.batches.items():
@@ -217,11 +230,11 @@ class Ledger:
         return held.open.intersection(found)
 
     def held(self, member: str) -> Intervals:
-        """Return a copy of all numbers that are open at a member."""
+        """Return a copy of all numbers that are open at a member; empty for an unknown one."""
         return self._held.get(member, _Holding()).open.copy()
 
     def _elsewhere(self, member: str, numbers: Iterable[Interval]) -> Intervals:
-        """Return the given numbers that are open at another member."""
+        """Return the given numbers that are open at a member other than `member`."""
         found = Intervals()
         for name, held in self._held.items():
             if name != member:
@@ -229,7 +242,10 @@ class Ledger:
         return found
 
     def _kept_elsewhere(self, member: str, numbers: Intervals) -> Intervals:
-        """Return the given numbers that another member has open and not released."""
+        """Return the given numbers that another member has open without sharing them.
+
+        A member shares numbers after `offer_again`.
+        """
         found = Intervals()
         for name, held in self._held.items():
             if name != member:
@@ -243,9 +259,9 @@ class Ledger:
     def report(self, member: str, numbers: Ints, outcomes: NDArray[np.uint8]) -> NDArray[np.bool_]:
         """Settle the iterations of a member's result rows; return for each row whether it counts.
 
-        A row counts if its member has the number open and it is not settled. That includes a drop
-        of a number that another member may have started: the first row decides. Rows that do not
-        count are stale. Rows that count are late if their member is lost, or the ledger is closed.
+        A row counts if its member has the number open and the number is not settled; the first row
+        decides, also if it is a drop. Other rows are counted as `stale`. Rows that count are also
+        `late` if their member is lost, or the ledger is closed.
         """
         fresh = Intervals.of(numbers)
         held = self._held.get(member)
@@ -278,7 +294,7 @@ class Ledger:
     def _report_shared(
         self, held: _Holding, expected: Intervals, numbers: Ints, outcomes: NDArray[np.uint8]
     ) -> None:
-        """Uncount reruns whose rows are drops, and remove the settled numbers from the pool."""
+        """Uncount reruns that were dropped; remove the settled numbers `expected` from the pool."""
         known, first = np.unique(numbers, return_index=True)
         dropped = Intervals.of(known[outcomes[first] > Outcome.TIMED_OUT]).intersection(expected)
         not_again = held.again.intersection(dropped)
@@ -287,10 +303,10 @@ class Ledger:
         self.pool.subtract(self.pool.intersection(expected))
 
     def give_back(self, member: str, numbers: Iterable[Interval]) -> None:
-        """Return unstarted numbers of a member to the pool.
+        """Move a member's unstarted numbers to the pool; numbers not open there are ignored.
 
-        Numbers that are not open there, or that another member has open and not released, stay out
-        of it. After the close, count the numbers as not started instead of lost.
+        Numbers that another member has open without sharing them stay with that member. After the
+        close, count the numbers as not started instead of lost.
         """
         held = self._held.get(member)
         if held is None:
@@ -317,32 +333,36 @@ class Ledger:
             self.pool.update(back)
 
     def reject(self, member: str, seqs: Iterable[int]) -> None:
-        """Return the open numbers of batches to the pool: the member will refuse them."""
+        """Move the open numbers of a member's batches `seqs`, which it refused, to the pool."""
         for seq in seqs:
             self.give_back(member, self.batch(member, seq))
 
     def consent(self, member: str) -> None:
-        """Return a member's open numbers to the pool: it has reported all its iterations."""
+        """Move all open numbers of a member to the pool: it has reported everything it started."""
         self.give_back(member, self.held(member))
 
     # members without heartbeats
 
     def mark_lost(self, member: str) -> None:
-        """Mark a member as lost: results that it sends from now on count as late."""
+        """Mark a member as lost: results counted while it is lost are late."""
         self._held.setdefault(member, _Holding()).lost = True
 
     def heard(self, member: str) -> None:
-        """Unmark a lost member that is alive again: its results are not late any more."""
+        """Unmark a lost member that sends heartbeats again: its results are not late any more."""
         self._held.setdefault(member, _Holding()).lost = False
 
     def damaged(self, member: str) -> None:
-        """Mark a member some of whose blocks are lost: numbers in them stay open until the end."""
+        """Mark a member as damaged: some of its blocks are lost or cannot be read.
+
+        Its open numbers are suspect: they may have ended and never be reported.
+        """
         self._held.setdefault(member, _Holding()).damaged = True
 
     def offer_again(self, member: str) -> None:
-        """Put a member's open numbers in the pool while it keeps them (idempotent workloads).
+        """Put a member's open numbers in the pool, although they stay open there (idempotent).
 
-        Calling it twice changes nothing; after the close it does nothing.
+        So others may start them, too. Calling it twice changes nothing; after the close it does
+        nothing.
         """
         held = self._held.get(member)
         if held is None or self._closed:
@@ -358,7 +378,7 @@ class Ledger:
     def drop(self, numbers: Intervals, why: Outcome) -> None:
         """Settle arrivals as dropped for the reason `why`: no member can start them in time.
 
-        If the workload is idempotent, a lost member may have started them.
+        Numbers that are settled already keep their state.
         """
         self.pool.subtract(numbers)
         self._placing.subtract(numbers)
@@ -370,7 +390,7 @@ class Ledger:
     # the end
 
     def release_unused(self) -> None:
-        """Take numbers in the pool out of the plan: a duration ended the load.
+        """Remove unstarted numbers from pool and plan, after a duration has ended the load.
 
         Numbers that a member may have started stay. Does nothing after the close.
         """
@@ -384,12 +404,12 @@ class Ledger:
         self.pool.subtract(unused)
 
     def _gather(self) -> None:
-        """Put numbers that were allotted and never granted in the pool."""
+        """Move numbers that were allotted and never granted to the pool."""
         self.pool.update(self._placing)
         self._placing = Intervals()
 
     def close(self, budget: int | None) -> None:
-        """Settle all remaining numbers as lost or not started: no iteration starts any more.
+        """Settle all remaining numbers: open ones as lost, others as not started.
 
         `budget`: iterations of the plan, None if a duration ended it. Closing again changes
         nothing.
@@ -412,13 +432,13 @@ class Ledger:
 
     @property
     def closed(self) -> bool:
-        """Return whether the ledger is closed: every iteration has its final state."""
+        """Return whether `close` was called: every iteration has its final state."""
         return self._closed
 
     def accounting(self, *, duplicates: int = 0, refused: int = 0) -> Accounting:
         """Return the counts by state so far; they sum to the plan once the ledger is closed.
 
-        `duplicates` and `refused` are counts of blocks, which are added as they are.
+        `duplicates` and `refused` are counts of messages, which are copied to the result.
         """
         counts = self._counts
         drops = {

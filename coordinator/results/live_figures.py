@@ -1,4 +1,4 @@
-"""Figures for live displays of a workload: rates, percentiles, criteria, failures and workers."""
+"""Figures for live displays of a workload: rates, percentiles, criteria, failures, workers."""
 
 from __future__ import annotations
 
@@ -38,21 +38,24 @@ _PERCENTS = (50.0, 95.0, 99.0)
 
 
 class RecentRates:
-    """Rates of counters over the last `RATE_S` seconds, or since the first sample."""
+    """Rates per second of counters over the last `RATE_S` seconds, or since the first sample."""
 
     def __init__(self) -> None:
         #: Samples: monotonic seconds, and all counters.
         self._samples: deque[tuple[float, Mapping[str, int]]] = deque()
 
     def add(self, now_s: float, counters: Mapping[str, int]) -> None:
-        """Add a sample: cumulative counters by name, at `now_s` (monotonic seconds)."""
+        """Add a sample: cumulative counters by name, at `now_s` (monotonic seconds).
+
+        Forgets samples that are too old for the rates.
+        """
         self._samples.append((now_s, counters))
         # the last one that is old enough stays: the rates are over at least that time
         while len(self._samples) > 2 and now_s - self._samples[1][0] >= RATE_S:
             self._samples.popleft()
 
     def rate(self, name: str) -> float:
-        """Return the counts per second of a counter; 0 before there are two samples."""
+        """Return a counter's increase per second; 0 before two samples, and if it fell."""
         if len(self._samples) < 2:
             return 0.0
         (begin_s, before), (end_s, after) = self._samples[0], self._samples[-1]
@@ -62,7 +65,7 @@ class RecentRates:
 
 
 class LiveFigures:
-    """Computes the live fields of a workload's `Snapshot`, once per `FRESH_S` at most."""
+    """Computes the live fields of a workload's `Snapshot`, at most once per `FRESH_S` seconds."""
 
     def __init__(self, results: WorkloadResults, *, is_open: bool) -> None:
         self._results = results
@@ -73,9 +76,9 @@ class LiveFigures:
         self._fields: dict[str, Any] = {}
 
     def fields(self, now_s: float, workers: Sequence[WorkerHandle]) -> dict[str, Any]:
-        """Return fields of a `Snapshot` at `now_s` (monotonic seconds); they may be `FRESH_S` old.
+        """Return fields of a `Snapshot` at `now_s` (monotonic); up to `FRESH_S` seconds old.
 
-        `workers`: all that took part, present or not; there is a row for each.
+        `workers`: all workers that took part, present or not; `rows` has an entry for each.
         """
         if now_s - self._computed_s >= FRESH_S:
             self._computed_s = now_s
@@ -188,16 +191,17 @@ class LiveFigures:
 
 
 def _host_cpu(beat: Heartbeat) -> float | None:
-    """Return the fraction (0 to 1) of a host's cores that is in use; None if it is not known."""
+    """Return the used fraction (0 to 1) of the cores of a worker's host; None if not known."""
     if not beat.cores or beat.cores_used < 0:
         return None
     return beat.cores_used / beat.cores
 
 
 def _failure(kind: str, groups: Sequence[ErrorGroup]) -> FailureProgress:
-    """Return the failures of a kind as one entry, which shows the lowest iteration's failure.
+    """Return groups of similar failures as one entry; its example is the lowest iteration's.
 
-    If their messages differ, its message is `kind`.
+    `kind`: their message with `*` instead of numbers and ids; it is shown if the messages differ.
+    Secrets are masked, long texts cut.
     """
     first = min(groups, key=lambda group: group.iteration)
     differ = len({group.message for group in groups}) > 1

@@ -9,7 +9,10 @@ from typing import Any
 
 @dataclass(frozen=True, kw_only=True)
 class LoadChange:
-    """A change of the requested load from a time on: to another level, or back to the plan."""
+    """A change of the requested load at a time: to a constant level, or back to the plan.
+
+    In a search, it begins or ends a trial.
+    """
 
     #: Id of the request for it: no request is followed twice.
     request: str
@@ -34,7 +37,7 @@ class LoadChange:
     interrupted: bool = False
 
     def to_record(self, workload: int) -> dict[str, Any]:
-        """Return the record of the change for the journal."""
+        """Return the change's journal record; `workload` is the workload's index in the run."""
         return {
             "do": "control",
             "workload": workload,
@@ -53,7 +56,10 @@ class LoadChange:
 
     @classmethod
     def of(cls, record: Mapping[str, Any]) -> LoadChange:
-        """Return the change of a journal record. Raises KeyError, TypeError or ValueError."""
+        """Return the change that a journal record holds.
+
+        Raises KeyError, TypeError or ValueError if the record has another shape.
+        """
         level = record["level"]
         return cls(
             request=str(record["request"]),

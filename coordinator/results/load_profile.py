@@ -25,9 +25,9 @@ def arrival_window(
 ) -> float | None:
     """Return the length of the window of arrivals in nanoseconds; None for fewer than two arrivals.
 
-    It lasts from the first to the last arrival, plus the gap behind the last. `planned_ns` is when
-    the next arrival would have been due; if that is not known, or much later because the load was
-    cut short, the gap is a mean one.
+    `first` and `last` are arrival times in ns after t0. The window lasts from the first to the last
+    arrival, plus the gap until the next. `planned_ns` is when the next arrival would have been due;
+    if that is None, or much later because the load was cut short, the mean gap is added.
     """
     if count < 2 or last <= first:
         return None
@@ -39,7 +39,7 @@ def arrival_window(
 
 @dataclass(frozen=True, kw_only=True)
 class Series:
-    """A load profile for charts: counts per bin of time, the first bin from t0."""
+    """A load profile for charts: counts per bin of time; the first bin begins at t0."""
 
     bin_s: float
     starts: tuple[int, ...]
@@ -51,10 +51,10 @@ class Series:
 
 
 class LoadProfile:
-    """Counts of iterations that started, ended and failed, by bin of time; bins grow with the load.
+    """Counts of iterations that started, ended and failed, by bin of time, in bounded memory.
 
-    From the counts and the sums of offsets within bins follows exactly for every bin how long
-    iterations ran.
+    The width of bins doubles when the load lasts longer. Sums of the offsets of starts and ends
+    within bins give exactly how long iterations ran in each bin.
     """
 
     __slots__ = ("_bits", "_used", *_ARRAYS)
@@ -80,7 +80,7 @@ class LoadProfile:
             np.add.at(self.failures, np.maximum(failed_ended, 0) >> self._bits, 1)
 
     def running_ns(self) -> Ints:
-        """Return the nanoseconds that iterations ran in each bin, summed over iterations."""
+        """Return the ns that iterations ran in each used bin, summed over iterations."""
         # iterations running when each bin begins
         carried = np.cumsum(self.starts - self.ends) - (self.starts - self.ends)
         whole = (carried + self.starts - self.ends) << self._bits
@@ -93,9 +93,9 @@ class LoadProfile:
         return float(running.max()) / (1 << self._bits) if len(running) else 0.0
 
     def ended_well(self, until_ns: float) -> float:
-        """Return how many iterations had succeeded by `until_ns` after t0.
+        """Return how many iterations had succeeded by `until_ns` (ns after t0).
 
-        Successes are taken as evenly spread within a bin.
+        In the bin of `until_ns` it is estimated: successes are taken as evenly spread.
         """
         well = self.ends - self.failures
         place, width = int(until_ns) >> self._bits, 1 << self._bits
@@ -104,7 +104,7 @@ class LoadProfile:
         return float(well[:place].sum() + well[place] * (until_ns / width - place))
 
     def series(self, bins: int) -> Series:
-        """Return the profile in at most `bins` bins, which are joined in pairs for that."""
+        """Return the profile in at most `bins` bins; pairs of bins are joined as needed."""
         profile = self._copy()
         while profile._used > bins:
             profile._widen()

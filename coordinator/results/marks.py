@@ -11,7 +11,7 @@ CONTROL, PHASE = "control", "phase"
 
 @dataclass(frozen=True, kw_only=True)
 class Mark:
-    """An event of the load, with begin and end in seconds after t0, which may be negative."""
+    """An event that a report marks on the time axis; seconds after t0, which may be negative."""
 
     kind: str
     from_s: float

@@ -16,9 +16,9 @@ LIMIT = 10_000
 
 
 def groups(blocks: Sequence[Block]) -> Iterator[list[Block]]:
-    """Yield groups of blocks of the same worker and workload, up to `LIMIT` rows each.
+    """Yield groups of blocks of the same worker and workload, each of at most `LIMIT` rows in all.
 
-    The blocks of each worker keep their order.
+    A larger block is a group alone. The blocks of each worker and workload keep their order.
     """
     open_: dict[tuple[str, int], list[Block]] = {}
     rows: dict[tuple[str, int], int] = {}
@@ -40,10 +40,10 @@ def _rows(columns: Mapping[str, Any]) -> int:
 
 
 def join(blocks: Sequence[Block]) -> Block:
-    """Join the blocks of a group to one block, with the number of the last.
+    """Return one block with the contents of all `blocks`, and number and other fields of the last.
 
-    Raises Untrusted if a block has another shape or the blocks do not fit together. A single block
-    is not checked: its decoder does that.
+    `blocks` are one group of `groups`. Raises Untrusted if a block has another shape or the blocks
+    do not fit together. A single block is returned unchecked: its decoder checks it.
     """
     last = blocks[-1]
     if len(blocks) == 1:

@@ -26,7 +26,7 @@ from osbench.coordinator.results.workload_statistics import WorkloadStatistics
 
 @dataclass(frozen=True, kw_only=True)
 class WorkloadOutcome:
-    """Outcome of one workload of a run: settings, accounting, statistics and verdicts."""
+    """Everything known of one workload after a run: settings, accounting, statistics, verdicts."""
 
     #: Its name in outputs; the scenario's name if the task has none.
     name: str

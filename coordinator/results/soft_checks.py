@@ -16,7 +16,10 @@ _END = 2**32
 
 
 class SoftChecks:
-    """Counts for each check how often it passed and failed; `NAMES` names at most."""
+    """Counts how often each soft check passed and failed, by name.
+
+    Checks beyond `NAMES` names are counted together as `OTHER`.
+    """
 
     def __init__(self) -> None:
         self.counts: dict[str, list[int]] = {}
@@ -25,9 +28,9 @@ class SoftChecks:
         return bool(self.counts)
 
     def add(self, outputs: Iterable[tuple[int, tuple[bytes, ...]]]) -> None:
-        """Count the checks among the outputs of iterations, given as (number, packed outputs).
+        """Count the soft checks among the outputs of iterations, given as (number, packed outputs).
 
-        Other outputs are ignored, and outputs that cannot be read.
+        Outputs of other kinds, and outputs that cannot be read, are ignored.
         """
         for _, packed in outputs:
             for one in packed:

@@ -1,4 +1,4 @@
-"""Statistics by stage of a load: the time between two changes of the requested load."""
+"""Statistics by stage of a load. A stage is the time between two changes of the requested load."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _NEVER = 2**62
 
 @dataclass(frozen=True, kw_only=True)
 class StageFigures:
-    """Statistics of a stage. An iteration belongs to the stage in which it was due."""
+    """Statistics of one stage of a load. An iteration belongs to the stage in which it was due."""
 
     #: Seconds after t0.
     from_s: float
@@ -51,7 +51,10 @@ class StageFigures:
 
 @dataclass(slots=True)
 class _Part:
-    """Requested load and counts of a stage, under load or finished."""
+    """Requested load and counts of one stage, which may go on.
+
+    `begin` and `end` are levels: virtual users, or arrivals per second.
+    """
 
     begin: float
     end: float
@@ -62,16 +65,20 @@ class _Part:
     flight_ns: float = 0.0
 
     def cut(self, at_s: float, from_s: float, to_s: float | None) -> None:
-        """End the stage at `at_s` instead of `to_s`: `end` becomes the level requested there.
+        """Change `end` to the level that is requested at `at_s`: the stage now ends then.
 
-        `from_s` is the stage's begin; `to_s` None: its end is not known, and its level is constant.
+        The stage was planned from `from_s` to `to_s`; seconds after t0. If `to_s` is None, its
+        level is constant and stays.
         """
         if to_s is not None and to_s > from_s:
             self.end = self.begin + (self.end - self.begin) * (at_s - from_s) / (to_s - from_s)
 
 
 class StageStatistics:
-    """Statistics by stage of a load with several stages. Memory grows with the stages alone."""
+    """Counts iterations by stage of a load; memory grows with the number of stages only.
+
+    Falsy, and counts nothing, so long as the load has a single stage.
+    """
 
     def __init__(
         self,
@@ -80,9 +87,10 @@ class StageStatistics:
         is_open: bool = False,
         lasts_s: float | None = None,
     ) -> None:
-        """`asked`: (seconds after t0, level) of the load; `lasts_s`: its length, None: unknown.
+        """`asked`: points (seconds after t0, level) of the requested load, linear between points.
 
-        A load of more than `MOST_STAGES` counts as one stage.
+        `lasts_s`: its length, None: unknown. `is_open`: times are response times. A load of more
+        than `MOST_STAGES` counts as one stage.
         """
         self._is_open = is_open
         self._lasts_s = lasts_s
@@ -109,7 +117,7 @@ class StageStatistics:
         return len(self._parts) > 1
 
     def begin(self, statistics: WorkloadStatistics) -> None:
-        """Copy the statistics of the load so far to its only stage, before it gets another."""
+        """Copy the load's statistics so far to its only stage, before `change` adds another."""
         times = statistics.response if self._is_open else statistics.service
         for part in self._parts:
             part.outcomes[Outcome.OK] = statistics.count("ok")
@@ -122,9 +130,9 @@ class StageStatistics:
             part.flight_ns = statistics.busy_s * 1e9
 
     def change(self, at_s: float, asked: Sequence[tuple[float, float]]) -> None:
-        """Replace the load from `at_s` on by `asked`: the present stage ends there.
+        """Replace the load from `at_s` (s after t0) on by `asked`; the present stage ends then.
 
-        Ignored beyond `MOST_STAGES` stages.
+        Later stages are deleted. Ignored beyond `MOST_STAGES` stages.
         """
         at = bisect_right(self._begins, round(at_s * 1e9))
         if at >= MOST_STAGES:
@@ -138,7 +146,10 @@ class StageStatistics:
         return self._begins[at + 1] / 1e9 if at + 1 < len(self._begins) else self._lasts_s
 
     def add(self, columns: Columns) -> None:
-        """Count result rows, each iteration once; ignored so long as there is one stage."""
+        """Count result rows in the stages in which they were due, each iteration once.
+
+        Ignored so long as there is one stage.
+        """
         if not self:
             return
         places = np.searchsorted(self._begins, columns.due, side="right") - 1
@@ -153,7 +164,10 @@ class StageStatistics:
         self._add_flight(columns)
 
     def _add_flight(self, columns: Columns) -> None:
-        """Count iterations in the stages in which they ran, by time, and in which they ended."""
+        """Add the time that iterations ran to the stages in which they ran.
+
+        Successes count in the stage in which they ended.
+        """
         # an end of the load, if it is known: later iterations are in no stage
         after = [] if self._lasts_s is None else [round(self._lasts_s * 1e9)]
         edges = np.array([*self._begins, *after, _NEVER])
@@ -181,7 +195,10 @@ class StageStatistics:
             part.ended += count
 
     def figures(self, until_s: float) -> Iterator[StageFigures]:
-        """Yield the stages begun by `until_s` (after t0) in order; nothing for a single stage."""
+        """Yield the figures of stages that began before `until_s` (after t0), in order.
+
+        The last one ends at `until_s`, or when the load ended. Yields nothing for a single stage.
+        """
         if not self:
             return
         until_s = until_s if self._lasts_s is None else min(until_s, self._lasts_s)

@@ -16,7 +16,8 @@ NOT_MADE = ("worker_lost", "coordinator_gone")
 class Accounting:
     """Counts of a workload's iterations by final state, and of repeated or refused messages.
 
-    The six states of `STATES` sum to `planned` once the ledger is closed; the rest is in addition.
+    The six states of `STATES` sum to `planned` once the ledger is closed; other fields are in
+    addition.
     """
 
     planned: int = 0
@@ -42,23 +43,23 @@ class Accounting:
     refused: int = 0
 
     def state(self, name: str) -> int:
-        """Return the count of a state of `STATES`, or of another field, by its name."""
+        """Return the count called `name`: a state of `STATES`, or another field with a number."""
         return int(getattr(self, name))
 
     @property
     def well(self) -> bool:
-        """Return whether every iteration was started once and ended well."""
+        """Return whether all planned iterations succeeded, and none was started twice."""
         return self.ok == self.planned and not self.reruns
 
     @property
     def settled(self) -> int:
-        """Number of iterations in a final state."""
+        """Number of iterations in a final state of `STATES`."""
         return sum(self.state(name) for name in STATES)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Offered:
-    """The offered load compared with the requested load: users or arrivals, and length."""
+    """The offered load and the requested load: virtual users or arrivals, and length."""
 
     #: Seconds from t0 to the end of the last iteration.
     duration_s: float = 0.0
@@ -77,7 +78,7 @@ class Offered:
 
     @property
     def is_open(self) -> bool:
-        """Return whether the runner is open: iterations start at planned times."""
+        """Return whether the load is open: iterations start at planned times."""
         return self.concurrency is None
 
 
@@ -89,7 +90,7 @@ def is_open_load(offered: Mapping[str, Any]) -> bool:
 
 @dataclass(frozen=True, kw_only=True)
 class Bound:
-    """A reason why a load was not the requested one, or was measured inaccurately."""
+    """A reason why a load was not the requested one, or was not measured accurately."""
 
     #: A key of the table in `osbench.coordinator.report.findings.load_bounds`.
     cause: str
@@ -101,7 +102,7 @@ class Bound:
 
 @dataclass(frozen=True, kw_only=True)
 class Warmup:
-    """Iterations of the warm-up: in accounting and run directory, not in the statistics."""
+    """Iterations of the warm-up, which count in accounting and run directory, not in statistics."""
 
     #: Seconds from t0 in which iterations that started were left out.
     seconds: float = 0.0
@@ -111,7 +112,7 @@ class Warmup:
 
 @dataclass(frozen=True, kw_only=True)
 class Shift:
-    """A percentile of traced iterations minus that of untraced iterations, with its interval."""
+    """A percentile of traced iterations minus that of untraced ones, with its interval."""
 
     added_s: float
     #: Bounds of the 95 % interval, seconds; None if there are too few iterations.
@@ -121,7 +122,10 @@ class Shift:
 
 @dataclass(frozen=True, kw_only=True)
 class Cost:
-    """Cost of tracing: difference in service times of successful traced and untraced iterations."""
+    """Cost of tracing: how much longer traced iterations took than untraced ones.
+
+    From service times of successful iterations; `traced` and `untraced` are their numbers.
+    """
 
     traced: int
     untraced: int
@@ -131,7 +135,7 @@ class Cost:
 
 @dataclass(frozen=True, kw_only=True)
 class Tracing:
-    """Traces and spans of a workload, and the cost of tracing."""
+    """State of tracing of a workload: counts of traces and spans, and the cost of tracing."""
 
     #: "on", or why not: "switched off", "no key", "store not redis://".
     state: str = ""

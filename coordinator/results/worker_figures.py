@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, kw_only=True)
 class WorkerFigures:
-    """Figures of one worker process in a workload; None for unknown figures."""
+    """Figures of one worker process in a workload; None for figures that are not known."""
 
     incarnation: str = ""
     host: str = ""

@@ -1,4 +1,4 @@
-"""HTTP requests of a workload by atomic action and by client: phases, connections, bytes."""
+"""Counts HTTP requests of a workload by atomic action and by client: phases, connections, bytes."""
 
 from __future__ import annotations
 
@@ -29,7 +29,10 @@ _COUNTS = (
 
 
 class ActionRequests:
-    """Sums over requests of an action; phases and bytes only of requests by osbench's client."""
+    """Counts and times of the HTTP requests of one action.
+
+    Phases, connections, statuses and bytes are only of requests by osbench's own client.
+    """
 
     __slots__ = (*_COUNTS, "phases", "statuses")
 
@@ -60,7 +63,7 @@ class ActionRequests:
         return self.phases["rest"].count + self.unanswered
 
     def add(self, exchanges: NDArray[Any]) -> None:
-        """Count requests, given as rows of `osbench.common.protocol.exchanges.EXCHANGE`."""
+        """Count HTTP requests, given as rows of `osbench.common.protocol.exchanges.EXCHANGE`."""
         self.false_bodies += int(np.count_nonzero(exchanges["status"] & FALSE_BODY))
         own = exchanges["client"] < 0
         count = int(np.count_nonzero(own))
@@ -83,7 +86,7 @@ class ActionRequests:
         self.received += int(exchanges["received"].sum())
 
     def merge(self, other: ActionRequests) -> None:
-        """Add the counts and histograms of another action to this one."""
+        """Add the counts and histograms of `other` to this action's; `other` stays as it is."""
         for phase, found in self.phases.items():
             found.merge(other.phases[phase])
         self.statuses.update(other.statuses)
@@ -104,7 +107,10 @@ OTHER_CLIENTS = "(other clients)"
 
 
 class WorkloadRequests:
-    """Counts the requests of a workload by action and client. Memory is bounded."""
+    """Counts the HTTP requests of a workload by action and client, in bounded memory.
+
+    Beyond `ACTIONS` and `CLIENTS` names, requests count under a common name.
+    """
 
     def __init__(self) -> None:
         #: By the path of the innermost action.
@@ -113,7 +119,7 @@ class WorkloadRequests:
         self.clients: Counter[str] = Counter()
 
     def add(self, columns: Columns, numbers: Ints, paths: Sequence[str]) -> None:
-        """Count the requests of result rows; there is at least one.
+        """Count the HTTP requests of result rows; there must be at least one request.
 
         `numbers`: for each line of `columns.actions` the index of its path in `paths`, as
         `name_paths` returns them.
@@ -134,7 +140,7 @@ class WorkloadRequests:
                     self._count(columns.names[number], count)
 
     def sum(self) -> ActionRequests:
-        """Return a new object with the sums over all actions."""
+        """Return a new object with the sums over all actions, and over requests in no action."""
         found = ActionRequests()
         for one in self.actions.values():
             found.merge(one)
@@ -151,7 +157,10 @@ class WorkloadRequests:
 
 
 def requests_summary(requests: WorkloadRequests) -> dict[str, Any] | None:
-    """Return `total`, `actions` by path and `clients` for the summary; None without requests."""
+    """Return `total`, `actions` by path and `clients` for the summary; None without requests.
+
+    `clients` is a list, sorted by name, of other clients than osbench's.
+    """
     if not requests.actions:
         return None
     paths = sorted(requests.actions, key=lambda path: path.split(NESTED))
@@ -163,7 +172,10 @@ def requests_summary(requests: WorkloadRequests) -> dict[str, Any] | None:
 
 
 def other_clients(requests: WorkloadRequests) -> list[str]:
-    """Return a message on each other client that made requests, and why it did."""
+    """Return a message on each client other than osbench's: its requests, and why they were made.
+
+    Sorted by name; empty without such clients.
+    """
     if not requests.clients:
         return []
     whole = requests.sum()
@@ -176,7 +188,7 @@ def other_clients(requests: WorkloadRequests) -> list[str]:
 
 
 def false_bodies(requests: WorkloadRequests) -> str:
-    """Return a message on responses with a damaged body, read or not; "" if there are none."""
+    """Return a message on responses whose body is cut short or not decodable; "" without any."""
     count = sum(one.false_bodies for one in requests.actions.values())
     if not count:
         return ""

@@ -39,7 +39,10 @@ _END = 2**62
 
 
 class WorkloadResults:
-    """Counts the result blocks of a workload until the run closes: late results still count."""
+    """Counts the result blocks of one workload until the run closes; late results still count.
+
+    Passes rows on to ledger, statistics, stages, SLA criteria, charts and trials.
+    """
 
     def __init__(
         self,
@@ -83,7 +86,7 @@ class WorkloadResults:
         self.refused = 0
 
     def change(self, change: LoadChange) -> None:
-        """Begin another stage of the load or, in a search, begin or end a trial."""
+        """Apply a change of the load: begin another stage or, in a search, begin or end a trial."""
         if self.trials is not None:
             self.trials.change(change)
             return
@@ -95,12 +98,10 @@ class WorkloadResults:
     def judge(self, *, running: bool = False) -> tuple[Verdict, ...]:
         """Return the verdict of each SLA criterion, then the verdicts of osbench's own rules.
 
-        The own rules are on virtual users that could never begin, who have no iterations that could
-        fail, on the runner's own code, and on the rule to abort.
-
-        A search has one verdict: its trials have the criteria. The rule to abort is judged in both.
-        Under load it is empty before the first iteration has ended. While the load is `running`,
-        criteria that are judged at its end are left out.
+        The own rules are on virtual users that could not begin, on the runner's own code, and on
+        the rule to abort. A search has one verdict instead of criteria, and the rule to abort.
+        Empty until an iteration has ended or the ledger is closed. `running`: leave out criteria
+        that are judged only at the end.
         """
         trials, sla = self.trials, self.sla
         if not self.statistics.ran and not self.ledger.closed:
@@ -114,9 +115,9 @@ class WorkloadResults:
 
     @property
     def script_end(self) -> str | None:
-        """End of the code of a runner that starts iterations itself: "" or its error.
+        """End of the code of a runner that starts iterations itself: "" for success, or its error.
 
-        None while it runs, and for other runners.
+        None while the code runs, and for other runners.
         """
         return self.statistics.lives.script_end
 
@@ -130,10 +131,10 @@ class WorkloadResults:
             yield Verdict(criterion="runner", success=False, detail=error)
 
     def add(self, block: Block) -> tuple[int, float]:
-        """Count a block that is on disk; return how many iterations ran, and their user-seconds.
+        """Count a block that is on disk; return (iterations that ran, their user-seconds).
 
-        Rows that the ledger refuses are in these two numbers, too. Raises Untrusted if the block
-        has another shape; then none of it was counted.
+        Both include rows that the ledger refuses. Numbers returned unstarted go to the ledger's
+        pool. Raises Untrusted if the block has another shape; then none of it was counted.
         """
         failures, returned = _failures(block.failures), _intervals(block.returned)
         columns = decode_rows(block.columns) if block.columns else None
@@ -179,9 +180,9 @@ class WorkloadResults:
             self.sla.add(replace(columns, failures=texts, t0_at=self.t0_at))
 
     def _warm(self, columns: Columns) -> Columns:
-        """Return the rows that started after the warm-up, or were due then and dropped.
+        """Return the rows that started (or, if dropped, were due) after the warm-up.
 
-        The others are counted in `warmup_rows`.
+        Other rows are counted in `warmup_rows`.
         """
         if not self.warmup_ns:
             return columns
@@ -193,7 +194,7 @@ class WorkloadResults:
 
 
 def _work(columns: Columns) -> tuple[int, float]:
-    """Return how many iterations ran, and their user-seconds."""
+    """Return how many iterations ran, and the sum of their durations in seconds."""
     lengths = (columns.ended - columns.started)[columns.outcome <= Outcome.TIMED_OUT]
     return len(lengths), float(lengths.sum()) / 1e9
 
@@ -225,9 +226,10 @@ def _lags(packed: bytes) -> NDArray[np.int64]:
 
 
 def _amounts(pairs: Iterable[Iterable[object]]) -> dict[str, int]:
-    """Return integers by string: nanoseconds by place, or counts by kind; equal strings are summed.
+    """Return amounts by string: nanoseconds by place in code, or counts by kind.
 
-    Raises Untrusted if `pairs` have another shape.
+    Amounts of equal strings are summed; strings are cut. Raises Untrusted if `pairs` have another
+    shape.
     """
     found: dict[str, int] = {}
     try:

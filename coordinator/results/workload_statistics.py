@@ -1,4 +1,4 @@
-"""Statistics of one workload: every result row that counts is added here, in bounded memory."""
+"""Statistics of one workload: all result rows that count are added here, in bounded memory."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ _OUTCOMES = len(Outcome) + 1
 
 
 class Timings:
-    """Durations in nanoseconds, a histogram for each state of `TIMED`."""
+    """Durations in nanoseconds: a histogram for each state of `TIMED`."""
 
     __slots__ = TIMED
 
@@ -74,9 +74,10 @@ class WorkloadStatistics:
         planned_s: float | None = None,
         drill: DrillStatistics | None = None,
     ) -> None:
-        """`planned_s`: seconds in which the iterations of an open load are planned to start.
+        """`planned_s`: seconds in which an open load's iterations are planned to start, or None.
 
-        `drill`: counts by phase, if the load is a drill.
+        `is_open`: iterations start at planned times. `drill`: also gets all rows, to count them by
+        phase.
         """
         self._is_open = is_open
         self._planned_ns = None if planned_s is None else int(planned_s * 1e9)
@@ -118,19 +119,19 @@ class WorkloadStatistics:
         self.last_end: int | None = None
 
     def count(self, state: str) -> int:
-        """Return how many rows had a state of `STATES`; 0 for lost and not_started."""
+        """Return how many rows had the state `state` of `STATES`; 0 for lost and not_started."""
         if state == "dropped":
             return sum(self.drops.values())
         return self._outcomes[Outcome[state.upper()]] if state in TIMED else 0
 
     @property
     def checks(self) -> Mapping[str, Sequence[int]]:
-        """Counts [passed, failed] of each soft check, by name."""
+        """Counts [passed, failed] of each soft check (it does not fail its iteration), by name."""
         return self.soft_checks.counts
 
     @property
     def drill(self) -> DrillFigures | None:
-        """Figures of a drill so far; None for other loads."""
+        """Figures of the drill so far; None if the load is not a drill."""
         return self.drill_phases.figures() if self.drill_phases is not None else None
 
     @property
@@ -149,7 +150,10 @@ class WorkloadStatistics:
 
     @property
     def rate_started(self) -> float | None:
-        """Iterations started per second of the window of their starts; None for fewer than two."""
+        """Iterations started per second of the window of starts; None for fewer than two.
+
+        The window lasts from the first start until the next start after the last would be due.
+        """
         window = self._starts_window
         return self.ran * 1e9 / window if window else None
 
@@ -161,16 +165,16 @@ class WorkloadStatistics:
 
     @property
     def starts_until_s(self) -> float | None:
-        """End of the window of an open load's starts, seconds after t0; None if it is not known.
+        """End of the window of an open load's starts, seconds after t0.
 
-        None also for a closed load.
+        None if it is not known, and for a closed load.
         """
         window = self._starts_window if self._is_open else None
         return ((self.first_start or 0) + window) / 1e9 if window else None
 
     @property
     def span_s(self) -> float | None:
-        """Length of the window that throughput is counted in, seconds; None for one iteration.
+        """Seconds in which throughput is counted; None for fewer than two starts.
 
         A closed load's window lasts from its first start to its last end. The window of an open
         load is as long as its starts are planned for and begins with the first end, so that neither
@@ -185,7 +189,7 @@ class WorkloadStatistics:
 
     @property
     def ok_per_s(self) -> float | None:
-        """Iterations that ended well per second of the window `span_s`; None for one iteration."""
+        """Successful iterations per second of the window `span_s`; None without a window."""
         span_s = self.span_s
         if span_s is None or self.first_end is None or self.last_end is None:
             return None
@@ -197,36 +201,42 @@ class WorkloadStatistics:
 
     @property
     def busy_s(self) -> float:
-        """User-seconds: time that iterations were running, summed over all virtual users."""
+        """Seconds that iterations were running, summed over all iterations that ran."""
         return float(self.profile.running_ns().sum()) / 1e9
 
     def example(self, etype: str) -> ErrorExample | None:
-        """Return the example of a type of error; None if it is not known or beyond the limit."""
+        """Return the example iteration of an error type; None without one, or beyond the limit."""
         return self.over_time.failures.examples.get(etype)
 
     def part_of(self, worker: str) -> WorkerLatency | None:
-        """Return the figures of one worker; None if it reported no iterations that ran."""
+        """Return the figures of the worker with this incarnation; None if it ran nothing."""
         return self.over_time.workers.get(worker)
 
     def add_failures(self, worker: str, failures: Sequence[Failure]) -> None:
-        """Store the texts of failure numbers, which later rows of `worker` refer to."""
+        """Store the texts of failure numbers, which result rows of `worker` refer to."""
         self.errors.learn(worker, failures)
 
     def add_loop(self, lags: Ints, blocked: Mapping[str, int]) -> None:
-        """Add measurements of a worker's event loop: lags, and blocking time by place (ns)."""
+        """Add measurements of a worker's event loop (ns): lags, and blocking time by place.
+
+        Places beyond `PLACES` are summed as `OTHER_PLACES`.
+        """
         self.loop_lag.add(lags)
         for place, lasted in blocked.items():
             known = place in self.blocked or len(self.blocked) < PLACES
             self.blocked[place if known else OTHER_PLACES] += lasted
 
     def add_process(self, lags: Ints, stalls: Mapping[str, int]) -> None:
-        """Add measurements of a worker's threads: lags, and stalls by cause (ns)."""
+        """Add measurements of a worker process, in ns: lags of its threads, and stalls by cause.
+
+        Causes that are not in `STALLS` are ignored.
+        """
         self.thread_lag.add(lags)
         for cause in STALLS:
             self.stalls[cause] += stalls.get(cause, 0)
 
     def add(self, columns: Columns, *, worker: str) -> None:
-        """Count result rows of a worker; each iteration must be added once."""
+        """Count result rows of a worker in all statistics; each iteration must be added once."""
         if not len(columns):
             return
         outcomes = np.bincount(columns.outcome, minlength=_OUTCOMES).tolist()
@@ -345,7 +355,10 @@ class WorkloadStatistics:
 
 
 def _rows_by_state(outcome: NDArray[np.uint8], counts: Sequence[int]) -> Iterator[tuple[str, Any]]:
-    """Yield each state of `TIMED` that occurs, with a numpy index of its rows."""
+    """Yield each state of `TIMED` that occurs, with a numpy index of its rows.
+
+    `counts`: number of rows by outcome code.
+    """
     for name in TIMED:
         code = Outcome[name.upper()]
         if counts[code] == len(outcome):
@@ -357,7 +370,8 @@ def _rows_by_state(outcome: NDArray[np.uint8], counts: Sequence[int]) -> Iterato
 def _failed_at(columns: Columns, iteration: int) -> FailurePlace:
     """Return the step and HTTP status with which an iteration of a block failed.
 
-    Its actions and requests are sorted by start: the last failed action, and the last error status.
+    The step is the last action that failed or did not end, the status that of the last response
+    with an error; "" and 0 without any.
     """
     row = int(np.flatnonzero(columns.iteration == iteration)[0])
     lines = columns.actions[columns.actions[:, 0] == row]
@@ -371,7 +385,7 @@ def _failed_at(columns: Columns, iteration: int) -> FailurePlace:
 
 
 def _traces_of(columns: Columns, numbers: Container[int]) -> dict[int, bytes]:
-    """Return the trace ids (16 bytes) of the given iterations that have one, by number."""
+    """Return the trace ids (16 bytes) by number of the traced iterations in `numbers`."""
     found = {}
     for at, number in enumerate(columns.traced.tolist()):
         if number in numbers:
@@ -380,7 +394,7 @@ def _traces_of(columns: Columns, numbers: Container[int]) -> dict[int, bytes]:
 
 
 def _rows_of(numbers: Ints, iteration: Ints) -> Ints:
-    """Return the rows of some iteration numbers, all of which are in the block."""
+    """Return for each of `numbers` its index in `iteration`, which has all of them."""
     if len(numbers) == len(iteration) and np.array_equal(numbers, iteration):
         return np.arange(len(iteration))
     order = np.argsort(iteration)

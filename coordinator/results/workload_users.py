@@ -18,7 +18,7 @@ from osbench.coordinator.results.error_groups import UNKNOWN, Texts
 class UserRegister:
     """Assigns numbers to the virtual users of each membership (a worker process's stay in a run).
 
-    There is one for a workload. Does no I/O.
+    There is one register for a workload. Does no I/O.
     """
 
     def __init__(self) -> None:
@@ -30,18 +30,18 @@ class UserRegister:
         self._over: set[str] = set()
 
     def of(self, mid: str) -> list[Interval]:
-        """Return the numbers of a membership's users, as half-open intervals; or []."""
+        """Return the numbers of a membership's users, as half-open intervals; [] if it has none."""
         return self._of.get(mid, [])
 
     def count(self, mid: str) -> int:
-        """Return how many numbers a membership has."""
+        """Return how many user numbers a membership has."""
         return sum(high - low for low, high in self.of(mid))
 
     def wanted(self, mid: str, count: int) -> list[Interval]:
-        """Return the numbers to give a membership so that it has `count`: freed ones first.
+        """Return the numbers that a membership lacks to have `count`: freed ones, then new ones.
 
-        Pass them to `give`: this changes nothing. Empty for a membership that is over: its numbers
-        are for others.
+        Changes nothing: pass the result to `give`. Empty if it lacks none, and for a membership
+        that is over, whose freed numbers are for others.
         """
         if mid in self._over:
             return []
@@ -58,7 +58,10 @@ class UserRegister:
         return found
 
     def give(self, mid: str, numbers: list[Interval]) -> None:
-        """Assign numbers to a membership, in addition to its present ones."""
+        """Assign numbers to a membership, in addition to its present ones.
+
+        Numbers among them that were free are not free any more.
+        """
         self._of.setdefault(mid, []).extend(numbers)
         for low, high in numbers:
             self._free = Intervals(_without(self._free, low, high))
@@ -66,11 +69,11 @@ class UserRegister:
 
     @property
     def given(self) -> bool:
-        """Return whether any membership has had numbers."""
+        """Return whether any membership was ever given numbers."""
         return self._last > 0
 
     def free(self, mid: str) -> None:
-        """Free the numbers of a membership, which is over: none of its users runs any more."""
+        """Mark a membership as over and free its numbers: none of its users runs any more."""
         self._over.add(mid)
         for low, high in self._of.pop(mid, []):
             self._free.add(low, high)
@@ -95,7 +98,7 @@ Event = tuple[LifeEvent, int, int, int]
 
 
 class UserLives:
-    """Starts and ends of virtual users, counted and timed in bounded memory."""
+    """Counts starts and ends of virtual users and their durations, in bounded memory."""
 
     def __init__(self) -> None:
         self.counts: Counter[LifeEvent] = Counter()
@@ -116,12 +119,12 @@ class UserLives:
 
     @property
     def start_failures(self) -> int:
-        """Number of failed starts; a user may fail several times."""
+        """Number of failed starts of users; a user may fail several times."""
         return self.counts[LifeEvent.NOT_BEGUN]
 
     @property
     def never_began(self) -> int:
-        """Number of users that tried to begin, and never could."""
+        """Number of users that tried to begin, and never did."""
         return len(self._failed) - len(self._failed.intersection(self._began))
 
     @property
@@ -131,7 +134,7 @@ class UserLives:
 
     @property
     def shortfall(self) -> str:
-        """A message on users that could not begin although others could; "" otherwise."""
+        """A message on users that never began, if some did begin; "" otherwise."""
         if not self.never_began or self.none_began:
             return ""
         return (
@@ -139,10 +142,10 @@ class UserLives:
         )
 
     def add(self, events: Iterable[Event], texts: Mapping[int, Texts]) -> None:
-        """Count events of virtual users of one worker.
+        """Count events of virtual users of one worker, and the end of the runner's own code.
 
-        `texts` has type, message and traceback by failure number; `UNKNOWN` is shown if it is
-        missing.
+        `texts` has type, message and traceback by failure number; `UNKNOWN` stands for a missing
+        one.
         """
         for kind, number, lasted, failure in events:
             if kind in (LifeEvent.SCRIPT_ENDED, LifeEvent.SCRIPT_FAILED):
@@ -175,7 +178,7 @@ class UserLives:
 
     @property
     def first_error(self) -> str:
-        """The most frequent reason why a user could not begin, in one line; "" without any."""
+        """The most frequent error of starting a user, in one line; "" without errors."""
         for (what, etype, message), _ in self.errors.most_common():
             if what == "on_start":
                 return f"{etype}: {message}".partition("\n")[0]
@@ -184,7 +187,8 @@ class UserLives:
     def to_dict(self) -> dict[str, Any] | None:
         """Return the figures for the summary; None if there were no events.
 
-        Their keys are counts of starts, ends and replacements, times in seconds and the errors.
+        Counts of users, starts, ends and replacements; p50, p95 and max of `on_start` and `on_stop`
+        in seconds; errors with counts.
         """
         if not self:
             return None
@@ -206,7 +210,10 @@ class UserLives:
 
 
 def read_events(rows: Iterable[Any]) -> list[Event]:
-    """Return the user events of a block. Raises Untrusted if they have another shape."""
+    """Return the events of virtual users that a block holds.
+
+    Raises Untrusted if a row has another shape.
+    """
     return [_event(row) for row in rows]
 
 

@@ -60,9 +60,10 @@ def name_paths(lines: Ints, names: Sequence[str]) -> tuple[Ints, list[str]]:
 
 
 def unknown(path: str, known: Collection[str]) -> str:
-    """Return the message that no iteration had an action `path`.
+    """Return the end of a message on an action `path` that no iteration had.
 
-    It suggests similar names of `known`, the actions that occurred, and lists `_LISTED` at most.
+    It suggests similar names of `known`, the actions that occurred, and lists at most `_LISTED` of
+    them.
     """
     if not known:
         return "no iteration had such an action, nor any other"
@@ -74,9 +75,9 @@ def unknown(path: str, known: Collection[str]) -> str:
 
 
 def _positions(rows: Ints) -> tuple[Ints, Ints]:
-    """Return for each line the index of its iteration's first line, and its position behind that.
+    """Return for each line the index of its iteration's first line, and its position after that.
 
-    Lines of an iteration follow each other.
+    `rows`: the row of each line's iteration; lines of an iteration follow each other.
     """
     begins = np.concatenate((_ZERO, np.flatnonzero(rows[1:] != rows[:-1]) + 1))
     ends = np.concatenate((begins[1:], (len(rows),)))
@@ -87,7 +88,7 @@ def _positions(rows: Ints) -> tuple[Ints, Ints]:
 def grouped(group: Ints) -> Iterator[tuple[int, Any]]:
     """Yield each distinct number of `group`, ascending, with a numpy index of its entries.
 
-    Numbers are 0 or more; yields nothing if `group` is empty.
+    Numbers must be 0 or more. Yields nothing if `group` is empty.
     """
     counts = np.bincount(group)
     present = np.flatnonzero(counts).tolist()

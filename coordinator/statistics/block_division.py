@@ -23,7 +23,7 @@ _LEAST_FREEDOM = 2.0
 
 @dataclass(frozen=True)
 class Division:
-    """Counts of a run by block of time, and by bucket of latency cumulated."""
+    """Counts of a run's iterations by block of time, and cumulated by bucket of latency."""
 
     #: Iterations of each block.
     sizes: Floats
@@ -32,14 +32,14 @@ class Division:
 
     @property
     def blocks(self) -> int:
-        """Number of blocks of the finer division, `FEWEST` to `FINE`."""
+        """Number of blocks of the finer division, from `FEWEST` to `FINE`."""
         return len(self.sizes)
 
     def deviations(self, share: float) -> Floats:
-        """Return for each block its iterations below a percentile, minus the expected number.
+        """Return each block's number of iterations below a percentile, minus the expected one.
 
-        The percentile is of the whole run: `share` (0 to 1) of all iterations lie below it, and of
-        each block's iterations are expected to. Linear within a bucket.
+        The percentile is of the whole run: the fraction `share` (0 to 1) of all iterations lies
+        below it, and as much is expected of each block. Linear within a bucket.
         """
         sums = self.below.sum(axis=0)
         wanted = share * float(sums[-1])
@@ -53,9 +53,10 @@ class Division:
         return found
 
     def variances(self, share: float) -> Iterator[tuple[float, float]]:
-        """Yield the variance of a percentile's rank and its degrees of freedom, per division.
+        """Yield (variance, degrees of freedom) of a percentile's rank, for each division.
 
-        The finer division first, then the coarser one if it differs. `share`: a fraction 0 to 1.
+        The finer division first, then the coarser, if it differs. `share`: the percentile as a
+        fraction 0 to 1.
         """
         fine = self.deviations(share)
         yield _variance(fine)
@@ -64,7 +65,7 @@ class Division:
 
 
 def divided(counts: Ints) -> Division | None:
-    """Divide a run into up to `FINE` blocks; None if there are fewer than `FEWEST` bins.
+    """Divide a run into up to `FINE` blocks of time; None if there are fewer than `FEWEST` bins.
 
     `counts` has a row per bin of time and a column per bucket of latency.
     """
@@ -77,7 +78,7 @@ def divided(counts: Ints) -> Division | None:
 
 
 def coarser(values: Floats) -> Floats:
-    """Return the sums of successive blocks: `COARSE` sums, of at least as many values."""
+    """Return the sums of `COARSE` groups of successive values; there must be at least `COARSE`."""
     found: Floats = np.add.reduceat(values, np.arange(COARSE) * len(values) // COARSE)
     return found
 
@@ -85,9 +86,10 @@ def coarser(values: Floats) -> Floats:
 def correlation(values: Floats) -> float:
     """Return the correlation of neighbouring blocks, 0 to `_MOST`, corrected for few blocks.
 
-    Of n blocks of a process with coefficient r, it comes out as r - (1 + 4 r) / n (Marriott and
-    Pope, Biometrika 41, 1954). If dependence lasts long, it is still too low in the runs that saw
-    little of it: its square is added, which was measured. 0 if all values are 0.
+    `values`: deviations by block. Of n blocks of a process with coefficient r, it comes out as r -
+    (1 + 4 r) / n (Marriott and Pope, Biometrika 41, 1954). If dependence lasts long, it is still
+    too low in the runs that saw little of it: its square is added, which was measured. 0 if all
+    values are 0.
     """
     power = float(values @ values)
     if power <= 0:

@@ -43,7 +43,7 @@ _MOST_DOUBTED = 99.0
 
 @dataclass(frozen=True, kw_only=True)
 class BlockEstimate:
-    """A percentile of the durations of a run, with its 95 % interval."""
+    """A percentile of the durations of one run with its 95 % interval, in ns and in ranks."""
 
     #: 0..100.
     percent: float
@@ -59,7 +59,7 @@ class BlockEstimate:
 
 @dataclass(frozen=True, kw_only=True)
 class BlockIntervals:
-    """Percentiles of a run with 95 % intervals, and the reason if some lack bounds."""
+    """Percentiles of one run with 95 % intervals, and the reason if some lack bounds."""
 
     estimates: tuple[BlockEstimate, ...]
     #: Blocks of time in the finer division; 0 if the run is too short for any.
@@ -73,10 +73,9 @@ class BlockIntervals:
 def block_intervals(
     matrix: LatencyMatrix, percents: Iterable[float] = REPORTED
 ) -> BlockIntervals | None:
-    """Return percentiles with 95 % intervals from blocks of time; None if nothing was counted.
+    """Return percentiles (0 to 100) with 95 % intervals from blocks of time, in the given order.
 
-    Bins before the first and after the last iteration are left out. `percents` are 0 to 100; the
-    estimates have their order.
+    None if the matrix is empty. Bins before the first and after the last iteration are left out.
     """
     counts, width_s = matrix.counts(), matrix.width_s
     if not counts.sum():
@@ -129,9 +128,9 @@ def _estimate(
 def rank_bounds(total: float, share: float, half: float) -> tuple[float, float] | None:
     """Return the ranks that bound a percentile's 95 % interval; None if the lower one is below 1.
 
-    `half` is half the interval in ranks, `share` a fraction between 0 and 1. The lower rank is
-    found on the scale of logits, which never leaves the run. The upper rank is not: it is infinite
-    if the run has too few slow moments to know the percentile.
+    `total` iterations; `share`: the percentile as a fraction, 0 to 1; `half`: half the interval in
+    ranks. The lower rank is found on the scale of logits, which never leaves the run. The upper
+    rank is infinite if the run has too few slow moments to know the percentile.
     """
     odds = math.log(share / (1 - share))
     apart = half / (total * share * (1 - share))

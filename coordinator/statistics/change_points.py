@@ -29,7 +29,7 @@ _SETTLED = 25
 
 @dataclass(frozen=True, kw_only=True)
 class ChangePoint:
-    """A lasting change of level in a series."""
+    """A lasting change of level in a series, with the means of both sides and a p-value."""
 
     #: Place of the first number of the new level.
     at: int
@@ -43,7 +43,7 @@ class ChangePoint:
 def change_points(series: Sequence[float], significance: float) -> tuple[ChangePoint, ...]:
     """Return the lasting changes of a series, in order; empty if it is shorter than `ENOUGH`.
 
-    `significance`: greatest p-value (below 1) of a change. Equal input gives equal results.
+    A change has a p-value below `significance`, a fraction. Equal input gives equal results.
     """
     values = np.asarray(series, np.float64)
     if len(values) < ENOUGH:
@@ -75,9 +75,10 @@ def change_points(series: Sequence[float], significance: float) -> tuple[ChangeP
 def _best_split(
     values: Floats, significance: float, random: np.random.Generator
 ) -> tuple[int, float]:
-    """Return the index at which a series splits best, and the p-value that there is a split.
+    """Return (index with which the second part of the best split begins, p-value of the split).
 
-    Draws random orders until the p-value is settled, `_ORDERS` or a few more at most.
+    Draws random orders with `random` until it is settled whether the p-value is below
+    `significance`; about `_ORDERS` at most.
     """
     distances = np.abs(values[:, None] - values[None, :])
     energies = _energies(distances[None])[0]
@@ -100,8 +101,8 @@ def _best_split(
 def _energies(distances: Floats) -> Floats:
     """Return the energy distance of the two parts for every split: a row per order of the series.
 
-    `distances`: per order, the distances of all pairs of numbers. Column k splits after `_LEAST` +
-    k numbers.
+    `distances` has, for each order, the distances of all pairs of numbers. Column k splits after
+    `_LEAST` + k numbers.
     """
     size = distances.shape[1]
     first = np.arange(_LEAST, size - _LEAST + 1)

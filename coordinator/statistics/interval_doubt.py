@@ -1,4 +1,4 @@
-"""Reasons why 95 % intervals of a run's percentiles are missing, unbounded or wide."""
+"""Finds the reason why 95 % intervals of a run's percentiles are missing, unbounded or wide."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ Ranks = tuple[float, float] | None
 
 
 class DoubtCause(Enum):
-    """A reason why a run does not bound percentiles; its value is a phrase for messages."""
+    """Reason why a run does not bound percentiles, or bounds them badly; the value is a phrase."""
 
     SHORT = "iterations were scheduled over less than 5 s"
     ROSE = "latency rose through the load"
@@ -34,7 +34,7 @@ class DoubtCause(Enum):
 
 @dataclass(frozen=True, kw_only=True)
 class Doubt:
-    """Percentiles (0 to 100) that a run does not bound, and the reason."""
+    """Percentiles (0 to 100) of a run without interval or upper bound, and the reason."""
 
     cause: DoubtCause
     #: Percentiles without an interval.
@@ -67,11 +67,11 @@ class Doubt:
 def doubt(
     division: Division | None, total: int, span_s: float, ranks: Mapping[float, Ranks]
 ) -> Doubt | None:
-    """Return why 95 % intervals lack bounds, or that latency drifted; None if neither.
+    """Return why percentiles lack an interval or upper bound, or that latency drifted.
 
-    `ranks`: by percentile (0 to 100), the ranks of its interval, None if it has none. `total`:
-    count of iterations; `span_s`: seconds of load; `division`: None if the load was too short,
-    which is then the reason.
+    None if neither. `ranks`: ranks of the interval by percentile (0 to 100), None if it has none.
+    `total`: count of iterations; `span_s`: seconds of load; `division`: None if the load was too
+    short, which is then the reason.
     """
     missing = tuple(percent for percent, found in ranks.items() if found is None)
     if division is None:
@@ -106,9 +106,9 @@ def _drift(division: Division) -> DoubtCause | None:
 def _bounded_by_s(division: Division, total: int, span_s: float, share: float) -> float | None:
     """Return the seconds of load that would give a percentile an upper bound, or None.
 
-    None if the run is long enough by this estimate, or the load would be more than `_MOST_TIMES`
-    times as long. The standard error of a rank, as a fraction of all ranks, falls with the root of
-    the length.
+    `share`: the percentile as a fraction. None if the run is long enough by this estimate, or if
+    the load would be more than `_MOST_TIMES` times as long. The standard error of a rank, as a
+    fraction of all ranks, falls with the root of the length.
     """
     variance = max(total * share * (1 - share), *(one for one, _ in division.variances(share)))
     times = ((_DEVIATES * math.sqrt(variance) + 1) / (total * (1 - share))) ** 2

@@ -38,7 +38,7 @@ _ONE = np.uint32(1)
 
 
 def buckets_of(values_ns: Ints) -> Ints:
-    """Return the bucket number of each duration in nanoseconds; 0 for durations of 1 ns or less."""
+    """Return the bucket number of each duration in nanoseconds; 0 for durations below 1 ns, too."""
     buckets: Ints = np.maximum(values_ns, 1).astype(np.float64).view(np.int64)
     buckets >>= _SHIFT
     buckets -= _ORIGIN
@@ -47,7 +47,7 @@ def buckets_of(values_ns: Ints) -> Ints:
 
 @dataclass(frozen=True, slots=True)
 class Extent:
-    """A non-empty array with its minimum and maximum, which are found once for several uses."""
+    """A non-empty array with its minimum and maximum, computed once for several uses."""
 
     values: Ints
     least: int
@@ -55,12 +55,12 @@ class Extent:
 
     @classmethod
     def of(cls, values: Ints) -> Extent:
-        """Return `values` with their minimum and maximum. Raises ValueError if there are none."""
+        """Return `values` with minimum and maximum. Raises ValueError if `values` is empty."""
         return cls(values, int(np.minimum.reduce(values)), int(np.maximum.reduce(values)))
 
 
 def bounds_of(buckets: Ints) -> tuple[Floats, Floats]:
-    """Return lower (inclusive) and upper (exclusive) bounds of buckets, in nanoseconds."""
+    """Return the lower (inclusive) and upper (exclusive) bounds of buckets, in nanoseconds."""
     octave = np.exp2(buckets >> _PART_BITS)
     part = buckets & (_PARTS - 1)
     return octave * (1 + part / _PARTS), octave * (1 + (part + 1) / _PARTS)
@@ -69,8 +69,8 @@ def bounds_of(buckets: Ints) -> tuple[Floats, Floats]:
 def latencies_at(counts: Ints, lowest: int, ranks: Floats) -> Floats:
     """Return for each rank the duration (ns) that as many durations do not exceed.
 
-    Ranks go from 0 to the number of durations. `counts` is by bucket, from bucket `lowest` on. NaN
-    if all counts are 0. Linear within a bucket.
+    Ranks go from 0 to the number of durations; others are clipped. `counts` is by bucket, from
+    bucket `lowest` on. Linear within a bucket. NaN if all counts are 0.
     """
     sums = np.cumsum(counts)
     if not len(sums) or not sums[-1]:
@@ -85,10 +85,11 @@ def latencies_at(counts: Ints, lowest: int, ranks: Floats) -> Floats:
 
 
 def resolved_at(counts: Ints, lowest: int, rank: float, apart: float) -> tuple[float, float]:
-    """Return the least and greatest duration in nanoseconds that a rank may have.
+    """Return the least and greatest duration, in nanoseconds, at a rank.
 
-    Both are the same, interpolated value unless the rank's bucket holds more than twice `apart`
-    durations: then they are the bounds of the bucket, in which the place of durations is unknown.
+    `counts` is by bucket, from bucket `lowest` on; `apart` is the distance to the percentile's
+    rank. Both are the same, interpolated value unless the rank's bucket has more than 2 * `apart`
+    durations: then they are the bucket's bounds, as the order of durations within it is not known.
     """
     sums = np.cumsum(counts)
     column = min(int(np.searchsorted(sums, rank)), len(sums) - 1)
@@ -100,23 +101,26 @@ def resolved_at(counts: Ints, lowest: int, rank: float, apart: float) -> tuple[f
 
 
 def percentiles_of(counts: Ints, lowest: int, percents: Sequence[float]) -> list[float]:
-    """Return percentiles (0 to 100) in nanoseconds; NaN if all counts are 0.
+    """Return percentiles (0 to 100) in nanoseconds, in the order of `percents`.
 
-    `counts` is by bucket, from bucket `lowest` on. Linear within a bucket.
+    `counts` is by bucket, from bucket `lowest` on. Linear within a bucket. NaN if all counts are 0.
     """
     ranks = int(counts.sum()) * np.array(percents, np.float64) / 100
     return [float(value) for value in latencies_at(counts, lowest, ranks)]
 
 
 def percentile_of(counts: Ints, lowest: int, percent: float) -> float:
-    """Return a percentile (0 to 100) in nanoseconds; NaN if all counts are 0."""
+    """Return a percentile (0 to 100) in nanoseconds; NaN if all counts are 0.
+
+    `counts` is by bucket, from bucket `lowest` on.
+    """
     return percentiles_of(counts, lowest, (percent,))[0]
 
 
 class LatencyMatrix:
-    """Counts of durations by bin of time and bucket of latency.
+    """Counts of durations by bin of time and bucket of latency, in bounded memory.
 
-    Memory is bounded: it grows with the range of durations, and not with their number.
+    Memory grows with the range of durations, not with their number.
     """
 
     __slots__ = ("_bins", "_counts", "_width_ns", "lowest", "used")
@@ -132,39 +136,42 @@ class LatencyMatrix:
 
     @property
     def width_s(self) -> float:
-        """Present width of a bin of time, in seconds."""
+        """Present width of a bin of time, in seconds; it doubles when bins do not suffice."""
         return self._width_ns / 1e9
 
     @property
     def total(self) -> int:
-        """Number of durations that were added."""
+        """Number of durations that were counted."""
         return int(self._counts[: self.used].sum(dtype=np.int64))
 
     def counts(self) -> Ints:
-        """Return a copy of the counts: rows are bins of time, columns buckets from `lowest` on."""
+        """Return a copy of the counts: a row per bin of time, a column per bucket from `lowest`."""
         return self._counts[: self.used].astype(np.int64)
 
     def summed(self) -> Ints:
-        """Return the number of durations in each bucket, from bucket `lowest` on."""
+        """Return the number of durations in each bucket, from bucket `lowest` on, over all time."""
         sums: Ints = self._counts[: self.used].sum(axis=0, dtype=np.int64)
         return sums
 
     def by_time(self) -> Ints:
-        """Return the number of durations in each bin of time, up to bin `used`."""
+        """Return the number of durations in each bin of time, for the first `used` bins."""
         sums: Ints = self._counts[: self.used].sum(axis=1, dtype=np.int64)
         return sums
 
     def percentile(self, percent: float) -> float:
-        """Return a percentile (0 to 100) over all time in nanoseconds; NaN if nothing was added."""
+        """Return a percentile (0 to 100) over all time, in ns; NaN if nothing was counted."""
         return percentile_of(self.summed(), self.lowest, percent)
 
     def add(self, instants_ns: Ints, values_ns: Ints) -> None:
-        """Count durations (ns) at times in ns after t0; times before t0 count as t0."""
+        """Count durations (ns) at times in ns after t0; both arrays pair up by index.
+
+        Times before t0 count as t0. If a time is beyond the last bin, all bins become wider.
+        """
         if len(values_ns):
             self.add_buckets(Extent.of(instants_ns), Extent.of(buckets_of(values_ns)))
 
     def add_buckets(self, instants: Extent, buckets: Extent) -> None:
-        """Count durations by bucket number at times in nanoseconds after t0, which pair up.
+        """Count durations by bucket number at times in ns after t0; both arrays pair up by index.
 
         Times before t0 count as t0. If a time is beyond the last bin, all bins become wider.
         """
@@ -189,7 +196,7 @@ class LatencyMatrix:
     def rebinned(self, bins: int) -> LatencyMatrix:
         """Return a new matrix with the same durations, in at most `bins` bins of time.
 
-        Their width doubles as often as that takes.
+        Pairs of bins are joined as often as needed, so widths double.
         """
         found = LatencyMatrix(bins)
         found._width_ns, found.lowest = self._width_ns, self.lowest
@@ -204,10 +211,10 @@ class LatencyMatrix:
         return found
 
     def between(self, begin_s: float, end_s: float) -> LatencyMatrix:
-        """Return a new matrix of the durations between two times, seconds after t0.
+        """Return a new matrix with the durations between two times, seconds after t0.
 
-        The times are rounded to the nearest bins, of which the first becomes bin 0. Times after the
-        last duration count as its bin's end; the matrix is empty if no bin is left.
+        Times are rounded to bounds of bins; `begin_s` becomes time 0. Times after the last used bin
+        count as its end. Empty if no bin is left.
         """
         found = LatencyMatrix(self._bins)
         found._width_ns, found.lowest = self._width_ns, self.lowest
@@ -219,7 +226,7 @@ class LatencyMatrix:
         return found
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the matrix as values for msgpack; only counts that are not 0."""
+        """Return the matrix as values for msgpack; counts of 0 are left out."""
         flat = self._counts[: self.used].reshape(-1)
         at = np.flatnonzero(flat)
         return {
@@ -233,7 +240,7 @@ class LatencyMatrix:
 
     @classmethod
     def from_dict(cls, document: Mapping[str, Any]) -> LatencyMatrix:
-        """Return the matrix that `to_dict` described.
+        """Return the matrix that `to_dict` returned as `document`.
 
         Raises KeyError, TypeError, ValueError or IndexError if the document has another shape, or
         is larger than any matrix of osbench.
@@ -274,7 +281,7 @@ class LatencyMatrix:
 
 
 def _paired(counts: NDArray[np.uint32]) -> NDArray[np.uint32]:
-    """Return the sums of bins 0 and 1, 2 and 3, ...; a last bin without partner stays as it is."""
+    """Return the sums of rows 0 and 1, 2 and 3, ...; a last row without partner stays as it is."""
     even, odd = counts[0::2], counts[1::2]
     merged = even.copy()
     merged[: len(odd)] += odd

@@ -29,7 +29,7 @@ _LIKELY = 1.92
 
 @dataclass(frozen=True, kw_only=True)
 class OffStretch:
-    """A stretch of bins with too many bad iterations; `begin` is included, `end` is not."""
+    """A stretch of bins with too many bad iterations: bins `begin` to `end`, `end` excluded."""
 
     begin: int
     end: int
@@ -39,9 +39,9 @@ class OffStretch:
 
 
 def evidence_needed(bins: int, effect: float = 1.0) -> float:
-    """Return the log-likelihood ratio from which a stretch is significant, of `bins` bins.
+    """Return the least log-likelihood ratio of a significant stretch in `bins` bins of load.
 
-    `effect`: variance of numbers of bad iterations, divided by that of independent iterations.
+    `effect`: variance of numbers of bad iterations, divided by the variance if independent.
     """
     return effect * math.log(max(1, bins * (bins + 1) / 2) / LEVEL)
 
@@ -49,16 +49,17 @@ def evidence_needed(bins: int, effect: float = 1.0) -> float:
 def fewest_bad(bins: int, usual: float, effect: float = 1.0) -> int:
     """Return how many bad iterations in a row make a stretch significant, at least 1.
 
-    `usual`: fraction of bad iterations, above 0 and below 1; `effect` as for `evidence_needed`.
+    `bins`: bins of the load; `usual`: fraction of bad iterations, above 0 and below 1; `effect` as
+    for `evidence_needed`.
     """
     return max(1, math.ceil(evidence_needed(bins, effect) / -math.log(usual)))
 
 
 def last_off(bad: Ints, counts: Ints, usual: float, effect: float = 1.0) -> OffStretch | None:
-    """Return the last stretch with significantly more bad iterations than usual, or None.
+    """Return the last stretch with significantly more bad iterations than usual; None without one.
 
-    `bad` and `counts` have an entry per bin. `usual`: fraction of bad iterations, above 0 and below
-    1. `effect`: variance of numbers of bad iterations, divided by that of independent ones.
+    `bad` and `counts`: bad and all iterations per bin. `usual`: fraction of bad iterations, above 0
+    and below 1; `effect` as for `evidence_needed`.
     """
     needed = evidence_needed(len(counts), effect)
     bad_sums = np.concatenate(([0], np.cumsum(bad)))
@@ -82,9 +83,10 @@ def last_off(bad: Ints, counts: Ints, usual: float, effect: float = 1.0) -> OffS
 
 
 def _evidence(bad_sums: Ints, sums: Ints, usual: float) -> Floats:
-    """Return log-likelihood ratios by first and last edge of a stretch; 0 if it is not worse.
+    """Return the log-likelihood ratio of each stretch, by first and last edge.
 
-    The arguments are cumulative counts, one more than there are bins.
+    0 if a stretch is not worse than `usual`, the fraction of bad iterations. The sums are
+    cumulative counts by edge: one more than there are bins.
     """
     counts = np.maximum(sums[None, :] - sums[:, None], 0).astype(np.float64)
     bad = np.maximum(bad_sums[None, :] - bad_sums[:, None], 0).astype(np.float64)

@@ -23,7 +23,7 @@ _Z = 1.96
 
 @dataclass(frozen=True, kw_only=True)
 class PercentileEstimate:
-    """A percentile of a histogram, with its 95 % confidence interval."""
+    """A percentile of a histogram, with its 95 % confidence interval; nanoseconds."""
 
     #: 0..100.
     percent: float
@@ -34,14 +34,14 @@ class PercentileEstimate:
 
 
 def percentile_key(percent: float) -> str:
-    """Return the key of a percentile (0 to 100) in reports: p50, p999 for 99.9."""
+    """Return the name of a percentile (0 to 100) in reports: p50 for 50, p999 for 99.9."""
     return f"p{percent:g}".replace(".", "")
 
 
 def interval_ranks(count: int, percent: float) -> tuple[int, int] | None:
     """Return the ranks (from 1) of the samples that bound a percentile's 95 % interval.
 
-    None if `count` samples are too few for the interval.
+    `percent` is 0 to 100. None if `count` samples are too few for the interval.
     """
     share = percent / 100
     spread = _Z * math.sqrt(count * share * (1 - share))
@@ -53,7 +53,10 @@ def interval_ranks(count: int, percent: float) -> tuple[int, int] | None:
 def percentiles(
     histogram: Histogram, percents: Sequence[float] = REPORTED
 ) -> tuple[PercentileEstimate, ...]:
-    """Return percentiles of a histogram in the order of `percents`; () if it is empty."""
+    """Return percentiles (0 to 100) of a histogram with intervals, in the order of `percents`.
+
+    () if the histogram is empty.
+    """
     if not histogram.count:
         return ()
     ranks = [rank(histogram.count, percent) for percent in percents]
@@ -73,8 +76,8 @@ def percentiles(
 def least_percentile(histogram: Histogram, percent: float, more: int | None) -> int:
     """Return the least value, in nanoseconds, that a percentile can fall to by further samples.
 
-    `more`: greatest number of further samples, None if it is unlimited. 0 if nothing bounds it, or
-    the histogram is empty.
+    `percent` is 0 to 100; `more`: greatest number of further samples, None if it is unlimited. 0 if
+    it can fall to any value, or the histogram is empty.
     """
     if not histogram.count:
         return 0
@@ -93,8 +96,8 @@ _PERCENTILES = {"p50": 50.0, "p95": 95.0, "p99": 99.0}
 def times_of(histogram: Histogram) -> dict[str, Any]:
     """Return count, mean, p50, p95, p99 and max of a histogram, by these keys; times in seconds.
 
-    A percentile is None if so few samples give it no 95 % interval. Without samples all but the
-    count are None.
+    A percentile is None if too few samples give it a 95 % interval. Without samples the count is 0
+    and all others are None.
     """
     count = histogram.count
     if not count:

@@ -21,10 +21,10 @@ _Z = 1.96
 
 
 def design_effect(bad: Ints, counts: Ints) -> float:
-    """Return the variance of the number of bad iterations, divided by that of independent ones.
+    """Return the variance of the number of bad iterations, divided by the variance if independent.
 
-    At least 1; 1 also if there are too few bins to know, or if no iteration is bad, or all are.
-    Both arguments have an entry per bin of time; bins without load at both ends are left out.
+    `bad` and `counts`: bad and all iterations per bin of time; bins without load at both ends are
+    left out. At least 1; 1 also if there are too few bins, or if no iteration is bad, or all are.
     """
     busy = np.flatnonzero(counts)
     if not len(busy):
@@ -42,7 +42,7 @@ def design_effect(bad: Ints, counts: Ints) -> float:
 def share_interval(bad: float, count: float, effect: float = 1.0) -> tuple[float, float]:
     """Return Wilson's 95 % interval of the fraction `bad` / `count`; (0, 1) if `count` is 0.
 
-    `effect`: as `design_effect` returns it. The interval always includes the fraction itself.
+    `effect`: see `design_effect`. The interval always includes the fraction itself.
     """
     if not count:
         return 0.0, 1.0
@@ -56,10 +56,11 @@ def share_interval(bad: float, count: float, effect: float = 1.0) -> tuple[float
 
 
 def usual_number(bad: int, count: int, future: int, effect: float = 1.0) -> tuple[float, float]:
-    """Return the least and greatest number of bad iterations to expect (95 %) in a later load.
+    """Return the least and greatest number of bad iterations to expect, with 95 %, in a later load.
 
-    It has `future` iterations and is as bad as the load in which `bad` of `count` (above 0) were
-    bad. Both the uncertainty of that fraction and chance in the later load widen the range.
+    The later load has `future` iterations and is as bad as the load in which `bad` of `count`
+    (above 0) were bad. `effect`: see `design_effect`. Both the uncertainty of that fraction and
+    chance in the later load widen the range.
     """
     share = bad / count
     low, high = share_interval(bad, count, effect)

@@ -25,9 +25,10 @@ _SEED = 20_240_229
 
 
 def family_p(first: Sequence[Sequence[float]], second: Sequence[Sequence[float]]) -> list[float]:
-    """Return by row the p-value of no difference, corrected for the number of rows.
+    """Return the p-value of no difference for each row, corrected for the number of rows.
 
-    A row has the values of one percentile, a column belongs to the same run in all rows.
+    A row has the values of one percentile in the runs of a group; a column belongs to the same run
+    in all rows.
     """
     values = np.concatenate([np.asarray(first, float), np.asarray(second, float)], axis=1)
     size, runs = len(first[0]), values.shape[1]
@@ -40,7 +41,10 @@ def family_p(first: Sequence[Sequence[float]], second: Sequence[Sequence[float]]
 
 
 def shift_interval(first: Sequence[float], second: Sequence[float]) -> tuple[float, float]:
-    """Return the 95 % interval of the shift, second minus first; both have four values or more."""
+    """Return the 95 % interval of the shift, second minus first, by ranks.
+
+    Both groups must have at least four values.
+    """
     apart = np.sort(np.subtract.outer(np.asarray(second), np.asarray(first)).ravel())
     end = _significant(len(first), len(second))
     return float(apart[end - 1]), float(apart[-end])
@@ -56,10 +60,10 @@ def _midranks(values: Floats) -> Floats:
 
 
 def _divisions(size: int, runs: int) -> Floats:
-    """Return divisions of runs into two groups, a row each: 1 for runs of the first group.
+    """Return divisions of `runs` runs into two groups, a row each: 1 for runs of the first group.
 
-    The actual division, the first `size` runs, is the first row. All divisions if there are at most
-    `_MOST`, else `_MOST` at random with a fixed seed.
+    The first group has `size` runs; the actual division, the first `size` runs, is the first row.
+    All divisions if there are at most `_MOST`, else `_MOST` at random with a fixed seed.
     """
     if math.comb(runs, size) <= _MOST:
         chosen = np.array([*combinations(range(runs), size)])
@@ -75,8 +79,8 @@ def _divisions(size: int, runs: int) -> Floats:
 def _significant(first: int, second: int) -> int:
     """Return how many of the smallest counts of pairs have a probability of at most 2.5 % together.
 
-    A pair counts if its value of the second group is below that of the first; `first` and `second`
-    are the sizes of the groups.
+    A pair counts if its value of the second group is below its value of the first; `first` and
+    `second` are the sizes of the groups.
     """
     # in how many divisions each number of pairs has the second below the first (Mann and
     # Whitney, 1947): the coefficients of a Gaussian binomial

@@ -1,4 +1,4 @@
-"""Results of a workload over the last ten seconds or more, from cumulative sums."""
+"""Computes results of a workload over about its last ten seconds, from cumulative sums."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Error = tuple[str, str, str]
 
 @dataclass(frozen=True, kw_only=True)
 class Sums:
-    """Cumulative results of a workload at one time."""
+    """Cumulative results of a workload at the time `at_s`, monotonic seconds."""
 
     at_s: float
     #: Iterations that ran, and iterations that failed or timed out.
@@ -30,13 +30,13 @@ class Sums:
 
 
 class RecentTimes:
-    """Figures of a workload over its last `WINDOW_S` seconds, or since its first sums."""
+    """Figures of a workload over at least its last `WINDOW_S` seconds, or since its first sums."""
 
     def __init__(self) -> None:
         self._sums: deque[Sums] = deque()
 
     def add(self, sums: Sums) -> None:
-        """Add the latest sums; drop old sums that the window does not need any more."""
+        """Add the latest sums; delete old sums that the window does not need any more."""
         self._sums.append(sums)
         # the last one that is old enough stays: the figures are over at least that time
         while len(self._sums) > 2 and sums.at_s - self._sums[1].at_s >= WINDOW_S:
@@ -44,12 +44,12 @@ class RecentTimes:
 
     @property
     def span_s(self) -> float:
-        """Seconds that the figures cover; 0 before the second sums."""
+        """Seconds that the figures cover; 0 before there are two sums."""
         return self._sums[-1].at_s - self._sums[0].at_s if self._sums else 0.0
 
     @property
     def ran(self) -> int:
-        """Number of iterations that ran within the window."""
+        """Number of iterations that ended within the window, whatever their outcome."""
         return self._sums[-1].ran - self._sums[0].ran if self._sums else 0
 
     @property
@@ -58,9 +58,9 @@ class RecentTimes:
         return self._sums[-1].failed - self._sums[0].failed if self._sums else 0
 
     def percentiles_s(self, *percents: float) -> list[float | None]:
-        """Return percentiles (0 to 100) in seconds of the window's successful iterations.
+        """Return percentiles (0 to 100), in seconds, of the window's successful iterations.
 
-        They have the order of `percents`; all are None if no iteration ended well.
+        They have the order of `percents`; all are None if no iteration succeeded.
         """
         found = self._sums[-1].times.since(self._sums[0].times) if self._sums else Histogram()
         if not found.count:
@@ -69,7 +69,7 @@ class RecentTimes:
         return [value / 1e9 for value in found.at_ranks(ranks)]
 
     def most_frequent_error(self) -> Error | None:
-        """Return the most frequent error in the window; None if no iteration failed."""
+        """Return (type, message, traceback) of the window's most frequent error, or None."""
         if not self._sums:
             return None
         before = self._sums[0].errors

@@ -46,7 +46,7 @@ class FittedTerm:
 
 @dataclass(frozen=True, kw_only=True)
 class ScalabilityFit:
-    """The law as fitted to the steps of a load."""
+    """The Universal Scalability Law as fitted to the steps of a load, with peak or ceiling."""
 
     #: Throughput of one iteration in flight, per second.
     rate: FittedTerm
@@ -68,7 +68,7 @@ class ScalabilityFit:
     most: float
 
     def throughput(self, concurrency: float) -> float:
-        """Return the fitted throughput X(N), iterations per second."""
+        """Return the fitted throughput per second with `concurrency` iterations in flight."""
         return scalability(
             concurrency, self.rate.value, self.contention.value, self.coherency.value
         )
@@ -76,7 +76,7 @@ class ScalabilityFit:
 
 @dataclass(frozen=True, kw_only=True)
 class NoFit:
-    """Explains why the law could not be fitted."""
+    """Result instead of a fit if the law could not be fitted: the reason as a message."""
 
     reason: str
 
@@ -95,7 +95,7 @@ def fit_scalability(
 ) -> ScalabilityFit | NoFit:
     """Fit the law to steps of a load; return the fit, or the reason why there is none.
 
-    Both arguments have an entry per step: mean iterations in flight, and iterations that ended well
+    Both arguments have an entry per step: mean iterations in flight, and iterations that succeeded
     per second. Steps in which either is not finite or not above 0 are ignored.
     """
     flights, rates = np.asarray(concurrency, float), np.asarray(throughput, float)
@@ -119,7 +119,7 @@ def fit_scalability(
 
 
 def _refusal(flights: Floats) -> str:
-    """Return the reason why these concurrencies do not suffice for a fit; "" if they do."""
+    """Return why these concurrencies do not suffice for a fit, as a message; "" if they do."""
     found = np.sort(flights)
     different = int(np.count_nonzero(np.diff(found) > _SAME * found[1:])) + 1 if len(found) else 0
     if different < FEWEST:
@@ -134,10 +134,10 @@ def _refusal(flights: Floats) -> str:
 
 
 def _regression(design: Floats, times: Floats) -> tuple[Floats, Floats, float] | None:
-    """Fit by least squares of relative errors with no coefficient below 0.
+    """Fit `times` to the columns of `design` by relative errors, coefficients not below 0.
 
-    Returns the coefficients, their covariance and the relative error (root mean square by degrees
-    of freedom); None if there is no fit with positive times.
+    Return the coefficients, their covariance and the relative error (root mean square by degrees of
+    freedom); None if there is no fit with positive times.
     """
     free = list(range(design.shape[1]))
     found = _weighted(design, times)
@@ -178,20 +178,26 @@ def _weighted(design: Floats, times: Floats) -> Floats | None:
 
 
 class _DeltaMethod:
-    """Computes intervals of functions of the coefficients from the functions' gradients."""
+    """Computes 95 % intervals of functions of fitted coefficients from the functions' gradients.
+
+    The covariance is scaled so that its root is half a 95 % interval.
+    """
 
     def __init__(self, covariance: Floats) -> None:
         self._covariance = covariance
 
     def term(self, value: float, gradient: Sequence[float]) -> FittedTerm:
-        """Return the value with a 95 % interval symmetric around it, its lower bound at least 0."""
+        """Return the value with a 95 % interval symmetric around it, its lower bound at least 0.
+
+        `gradient`: of the value, by coefficient.
+        """
         width = self._half(gradient)
         return FittedTerm(value=value, low=max(0.0, value - width), high=value + width)
 
     def factor(self, value: float, gradient: Sequence[float]) -> FittedTerm:
-        """Return the value with a 95 % interval symmetric on a log scale.
+        """Return the value with a 95 % interval that is symmetric on a logarithmic scale.
 
-        `gradient` is the gradient of the value's logarithm.
+        `gradient`: of the value's logarithm, by coefficient.
         """
         width = min(self._half(gradient), 700.0)
         return FittedTerm(
@@ -204,7 +210,7 @@ class _DeltaMethod:
 
 
 def _fit(c: Floats, covariance: Floats, error: float, flights: Floats) -> ScalabilityFit:
-    """Convert the fitted linear coefficients `c` to the law's terms with 95 % intervals.
+    """Return the law's terms with 95 % intervals, from the fitted linear coefficients `c`.
 
     `covariance` is scaled so that its root is half a 95 % interval. `error`: relative error of the
     fit; `flights`: concurrencies of the steps.

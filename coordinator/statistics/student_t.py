@@ -15,9 +15,9 @@ _TINY = 1e-300
 
 
 def two_sided_p(t: float, freedom: float) -> float:
-    """Return the probability that |T| is at least |`t`|, with `freedom` degrees of freedom.
+    """Return the probability that Student's |T| is at least |`t`|; 1 if `t` is NaN, 0 if infinite.
 
-    1 if `t` is NaN, 0 if it is infinite.
+    `freedom`: degrees of freedom.
     """
     if math.isnan(t):
         return 1.0
@@ -27,16 +27,17 @@ def two_sided_p(t: float, freedom: float) -> float:
 
 
 def upper_p(t: float, freedom: float) -> float:
-    """Return the probability that T is greater than `t`, with `freedom` degrees of freedom."""
+    """Return the probability that Student's T is above `t`; `freedom`: degrees of freedom."""
     half = two_sided_p(t, freedom) / 2
     return half if t >= 0 else 1 - half
 
 
 @lru_cache(maxsize=1024)
 def quantile(probability: float, freedom: float) -> float:
-    """Return the value that T exceeds with probability 1 - `probability`.
+    """Return the value that Student's T exceeds with probability 1 - `probability`.
 
-    `probability` is above 0.5: 0.975 for a two-sided 95 % interval. Results are cached.
+    `probability` is above 0.5: 0.975 for a two-sided 95 % interval. `freedom`: degrees of freedom.
+    Results are cached.
     """
     wanted = 1 - probability
     scale = math.exp(math.lgamma((freedom + 1) / 2) - math.lgamma(freedom / 2)) / math.sqrt(
@@ -65,7 +66,7 @@ def _incomplete_beta(a: float, b: float, x: float) -> float:
 
 
 def _fraction(a: float, b: float, x: float) -> float:
-    """Return the continued fraction of the incomplete beta function at `x`, by Lentz's method."""
+    """Return the continued fraction of the incomplete beta function I_x(a, b) (Lentz's method)."""
     c, d = 1.0, 1 / _away_from_0(1 - (a + b) * x / (a + 1))
     value = d
     for m in range(1, _STEPS):

@@ -19,7 +19,10 @@ from osbench.coordinator.statistics.student_t import quantile, two_sided_p, uppe
 
 @dataclass(frozen=True, kw_only=True)
 class Shifted:
-    """The shift of the mean from the first group to the second, with its standard error."""
+    """The shift of the mean from a first to a second group of runs, with its standard error.
+
+    Values are logarithms, so the shift is the logarithm of a ratio.
+    """
 
     by: float
     #: Standard error of it, and the degrees of freedom that this is known with.
@@ -28,7 +31,7 @@ class Shifted:
 
     @property
     def interval(self) -> tuple[float, float]:
-        """The 95 % interval of the shift."""
+        """The 95 % interval of the shift, by Student's t."""
         half = quantile(0.975, self.freedom) * self.error
         return self.by - half, self.by + half
 
@@ -40,7 +43,7 @@ class Shifted:
         return two_sided_p(self.by / self.error, self.freedom)
 
     def findable(self, level: float, power: float = 0.8) -> float:
-        """Return the least difference that a two-sided test finds with probability `power`.
+        """Return the least shift that a two-sided test finds with probability `power`.
 
         `level`: significance of the test, a fraction.
         """
@@ -53,7 +56,7 @@ class Shifted:
     def equivalence_p(self, margin: float) -> float:
         """Return the p-value of the hypothesis that the shift is `margin` or more, up or down.
 
-        A small value means that the groups are equivalent within `margin`, which is above 0.
+        A small p-value means that the groups are equivalent within `margin`, which is above 0.
         """
         if self.error <= 0:
             return 0.0 if abs(self.by) < margin else 1.0
@@ -64,7 +67,10 @@ class Shifted:
 
 
 def welch(first: Sequence[float], second: Sequence[float]) -> Shifted:
-    """Return the shift between two groups whose spreads may differ; each has two values or more."""
+    """Return the shift between two groups whose spreads may differ (Welch's test).
+
+    Each group must have at least two values.
+    """
     parts = [float(np.var(group, ddof=1)) / len(group) for group in (first, second)]
     error = math.sqrt(sum(parts))
     freedom = float(len(first) + len(second) - 2)
@@ -80,9 +86,10 @@ def welch(first: Sequence[float], second: Sequence[float]) -> Shifted:
 def pooled(
     first: Sequence[float], second: Sequence[float], others: Sequence[Sequence[float]] = ()
 ) -> Shifted | None:
-    """Return the shift between two groups with a common spread, which `others` help to estimate.
+    """Return the shift between two groups with a common spread (t-test with pooled variance).
 
-    None if no group has two values.
+    `others`: further groups of the same spread, which help to estimate it. None if no group has two
+    values.
     """
     groups = [group for group in (first, second, *others) if len(group) > 1]
     freedom = sum(len(group) - 1 for group in groups)
@@ -101,9 +108,9 @@ def paired(first: Sequence[float], second: Sequence[float]) -> Shifted:
 
 
 def holm(p_values: Sequence[float]) -> list[float]:
-    """Return p-values corrected by Holm's method, in the given order.
+    """Return p-values corrected for their number by Holm's method, in the given order.
 
-    If each below 5 % counts, the probability of any wrong result is at most 5 %.
+    If each below 5 % is significant, the probability of any wrong result is at most 5 %.
     """
     order = np.argsort(p_values, kind="stable")
     found = [1.0] * len(p_values)

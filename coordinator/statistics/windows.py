@@ -1,4 +1,4 @@
-"""Fractions of bad iterations in sliding windows of time, for criteria that judge each window."""
+"""Counts bad iterations in sliding windows of time, for criteria that judge each window."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ OVER_S: Mapping[str, Any] = {
 
 @dataclass(frozen=True, kw_only=True)
 class Window:
-    """Numbers of iterations, and of bad iterations, between two times."""
+    """Numbers of iterations, and of bad iterations, in one window of time."""
 
     #: Seconds after t0.
     from_s: float
@@ -43,7 +43,7 @@ class Window:
 
     @property
     def percent(self) -> float:
-        """Percentage of iterations that are `bad`; 0 if there are none."""
+        """Percentage (0 to 100) of iterations that are `bad`; 0 if there are none."""
         return 100 * self.bad / self.count if self.count else 0.0
 
     @property
@@ -58,13 +58,13 @@ class Window:
 
 
 class Windows:
-    """Counts of iterations in sliding windows of one length, which begin every fifth of it.
+    """Counts iterations in sliding windows of one length; windows begin every fifth of that length.
 
-    Memory grows with the time that is covered, and not with the number of iterations.
+    Memory grows with the covered time, not with the number of iterations.
     """
 
     def __init__(self, over_s: float, from_s: float = 0.0) -> None:
-        """Windows are `over_s` seconds long; the first begins `from_s` seconds after t0."""
+        """`over_s`: length of windows, s; `from_s`: begin of the first, s after t0."""
         self._over_s = over_s
         self._from_s = from_s
         self._step_ns = max(1, round(over_s * 1e9 / STEPS))
@@ -90,10 +90,10 @@ class Windows:
         self._bad[first:end] += np.bincount(steps[bad[inside]], minlength=end - first)
 
     def worst(self, *, complete: bool = False) -> Window | None:
-        """Return the window with the greatest fraction of bad iterations; of equals, the first.
+        """Return the window with the greatest fraction of bad iterations; of several, the first.
 
         None if nothing was counted. `complete`: only windows that have surely ended; None if there
-        is none. Else a time that is shorter than a window counts as one.
+        are none. Otherwise a load that is shorter than a window counts as a window.
         """
         counts, bad = self._sums(complete=complete)
         if not len(counts) or not counts.any():
@@ -102,7 +102,7 @@ class Windows:
         return self._window(int(share.argmax()), counts, bad)
 
     def least(self, begin_ns: int, until_ns: int) -> Window | None:
-        """Return the first window between two times with the fewest good iterations.
+        """Return the first window between two times with the fewest iterations that are not bad.
 
         The times are nanoseconds after `from_s`. None if no whole window lies between them.
         """
@@ -116,7 +116,7 @@ class Windows:
         return self._window(int((counts - bad).argmin()), counts, bad, first)
 
     def exceeding(self, percent: Fraction, *, complete: bool = False) -> tuple[int, int]:
-        """Return how many windows had more than `percent` bad, and how many had any iterations.
+        """Return counts: windows with more than `percent` % bad, windows with any iterations.
 
         `complete`: only windows that have surely ended count.
         """
@@ -145,7 +145,10 @@ class Windows:
 
 
 def _sliding(steps: Ints) -> Ints:
-    """Return the sums of each `STEPS` successive steps; one sum of all if there are fewer steps."""
+    """Return the sum of steps 0 to `STEPS` - 1, then of steps 1 to `STEPS`, and so on.
+
+    If there are fewer than `STEPS` steps, a single sum of all; empty if there are none.
+    """
     if len(steps) <= STEPS:
         return np.array([steps.sum()]) if len(steps) else steps
     sums = np.concatenate(([0], np.cumsum(steps)))

@@ -1,1 +1,1 @@
-"""Findings that a reader needs before the numbers of a load: bounds, lateness, its course."""
+"""Findings on a load for its report: causes that bound it, own lateness, and its course."""

@@ -57,7 +57,7 @@ THROTTLED_ALLOWED = 0.05
 
 @dataclass(frozen=True, kw_only=True)
 class _Seen:
-    """Measurements of an outcome that the table of causes is judged by."""
+    """Measurements of one outcome, from which the causes in the module's table are judged."""
 
     planned: int
     drops: Counter[str]
@@ -95,7 +95,7 @@ class _Seen:
 
     @property
     def not_made(self) -> int:
-        """Number of arrivals that workers dropped, as they could not start them in time."""
+        """Number of arrivals that workers dropped because they could not start them in time."""
         return self.drops["capacity"] + self.drops["late"]
 
     @property
@@ -104,17 +104,21 @@ class _Seen:
 
     @property
     def typical_limit_s(self) -> float:
-        """Limit of the typical wake-up lateness of loops and threads, seconds."""
+        """Limit of the typical wake-up lateness of event loops and threads, seconds."""
         return max(TYPICAL_PART * self.lag_limit_s, TYPICAL_SHARE * self.service_p50_s)
 
     @property
     def is_late(self) -> bool:
-        """Return whether loops or threads woke too late, at p99 or typically."""
+        """Return whether event loops or threads woke too late, at p99 or typically."""
         return self.lag_p99_s > self.lag_limit_s or self.lag_typical_s > self.typical_limit_s
 
     @property
     def is_full(self) -> bool:
-        """Return whether all virtual users were busy, by drops for capacity or by the peak."""
+        """Return whether all virtual users were busy.
+
+        They were if more arrivals were dropped for capacity than for lateness, or if the peak of
+        running iterations was near their number.
+        """
         reached = bool(self.users_most) and self.peak > FULL * self.users_most
         return self.drops["capacity"] > self.drops["late"] or reached
 
@@ -133,7 +137,7 @@ class _Seen:
 
     @property
     def lacks_cores(self) -> bool:
-        """Return whether the workers' threads waited for cores, or hosts had none left."""
+        """Return whether many threads of workers waited for cores, or a host had no idle cores."""
         busy = max(self.cpu_sum, 0.01)
         return self.waiting > SCARCE * busy or any(host.is_full for host in self.hosts)
 
@@ -141,7 +145,7 @@ class _Seen:
 def load_bounds(outcome: WorkloadOutcome, lag_limit_s: float) -> tuple[Bound, ...]:
     """Return the causes that bound a workload's load; empty if it was offered as requested.
 
-    `lag_limit_s`: greatest start lag and wake-up lateness at p99, seconds.
+    `lag_limit_s`: greatest allowed start lag and wake-up lateness at p99, seconds.
     """
     seen = _seen(outcome, lag_limit_s)
     found = [*_of_processes(seen)]
@@ -216,14 +220,14 @@ def _throttled(workers: Sequence[WorkerFigures]) -> WorkerFigures | None:
 
 
 def _at(histogram: Histogram, percent: float) -> float:
-    """Return a percentile in seconds; 0 for an empty histogram."""
+    """Return a percentile (0 to 100) of a histogram in seconds; 0 if it is empty."""
     return histogram.percentile(percent) / 1e9 if histogram.count else 0.0
 
 
 def _of_processes(seen: _Seen) -> Iterator[Bound]:
-    """Yield causes in worker processes: locks, stops, blocked loops, exhausted resources.
+    """Yield causes within worker processes: lock, stop, blocked event loop, exhausted resources.
 
-    They explain all else.
+    If there are any, lateness and a short load follow from them.
     """
     allowed_s = max(BLOCKED_ALLOWED * seen.duration_s, seen.lag_limit_s)
     lock_s, stopped_s = (seen.stalls[cause] / 1e9 for cause in ("lock", "stopped"))
@@ -274,8 +278,8 @@ _RESOURCES = {
 def _why_late(seen: _Seen) -> Bound:
     """Return the cause why event loops or threads were late: the first that applies.
 
-    Other programs on a full host, a CPU quota, the interpreter lock, busy cores; else only that
-    they were late.
+    Other programs on a full host, a CPU quota, the interpreter lock, busy cores; else the cause
+    `late`, which only names the lateness.
     """
     what = "event loops" if seen.coroutines else "threads"
     typical = "p50" if seen.coroutines else "p95"
@@ -346,10 +350,10 @@ def _max_concurrency(seen: _Seen, dropped: int) -> Bound:
 
 
 def _why_short(seen: _Seen) -> Bound:
-    """Return the cause why a load was not offered although no process was late.
+    """Return the cause why a load was short although no event loop or thread was late.
 
-    Of an open load: the service if all users were busy, other programs, busy cores, else dispatch.
-    Of a closed load: lost workers, else dispatch.
+    Open load: the service if all users were busy, other programs, busy cores, else `dispatch` (work
+    came too late). Closed load: lost workers, else `dispatch`.
     """
     if seen.is_open:
         missing = _missing(seen)

@@ -1,4 +1,4 @@
-"""Messages on the course of a load: a standstill, a drift, outliers."""
+"""Finds remarkable courses of a load: standstill, drift, outliers; as messages for notes."""
 
 from __future__ import annotations
 
@@ -30,9 +30,9 @@ MOSTLY = 0.9
 
 
 def observations(outcome: WorkloadOutcome) -> Iterator[str]:
-    """Yield messages on the course of a load, without full stop; none if it was steady.
+    """Yield messages on the course of a load, without full stop; nothing if it was steady.
 
-    A standstill is looked for in closed loads, a drift in loads of one stage.
+    Standstills are reported for closed loads, drifts for loads of one stage, outliers for all.
     """
     statistics = outcome.statistics
     if not outcome.offered.is_open:
@@ -50,7 +50,7 @@ class _Gap:
 
 
 def _standstill(statistics: WorkloadStatistics) -> Iterator[str]:
-    """Yield a message on times without starts while iterations were running, if there were any."""
+    """Yield a message on times without starts while iterations ran; nothing without such times."""
     service = statistics.service.ok
     if not service.count or not statistics.ran:
         return
@@ -74,9 +74,9 @@ def _standstill(statistics: WorkloadStatistics) -> Iterator[str]:
 
 
 def _gaps(statistics: WorkloadStatistics, least_s: float) -> list[_Gap]:
-    """Return stretches of at least `least_s` without starts in which iterations ran.
+    """Return the stretches of at least `least_s` seconds without starts in which iterations ran.
 
-    Iterations ran in `MOSTLY` of the bins or more.
+    In at least the fraction `MOSTLY` of a stretch's bins, iterations ran.
     """
     series = statistics.profile.series(1 << 20)
     begun = np.flatnonzero(series.starts)
@@ -93,10 +93,10 @@ def _gaps(statistics: WorkloadStatistics, least_s: float) -> list[_Gap]:
 
 
 def _drift(service: LatencyMatrix) -> Iterator[str]:
-    """Yield a message if iterations became slower or faster in the course of the load.
+    """Yield a message if iterations became steadily slower or faster in the course of the load.
 
-    Medians of `PARTS` parts are compared, each of at least `PART_ROWS` iterations; nothing if there
-    are fewer.
+    Compares medians of up to `PARTS` parts; nothing if a part has fewer than `PART_ROWS`
+    iterations.
     """
     parts = service.rebinned(PARTS)
     counts = parts.counts()
@@ -122,7 +122,8 @@ def _drift(service: LatencyMatrix) -> Iterator[str]:
 def _outliers(service: Histogram, over_time: LatencyMatrix) -> Iterator[str]:
     """Yield a message if a few iterations took many times as long as all others.
 
-    At most `FEW` count, which took `FACTOR` times and `APART_S` longer than the next slowest.
+    At most `FEW` iterations, if they took `FACTOR` times as long as the next slowest and at least
+    `APART_S` longer.
     """
     total = service.count
     few = min(FEW, total // OTHERS)
@@ -143,7 +144,7 @@ def _outliers(service: Histogram, over_time: LatencyMatrix) -> Iterator[str]:
 
 
 def _last_at(over_time: LatencyMatrix) -> float:
-    """Return the middle of the time bin with the slowest iteration, seconds after t0."""
+    """Return the middle of the first time bin with a slowest iteration, seconds after t0."""
     counts = over_time.counts()
     slowest = np.flatnonzero(counts.any(axis=0))[-1]
     return (int(np.flatnonzero(counts[:, slowest])[0]) + 0.5) * over_time.width_s

@@ -1,4 +1,4 @@
-"""The generator's own lateness in percentiles, if it is a noticeable part of them."""
+"""Finds how much of the latency may be the load generator's own lateness, if that is noticeable."""
 
 from __future__ import annotations
 
@@ -17,11 +17,10 @@ PERCENTS = (50, 95, 99)
 
 
 def own_lateness(outcome: WorkloadOutcome) -> OwnLateness:
-    """Return the generator's lateness by percentile of the kind of time that counts, seconds.
+    """Return the generator's own lateness in s at each of `PERCENTS`; None if not noticeable.
 
-    None for a percentile if it is not noticeable. At a percentile, event loops, threads and (for
-    open loads) starts were late by so much or less. Starts that waited for a service or for the
-    task's own limit are not the generator's.
+    It is the greatest lag of event loops, threads and (for open loads) starts at that percentile.
+    Starts that waited for the service or for the task's own limit are left out.
     """
     statistics, is_open = outcome.statistics, outcome.offered.is_open
     times = (statistics.response if is_open else statistics.service).ok
@@ -38,7 +37,7 @@ def own_lateness(outcome: WorkloadOutcome) -> OwnLateness:
 
 
 def lateness_note(workload: WorkloadReport) -> str:
-    """Return a message on percentiles that include the generator's lateness; "" if none does."""
+    """Return a message on percentiles that include the generator's lateness; "" if none do."""
     own = workload.own_lateness
     if own is None:
         return ""

@@ -1,4 +1,4 @@
-"""The HTML report: one file that opens offline, live or of a run that ended; or of several runs."""
+"""The HTML report of one run or several: files that open offline, or pages of the live view."""
 
 from osbench.coordinator.report.html.page import live_parts, render_page
 from osbench.coordinator.report.html.runs_page import RunOnPage, write_runs_page

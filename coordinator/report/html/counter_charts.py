@@ -1,4 +1,4 @@
-"""Charts and table of the counters of the system under test, on the time axis of the load."""
+"""Computes charts and table of the counters of the system under test, by time after t0."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _WAITING = 0.1
 
 @dataclass(frozen=True, kw_only=True)
 class CounterLine:
-    """A counter of the system under test as a line of a chart."""
+    """A counter of the system under test as a line of a chart, with evenly spaced values."""
 
     label: str
     #: "" of a number, "%" of a share.
@@ -36,7 +36,7 @@ class CounterLine:
 
 @dataclass(frozen=True, kw_only=True)
 class CounterRow:
-    """A row of the table of counters, with figures as text."""
+    """A counter as a row of the table; mean, p95 and greatest value as text with unit."""
 
     figures: CounterFigures
     mean: str
@@ -46,7 +46,7 @@ class CounterRow:
 
 @dataclass(frozen=True, kw_only=True)
 class CounterCharts:
-    """All that the page shows of counters: lines of two charts, and rows of a table."""
+    """The counters of a workload on the page: lines of two charts, and rows of a table."""
 
     step_s: float = 1.0
     #: Used parts of resources, the fullest first; and queues, the most variable first.
@@ -57,7 +57,7 @@ class CounterCharts:
     more: int = 0
 
     def payload(self) -> dict[str, Any]:
-        """Return the lines for the page's script under the key `counters`; {} if there are none."""
+        """Return the lines as JSON values under the key `counters`; {} if there are no lines."""
         if not self.shares and not self.queues:
             return {}
         lines = {
@@ -71,7 +71,7 @@ class CounterCharts:
 
 
 def counter_charts(counters: WorkloadCounters | None) -> CounterCharts:
-    """Return the charts and the table of a workload's counters; empty without counters."""
+    """Return charts and table of a workload's counters; empty for None."""
     if counters is None:
         return CounterCharts()
     figures = figures_of(counters)
@@ -104,7 +104,7 @@ def _moves(series: CounterSeries) -> bool:
 
 
 def _movement(series: CounterSeries) -> float:
-    """Return the standard deviation of a counter divided by its mean; 0 for a mean of 0."""
+    """Return the standard deviation of a counter divided by its mean; 0 without a positive mean."""
     mean = float(np.nanmean(series.values))
     return float(np.nanstd(series.values)) / mean if mean > 0 else 0.0
 

@@ -1,4 +1,4 @@
-"""SLA criteria as rows: the value next to the limit, and the used fraction of the limit."""
+"""Makes rows of a table from SLA criteria: value, limit, and the used fraction of the limit."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ _CLAUSE = re.compile(r"^(?P<name>.+?) (?P<found>\S+), allowed (?P<asked>\S+)$")
 
 @dataclass(frozen=True, kw_only=True)
 class CriterionRow:
-    """A row for a criterion, or for one limit of it: texts, whether it holds, and its numbers."""
+    """An SLA criterion, or one limit of it, as a row: texts, whether it is met, and its numbers."""
 
     #: Such as "p95 of response time".
     criterion: str
@@ -56,9 +56,10 @@ class CriterionRow:
 
 
 def criterion_rows(workload: WorkloadFacts) -> list[CriterionRow]:
-    """Return the rows of all criteria of a workload in the order of its verdicts.
+    """Return the rows of all SLA criteria of a workload, in the order of its verdicts.
 
-    A criterion has a row for each of its limits, or one with the message of its verdict.
+    A criterion has a row for each of its limits or, if its figures are not in the report, a single
+    row with the verdict's message.
     """
     configs = workload.asked.get("sla") or {}
     rows: list[CriterionRow] = []
@@ -72,15 +73,18 @@ def criterion_rows(workload: WorkloadFacts) -> list[CriterionRow]:
 
 
 def _windowed(config: Any) -> bool:
-    """Return whether a criterion judges windows: whole-load figures do not show its verdict."""
+    """Return whether a criterion judges windows of time (`over_s`).
+
+    Figures of the whole load do not show its verdict then.
+    """
     limits = config if isinstance(config, list) else [config]
     return any(isinstance(limit, Mapping) and "over_s" in limit for limit in limits)
 
 
 def _plain_row(verdict: SlaVerdict) -> CriterionRow:
-    """Return the row of a criterion from the message of its verdict, without ratio and interval.
+    """Return the row of a criterion from its verdict's message, without ratio and interval.
 
-    The limit is split off if the message has a single one.
+    If the message has a single part ", allowed ...", that is the row's limit.
     """
     detail = spaced(mask_url(plain(verdict.detail, 500)))
     found, _, asked = detail.rpartition(", allowed ")
@@ -159,7 +163,10 @@ def _percentile_row(
 
 
 def _found(said: str) -> str:
-    """Return the value in a clause of the verdict of `percentile`, else its reason for none."""
+    """Return the measured value in a clause of a verdict of `percentile`.
+
+    If the clause has no value, return its reason.
+    """
     clause = _CLAUSE.match(said)
     return spaced(clause["found"] if clause else said.partition(": ")[2] or said)
 
@@ -252,9 +259,10 @@ _ROWS = {
 
 
 def limit_of(workload: WorkloadFacts, key: str) -> float | None:
-    """Return the task's limit (s) for a percentile of the kind of time that counts, or None.
+    """Return the task's limit, in seconds, for `key` such as p95; None if there is none.
 
-    `key` is a percentile such as p95. Limits of actions or of windows do not count.
+    Limits on the kind of time to judge by count: response for open loads, else service. Limits of
+    actions or of windows do not.
     """
     limits = (workload.asked.get("sla") or {}).get("percentile")
     for limit in limits if isinstance(limits, list) else [limits]:
@@ -266,9 +274,9 @@ def limit_of(workload: WorkloadFacts, key: str) -> float | None:
 
 
 def succeeded_text(workload: WorkloadReport, *, running: bool = False) -> str:
-    """Return the percentage of planned iterations that ended well; "100" only if all did.
+    """Return the percentage of planned iterations that succeeded, without sign; "100" only for all.
 
-    For a run that goes on, the percentage of iterations that have ended. A dash if there are none.
+    `running`: the percentage of iterations that have ended. A dash if there are none.
     """
     left = 0 if running else workload.missing
     short, whole = workload.bad + left, workload.ran + left

@@ -1,4 +1,4 @@
-"""A histogram of the durations of iterations, in which failures are counted apart."""
+"""Makes a histogram of the durations of iterations; successes and failures are separate counts."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _ROUND = (1.0, 2.0, 2.5, 5.0, 10.0)
 
 @dataclass(frozen=True, kw_only=True)
 class DurationHistogram:
-    """Counts by duration in milliseconds; empty if there are no durations."""
+    """Counts of iterations by duration, for a chart; empty lists if there are no durations."""
 
     is_log: bool
     #: Bounds of the bins, milliseconds: one more than there are counts.
@@ -39,10 +39,10 @@ class DurationHistogram:
 
 
 def histogram(matrix: LatencyMatrix, failed_s: Sequence[float]) -> DurationHistogram:
-    """Return the histogram of a matrix of durations and of failed iterations (seconds).
+    """Return the histogram of successes (a matrix of durations) and of failures (seconds).
 
-    Failed iterations of 0 s or less are left out. Bins have equal widths or, if durations differ by
-    a factor of ten or more, equal ratios.
+    Failures of 0 s or less are left out. Bins have equal widths or, if durations differ by a factor
+    of ten or more, equal ratios.
     """
     counts = matrix.summed()
     failed = np.array([1e3 * value for value in failed_s if value > 0], np.float64)
@@ -87,9 +87,10 @@ def _log_edges(low: float, high: float, total: int) -> Floats:
 
 
 def _between(edges: Floats, bounds: Floats, counts: NDArray[np.int64]) -> list[int]:
-    """Return counts between edges, from counts of buckets whose durations count as evenly spread.
+    """Return the counts between `edges` from counts of buckets, which lie between `bounds`.
 
-    Sums are rounded instead of counts, so that no iteration is lost or counted twice.
+    Durations are taken as evenly spread in a bucket. Sums are rounded instead of counts, so that no
+    iteration is lost or counted twice.
     """
     if not len(counts):
         return [0] * (len(edges) - 1)

@@ -1,4 +1,4 @@
-"""Kinds of errors of a workload as the page lists them, each over the time of the load."""
+"""Makes rows of the page from a workload's kinds of errors, with their counts over time."""
 
 from __future__ import annotations
 
@@ -27,7 +27,10 @@ _FOLDERS = re.compile(r'File "/[^"\n]*?/(site-packages|osbench|python3\.\d+)/')
 
 @dataclass(frozen=True, kw_only=True)
 class ErrorRow:
-    """A kind of error with an example, as the page lists it; first and last in seconds after t0."""
+    """A kind of error with an example, as a row of the page.
+
+    `first_s` and `last_s` are due times after t0, `p50_s` the median time; None if not known.
+    """
 
     type: str
     message: str
@@ -43,7 +46,10 @@ class ErrorRow:
 
 
 def error_rows(facts: WorkloadFacts) -> list[ErrorRow]:
-    """Return the kinds of errors of a workload, the most frequent first."""
+    """Return a row for each kind of error of a workload, the most frequent first.
+
+    Secrets are masked.
+    """
     kinds = kinds_of(facts.report.errors)
     of_type = Counter(one.error.type for one in kinds)
     examples = facts.timeline.get("error_examples") or {}
@@ -81,24 +87,27 @@ def _row(facts: WorkloadFacts, kind: ErrorKind, example: Mapping[str, Any] | Non
 
 
 def _without_folders(traceback: str) -> str:
-    """Return a traceback without secrets and folders of installed files, `_TEXT` characters long.
+    """Return a traceback without secrets and folders of installed files, cut to `_TEXT`.
 
-    Reports travel, and folders may name people.
+    Reports are passed on, and folders may name people.
     """
     return mask_text(_FOLDERS.sub(r'File ".../\1/', traceback))[:_TEXT]
 
 
 def _counted(times: NDArray[np.float64], elapsed_s: float) -> list[int]:
-    """Return the number of times (seconds after t0) in each of SPARK_BINS parts of the load."""
+    """Return how many of `times` (s after t0) are in each of SPARK_BINS equal parts of the load.
+
+    `elapsed_s`: length of the load.
+    """
     places = np.clip(times / max(elapsed_s, 1e-9) * SPARK_BINS, 0, SPARK_BINS - 1).astype(int)
     found: list[int] = np.bincount(places, minlength=SPARK_BINS).tolist()
     return found
 
 
 def _over_time(example: Mapping[str, Any], elapsed_s: float) -> list[int]:
-    """Return how often an error happened in each of SPARK_BINS parts of the load.
+    """Return how often an error occurred in each of SPARK_BINS equal parts of the load.
 
-    `example` is an entry of `error_examples` of the timeline.
+    `example` is an entry of the timeline's `error_examples`, `elapsed_s` the length of the load.
     """
     found = [0] * SPARK_BINS
     width_s = float(example.get("bin_s") or 0)

@@ -1,4 +1,4 @@
-"""The most frequent kinds of failure of all workloads, for the first screen of the page."""
+"""Makes the list of the most frequent failures of all workloads, for the first screen."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _LETTERS = 240
 
 @dataclass(frozen=True, kw_only=True)
 class FailureLine:
-    """A kind of failure of one workload, in a line."""
+    """A kind of failure of one workload, as a line of the first screen."""
 
     #: The workload; "" if there is only one.
     title: str
@@ -33,7 +33,7 @@ class FailureLine:
 
 @dataclass(frozen=True, kw_only=True)
 class FailureView:
-    """Failures on the first screen: the most frequent kinds."""
+    """The most frequent kinds of failure of all workloads, for the first screen."""
 
     lines: Sequence[FailureLine]
     #: Kinds that are not shown.
@@ -41,9 +41,9 @@ class FailureView:
 
 
 def failures_of(views: Sequence[WorkloadView], shown: Mapping[str, str]) -> FailureView:
-    """Return the most frequent kinds of failure of all workloads, `_KINDS` at most.
+    """Return the most frequent kinds of failure of all workloads, the most frequent first.
 
-    `shown`: ids of the page's waterfalls by trace id.
+    At most `_KINDS`. `shown`: element ids of the page's waterfalls by trace id.
     """
     found = [(view, row) for view in views for row in view.errors]
     found.sort(key=lambda one: -one[1].count)

@@ -1,4 +1,4 @@
-"""Small graphics as inline SVG: geometry in attributes, so they need no script and no style."""
+"""Makes small graphics as inline SVG: geometry is in attributes, so they need no script."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ SPARK_BINS = 40
 def rect(
     left: float, width: float, look: str, top: float = 0, height: str = "100%", title: str = ""
 ) -> Markup:
-    """Return a rectangle; left and width in percent of the graphic, top in pixels.
+    """Return an SVG rectangle of CSS class `look`, with `title` as its tooltip.
 
-    `look` is its CSS class, `title` a tooltip. It is at least `_LEAST` wide.
+    `left` and `width` are percent of the graphic, `top` is pixels. It is at least `_LEAST` wide.
     """
     place = Markup('<rect x="{:.2f}%" y="{:g}" width="{:.2f}%" height="{}" class="{}"').format(
         left, top, max(width, _LEAST), height, look
@@ -34,7 +34,10 @@ def rect(
 
 
 def graphic(look: str, parts: Iterable[Markup], label: str = "") -> Markup:
-    """Return an SVG element of CSS class `look`; without label, screen readers ignore it."""
+    """Return an SVG element of CSS class `look` with `parts`.
+
+    `label` is read by screen readers; without it, they ignore the graphic.
+    """
     said = (
         Markup('role="img" aria-label="{}"').format(label)
         if label
@@ -45,7 +48,10 @@ def graphic(look: str, parts: Iterable[Markup], label: str = "") -> Markup:
 
 
 def stacked(counts: dict[str, int], states: Sequence[str] = STATES, label: str = "") -> Markup:
-    """Return a bar of iterations by state; states without iterations have no part."""
+    """Return a stacked bar of the numbers of iterations by state, in the order of `states`.
+
+    States without iterations have no part. `label` is for screen readers.
+    """
     total = sum(counts[state] for state in states)
     parts, left = [], 0.0
     for state in states:
@@ -58,7 +64,7 @@ def stacked(counts: dict[str, int], states: Sequence[str] = STATES, label: str =
 
 
 class LogScale:
-    """A logarithmic axis from the least to the greatest value, shared by the bars of a table.
+    """A logarithmic axis from the least to the greatest of `values`, shared by the bars of a table.
 
     None and values of 0 or less are ignored.
     """
@@ -71,14 +77,15 @@ class LogScale:
             self.high = 1.001 * self.low
 
     def at(self, value: float) -> float:
-        """Return the position of a value on the axis in percent; values outside are at its ends."""
+        """Return the position of a value on the axis in percent, clipped to 0 to 100."""
         inside = min(max(value, self.low), self.high)
         return 100 * math.log(inside / self.low) / math.log(self.high / self.low)
 
     def spread(self, values: Sequence[float], look: str = "b-mid") -> Markup:
-        """Return a bar: minimum to maximum as a hairline, p50 to p95 filled, p99 as a tick.
+        """Return a bar of a distribution: minimum to maximum thin, p50 to p95 thick, p99 as a tick.
 
-        `values` are minimum, p50, p95, p99 and maximum.
+        `values` are minimum, p50, p95, p99 and maximum, in seconds; `look` is the CSS class of the
+        thick part.
         """
         least, middle, p95, p99, most = values
         line, bar, end = self.at(least), self.at(middle), self.at(p95)
@@ -92,12 +99,12 @@ class LogScale:
 
 
 def share_bar(share: float, look: str = "b-mid") -> Markup:
-    """Return a bar that fills a fraction (0 to 1) of its cell; other values are clipped."""
+    """Return a bar that fills the fraction `share` of its cell, clipped to 0 to 1."""
     return graphic("bar-i", [rect(0, 100 * min(max(share, 0), 1), look, 4, "8")])
 
 
 def limit_bar(share: float, look: str) -> Markup:
-    """Return a bar of the used fraction of a limit: it ends at 2, the tick at 1 is the limit."""
+    """Return a bar of the used fraction of a limit, `share`: 2 or more fills it, a tick marks 1."""
     used = min(max(share, 0), 2) / 2
     parts = [
         rect(0, 100, "b-base", 7, "2"),
@@ -108,9 +115,9 @@ def limit_bar(share: float, look: str) -> Markup:
 
 
 def pair_bar(normal: float, slow: float, most: float, look: str) -> Markup:
-    """Return a bar of the time in slow traces, and over it the time in normal traces (seconds).
+    """Return a bar of the time in slow traces with the time in normal traces drawn over it.
 
-    `most`: time of a full bar.
+    Times are seconds; `most` is the time of a full bar.
     """
     most = most or 1
     parts = [
@@ -122,7 +129,10 @@ def pair_bar(normal: float, slow: float, most: float, look: str) -> Markup:
 
 
 def spark(counts: Sequence[int], label: str) -> Markup:
-    """Return counts in SPARK_BINS parts of the load as small columns, scaled to the greatest."""
+    """Return counts, one for each of SPARK_BINS parts of the load, as small columns of SVG.
+
+    The greatest count has full height. `label` is for screen readers.
+    """
     most = max(counts, default=0) or 1
     columns = [
         Markup('<rect x="{:g}" y="{:.1f}" width="2.4" height="{:.1f}"/>').format(
@@ -138,9 +148,10 @@ def spark(counts: Sequence[int], label: str) -> Markup:
 
 
 def cpu_line(points: Sequence[tuple[float, float]], end_s: float, label: str) -> Markup:
-    """Return CPU usage over the load as a line from 0 to one core; more than a core is cut off.
+    """Return CPU usage over the load as an SVG line from 0 to one core; more is cut off.
 
-    `points`: (seconds after t0, cores); empty if there are fewer than MIN_LINE_POINTS.
+    `points`: (seconds after t0, cores); `end_s`: right end of the axis. Empty if there are fewer
+    than MIN_LINE_POINTS points.
     """
     if len(points) < MIN_LINE_POINTS or end_s <= 0:
         return Markup("")

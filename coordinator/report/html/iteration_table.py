@@ -1,4 +1,4 @@
-"""The iterations of a run as columns for the page's script: all, or only useful ones."""
+"""Makes the table of iterations for the page's script: all iterations of a run, or useful ones."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _LETTERS = 300
 
 @dataclass(frozen=True, kw_only=True)
 class IterationTable:
-    """Columns of some iterations of a run, or all, for the page's script."""
+    """The iterations of a run, or some, as columns for the page's script."""
 
     complete: bool
     #: Number of iterations in it, and of iterations that ran.
@@ -30,14 +30,14 @@ class IterationTable:
 
 
 class _Reasons:
-    """Reasons why iterations failed, each text once: step, status code, type and message."""
+    """Collects the reasons why iterations failed; equal reasons have one text."""
 
     def __init__(self) -> None:
         self.texts = [""]
         self._places: dict[tuple[str, str, str, int], int] = {("", "", "", 0): 0}
 
     def place(self, row: TableRow) -> int:
-        """Return the index of a row's reason in `texts`, added if new; 0 if it ended well."""
+        """Return the index of a row's reason in `texts`, which may grow; 0 for a success."""
         if row.outcome == "ok":
             return 0
         key = (row.error_type, row.error, row.step, row.status)
@@ -60,7 +60,7 @@ def _reason(row: TableRow) -> str:
 def table_of(facts: PageFacts, shown: Mapping[str, str]) -> IterationTable:
     """Return the table of the iterations of a page; `shown`: ids of its waterfalls by trace id.
 
-    Rows are sorted by workload and number; of a repeated iteration the last row counts.
+    Rows are sorted by workload and number. If an iteration occurs twice, the last row is used.
     """
     complete, listed = facts.rows_are_all, facts.rows
     unique = {(row.workload, row.iteration): row for row in listed if row.outcome in _OUTCOMES}

@@ -1,4 +1,4 @@
-"""The key figures of a workload on the first screen, each with its limit or request."""
+"""Makes the key figures of a workload for the first screen, each with limit or request."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from osbench.coordinator.results.search.trials import DISTURBED, TrialFigures
 
 @dataclass(frozen=True, kw_only=True)
 class Figure:
-    """A key figure: a number, and its limit or requested value."""
+    """A key figure with its heading, its limit or requested value, and its colour."""
 
     head: str
     number: Markup
@@ -35,7 +35,10 @@ class Figure:
 
 
 def key_figures(view: WorkloadView, *, running: bool) -> list[Figure]:
-    """Return the key figures of a workload; of a search, `search_figures`."""
+    """Return the key figures of a workload: load, success, median, p95, p99, start lag.
+
+    `running`: the run goes on. A search has `search_figures` instead.
+    """
     if search := view.report.search:
         return search_figures(view, search, running=running)
     report = view.report
@@ -50,7 +53,11 @@ def key_figures(view: WorkloadView, *, running: bool) -> list[Figure]:
 
 
 def search_figures(view: WorkloadView, search: SearchReport, *, running: bool) -> list[Figure]:
-    """Return the figures of the highest sustained rate; without it, of the lowest tried rate."""
+    """Return the key figures of a search: rate, success, percentiles at that rate, start lag.
+
+    The rate is the highest sustained one, else the lowest that was tried. `running`: the run goes
+    on.
+    """
     trial = _told_trial(search)
     percentiles = [_trial_figure(view, trial, key) for key in ("p50", "p95", "p99")]
     return [_rate_figure(trial), _succeeded(view, running=running), *percentiles, _lag_figure(view)]

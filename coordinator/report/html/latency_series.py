@@ -1,4 +1,4 @@
-"""Chart data of a matrix of durations: percentiles over time, a heat map, a curve."""
+"""Computes chart data from a latency matrix: percentiles over time, a heat map, a latency curve."""
 
 from __future__ import annotations
 
@@ -42,7 +42,10 @@ _TOGETHER = PER_DECADE // 3
 
 @dataclass(frozen=True, kw_only=True)
 class Bands:
-    """Percentiles over time, milliseconds; None if a bin has too few iterations for one."""
+    """Percentiles over time in milliseconds, for a chart; None if a bin has too few iterations.
+
+    Widths and middles of bins are seconds.
+    """
 
     width_s: float
     #: Middle of the bin, iterations, then BAND_PERCENTS and the greatest.
@@ -54,7 +57,7 @@ class Bands:
 
 @dataclass(frozen=True, kw_only=True)
 class Heat:
-    """Cells of a heat map: [number of the time bin, number of the row, count of iterations]."""
+    """A heat map of durations over time; `cells` are [time bin, row of duration, count]."""
 
     width_s: float
     cells: list[list[int]]
@@ -67,7 +70,7 @@ class Heat:
 
 @dataclass(frozen=True, kw_only=True)
 class HeatRow:
-    """A row of the table of a heat map: counts by stretch of time, durations from `low_s` on."""
+    """A row of a heat map as a table: counts by time, of durations from `low_s` seconds on."""
 
     low_s: float
     counts: list[int]
@@ -75,14 +78,14 @@ class HeatRow:
 
 @dataclass(frozen=True, kw_only=True)
 class HeatTable:
-    """Counts by latency, longest first, and by stretches of time from `heads` (seconds) on."""
+    """A heat map as a table, the longest durations first; columns begin at `heads` (seconds)."""
 
     heads: list[float]
     rows: list[HeatRow]
 
 
 def bands(matrix: LatencyMatrix, end_s: float) -> Bands:
-    """Return percentiles over time in bins that have enough iterations to know them.
+    """Return percentiles over time, in bins wide enough to have enough iterations on average.
 
     `end_s`: end of the load, seconds after t0, at which the last bin is cut.
     """
@@ -104,7 +107,10 @@ def bands(matrix: LatencyMatrix, end_s: float) -> Bands:
 
 
 def heat(matrix: LatencyMatrix) -> Heat:
-    """Return counts by bin of time and by row; row N begins at 10 ** (N / PER_DECADE) ms."""
+    """Return counts of durations by bin of time and by row; cells are sorted.
+
+    Row N begins at 10 ** (N / PER_DECADE) ms.
+    """
     shown = matrix.rebinned(_HEAT_BINS)
     counts = shown.counts()
     buckets = np.arange(counts.shape[1]) + shown.lowest
@@ -120,7 +126,7 @@ def heat(matrix: LatencyMatrix) -> Heat:
 
 
 def heat_table(found: Heat) -> HeatTable:
-    """Return the heat map as a table: `_COLUMNS` columns at most, three rows a factor of ten."""
+    """Return a heat map as a table: at most `_COLUMNS` columns, three rows for a factor of ten."""
     cells = found.cells
     last = max((cell[0] for cell in cells), default=-1) + 1
     wide = max(1, math.ceil(last / _COLUMNS))
@@ -141,7 +147,8 @@ def heat_table(found: Heat) -> HeatTable:
 def curve(matrix: LatencyMatrix, most_s: float | None) -> list[list[float]]:
     """Return [rarity, milliseconds] points: at rarity 1 one in ten takes longer, at 2 one in 100.
 
-    `most_s` replaces the last point's value: the exact maximum. Empty for fewer than two durations.
+    `most_s`, the exact maximum in seconds, replaces the last value unless it is None. Empty for
+    fewer than two durations.
     """
     counts = matrix.summed()
     total = int(counts.sum())
@@ -177,9 +184,10 @@ def _middle(number: int, width_s: float, end_s: float) -> float:
 
 
 def _width(total: int, bins: int, width_s: float, least: int) -> int:
-    """Return how many bins to join, a power of two, so that an average one has `least` iterations.
+    """Return how many bins to join, a power of 2, to have `least` iterations a bin on average.
 
-    Less if they would be wider than `_WIDEST_S`.
+    `total` iterations are in `bins` bins of `width_s` seconds. Fewer are joined if they would be
+    wider than `_WIDEST_S`.
     """
     together = 1
     while total * together < least * bins and 2 * together * width_s <= _WIDEST_S:
@@ -195,7 +203,7 @@ def _doublings(bins: int, most: int) -> int:
 
 
 def _grouped(counts: Ints, together: int) -> Ints:
-    """Return the sums of each `together` successive rows; the last sum may be of fewer."""
+    """Return the sums of groups of `together` successive rows; the last group may be smaller."""
     if not len(counts):
         return counts
     summed: Ints = np.add.reduceat(counts, np.arange(0, len(counts), together), axis=0)

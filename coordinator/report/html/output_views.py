@@ -1,4 +1,4 @@
-"""Outputs of scenarios and hooks, in Rally's chart types: figures, tables and text."""
+"""Makes views of outputs of scenarios, in Rally's chart types: figures, tables and text."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _DRAWN = {"Pie": "pie", "StackedArea": "stacked", "Lines": "lines"}
 
 @dataclass(frozen=True, kw_only=True)
 class OutputView:
-    """A chart of a scenario: always a table, a text or a page, perhaps a figure in addition."""
+    """A chart of a scenario on the page: a table, a text or a page, perhaps with a figure."""
 
     anchor: str
     title: str
@@ -47,7 +47,8 @@ class OutputView:
 def output_views(anchor: str, outputs: Outputs, first: Mapping[str, Any]) -> list[OutputView]:
     """Return views of the additive charts of a workload, then of its complete charts.
 
-    `first` has the data of complete charts by title; without data, only their counts are shown.
+    `anchor` begins their element ids; `first` has the data of complete charts by title. Without
+    data, only their counts are shown. Secrets are masked, long data cut.
     """
     views = [
         _view(f"{anchor}-out-{number}", chart, counted(chart.get("iterations") or 0, "iteration"))
@@ -164,7 +165,10 @@ def _cell(value: Any) -> str:
 
 
 def _texts(data: Any) -> Iterable[str]:
-    """Yield the lines of data that fit no table or graphic; nothing for None."""
+    """Yield the lines of data that fit no table or series: strings as they are, others as JSON.
+
+    Nothing for None.
+    """
     if isinstance(data, Mapping) and "trace_id" in data:
         yield f"trace {data['trace_id']}"
     elif isinstance(data, str):

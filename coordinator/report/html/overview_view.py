@@ -1,4 +1,4 @@
-"""The first screen of the page: the verdict, at most four reasons, key figures, accounting."""
+"""Makes the first screen of the page: verdict, at most four reasons, key figures, accounting."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _NOT_OK = STATES[1:]
 
 @dataclass(frozen=True, kw_only=True)
 class VerdictWords:
-    """The parts of the verdict line: colour, sign, word and text."""
+    """The verdict line of the page in parts: colour, sign, word and text."""
 
     #: "", ok or warned: the colour of its border.
     look: str
@@ -46,7 +46,7 @@ class VerdictWords:
 
 @dataclass(frozen=True, kw_only=True)
 class Reason:
-    """A message below the verdict, in bold and plain parts."""
+    """A message below the verdict on a workload or the run, in bold and plain parts."""
 
     #: ok, warn or err.
     look: str
@@ -58,7 +58,7 @@ class Reason:
 
 @dataclass(frozen=True, kw_only=True)
 class AccountingView:
-    """The states of all planned iterations of the run; each is in exactly one."""
+    """Numbers of iterations by final state, over all workloads of a run, with bars."""
 
     planned: int
     counts: dict[str, int]
@@ -95,12 +95,12 @@ class OverviewView:
 
     @property
     def is_long(self) -> bool:
-        """Return whether there are more than `MANY` workloads: then each has one line."""
+        """Return whether there are more than `MANY` workloads, so that each has one line."""
         return len(self.rows) + len(self.held) > MANY
 
 
 def overview_of(facts: PageFacts, views: Sequence[WorkloadView]) -> OverviewView:
-    """Return the first screen of a run, from the views of its workloads."""
+    """Return the first screen of a run; `views` are the views of its workloads."""
     ordered = sorted(views, key=lambda view: severity(view.report))
     running = facts.state == RUNNING
     rows = [FigureRow(view=view, figures=key_figures(view, running=running)) for view in ordered]
@@ -260,7 +260,7 @@ def _missing(lost: int, left: int, code: Any) -> Reason:
 
 
 def _sum(views: Sequence[WorkloadView], state: str) -> int:
-    """Return how many iterations of all workloads are in a state of STATES."""
+    """Return how many iterations of all workloads are in the state `state` of STATES."""
     sums = [view.report.accounting for view in views]
     return sum(one.state(state) for one in sums)
 

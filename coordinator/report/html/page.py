@@ -1,4 +1,4 @@
-"""The HTML report as text; the same page for the live view, and the data that updates it."""
+"""Renders the HTML report of a run, as a file or live, and the data that updates a live page."""
 
 from __future__ import annotations
 
@@ -59,9 +59,9 @@ _LIVE_PARTS = {
 
 
 def render_page(facts: PageFacts, frame: PageFrame | None = None) -> str:
-    """Return the page of a run as one HTML file or, with a `frame`, as a page of a server.
+    """Return the page of a run as one HTML file or, with a `frame`, as a page of the web server.
 
-    The same facts give the same bytes. The live page is updated by `osbench.update`.
+    The same facts give the same bytes.
     """
     page, live = PageViews.of(facts), facts.live
     data: dict[str, Any] = {"workloads": page.payloads, "names": page.titles}
@@ -88,10 +88,10 @@ def render_page(facts: PageFacts, frame: PageFrame | None = None) -> str:
 
 
 def live_parts(facts: PageFacts) -> tuple[str, list[dict[str, Any]]]:
-    """Return the changing parts of the live page: HTML of its element `overview`, and charts.
+    """Return the changing parts of a live page: HTML of its element `overview`, and charts.
 
-    The charts are a mapping per workload: numbers for the script, and under `html` the other parts
-    of its section by element id.
+    The charts are a list with a mapping per workload: numbers for the script and, under `html`,
+    other parts of its section by element id.
     """
     page = PageViews.of(facts)
     context = page.context()
@@ -107,7 +107,7 @@ def live_parts(facts: PageFacts) -> tuple[str, list[dict[str, Any]]]:
 
 @dataclass(frozen=True, kw_only=True)
 class PageViews:
-    """All views of one page, from which templates are rendered."""
+    """All views of one page: the values from which its templates are rendered."""
 
     live: bool
     head: RunHead
@@ -124,7 +124,7 @@ class PageViews:
 
     @classmethod
     def of(cls, facts: PageFacts) -> PageViews:
-        """Compute all views of a run."""
+        """Compute all views of a run from its facts; a live page has no traces and no table."""
         workloads, first = workloads_of(facts), facts.first_outputs
         views = [view_of(one, first.get(one.number, {})) for one in workloads]
         traces = None if facts.live else trace_section(facts.traces, workloads, _store(facts))
@@ -152,14 +152,14 @@ class PageViews:
 
     @property
     def titles(self) -> list[str]:
-        """Titles of the workloads, in order."""
+        """Titles of the workloads, in the order of the task."""
         return [one.title for one in self.workloads]
 
     def context(self, page: str = "", mark: str = "") -> dict[str, Any]:
         """Return the variables that all templates may use, by name.
 
-        On a page of several runs `page` is the address of the run's own report, to which links
-        lead, and `mark` the prefix of the anchors of this run.
+        On a page of several runs, `page` is the address of this run's own report, to which links
+        lead, and `mark` the prefix of its anchors. "" otherwise.
         """
         groups = self.traces.groups if self.traces else []
         shown = _shown(self.traces)
@@ -194,12 +194,15 @@ class PageViews:
 
 
 def _store(facts: PageFacts) -> str:
-    """Return the connection string of OSProfiler's store; "" if there is none, or if unknown."""
+    """Return the connection string of OSProfiler's trace store; "" if there is none."""
     return str(facts.manifest.get("trace_store") or "")
 
 
 def _shown(traces: TraceSection | None) -> dict[str, str]:
-    """Return the ids of the page's waterfalls by trace id; {} without traces."""
+    """Return the element id of each waterfall (spans of a trace over time) by trace id.
+
+    {} for None.
+    """
     groups = traces.groups if traces else []
     return {fall.trace_id: fall.id for group in groups for fall in group.waterfalls}
 
@@ -210,7 +213,7 @@ def _traced(workloads: Sequence[WorkloadFacts]) -> int:
 
 
 def _embedded(document: Mapping[str, Any]) -> Markup:
-    """Return JSON that cannot end the HTML element it stands in."""
+    """Return the document as JSON that is safe inside a script element of HTML."""
     packed = json.dumps(document, separators=(",", ":"), ensure_ascii=False)
     packed = escaped_in_json(packed).replace("<", "\\u003c")
     return Markup(packed)  # noqa: S704  # escaped for its place
@@ -247,5 +250,5 @@ def _environment() -> jinja2.Environment:
 
 
 def template_of(name: str) -> jinja2.Template:
-    """Return a template of the page, by the name of its file."""
+    """Return the template of the page with this file name; compiled templates are cached."""
     return _environment().get_template(name)

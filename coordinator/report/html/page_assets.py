@@ -1,4 +1,4 @@
-"""The parts of the page that are the same in every report: style, scripts, templates, policy.
+"""Provides the parts that are equal in every report: style, scripts, templates and policy.
 
 All pages of osbench have the same colours.
 """
@@ -38,7 +38,10 @@ _LIGHT, _DARK = 0, 1
 
 @dataclass(frozen=True, kw_only=True)
 class PageFrame:
-    """Parts that a server puts around a page; it sends the policy itself, too."""
+    """Parts that osbench's web server adds to a page: style sheet, bar at the top, and a script.
+
+    The server sends the Content-Security-Policy itself.
+    """
 
     #: Address of a style sheet: it stands before the page's own, whose colours of a theme that was
     #: chosen win.
@@ -50,14 +53,18 @@ class PageFrame:
 
 @functools.cache
 def text(name: str) -> str:
-    """Return a text file of the assets, by its name with folder; cached. Raises OSError."""
+    """Return the content of a file in `assets`, by its path there; cached. Raises OSError."""
     folder = files("osbench.coordinator.report.html") / "assets"
     return folder.joinpath(*name.split("/")).read_text(encoding="utf-8")
 
 
 @functools.cache
 def colours() -> str:
-    """Return the colours of both themes as CSS; without `data-theme` the system decides."""
+    """Return the CSS variables of the colours of both themes; cached.
+
+    The attribute `data-theme` of the page selects light or dark; without it, the system does. Print
+    is light.
+    """
     light, dark = _colours(_LIGHT), _colours(_DARK)
     return (
         f":root{{color-scheme:light;{light}}}\n"
@@ -71,13 +78,16 @@ def colours() -> str:
 
 @functools.cache
 def style() -> str:
-    """Return the style sheet of the report, after the colours."""
+    """Return the style sheet of the report: colours first; cached."""
     return colours() + text("report.css")
 
 
 @functools.cache
 def scripts(live: bool) -> tuple[str, ...]:
-    """Return two scripts: the charts' library, and the page's own, with updates if it is live."""
+    """Return two scripts: the charts' library, and the page's own; cached.
+
+    `live`: the own script also updates the page.
+    """
     names = (*_SCRIPTS, *_LIVE_SCRIPTS) if live else _SCRIPTS
     own = "\n".join(text(f"scripts/{name}") for name in names)
     return text("echarts.js"), f'(() => {{\n"use strict";\n{own}}})();\n'
@@ -85,9 +95,9 @@ def scripts(live: bool) -> tuple[str, ...]:
 
 @functools.cache
 def policy(live: bool) -> str:
-    """Return the Content-Security-Policy: these scripts and this style, and nothing else.
+    """Return the Content-Security-Policy of a page: only its own scripts and style, by hash.
 
-    The live page may also connect to its server.
+    `live`: it may also connect to its server. Cached.
     """
     connect = "; connect-src 'self'" if live else ""
     return (
@@ -98,7 +108,7 @@ def policy(live: bool) -> str:
 
 @functools.cache
 def still_policy() -> str:
-    """Return the Content-Security-Policy of a page without scripts: this style, nothing else."""
+    """Return the Content-Security-Policy of a page without scripts: only its own style, by hash."""
     styles = hashes([style()])
     return (
         f"default-src 'none'; style-src {styles}; img-src data:; base-uri 'none'; "
@@ -112,6 +122,6 @@ def _colours(theme: int) -> str:
 
 
 def hashes(blocks: Sequence[str]) -> str:
-    """Return the SHA-256 sources of scripts or styles for a Content-Security-Policy."""
+    """Return the SHA-256 sources of scripts or styles for a policy, separated by blanks."""
     digests = (hashlib.sha256(block.encode()).digest() for block in blocks)
     return " ".join(f"'sha256-{base64.b64encode(digest).decode()}'" for digest in digests)

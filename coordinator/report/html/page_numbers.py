@@ -1,4 +1,4 @@
-"""Formats numbers for the page: three digits, a narrow space, the unit."""
+"""Formats numbers for the page: three digits, a narrow no-break space, the unit."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _PROGRAM_UNITS = re.compile(r"(\d) ?(ns|us|µs|ms|s|min|m|h)\b(?!/)")
 
 
 def significant(number: float, digits: int = 3) -> str:
-    """Return a number with so many significant digits; large numbers keep their integer part."""
+    """Return a number rounded to `digits` significant digits, with commas: 0.00123, 123,000."""
     if number == 0:
         return "0"
     places = digits - 1 - math.floor(math.log10(abs(number)))
@@ -31,15 +31,15 @@ def significant(number: float, digits: int = 3) -> str:
 
 
 def short(number: float, digits: int = 3) -> str:
-    """Return a number as `significant` does, without zeros at the end: 250, 0.5."""
+    """Return a number as `significant` does, without zeros at the end of decimals: 250, 0.5."""
     text = significant(number, digits)
     return text.rstrip("0").rstrip(".") if "." in text else text
 
 
 def duration_parts(seconds: float | None, digits: int = 3) -> tuple[str, str]:
-    """Return number and unit of a duration; a dash and "" for None and NaN.
+    """Return number and unit of a duration, with `digits` digits; a dash and "" for None and NaN.
 
-    From two minutes on, minutes or hours are part of the number: 2 min 5, s.
+    From two minutes on the number has two parts: ("2 min 5", "s"), ("3 h 1", "min").
     """
     if seconds is None or math.isnan(seconds):
         return DASH, ""
@@ -61,24 +61,27 @@ def _long(seconds: float) -> tuple[str, str]:
 
 
 def time_text(seconds: float | None, digits: int = 3) -> str:
-    """Return a duration as text, such as 12.3 ms; a dash for None and NaN."""
+    """Return a duration with `digits` digits and a unit, such as 12.3 ms; a dash for None, NaN."""
     number, unit = duration_parts(seconds, digits)
     return f"{number}{NARROW}{unit}" if unit else number
 
 
 def time_markup(seconds: float | None, digits: int = 3) -> Markup:
-    """Return a duration as HTML, its unit smaller and grey; a dash for None."""
+    """Return a duration as HTML with `digits` digits and a smaller, grey unit; a dash for None.
+
+    NaN gives a dash, too.
+    """
     number, unit = duration_parts(seconds, digits)
     return with_unit(number, unit) if unit else escape(number)
 
 
 def with_unit(number: str, unit: str) -> Markup:
-    """Return a number with its unit behind it, smaller and grey, as HTML."""
+    """Return HTML of a number, then its unit, smaller and grey; both are escaped."""
     return Markup('{}<span class="u">{}{}</span>').format(number, NARROW, unit)
 
 
 def limit_text(seconds: float) -> str:
-    """Return a duration without needless zeros, as somebody wrote it: 250 ms, not 250.0 ms."""
+    """Return a duration without zeros at the end of the number: 250 ms instead of 250.0 ms."""
     number, unit = duration_parts(seconds)
     if "." in number:
         number = number.rstrip("0").rstrip(".")
@@ -86,47 +89,53 @@ def limit_text(seconds: float) -> str:
 
 
 def whole(number: float) -> str:
-    """Return a count with thousands separators, rounded."""
+    """Return a number rounded to an integer, with thousands separators."""
     return f"{number:,.0f}"
 
 
 def plain_number(number: float | None) -> str:
-    """Return a number for a spreadsheet: seven digits, no unit, no separators; "" for None."""
+    """Return a number for a spreadsheet: seven digits, no unit or separators; "" for None, NaN."""
     if number is None or math.isnan(number):
         return ""
     return str(number) if isinstance(number, int) else f"{number:.7g}"
 
 
 def percent_text(share: float | None, digits: int = 2) -> str:
-    """Return a fraction, 0 to 1, in percent; a dash for None."""
+    """Return a fraction (0 to 1) in percent, with up to `digits` significant digits.
+
+    A dash for None.
+    """
     if share is None:
         return DASH
     return f"{short(100 * share, digits) if share else 0}{NARROW}%"
 
 
 def rate_text(rate: float | None) -> str:
-    """Return a rate per second with three digits and its unit; a dash for None."""
+    """Return a rate with three digits at most and the unit /s; a dash for None."""
     return DASH if rate is None else f"{short(rate)}{NARROW}/s"
 
 
 def size_text(number: int) -> str:
-    """Return bytes with three digits and a decimal unit."""
+    """Return a number of bytes with three digits and a decimal unit: 1.20 MB."""
     return size(number).replace(" ", NARROW)
 
 
 def spaced(text: str) -> str:
-    """Return a message with narrow spaces before its units, and signs: 276ms is 276 ms, <= is ≤."""
+    """Return a message with typographic units and signs: 276ms becomes 276 ms, <= becomes ≤."""
     text = _PROGRAM_UNITS.sub(lambda found: f"{found[1]}{NARROW}{_unit(found[2])}", text)
     return text.replace(" %", f"{NARROW}%").replace(" -> ", " → ").replace(" <= ", " ≤ ")
 
 
 def counted(number: int, one: str, many: str = "") -> str:
-    """Return a count with its noun; `many` is the plural, by default `one` with an s."""
+    """Return a number with its noun, as in "1 task" or "2 tasks".
+
+    `one` is the singular, `many` the plural, by default `one` with an s.
+    """
     return f"{whole(number)} {one if number == 1 else many or one + 's'}"
 
 
 def instant_s(seconds: float) -> str:
-    """Return a time on the axis of time: 250 ms, 12 s, 3:05, 1:02:03."""
+    """Return a time on the load's axis, seconds after t0, as text: 250 ms, 12 s, 3:05, 1:02:03."""
     if 0 < abs(seconds) < 0.9995:
         return time_text(seconds)
     if abs(seconds) < 120:

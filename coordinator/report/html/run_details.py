@@ -1,4 +1,4 @@
-"""Task, target and versions of a run as the page shows them; without secrets."""
+"""Computes head and last section of a run's page: task, times, versions, notes; no secrets."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _NOTES = 100
 
 @dataclass(frozen=True, kw_only=True)
 class RunHead:
-    """The part of the page above the verdict; "" for unknown texts."""
+    """The head of a run's page, above the verdict; texts are "" if not known."""
 
     run_id: str
     title: str
@@ -37,7 +37,7 @@ class RunHead:
 
 @dataclass(frozen=True, kw_only=True)
 class RunDetails:
-    """The last section of the page: task, facts, notes, and sums by state and workload."""
+    """The last section of a run's page: task as YAML, facts, notes, and sums by workload."""
 
     task: str
     task_note: str
@@ -47,7 +47,10 @@ class RunDetails:
 
 
 def run_head(facts: PageFacts) -> RunHead:
-    """Return the head of the page: title, state, times, deployment, tags and versions."""
+    """Return the head of the page: title, state, times, deployment, tags and versions.
+
+    The exit code is None while the run goes on.
+    """
     report, manifest = facts.report, facts.manifest
     code = report.exit_code
     return RunHead(
@@ -63,7 +66,10 @@ def run_head(facts: PageFacts) -> RunHead:
 
 
 def run_details(facts: PageFacts, workloads: Sequence[WorkloadFacts]) -> RunDetails:
-    """Return the last section of the page: task, versions, notes and sums."""
+    """Return the last section of the page: task, facts such as versions, notes and sums.
+
+    A fact without a value is left out; secrets are masked. At most `_NOTES` notes.
+    """
     manifest, report = facts.manifest, facts.report
     head = run_head(facts)
     pairs = [
@@ -99,7 +105,10 @@ def run_details(facts: PageFacts, workloads: Sequence[WorkloadFacts]) -> RunDeta
 
 
 def _task(manifest: Any) -> str:
-    """Return the workloads of run.json as YAML: the task file may hold secrets, and is not kept."""
+    """Return title, description and workloads of run.json as YAML, secrets masked.
+
+    The task file is not kept, as it may hold secrets.
+    """
     task: dict[str, Any] = {"title": manifest.get("task")}
     if manifest.get("description"):
         task["description"] = manifest["description"]
@@ -146,7 +155,7 @@ def _when(facts: PageFacts) -> str:
 
 
 def _started(facts: PageFacts) -> str:
-    """Return the start of the run, ISO 8601; "" if it is not known."""
+    """Return the start of the run, ISO 8601 in UTC; "" if it is not known."""
     if facts.report.started_at:
         return facts.report.started_at
     seconds = facts.manifest.get("started_at")

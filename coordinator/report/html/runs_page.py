@@ -1,4 +1,4 @@
-"""The page of several runs: a table of all, then the first screen of each report."""
+"""Writes the page of several runs: a table of all, then the first screen of each report."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from osbench.coordinator.report.page_facts import PageFacts
 
 @dataclass(frozen=True, kw_only=True)
 class RunOnPage:
-    """A task file and its run, as the page gets them."""
+    """A task file and the run of its task, as input of the page of several runs."""
 
     #: Name of the task file.
     file: str
@@ -33,7 +33,7 @@ class RunOnPage:
 
 @dataclass(frozen=True, kw_only=True)
 class _TaskRow:
-    """A task in the table, with its views."""
+    """A task in the table, with the views of its run's report."""
 
     file: str
     exit_code: int | None
@@ -45,15 +45,15 @@ class _TaskRow:
 
     @property
     def look(self) -> str:
-        """Return ok, warn or err: how the run ended."""
+        """Class of the style of the row: ok for exit code 0, warn for 4, 5 and no run, else err."""
         return "ok" if self.exit_code == 0 else "warn" if self.exit_code in (4, 5, None) else "err"
 
 
 def write_runs_page(path: Path, title: str, runs: Iterable[RunOnPage], exit_code: int) -> None:
-    """Write the page of several runs, and the report of each in a folder next to it.
+    """Write the page of several runs to `path`, and the report of each in a folder next to it.
 
-    The folder has the name of the page without its suffix. A run without facts is named on the page
-    with the reason. Raises OSError.
+    The folder has the name of the page without its suffix. A run without facts is only named with
+    its error. `exit_code`: of all runs together. Raises OSError.
     """
     folder = path.with_suffix("")
     rows = [_row(one, folder) for one in runs]
@@ -93,7 +93,10 @@ def _row(run: RunOnPage, folder: Path) -> _TaskRow:
 
 
 def _overview(row: _TaskRow, mark: str) -> Markup:
-    """Return the first screen of a run, its links leading to the run's own report."""
+    """Return HTML of the first screen of a run; its links lead to the run's own report.
+
+    `mark` is the prefix of its anchors; "" without views.
+    """
     if row.views is None:
         return Markup("")
     context = row.views.context(row.report, mark)

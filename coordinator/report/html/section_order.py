@@ -1,4 +1,4 @@
-"""Order of the parts of the page: the parts that explain the verdict stand first."""
+"""Orders the parts of the page: the parts that explain the verdict come first."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _BROKEN = frozenset({2, 3, 130})
 
 
 class Emphasis(StrEnum):
-    """The main interest of a reader: the cause of failures, of slowness, or figures."""
+    """Main interest of a reader, which decides the order: failures, slowness, or figures."""
 
     FAILED = "failed"
     SLOW = "slow"
@@ -55,10 +55,10 @@ _WORKLOAD = {
 
 
 def emphasis_of(workload: WorkloadReport, *, has_cause: bool) -> Emphasis:
-    """Return the emphasis of a workload; `has_cause`: its traces show a clear cause of slowness.
+    """Return the emphasis of a workload's section.
 
-    FAILED without load, or if a criterion failed that limits no time. SLOW if a time limit failed,
-    or with a cause. Else FINE.
+    FAILED if its load did not begin, or a criterion failed that limits no time. SLOW if a time
+    limit failed, or `has_cause`: traces show a clear cause of slowness. Else FINE.
     """
     failed = {verdict.criterion for verdict in workload.sla if not verdict.success}
     if workload.unbegun or failed - _TIME_LIMITS:
@@ -67,9 +67,10 @@ def emphasis_of(workload: WorkloadReport, *, has_cause: bool) -> Emphasis:
 
 
 def run_emphasis(facts: PageFacts, workloads: Iterable[Emphasis]) -> Emphasis:
-    """Return the emphasis of the first screen: that of the worst workload.
+    """Return the emphasis of the first screen: the emphasis of the worst workload.
 
-    FAILED if the run crashed, was interrupted, lost iterations or was refused.
+    FAILED if the run crashed, or if its exit code is in `_BROKEN`: the run was refused, lost
+    iterations, or was interrupted.
     """
     if facts.state == CRASHED or facts.report.exit_code in _BROKEN:
         return Emphasis.FAILED
@@ -77,10 +78,10 @@ def run_emphasis(facts: PageFacts, workloads: Iterable[Emphasis]) -> Emphasis:
 
 
 def overview_blocks(emphasis: Emphasis) -> tuple[str, ...]:
-    """Return the names of the parts of the first screen, in order."""
+    """Return the names of the parts of the first screen below the verdict, in order."""
     return _OVERVIEW[emphasis]
 
 
 def workload_blocks(emphasis: Emphasis) -> tuple[str, ...]:
-    """Return the names of the parts of a workload's section, in order."""
+    """Return the names of the parts of a workload's section below its first message, in order."""
     return _WORKLOAD[emphasis]

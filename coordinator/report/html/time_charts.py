@@ -1,4 +1,4 @@
-"""Data of the charts of a workload as plain lists, with one axis of seconds for all."""
+"""Computes the data of a workload's charts as plain lists; time axes are seconds after t0."""
 
 from __future__ import annotations
 
@@ -35,7 +35,10 @@ _CURVE_KEYS = (("p50", 0.5), ("p90", 0.9), ("p95", 0.95), ("p99", 0.99), ("p999"
 
 @dataclass(frozen=True, kw_only=True)
 class LoadBins:
-    """The load by bin of time: iterations due, started, ended well and failed, per second."""
+    """Iterations due, started, ended well and failed, per second, in each bin of time after t0.
+
+    All lists have an entry per bin of `width_s` seconds.
+    """
 
     width_s: float
     due: list[float]
@@ -48,7 +51,7 @@ class LoadBins:
 
 @dataclass(frozen=True, kw_only=True)
 class ChartData:
-    """All charts of a workload over time, and its distributions."""
+    """Data of all charts of one workload: over time, and distributions of durations."""
 
     end_s: float
     load: LoadBins
@@ -63,7 +66,7 @@ class ChartData:
 
 
 def charts_of(workload: WorkloadFacts) -> ChartData:
-    """Return the data of all charts of a workload, from its timeline and report."""
+    """Compute the data of all charts of a workload, from its timeline, counters and report."""
     end_s = _end_s(workload)
     report = workload.report
     other = workload.service if report.is_open else workload.response
@@ -87,9 +90,10 @@ def payload(
     criteria: Sequence[CriterionRow],
     examples: Sequence[Mapping[str, Any]],
 ) -> dict[str, Any]:
-    """Return the charts for the page's script; durations in milliseconds, times in seconds.
+    """Return the chart data as JSON values for the page's script.
 
-    `examples`: marks of waterfalls in the heat map.
+    Durations are in milliseconds, times in seconds after t0. `criteria` give the limits to draw,
+    `examples` the marks of waterfalls in the heat map. At most `FAILED_POINTS` failed iterations.
     """
     failed = workload.list_of("failed")[:FAILED_POINTS]
     return {
@@ -150,7 +154,10 @@ def payload(
 
 
 def _percentiles(times: TimeFigures) -> dict[str, float]:
-    """Return the percentiles that the histogram marks, milliseconds; unknown ones are left out."""
+    """Return the percentiles that the histogram marks, in milliseconds by name.
+
+    Unknown ones are left out.
+    """
     known = {name: times.percentile(name) for name in ("p50", "p90", "p95", "p99")}
     return {name: round(1e3 * value, 4) for name, value in known.items() if value is not None}
 
@@ -209,7 +216,10 @@ def _load(load: Mapping[str, Any], end_s: float) -> LoadBins:
 
 
 def _due(load: Mapping[str, Any], bins: int, width_s: float) -> list[float]:
-    """Return the due arrivals per second of `bins` bins, from bins of another width."""
+    """Return the due arrivals per second in each of `bins` bins of `width_s` seconds.
+
+    Computed from the timeline's bins, which have another width; zeros if it has none.
+    """
     counts, due_bin_s = load.get("due") or (), float(load.get("due_bin_s") or 0)
     if not counts or not due_bin_s:
         return [0.0] * bins

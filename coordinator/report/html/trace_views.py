@@ -1,4 +1,7 @@
-"""Traces on the page: why slow, slow against normal, waterfalls and the ranking."""
+"""Computes the page's views of traces: why iterations are slow, waterfalls, and the ranking.
+
+A waterfall draws the spans of one trace as bars over time.
+"""
 
 from __future__ import annotations
 
@@ -47,7 +50,10 @@ _LOOKS = {
 
 @dataclass(frozen=True, kw_only=True)
 class SpanLine:
-    """A span as a row of a waterfall."""
+    """A span as a row of a waterfall; seconds.
+
+    `depth` is its nesting from 0, `bar` its drawing.
+    """
 
     depth: int
     name: str
@@ -64,7 +70,7 @@ class SpanLine:
 
 @dataclass(frozen=True, kw_only=True)
 class SpanGroup:
-    """A single row of a waterfall, or the rows of a fold: repeated spans shown as one line."""
+    """A row of a waterfall, or a fold: repeated spans, shown as one line and as their rows."""
 
     spans: list[SpanLine]
     #: The line that replaces repeated spans; None for a single row.
@@ -75,7 +81,7 @@ class SpanGroup:
 
 @dataclass(frozen=True, kw_only=True)
 class WaterfallView:
-    """The waterfall (spans over time) of an example iteration. Times are seconds."""
+    """The waterfall of an example iteration: its spans as bars over time. Times are seconds."""
 
     #: The beginning of the trace id, unique in the page.
     id: str
@@ -100,7 +106,7 @@ class WaterfallView:
 
 @dataclass(frozen=True, kw_only=True)
 class CauseRow:
-    """A cause of slowness, with a bar of its time in slow and in normal traces."""
+    """A cause of slowness, with a bar that compares its time in slow and in normal traces."""
 
     cause: Cause
     bar: Markup
@@ -108,7 +114,10 @@ class CauseRow:
 
 @dataclass(frozen=True, kw_only=True)
 class BandView:
-    """A band of slow traces next to the traces in the middle."""
+    """The traces in one range of percentiles, compared with traces around the median.
+
+    Has the main causes of the difference.
+    """
 
     band: Band
     causes: list[CauseRow]
@@ -116,7 +125,7 @@ class BandView:
 
 @dataclass(frozen=True, kw_only=True)
 class TraceGroup:
-    """Explanation and examples of the traces of one workload on the page."""
+    """The traces of one workload on the page: why iterations are slow, and example waterfalls."""
 
     number: int
     reason: str
@@ -129,7 +138,10 @@ class TraceGroup:
     waterfalls: list[WaterfallView]
 
     def examples(self) -> list[dict[str, Any]]:
-        """Return marks of the heat map: x in seconds, y in ms, and the waterfall they open."""
+        """Return a mark of the heat map for each waterfall that has a latency.
+
+        `x` is the due time in s, `y` the latency in ms; `id` names the waterfall.
+        """
         return [
             {
                 "x": round(fall.due_s, 3),
@@ -146,7 +158,7 @@ class TraceGroup:
 
 @dataclass(frozen=True, kw_only=True)
 class RankingRow:
-    """A trace point (spans with one name) in the ranking, and a bar of its critical time."""
+    """A trace point (all spans with one name) in the ranking, with a bar of its critical time."""
 
     row: Ranked
     bar: Markup
@@ -154,7 +166,7 @@ class RankingRow:
 
 @dataclass(frozen=True, kw_only=True)
 class WhyLine:
-    """A message of the first screen on why slow iterations were slow."""
+    """A message of the first screen on why slow iterations of a workload were slow."""
 
     #: The workload, by number and title.
     number: int
@@ -166,7 +178,7 @@ class WhyLine:
 
 @dataclass(frozen=True, kw_only=True)
 class WhyView:
-    """Messages of the first screen on slow iterations, the worst workload first."""
+    """Messages of the first screen on why iterations were slow, the worst workload first."""
 
     lines: list[WhyLine]
     #: Workloads that are left out.
@@ -190,9 +202,10 @@ class TraceSection:
 def trace_section(
     found: Sequence[WorkloadTraces], workloads: Sequence[WorkloadFacts], store: str = ""
 ) -> TraceSection:
-    """Return the section of the page on the traces of a run, `WATERFALLS` waterfalls at most.
+    """Return the section of the page on the traces of a run, with at most `WATERFALLS` waterfalls.
 
-    `store` is the connection string of OSProfiler's store, "" for none.
+    `store` is the connection string of OSProfiler's store, "" for none; commands show it without
+    its password.
     """
     names = _Names(without_credentials(store))
     share = _shares([len(one.picks) for one in found])
@@ -213,9 +226,9 @@ def trace_section(
 
 
 def why_of(workloads: Sequence[WorkloadFacts], groups: Sequence[TraceGroup]) -> WhyView:
-    """Return the messages of the first screen on slow iterations, `_WHY` at most.
+    """Return the messages of the first screen on slow iterations, at most `_WHY`, the worst first.
 
-    A workload without explanation has none: the reason is in the section on traces.
+    A workload without explanation has no message: the section on traces has the reason.
     """
     lines = []
     for group in sorted(groups, key=lambda one: severity(workloads[one.number].report)):
@@ -233,7 +246,7 @@ def why_of(workloads: Sequence[WorkloadFacts], groups: Sequence[TraceGroup]) -> 
 
 
 class _Names:
-    """Short ids, each given once, and the command that shows a trace in OSProfiler."""
+    """Makes short ids of traces, unique in the page, and commands for OSProfiler."""
 
     def __init__(self, store: str) -> None:
         self._store = store
@@ -255,7 +268,10 @@ class _Names:
 
 
 def _shares(wanted: Sequence[int]) -> list[int]:
-    """Return how many of `WATERFALLS` each workload gets: in turn, at most `wanted` each."""
+    """Return how many waterfalls each workload gets, in order; at most `WATERFALLS` in all.
+
+    They are dealt one by one in turn; no workload gets more than its number in `wanted`.
+    """
     given = [0] * len(wanted)
     left = min(WATERFALLS, sum(wanted))
     while left:
@@ -405,7 +421,7 @@ def _span(row: WaterfallRow, fall: Waterfall, total: float, grid: Markup) -> Spa
 
 
 def _fields(row: WaterfallRow) -> list[tuple[str, str]]:
-    """Return (name, value) of the fields of a span, by OSProfiler and by osbench; no empty ones."""
+    """Return (name, value) pairs that describe a span, without empty values; secrets masked."""
     pairs = [
         ("name", row.name),
         ("project", row.project),
@@ -438,7 +454,7 @@ def _remarks(row: WaterfallRow) -> list[str]:
 
 
 def nice_ticks(total: float) -> list[float]:
-    """Return round times for an axis from 0 to `total`, two to five of them."""
+    """Return round times for an axis, from 0 up to at most `total`: two to five of them."""
     step = 10.0 ** math.floor(math.log10(total / 3))
     step = next((size for size in (step, 2 * step, 5 * step) if total / size <= 4.6), 10 * step)
     return [number * step for number in range(int(total / step) + 1)]

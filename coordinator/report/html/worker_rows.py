@@ -1,4 +1,4 @@
-"""Workers of a workload compared: share, times, start lag, CPU, clock, and slow workers."""
+"""Compares the workers of a workload: share, times, start lag, CPU, clock, odd workers."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ _UNKNOWN = WorkerFigures()
 
 @dataclass(frozen=True, kw_only=True)
 class OddOne:
-    """A worker process, or all workers of a host, that are clearly slower than others."""
+    """Mark of a worker process, or of all workers of a host, that is clearly slower than others."""
 
     #: `process`: more than the others of its host, so that the network is not why. `host`: more
     #: than other hosts. `worker`: the same of a host with one process.
@@ -45,7 +45,11 @@ class OddOne:
 
 @dataclass(frozen=True, kw_only=True)
 class WorkerRow:
-    """A row for a worker process. Times are seconds of successful iterations, None without any."""
+    """A worker process as a row of the page.
+
+    Times are seconds of successful iterations, None without any; `share` is a fraction of the
+    workload's iterations.
+    """
 
     label: str
     host: str
@@ -72,7 +76,10 @@ class WorkerRow:
 
 
 def worker_rows(workload: WorkloadFacts) -> list[WorkerRow]:
-    """Return a row for each worker of a workload, by label and pid; idle workers only if lost."""
+    """Return a row for each worker of a workload, sorted by label and pid.
+
+    Workers that ran nothing are left out unless they were lost.
+    """
     described = {one.incarnation: one for one in workload.report.workers}
     measured: Mapping[str, Any] = workload.timeline.get("workers") or {}
     cpu: Mapping[str, Any] = workload.timeline.get("cpu") or {}
@@ -95,7 +102,10 @@ def worker_rows(workload: WorkloadFacts) -> list[WorkerRow]:
 
 @dataclass(frozen=True, kw_only=True)
 class FailingWorker:
-    """The worker that failed a far greater fraction of its iterations than all others."""
+    """A worker that failed a far greater fraction of its iterations than the other workers.
+
+    `own` and `others` are these fractions, 0 to 1.
+    """
 
     row: WorkerRow
     #: Fractions of iterations that failed, 0 to 1: its own, and of all other workers together.
@@ -104,10 +114,10 @@ class FailingWorker:
 
 
 def failing_worker(rows: Sequence[WorkerRow]) -> FailingWorker | None:
-    """Return the worker that failed clearly more often than the others; None if none did.
+    """Return the worker that failed clearly more often than all other workers; None if none did.
 
-    Clearly: at least `_MOST_ALIKE` times as often, at least `_FEW_FAILED` times, and the 95 %
-    intervals of both fractions are apart.
+    Clearly: at least `_FEW_FAILED` failures, a fraction `_MOST_ALIKE` times as great, and disjoint
+    95 % intervals of both fractions. Of several, the one with the greatest fraction.
     """
     ran, failed = sum(row.iterations for row in rows), sum(row.failed for row in rows)
     found = []
@@ -124,7 +134,7 @@ def failing_worker(rows: Sequence[WorkerRow]) -> FailingWorker | None:
 
 
 def _cpu_over_time(points: Sequence[Sequence[float]]) -> list[tuple[float, float]]:
-    """Return at most `_CPU_POINTS` points, each the mean of several."""
+    """Return at most `_CPU_POINTS` (seconds after t0, cores), each a mean of successive points."""
     size = -(-len(points) // _CPU_POINTS) or 1
     parts = [points[at : at + size] for at in range(0, len(points), size)]
     return [
@@ -166,14 +176,15 @@ def _row(
 
 
 def _host(name: str, about: WorkerFigures) -> str:
-    """Return the host of a worker; its own name if it is not known."""
+    """Return the host of a worker; its incarnation `name` if the host is not known."""
     return about.host or name
 
 
 def _odd_ones(hosts: Mapping[str, str], service: Mapping[str, _Counts]) -> dict[str, OddOne]:
-    """Return by name the workers that are clearly slower than others.
+    """Return a mark for each worker that is clearly slower than others, by incarnation.
 
-    They are slower than others of their host, or their host is slower than other hosts.
+    `hosts` and `service` (service times) are by incarnation, too. The worker is slower than the
+    others of its host, or its host is slower than other hosts.
     """
     found: dict[str, OddOne] = {}
     of_host: dict[str, list[str]] = {}
@@ -200,9 +211,10 @@ def _odd_ones(hosts: Mapping[str, str], service: Mapping[str, _Counts]) -> dict[
 
 
 def _clearly_above(own: _Counts, others: _Counts) -> float:
-    """Return by how many seconds the own median is above the others'; 0 if that is not clear.
+    """Return by how many seconds the own median exceeds the median of `others`, if that is clear.
 
-    It is clear from more than `_ENOUGH` own iterations, and above `_APART` of the common median.
+    0 if not. It is clear from more than `_ENOUGH` own iterations, and more than `_APART` of the
+    common median.
     """
     usual, more_s = _Counts.sum((own, others)).percentile(50), own.above(others)
     return more_s if own.total > _ENOUGH and usual and more_s > _APART * usual else 0.0
@@ -215,7 +227,7 @@ def _ran(about: WorkerFigures, found: Mapping[str, Any]) -> int:
 
 
 class _Counts:
-    """Counts of durations over all time by bucket, for percentiles of one worker or several."""
+    """Counts of durations by bucket, over all time; of one worker or of several together."""
 
     def __init__(self, counts: Ints | None = None, lowest: int = 0) -> None:
         self.counts = np.zeros(0, np.int64) if counts is None else counts
@@ -223,7 +235,7 @@ class _Counts:
 
     @classmethod
     def of(cls, document: Mapping[str, Any] | None) -> _Counts:
-        """Return the counts of a matrix of the timeline; empty for None."""
+        """Return the counts of a latency matrix in JSON form, summed over time; empty for None."""
         if not document:
             return cls()
         matrix = LatencyMatrix.from_dict(document)
@@ -231,7 +243,7 @@ class _Counts:
 
     @classmethod
     def sum(cls, several: Iterable[_Counts]) -> _Counts:
-        """Return the counts of several workers together."""
+        """Return the counts of several workers added up; empty without any."""
         parts = [one for one in several if len(one.counts)]
         if not parts:
             return cls()
@@ -243,19 +255,19 @@ class _Counts:
         return cls(counts, low)
 
     def above(self, others: _Counts) -> float:
-        """Return by how many seconds the median of these durations exceeds that of others.
+        """Return by how many seconds the median of these durations exceeds the median of `others`.
 
-        It may be negative; 0 if either has no durations. Medians are estimates from the buckets.
+        It may be negative; 0 if either has no durations. Medians are estimates from buckets.
         """
         median, rest = self.percentile(50), others.percentile(50)
         return median - rest if median is not None and rest is not None else 0.0
 
     @property
     def total(self) -> int:
-        """Number of durations."""
+        """Number of durations counted."""
         return int(self.counts.sum())
 
     def percentile(self, percent: float) -> float | None:
-        """Return a percentile in seconds; None if there are no durations."""
+        """Return a percentile (0 to 100), in seconds; None if there are no durations."""
         value = percentile_of(self.counts, self.lowest, percent)
         return None if math.isnan(value) else value / 1e9

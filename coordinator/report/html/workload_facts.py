@@ -1,4 +1,4 @@
-"""All facts of one workload of a run that its section of the page is made of."""
+"""Facts of one workload of a run, from which its section of the page is made."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _LAG_LIMIT_S = 0.1
 
 @dataclass(frozen=True)
 class WorkloadFacts:
-    """A workload: its part of the report, of the timeline and of run.json."""
+    """A workload as input of the page: its part of the report, of the timeline and of run.json."""
 
     number: int
     title: str
@@ -38,41 +38,41 @@ class WorkloadFacts:
 
     @property
     def anchor(self) -> str:
-        """Id of its element in the page: w1 for the first workload."""
+        """Id of the workload's element in the page: w1 for the first workload."""
         return f"w{self.number + 1}"
 
     @property
     def elapsed_s(self) -> float:
-        """Seconds of load so far, by the timeline or else by the report."""
+        """Seconds of load so far, from the timeline or else from the report."""
         return float(self.timeline.get("elapsed_s") or self.report.offered.duration_s)
 
     @property
     def lag_limit_s(self) -> float:
-        """Start lag above which the generator counts as late, seconds; 0.1 if unknown."""
+        """Start lag in seconds above which the generator counts as late; 0.1 if not known."""
         return float(self.timeline.get("lag_limit_s") or _LAG_LIMIT_S)
 
     @cached_property
     def service(self) -> LatencyMatrix:
-        """Service times over time; empty without a timeline."""
+        """Service times over time, cached; empty without a timeline."""
         return self.matrix("service")
 
     @cached_property
     def response(self) -> LatencyMatrix:
-        """Response times over time; empty without a timeline."""
+        """Response times over time, cached; empty without a timeline."""
         return self.matrix("response")
 
     @property
     def main_matrix(self) -> LatencyMatrix:
-        """Response times over time of an open load, service times of a closed one."""
+        """Response times over time if the load is open, else service times."""
         return self.response if self.report.is_open else self.service
 
     def matrix(self, name: str) -> LatencyMatrix:
-        """Return a matrix of the timeline by its key; an empty one if it has none."""
+        """Return the timeline's latency matrix under the key `name`; an empty one without it."""
         found = self.timeline.get(name)
         return LatencyMatrix.from_dict(found) if found else LatencyMatrix(1)
 
     def list_of(self, name: str) -> list[Any]:
-        """Return a list of the timeline by its key; [] if it has none."""
+        """Return a copy of the list under the key `name` of the timeline; [] if it has none."""
         return list(self.timeline.get(name) or ())
 
 
@@ -82,7 +82,7 @@ def _names(workload: WorkloadReport) -> tuple[str, str, str]:
 
 
 def workloads_of(facts: PageFacts) -> list[WorkloadFacts]:
-    """Return the workloads of a run in the order of the task."""
+    """Return the facts of each workload of a run, in the order of the task; titles are distinct."""
     found = facts.report.workloads
     timelines = list((facts.timeline or {}).get("workloads") or ())
     asked = list(facts.manifest.get("workloads") or ())

@@ -1,4 +1,4 @@
-"""A workload on the page: its configuration and results, in words and rows."""
+"""Computes the view of a workload on the page: its configuration and results, as texts and rows."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ _MEANWHILE: Mapping[str, str] = {
 
 @dataclass(frozen=True, kw_only=True)
 class Bar:
-    """A row of a table with its graphic, and perhaps a second graphic and a line."""
+    """A row of a table with its graphic; for workers, a second graphic and a line of CPU."""
 
     row: Any
     bar: Markup
@@ -81,7 +81,7 @@ class Bar:
 
 @dataclass(frozen=True, kw_only=True)
 class ActionRow:
-    """An atomic action as a row: calls, failures, times, share of the time, and a bar."""
+    """An atomic action as a row: calls, failures, times, fraction of the time of all, and a bar."""
 
     name: str
     depth: int
@@ -97,7 +97,7 @@ class ActionRow:
 
 @dataclass(frozen=True, kw_only=True)
 class StepRow:
-    """A step of a context, or a firing of a hook."""
+    """A set-up or cleanup of a context, or a firing of a hook, as a row: its result in words."""
 
     name: str
     said: str
@@ -107,7 +107,7 @@ class StepRow:
 
 @dataclass(frozen=True, kw_only=True)
 class WorkloadView:
-    """All views of a workload, from which its section of the page is rendered."""
+    """All views of one workload, from which its section of the page is rendered."""
 
     facts: WorkloadFacts
     criteria: list[CriterionRow]
@@ -140,29 +140,32 @@ class WorkloadView:
 
     @property
     def failed_criteria(self) -> list[CriterionRow]:
-        """The rows of criteria that failed."""
+        """The rows of SLA criteria that failed, in order."""
         return [row for row in self.criteria if not row.ok]
 
     def criterion(self, key: str) -> CriterionRow | None:
-        """Return the row of a key figure such as p95; a failed one before others. None if none."""
+        """Return the row of the criterion that limits the figure `key`, such as p95; or None.
+
+        Of several, a failed one is taken first, then one close to its limit.
+        """
         found = [row for row in self.criteria if row.key == key]
         return min(found, key=lambda row: (row.ok, not row.close), default=None)
 
     @property
     def interval_note(self) -> str:
-        """Reason why percentiles have no interval, or no upper bound; "" if all have both."""
+        """Reason why percentiles lack an interval or an upper bound, as a message; or ""."""
         found = next((times.ci_note for _, _, times in self.times if times.ci_note), "")
         return found[:1].upper() + found[1:]
 
     @property
     def lateness_note(self) -> str:
-        """A message on percentiles that include lateness of the generator; "" if none does."""
+        """A message on percentiles that include lateness of the generator; "" if none do."""
         found = lateness_note(self.report)
         return found[:1].upper() + found[1:]
 
     @property
     def search_words(self) -> tuple[str, str]:
-        """Result of a search and interval of the capacity, as messages; "" if not known."""
+        """Result of a search and the capacity's interval, as two messages; each "" if not known."""
         if not self.report.search:
             return "", ""
         found = search_headline(self.report.search), search_interval(self.report.search)
@@ -171,7 +174,7 @@ class WorkloadView:
 
     @property
     def drill_words(self) -> list[str]:
-        """Results of a drill as messages; empty without a drill."""
+        """Messages on the problem and the results of a drill; empty without a drill."""
         drill = self.report.drill
         if drill is None:
             return []
@@ -181,23 +184,29 @@ class WorkloadView:
 
     @property
     def seldom_s(self) -> float:
-        """Mean seconds between events of which one load in twenty sees none; 0 if unknown."""
+        """Mean seconds between rare events of which one load in twenty sees none; 0 if not known.
+
+        Rarer events may be missing from the figures.
+        """
         times = self.report.main_times
         return times.blocks * times.block_s / _SEEN
 
     @property
     def spoilt_s(self) -> float:
-        """Seconds of load in which iterations started too late."""
+        """Seconds of load in which iterations started too late, summed."""
         return float(sum(end - begin for begin, end, *_ in self.facts.list_of("spoilt")))
 
     @property
     def late_starts(self) -> int:
-        """Number of iterations that started too late."""
+        """Number of iterations that started later than the limit, in stretches of late starts."""
         return int(sum(stretch[2] for stretch in self.facts.list_of("spoilt")))
 
 
 def view_of(facts: WorkloadFacts, first_outputs: Mapping[str, Any]) -> WorkloadView:
-    """Compute all views of a workload; `first_outputs`: data of complete charts by title."""
+    """Compute all views of a workload.
+
+    `first_outputs`: data of complete charts by title.
+    """
     criteria = criterion_rows(facts)
     charts = charts_of(facts)
     workers = worker_rows(facts)
@@ -227,7 +236,7 @@ def view_of(facts: WorkloadFacts, first_outputs: Mapping[str, Any]) -> WorkloadV
 
 
 def load_words(facts: WorkloadFacts) -> str:
-    """Return the load as the task requests it: "stages, 5 → 12 → 18/s over 90 s".
+    """Return the requested load in words: "stages, 5 → 12 → 18/s over 90 s".
 
     The type of the runner alone if none of its settings is known, or if they are not numbers.
     """
@@ -275,13 +284,16 @@ def _config_text(value: Any) -> str:
 
 
 def _oddest(workers: Sequence[WorkerRow]) -> WorkerRow | None:
-    """Return the worker that differs most from the others; None if none differs."""
+    """Return the worker that is slower than others by most seconds; None if no worker is marked."""
     odd = [(row.odd.more_s, row) for row in workers if row.odd is not None]
     return max(odd, key=lambda one: one[0])[1] if odd else None
 
 
 def _finding(facts: WorkloadFacts, charts: ChartData) -> str:
-    """Return a message on p95 over time, with events at its worst; "" if too few bins have it."""
+    """Return a message on p95 over time: its usual and worst value, with events at its worst.
+
+    "" if fewer than three bins after the warm-up have a p95.
+    """
     width_s = charts.bands.width_s
     known = [(row[0] or 0.0, row[4]) for row in charts.bands.rows if row[4] is not None]
     warmup = facts.report.warmup
@@ -356,7 +368,11 @@ def _action_row(path: str, timings: ByState, axis: LogScale, whole: float) -> Ac
 
 
 def _told_times(timings: ByState) -> tuple[str, TimeFigures]:
-    """Return the times of an action that are shown, and their state unless it is success."""
+    """Return (state, times) of an action to show: of successes, with "", if there are any.
+
+    Else of failures or timeouts, whichever are more; "failed" or "timed out". Without calls, the
+    empty times of successes.
+    """
     if timings.ok.count or not (timings.failed.count or timings.timed_out.count):
         return "", timings.ok
     if timings.failed.count >= timings.timed_out.count:

@@ -1,7 +1,7 @@
 """Converts frozen dataclasses to JSON values and back, by the names and types of their fields.
 
-A field that a document lacks gets its default; so does a field that is null and may not be. Other
-keys of a document are dropped. Values of plain types are taken as they are.
+A field that a document lacks gets its default; so does a field that is null but must not be. Other
+keys of a document are ignored. Values of plain types are not checked.
 """
 
 from __future__ import annotations
@@ -23,7 +23,8 @@ OMITTED: Mapping[str, bool] = {"omitted": True}
 def to_json(value: Any) -> Any:
     """Return JSON values of a dataclass, or of lists and mappings of them, keys in field order.
 
-    Fields that are None and have the metadata `OMITTED` are left out. Other values are passed on.
+    Fields that are None and have the metadata `OMITTED` are left out. Other values are returned as
+    they are.
     """
     if dataclasses.is_dataclass(value):
         kind: Any = type(value)
@@ -39,9 +40,10 @@ def to_json(value: Any) -> Any:
 
 
 def from_json(kind: Callable[..., T], document: Any) -> T:
-    """Return a dataclass `kind` from a JSON object. Raises ValueError with the place of a fault.
+    """Return an instance of the dataclass `kind` from a JSON object, with all parts.
 
-    A part may have another shape, or lack a field without default.
+    Raises ValueError, which names the field, if a part has another shape or a field without default
+    is missing.
     """
     if not isinstance(document, Mapping):
         raise ValueError(f"expected an object ({_name(kind)}), found {_shown(document)}")
@@ -91,7 +93,11 @@ def _is_nullable(kind: Any) -> bool:
 
 
 def _reader(kind: Any) -> Read:
-    """Return the function that reads a type from a JSON value; plain types are returned as is."""
+    """Return the function that converts a JSON value to the type `kind`.
+
+    Dataclasses, tuples, mappings and optional types are converted; other values are returned as
+    they are.
+    """
     origin, inner = typing.get_origin(kind), typing.get_args(kind)
     if dataclasses.is_dataclass(kind):
         made: Any = kind

@@ -1,4 +1,4 @@
-"""Measures the report of a run from its outcome: the only place where reports compute."""
+"""Computes the report of a run from its outcome; other modules of reports only format it."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ ERRORS = 100
 
 
 def measured(run: RunOutcome) -> Report:
-    """Return the report of a run, measured from the outcomes of its workloads."""
+    """Return the report of a run, computed from the outcomes of its workloads."""
     dropped = sum(workload.accounting.dropped for workload in run.workloads)
     return Report(
         run_id=run.run_id,
@@ -84,7 +84,10 @@ def measured(run: RunOutcome) -> Report:
 
 
 def measured_workload(outcome: WorkloadOutcome, plan: PlanComparison | None) -> WorkloadReport:
-    """Return the report of a workload; `plan`: comparison with its prediction, None without one."""
+    """Return the report of one workload; configurations in it are masked.
+
+    `plan`: comparison with the prediction of `plan`, None without one.
+    """
     statistics = outcome.statistics
     over_time = statistics.over_time
     errors = statistics.errors.groups()
@@ -147,7 +150,7 @@ def measured_workload(outcome: WorkloadOutcome, plan: PlanComparison | None) -> 
 
 
 def _search(search: SearchOutcome | None) -> SearchReport | None:
-    """Return the report of a search; None for other loads."""
+    """Return the report's part on a search for the capacity; None for other loads."""
     if search is None:
         return None
     return SearchReport(
@@ -251,7 +254,10 @@ def _outputs(outcome: WorkloadOutcome) -> Outputs:
 
 
 def _loops(statistics: WorkloadStatistics) -> Loops | None:
-    """Return lateness and blocking places of event loops, longest first; None for threads."""
+    """Return lateness of event loops and the places that blocked them, the longest first.
+
+    None if virtual users are threads.
+    """
     if not statistics.loop_lag.count:
         return None
     blocked = sorted(statistics.blocked.items(), key=lambda one: (-one[1], one[0]))
@@ -263,7 +269,7 @@ def _loops(statistics: WorkloadStatistics) -> Loops | None:
 
 
 def _threads(statistics: WorkloadStatistics) -> Threads | None:
-    """Return the wake-up lateness of threads; None for coroutines."""
+    """Return the wake-up lateness of threads; None if virtual users are coroutines."""
     if not statistics.thread_lag.count:
         return None
     return Threads(lag=BriefTimes(**times_of(statistics.thread_lag)))

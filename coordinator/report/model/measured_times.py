@@ -1,4 +1,4 @@
-"""Times of a workload from its histograms, with 95 % intervals from its latency over time."""
+"""Times of a report, in seconds: from histograms, with 95 % intervals from latency over time."""
 
 from __future__ import annotations
 
@@ -17,7 +17,11 @@ _NAMES = tuple(percentile_key(percent) for percent in REPORTED)
 
 
 def measured_times(timings: Timings, ok: LatencyMatrix | None) -> ByState:
-    """Return times by state; `ok`: successful times over time for the intervals, None: without."""
+    """Return times in seconds by the state in which iterations or actions ended.
+
+    `ok`: times of successes over time, for 95 % intervals; None: no intervals. Other states have
+    none.
+    """
     return ByState(
         ok=time_figures(timings.ok, ok),
         failed=time_figures(timings.failed, None),
@@ -28,8 +32,8 @@ def measured_times(timings: Timings, ok: LatencyMatrix | None) -> ByState:
 def time_figures(histogram: Histogram, over_time: LatencyMatrix | None) -> TimeFigures:
     """Return count, mean, extremes and percentiles of a histogram, in seconds.
 
-    `over_time`: the same durations over time, for 95 % intervals; None: no intervals. Of an empty
-    histogram all times are None.
+    `over_time`: the same durations over time, for 95 % intervals; None: no intervals. For an empty
+    histogram the count is 0 and the times are None.
     """
     if not histogram.count:
         return TimeFigures(ci=dict.fromkeys(_NAMES))
@@ -53,7 +57,10 @@ def time_figures(histogram: Histogram, over_time: LatencyMatrix | None) -> TimeF
 
 
 def _whole(ranks: tuple[float, float] | None) -> list[int]:
-    """Return the ranks of samples (from 1) that bound an interval: none, the lower one, or both."""
+    """Return the ranks of samples (from 1) that bound an interval: lower, then upper.
+
+    [] for None; only the lower one if the upper bound is infinite.
+    """
     if ranks is None:
         return []
     low, high = ranks

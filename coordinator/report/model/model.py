@@ -1,4 +1,4 @@
-"""The report of a run, the same whether it was just measured or read from disk.
+"""The report of a run as dataclasses, the same whether just measured or read from disk.
 
 Fields are the keys of `summary.json`, in its order; docs/results.schema.json describes them. Runs
 of older releases lack some of them: their values are then the defaults here, and nowhere else.
@@ -48,7 +48,7 @@ RUNNING, FINISHED, CRASHED = "running", "finished", "crashed"
 
 @dataclass(frozen=True, kw_only=True)
 class WorkloadReport:
-    """The report of a workload; of a run that goes on, its numbers so far."""
+    """The report of one workload; while the run goes on, its numbers so far."""
 
     #: Its name in outputs; the scenario's name if the task has none.
     name: str
@@ -115,7 +115,7 @@ class WorkloadReport:
 
     @property
     def unbegun(self) -> str:
-        """Reason why there was no load; "" if there was."""
+        """Reason why the load did not begin; "" if it began."""
         return self.error or self.not_begun or ""
 
     @property
@@ -125,12 +125,12 @@ class WorkloadReport:
 
     @property
     def kind(self) -> str:
-        """The kind of time that counts: "response" for an open load, "service" for a closed one."""
+        """Kind of time to judge by: "response" for an open load, "service" for a closed one."""
         return "response" if self.is_open else "service"
 
     @property
     def main_times(self) -> TimeFigures:
-        """Times of the kind that counts, of iterations that ended well."""
+        """Times of successful iterations, of the kind to judge by: response or service times."""
         return self.times(self.kind)
 
     @property
@@ -145,29 +145,29 @@ class WorkloadReport:
 
     @property
     def missing(self) -> int:
-        """Number of planned iterations that did not run to an end."""
+        """Number of planned iterations that did not run to an end: dropped, lost or not started."""
         return max(0, self.accounting.planned - self.ran)
 
     @property
     def is_generators(self) -> bool:
-        """Return whether late starts are the load generator's own.
+        """Return whether late starts are the fault of the load generator.
 
-        True unless only the service or the task bound the load.
+        True unless bounds of the load are known, and all are of the service or the task.
         """
         faults = [bound.fault for bound in self.bounds]
         return not faults or "generator" in faults
 
     def times(self, kind: str, state: str = "ok") -> TimeFigures:
-        """Return the times of a kind ("service" or "response") and a state.
+        """Return the times of iterations that ended in `state`: "ok", "failed" or "timed_out".
 
-        The state is "ok", "failed" or "timed_out".
+        `kind` is "service" or "response".
         """
         return self.latency.kind(kind).state(state)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Report:
-    """The report of a run; of a run that goes on, its numbers so far."""
+    """The report of a run; while the run goes on, its numbers so far."""
 
     format: int = SUMMARY_FORMAT
     run_id: str = ""
@@ -185,13 +185,13 @@ class Report:
     workloads: tuple[WorkloadReport, ...] = ()
 
     def to_json(self) -> dict[str, Any]:
-        """Return the JSON object, as `--json` prints and the run directory stores it."""
+        """Return the report as a JSON object, for `--json` and the run directory."""
         document: dict[str, Any] = json_codec.to_json(self)
         return document
 
     @classmethod
     def from_json(cls, document: Mapping[str, Any]) -> Self:
-        """Return the report of a summary, read from JSON.
+        """Return the report that the JSON object of a summary describes.
 
         Missing parts get their defaults. Raises DamagedRun if `workloads` or a field without
         default is missing, or a part has another shape.
@@ -206,5 +206,5 @@ class Report:
 
 
 def _with_scenario(workload: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return a workload with the key `scenario`: if missing, its name, as in older releases."""
+    """Return a copy with the key `scenario`; if missing, as in older releases, it is the name."""
     return {"scenario": workload.get("name"), **workload}

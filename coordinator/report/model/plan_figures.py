@@ -1,4 +1,4 @@
-"""Figures of a workload that `plan` predicted, next to figures of a run."""
+"""Figures that `plan` predicted for a workload, with the figures of the run."""
 
 from __future__ import annotations
 
@@ -10,27 +10,30 @@ FACTOR = 2.0
 
 @dataclass(frozen=True, kw_only=True)
 class PlannedFigure:
-    """A value as planned, and as measured; None if it was not measured."""
+    """A predicted figure of a workload and the measured one; None if it was not measured."""
 
     planned: float
     measured: float | None
 
     @property
     def ratio(self) -> float | None:
-        """Measured value divided by the planned one; None if either is missing."""
+        """Measured value divided by the planned one; None if not measured, or if 0 was planned."""
         if self.measured is None or self.planned <= 0:
             return None
         return self.measured / self.planned
 
     @property
     def differs(self) -> bool:
-        """Return whether the values differ by more than `FACTOR`; False if either is missing."""
+        """Return whether measured and planned value differ by more than a factor of `FACTOR`.
+
+        False if either value is missing.
+        """
         return self.ratio is not None and not 1 / FACTOR <= self.ratio <= FACTOR
 
 
 @dataclass(frozen=True, kw_only=True)
 class PlanComparison:
-    """Figures of a workload that `plan` predicted, compared with figures of a run."""
+    """Figures that `plan` predicted for one workload, each with the measured figure."""
 
     #: Worker processes.
     workers: PlannedFigure

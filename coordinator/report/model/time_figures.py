@@ -11,7 +11,7 @@ Bounds = tuple[float | None, ...]
 
 @dataclass(frozen=True, kw_only=True)
 class TimeFigures:
-    """Durations of iterations or actions, in seconds; None if there are none."""
+    """Durations of iterations or actions in one state, in seconds; None without samples."""
 
     count: int = 0
     min: float | None = None
@@ -31,46 +31,49 @@ class TimeFigures:
     block_s: float = 0.0
 
     def percentile(self, key: str) -> float | None:
-        """Return the time of a key: p50 to p999, min, mean or max; None without samples."""
+        """Return the time of a field: p50 to p999, min, mean or max; None without samples."""
         found: float | None = getattr(self, key)
         return found
 
     @property
     def sum_s(self) -> float:
-        """Sum of all durations, seconds; 0 without samples."""
+        """Sum of all durations in seconds, from mean and count; 0 without samples."""
         return (self.mean or 0.0) * self.count
 
 
 @dataclass(frozen=True, kw_only=True)
 class ByState:
-    """Durations by the state in which iterations or actions ended."""
+    """Durations of iterations or of one action, by the state in which they ended."""
 
     ok: TimeFigures = field(default_factory=TimeFigures)
     failed: TimeFigures = field(default_factory=TimeFigures)
     timed_out: TimeFigures = field(default_factory=TimeFigures)
 
     def state(self, name: str) -> TimeFigures:
-        """Return the durations of a state: "ok", "failed" or "timed_out"."""
+        """Return the durations in the state `name`: "ok", "failed" or "timed_out"."""
         found: TimeFigures = getattr(self, name)
         return found
 
 
 @dataclass(frozen=True, kw_only=True)
 class Latency:
-    """Service and response times of iterations."""
+    """Service and response times of iterations, by the state in which they ended."""
 
     service: ByState = field(default_factory=ByState)
     response: ByState = field(default_factory=ByState)
 
     def kind(self, name: str) -> ByState:
-        """Return the times of a kind: "service" or "response"."""
+        """Return the times of the kind `name`: "service" or "response"."""
         found: ByState = getattr(self, name)
         return found
 
 
 @dataclass(frozen=True, kw_only=True)
 class BriefTimes:
-    """Durations in seconds that are not kept over time; percentiles None if samples are too few."""
+    """Durations in seconds, without intervals; times are None without samples.
+
+    A percentile is None, too, if samples are too few for a 95 % interval.
+    """
 
     count: int = 0
     mean: float | None = None

@@ -30,7 +30,10 @@ class RunnerChoice:
 
 @dataclass(frozen=True, kw_only=True)
 class GrownAction:
-    """An action that became slower in a search: mean seconds before and after the capacity."""
+    """An action that became slower in a search: its mean seconds at two rates.
+
+    Before: the highest sustained rate; after: the lowest that was not.
+    """
 
     action: str = ""
     before_s: float = 0.0
@@ -39,7 +42,10 @@ class GrownAction:
 
 @dataclass(frozen=True, kw_only=True)
 class GrownSpan:
-    """A part of traces that grew in a search: mean seconds before and after the capacity."""
+    """A part of traces that grew in a search: its mean seconds at two rates.
+
+    Before: the highest sustained rate; after: the lowest that was not.
+    """
 
     span: str = ""
     before_s: float = 0.0
@@ -48,7 +54,7 @@ class GrownSpan:
 
 @dataclass(frozen=True, kw_only=True)
 class SearchReport(Capacity):
-    """Result of a search for the capacity, and its trials."""
+    """Result of a search for the capacity: capacity, limit, trials, and parts that grew."""
 
     #: Reason if the load generator was the limit; else None.
     limit: str | None = None
@@ -61,7 +67,10 @@ class SearchReport(Capacity):
 
 @dataclass(frozen=True, kw_only=True)
 class RequestCounts:
-    """Counts of HTTP requests of a workload or an action; phases in seconds."""
+    """Counts of HTTP requests of a workload or an action, and times of their phases in seconds.
+
+    Phases, connections, statuses and bytes are only of requests by osbench's client.
+    """
 
     requests: int = 0
     unanswered: int = 0
@@ -79,7 +88,7 @@ class RequestCounts:
 
 @dataclass(frozen=True, kw_only=True)
 class ClientRequests:
-    """Requests that another client than osbench's made, and why."""
+    """Number of requests that a client other than osbench's made, and why that client was used."""
 
     client: str = ""
     why: str = ""
@@ -88,7 +97,7 @@ class ClientRequests:
 
 @dataclass(frozen=True, kw_only=True)
 class RequestsReport:
-    """HTTP requests in total, by action path and by client."""
+    """Counts of HTTP requests: in total, by action path, and by client other than osbench's."""
 
     total: RequestCounts = field(default_factory=RequestCounts)
     actions: Mapping[str, RequestCounts] = field(default_factory=dict)
@@ -97,7 +106,7 @@ class RequestsReport:
 
 @dataclass(frozen=True, kw_only=True)
 class Blocked:
-    """A place in a scenario that blocked event loops, and for how many seconds."""
+    """A place in a scenario's code that blocked event loops, and the seconds of blocking in sum."""
 
     place: str = ""
     seconds: float = 0.0
@@ -105,7 +114,7 @@ class Blocked:
 
 @dataclass(frozen=True, kw_only=True)
 class Loops:
-    """Lateness of event loops, and places that blocked them."""
+    """Lateness of the event loops of virtual users, and places in code that blocked loops."""
 
     lag: BriefTimes = field(default_factory=BriefTimes)
     blocked_s: float = 0.0
@@ -115,14 +124,14 @@ class Loops:
 
 @dataclass(frozen=True, kw_only=True)
 class Threads:
-    """Wake-up lateness of worker threads."""
+    """Wake-up lateness of worker threads, for virtual users that are threads."""
 
     lag: BriefTimes = field(default_factory=BriefTimes)
 
 
 @dataclass(frozen=True, kw_only=True)
 class StallTimes:
-    """Seconds for which worker processes could not run, summed: lock of Python, or stopped."""
+    """Seconds in which worker processes could run nothing, summed: lock of Python, or stopped."""
 
     lock_s: float = 0.0
     stopped_s: float = 0.0
@@ -130,7 +139,7 @@ class StallTimes:
 
 @dataclass(frozen=True, kw_only=True)
 class UserTimes:
-    """Times that virtual users took to begin, or to end; seconds."""
+    """Times in seconds that virtual users took to begin (`on_start`), or to end (`on_stop`)."""
 
     p50: float = 0.0
     p95: float = 0.0
@@ -139,7 +148,7 @@ class UserTimes:
 
 @dataclass(frozen=True, kw_only=True)
 class UserError:
-    """An error with which virtual users could not begin (on_start) or end (on_stop)."""
+    """An error of virtual users and its count; `what` is on_start (begin) or on_stop (end)."""
 
     what: str = ""
     type: str = ""
@@ -149,7 +158,7 @@ class UserError:
 
 @dataclass(frozen=True, kw_only=True)
 class UserFigures:
-    """Counts and times of starts and ends of virtual users."""
+    """Counts of starts, ends and replacements of virtual users, times to begin and end, errors."""
 
     tried: int = 0
     never_started: int = 0
@@ -166,7 +175,7 @@ class UserFigures:
 
 @dataclass(frozen=True, kw_only=True)
 class CheckCounts:
-    """Counts of passes and failures of a soft check."""
+    """Numbers of times that one soft check (it does not fail its iteration) passed and failed."""
 
     held: int = 0
     failed: int = 0
@@ -174,7 +183,10 @@ class CheckCounts:
 
 @dataclass(frozen=True, kw_only=True)
 class OwnLateness:
-    """The load generator's own lateness by percentile, seconds; None if it is not noticeable."""
+    """The load generator's own lateness in latency, by percentile, in seconds.
+
+    None if it is too small to notice, or not computed.
+    """
 
     #: The time that counts: service or response.
     of: str = "service"
@@ -183,14 +195,17 @@ class OwnLateness:
     p99: float | None = None
 
     def percentile(self, key: str) -> float | None:
-        """Return the lateness at a percentile such as p50; None if it is small or not computed."""
+        """Return the own lateness at a percentile such as "p50", seconds.
+
+        None if it is small, not computed, or `key` is unknown.
+        """
         found: float | None = getattr(self, key, None)
         return found
 
 
 @dataclass(frozen=True, kw_only=True)
 class ThroughputFigures:
-    """Iterations per second of a workload; None if too few iterations give no rate."""
+    """Iterations per second of a workload: ok, and all that ran; None if too few give no rate."""
 
     #: Seconds that were counted.
     span_s: float = 0.0
@@ -200,7 +215,7 @@ class ThroughputFigures:
 
 @dataclass(frozen=True, kw_only=True)
 class SlowIteration:
-    """A traced iteration that stands for the slowest ones."""
+    """A traced iteration that is among the slowest of its outcome."""
 
     iteration: int = 0
     trace_id: str = ""
@@ -210,7 +225,7 @@ class SlowIteration:
 
 @dataclass(frozen=True, kw_only=True)
 class ErrorReport:
-    """Iterations that ended with the same error, with an example; None for unknown values."""
+    """Iterations that ended with the same error, with an example; None for values not known."""
 
     type: str = ""
     message: str = ""
@@ -224,7 +239,7 @@ class ErrorReport:
 
 @dataclass(frozen=True, kw_only=True)
 class SlaVerdict:
-    """The verdict of an SLA criterion, and the source of the criterion."""
+    """The verdict of one SLA criterion, and whose criterion it is: osbench's or Rally's."""
 
     criterion: str = ""
     success: bool = False
@@ -236,7 +251,7 @@ class SlaVerdict:
 
 @dataclass(frozen=True, kw_only=True)
 class TriggeredBy:
-    """The event that fired a hook: seconds of load, or a number of iterations reported."""
+    """The event that fired a hook: `value` is seconds of load, or a number of iterations."""
 
     event_type: str = ""
     value: float = 0
@@ -256,7 +271,7 @@ class HookResult:
 
 @dataclass(frozen=True, kw_only=True)
 class HookRun:
-    """A hook and its firings. Action and trigger are configurations by name."""
+    """A hook and all its firings; action and trigger are a mapping from name to configuration."""
 
     action: Mapping[str, Any] = field(default_factory=dict)
     trigger: Mapping[str, Any] = field(default_factory=dict)
@@ -268,7 +283,7 @@ class HookRun:
 
 @dataclass(frozen=True, kw_only=True)
 class ContextStepReport:
-    """The set-up or cleanup of a context. Times are ISO 8601, UTC."""
+    """The set-up or the cleanup of a context. Times are ISO 8601, UTC."""
 
     started_at: str = ""
     finished_at: str = ""
@@ -277,7 +292,7 @@ class ContextStepReport:
 
 @dataclass(frozen=True, kw_only=True)
 class ContextReport:
-    """A context of a workload, with its set-up and cleanup; None: did not take place."""
+    """A context of a workload with its set-up and cleanup; None if that step did not take place."""
 
     name: str = ""
     source: str = NATIVE
@@ -288,7 +303,7 @@ class ContextReport:
 
 @dataclass(frozen=True, kw_only=True)
 class Outputs:
-    """Charts of iterations, in Rally's form, and counts of parts that were left out."""
+    """Charts of the outputs of iterations, in Rally's form, and counts of parts left out."""
 
     additive: tuple[Mapping[str, Any], ...] = ()
     complete: tuple[Mapping[str, Any], ...] = ()
@@ -297,7 +312,7 @@ class Outputs:
 
 @dataclass(frozen=True, kw_only=True)
 class LoadProfileBins:
-    """The load by bin of time from t0: iterations started, ended, failed, and mean running."""
+    """The load by bin of time from t0 on: iterations started, ended, failed, and mean running."""
 
     bin_s: float = 0.0
     starts: tuple[int, ...] = ()

@@ -1,1 +1,1 @@
-"""Staircases: throughput and latency by level of load, from stages of a load or several runs."""
+"""Staircases: throughput and latency by level of load, from stages of one load or several runs."""

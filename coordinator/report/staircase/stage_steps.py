@@ -1,4 +1,4 @@
-"""The staircase of one load, from its stages or trials."""
+"""Makes the staircase of one load from its stages, or from the trials of a search."""
 
 from __future__ import annotations
 
@@ -13,14 +13,17 @@ from osbench.coordinator.results.search.trials import DISTURBED, SearchOutcome, 
 
 
 def staircase_of_load(outcome: WorkloadOutcome) -> Staircase | None:
-    """Return the staircase of a workload; None if its load has no two constant levels."""
+    """Return the staircase of a workload; None if it has fewer than two constant levels of load."""
     counters = outcome.counters
     steps = _steps(outcome) if outcome.search is None else _trial_steps(outcome.search, counters)
     return staircase_of(steps, is_open=outcome.offered.is_open)
 
 
 def _steps(outcome: WorkloadOutcome) -> Iterator[StaircaseStep]:
-    """Yield the stages with a constant load, except stages that begin in the warm-up."""
+    """Yield a step for each stage with a constant load above 0.
+
+    Stages that begin in the warm-up are left out.
+    """
     is_open = outcome.offered.is_open
     for stage in outcome.stages:
         if stage.begin == stage.end > 0 and stage.from_s >= outcome.warmup.seconds:
@@ -40,7 +43,10 @@ def _steps(outcome: WorkloadOutcome) -> Iterator[StaircaseStep]:
 def _trial_steps(
     search: SearchOutcome, counters: WorkloadCounters | None
 ) -> Iterator[StaircaseStep]:
-    """Yield the rates that were tried, lowest first; means if a rate had several trials."""
+    """Yield a step for each rate that was tried, the lowest first; disturbed trials are left out.
+
+    If a rate had several trials, times and rates are means, counts are sums.
+    """
     by_rate: dict[float, list[TrialFigures]] = {}
     for trial in search.trials:
         if trial.cause != DISTURBED:
@@ -62,9 +68,10 @@ def _trial_steps(
 def _resources(
     counters: WorkloadCounters | None, stretches: Sequence[tuple[float, float]]
 ) -> dict[str, float]:
-    """Return the mean used fraction of each resource in some stretches of time, by its label.
+    """Return the mean used fraction (0 to 1) of each resource in stretches of time, by its label.
 
-    Resources without values are left out; {} without counters.
+    `stretches`: (begin, end) in seconds after t0. Resources without values are left out; {} without
+    counters.
     """
     if counters is None:
         return {}

@@ -30,7 +30,10 @@ _NAMED = 3
 
 @dataclass(frozen=True, kw_only=True)
 class StaircaseStep:
-    """Throughput and latency at one level of load, which was held for some time."""
+    """Throughput and latency at one level of load, which was requested for some time.
+
+    Times are seconds; None if no iteration succeeded.
+    """
 
     #: Arrivals per second (open loads) or virtual users (closed ones) that were requested.
     load: float
@@ -52,7 +55,7 @@ class StaircaseStep:
 
     @property
     def tells(self) -> bool:
-        """Return whether it has enough iterations, few of them failed, to be used for knee and law.
+        """Return whether knee and law use the step: it has enough iterations, and few failed.
 
         Errors are quick and would look like throughput.
         """
@@ -62,13 +65,13 @@ class StaircaseStep:
 
     @property
     def fullest(self) -> tuple[str, float] | None:
-        """The most used resource and its used fraction; None if no resource is known."""
+        """The most used resource and its used fraction (0 to 1); None if no resource is known."""
         return max(self.resources.items(), key=lambda one: one[1], default=None)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Knee:
-    """The load from which on p95 grows faster than throughput."""
+    """The load beyond which p95 grows faster than throughput, with its neighbours."""
 
     load: float
     #: The neighbouring loads: it is somewhere between them.
@@ -80,7 +83,7 @@ class Knee:
 
 @dataclass(frozen=True, kw_only=True)
 class Staircase:
-    """Steps of different loads, their knee, and the fit of the Universal Scalability Law."""
+    """Steps of at least two loads, their knee, and the fit of the Universal Scalability Law."""
 
     #: Loads are arrivals per second; otherwise virtual users.
     is_open: bool
@@ -96,7 +99,10 @@ class Staircase:
 
 
 def staircase_of(steps: Iterable[StaircaseStep], *, is_open: bool) -> Staircase | None:
-    """Return the staircase of steps in any order; None for fewer than two loads."""
+    """Return the staircase of steps, which are sorted by load; None for fewer than two loads.
+
+    `is_open`: loads are arrivals per second, else virtual users.
+    """
     ordered = tuple(sorted(steps, key=lambda step: step.load))
     if len({step.load for step in ordered}) < 2:
         return None
@@ -117,10 +123,11 @@ def staircase_of(steps: Iterable[StaircaseStep], *, is_open: bool) -> Staircase 
 
 
 def first_full(steps: Sequence[StaircaseStep], unit: str) -> str:
-    """Return a message on the resource that is nearly full at the least load; "" without any.
+    """Return a message on the first resource that is nearly full as load grows.
 
-    Means of equal loads are taken together. A resource that is nearly full from the least load on
-    does not count: the load does not fill it. `steps` are in any order; `unit` follows loads.
+    `steps` are in any order; used fractions at equal loads are averaged. "" without resources; if
+    none is nearly full, the fullest is named. A resource that is nearly full at the least load
+    already does not count: the load does not fill it. `unit` is written after loads.
     """
     by_load: dict[float, dict[str, list[float]]] = {}
     for step in steps:

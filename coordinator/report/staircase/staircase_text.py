@@ -1,4 +1,4 @@
-"""A staircase as lines of text: a table by load, the knee, and the limits by the law."""
+"""Formats a staircase as lines of text: a table by load, the knee, and the limits by the law."""
 
 from __future__ import annotations
 
@@ -15,7 +15,10 @@ _LABEL = 32
 
 
 def staircase_lines(staircase: Staircase) -> Iterator[str]:
-    """Yield the lines of a staircase: `STEPS` rows at most, then its messages."""
+    """Yield the lines of a staircase: a table of at most `STEPS` rows, then its messages.
+
+    Of more steps, rows are spread evenly over them.
+    """
     steps = staircase.steps
     # a long staircase shows steps that are evenly spread over it
     spread = [steps[at * len(steps) // STEPS] for at in range(STEPS)]

@@ -1,1 +1,1 @@
-"""Statements on a workload: the terminal shows all of them, the page those it lacks elsewhere."""
+"""Statements on a workload: all for the terminal; the page shows only some of them."""

@@ -15,9 +15,9 @@ _LINES = 5
 
 
 def counter_statements(workload: WorkloadReport) -> Iterator[Statement]:
-    """Yield the resources that were nearly full; if there were none, the fullest one.
+    """Yield a statement for each of `_LINES` nearly full resources, and the number of others.
 
-    Nothing if no resource was watched.
+    If none was, only the fullest. Nothing if no resource was watched.
     """
     shares = [one for one in workload.counters if one.kind == CounterKind.SHARE]
     near = [one for one in shares if one.is_near_limit]
@@ -35,6 +35,6 @@ def counter_statements(workload: WorkloadReport) -> Iterator[Statement]:
 
 
 def counter_words(one: CounterFigures) -> str:
-    """Return the name of a counter with its p95 over time and its mean."""
+    """Return the name of a counter with its 95th percentile over time and its mean, with units."""
     p95, mean = value_text(one.p95, one.unit), value_text(one.mean, one.unit)
     return f"{plain(one.label)} {p95} at the 95th percentile of time, {mean} on average"

@@ -11,7 +11,10 @@ from osbench.coordinator.results.drill_figures import Bounds, DrillFigures, Phas
 
 
 def drill_statements(workload: WorkloadReport) -> Iterator[Statement]:
-    """Yield the phases of a drill, its problem and its results; nothing for other loads."""
+    """Yield statements on a drill: its phases, its problem, its results, iterations in no phase.
+
+    Nothing for loads without a drill.
+    """
     drill = workload.drill
     if drill is None:
         return
@@ -26,7 +29,7 @@ def drill_statements(workload: WorkloadReport) -> Iterator[Statement]:
 
 
 def drill_results(drill: DrillFigures) -> Iterator[str]:
-    """Yield messages on failures and recovery; nothing before the fault."""
+    """Yield messages on failures since the fault and on recovery; nothing if no fault has begun."""
     if drill.fault_s is None:
         return
     text = f"{count(drill.bad, 'iteration')} did not succeed from the fault on"
@@ -53,7 +56,7 @@ def drill_results(drill: DrillFigures) -> Iterator[str]:
 
 
 def elsewhere_text(workload: WorkloadReport, drill: DrillFigures) -> str:
-    """Return a message on planned iterations that are in no phase, with reasons; "" if all are."""
+    """Return a message on planned iterations in no phase, with numbers by reason; or ""."""
     sums = workload.accounting
     parts = [
         (workload.warmup.left_out, "of the warm-up"),

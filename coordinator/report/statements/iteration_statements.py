@@ -28,7 +28,7 @@ _CUT = (
 
 
 def request_statements(workload: WorkloadReport) -> Iterator[Statement]:
-    """Yield phases, connections, status codes and bytes of HTTP requests, if there were any."""
+    """Yield a statement on phases, connections, status codes and bytes of HTTP requests, if any."""
     total = workload.requests.total if workload.requests else None
     if total is not None and total.requests:
         yield said("requests", _requests(total))
@@ -60,7 +60,7 @@ def _requests(total: RequestCounts) -> str:
 
 
 def trace_statements(workload: WorkloadReport) -> Iterator[Statement]:
-    """Yield tracing and its cost, the reasons of slowness, and the slowest iterations."""
+    """Yield statements on tracing, its cost, reasons of slowness, and the slowest iterations."""
     tracing = workload.tracing
     yield said("tracing", _tracing(tracing))
     if tracing.cost:
@@ -108,7 +108,10 @@ def _signed(seconds: float) -> str:
 
 
 def error_statements(workload: WorkloadReport) -> Iterator[Statement]:
-    """Yield the most frequent kinds of errors, `_ERRORS` at most, and the number of others."""
+    """Yield a statement for each of the most frequent kinds of errors, at most `_ERRORS`.
+
+    If there are other errors, another one has their number.
+    """
     errors = [one.error for one in kinds_of(workload.errors)]
     texts = [
         f"{count(error.count)} x {plain(error.type)}: {plain(error.message)}"
@@ -121,7 +124,7 @@ def error_statements(workload: WorkloadReport) -> Iterator[Statement]:
 
 
 def verdict_statements(workload: WorkloadReport) -> Iterator[Statement]:
-    """Yield the verdict of each SLA criterion, passed or failed."""
+    """Yield a statement per SLA criterion: passed or FAILED, and the detail of its verdict."""
     for verdict in workload.sla:
         detail = f"  {plain(verdict.criterion)}: {plain(verdict.detail, 500)}"
         if verdict.success:
@@ -131,7 +134,10 @@ def verdict_statements(workload: WorkloadReport) -> Iterator[Statement]:
 
 
 def output_statements(outputs: Outputs) -> Iterator[Statement]:
-    """Yield charts that were not added up, and the numbers of parts that were left out."""
+    """Yield statements on complete charts, which have no sums, and on the number of parts left out.
+
+    At most `CHARTS` charts are named.
+    """
     texts = [
         f"{plain(chart['title'])} ({plain(chart['chart_plugin'])}) of "
         f"{count(chart['iterations'], 'iteration')}, the first {count(chart['first_iteration'])}"
@@ -146,7 +152,10 @@ def output_statements(outputs: Outputs) -> Iterator[Statement]:
 
 
 def check_statements(workload: WorkloadReport) -> Iterator[Statement]:
-    """Yield soft checks that did not always pass, most failures first, and the number of others."""
+    """Return statements on soft checks that failed sometimes, most failures first.
+
+    There are at most `CHECKS`, and another with the number of checks that always passed.
+    """
     broken = [(name, one) for name, one in workload.checks.items() if one.failed]
     texts = [
         f"{plain(name)}: failed {count(one.failed)} of {count(one.held + one.failed)} times"

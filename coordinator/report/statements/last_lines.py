@@ -1,4 +1,4 @@
-"""The end of a report in text: the causes of the exit code, and commands that show more."""
+"""Makes the end of a report in text: causes of the exit code, and commands that show more."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ _CAUSES = 4
 
 
 def causes(report: Report) -> Sequence[str]:
-    """Return messages on the causes of the exit code, `_CAUSES` at most and the number of others.
+    """Return messages on causes of the exit code: at most `_CAUSES`, and the number of others.
 
-    They are failed criteria, lost iterations or bounds of the load, as the code demands. Causes
-    that a note has given above are left out.
+    Causes are failed criteria (1), a load that did not begin (2), lost iterations (3) or bounds of
+    the generator (4). Causes that a note of the report contains are left out.
     """
     found = [
         text
@@ -53,7 +53,7 @@ def _of_workload(workload: WorkloadReport, code: int) -> Iterator[str]:
 
 
 def commands(report: Report) -> Iterator[tuple[str, str]]:
-    """Yield (command, subject) of commands that show more; nothing if all is well."""
+    """Yield (command, subject) of commands that show more on failures; nothing if all is well."""
     run, code = report.run_id, report.exit_code
     bad = sum(workload.bad for workload in report.workloads)
     if bad:

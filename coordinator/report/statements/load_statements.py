@@ -1,4 +1,4 @@
-"""Statements on the load: its offered rate, its bounds, its stages and plan."""
+"""Statements on the load: target, offered rate, bounds, throughput, stages, trials and plan."""
 
 from __future__ import annotations
 
@@ -28,7 +28,10 @@ _BESIDES = (
 
 
 def load_statements(workload: WorkloadReport) -> Iterator[Statement]:
-    """Yield the target of the load, how it was offered, and its results by stage or trial."""
+    """Yield statements on the load: target, drops, offered load, bounds, warm-up and throughput.
+
+    Then its results by stage or trial, the comparison with its plan, and its staircase.
+    """
     if workload.targets:
         yield said("target", plain(", ".join(workload.targets)))
     accounting = workload.accounting
@@ -85,7 +88,7 @@ def _load(offered: Offered, never_started: int) -> str:
 
 
 def _bounds(workload: WorkloadReport) -> Iterator[Statement]:
-    """Yield a statement with the causes that bound the load, if any; notes explain them."""
+    """Yield a statement with the names of causes that bound the load; nothing without causes."""
     if workload.bounds:
         told = [f"{plain(one.cause).replace('_', ' ')} ({one.fault})" for one in workload.bounds]
         look = Look.BAD if workload.is_generators else Look.WARNING
@@ -115,7 +118,10 @@ def _stage(stage: StageFigures, unit: str) -> str:
 
 
 def _plan(workload: WorkloadReport) -> Iterator[Statement]:
-    """Yield figures of the run next to the prediction of `plan`, and great differences."""
+    """Yield a statement that compares the run with the prediction of `plan`, and great differences.
+
+    Nothing without a prediction.
+    """
     plan = workload.plan
     if plan is None:
         return

@@ -23,7 +23,7 @@ _USER_ERRORS = 3
 
 
 def hook_statements(workload: WorkloadReport) -> Iterator[Statement]:
-    """Yield for each hook the number of firings by status, and the error of the first bad one."""
+    """Return an iterator of a statement per hook: firings by status, and the first error."""
     return (Statement("hooks", _hook(hook)) for hook in workload.hooks)
 
 
@@ -38,7 +38,7 @@ def _hook(hook: HookRun) -> tuple[Phrase, ...]:
 
 
 def context_statements(workload: WorkloadReport) -> Iterator[Statement]:
-    """Yield the duration of set-up and cleanup of each context, or the reason of failure."""
+    """Yield a statement per context: how long set-up and cleanup took, or why a step failed."""
     for context in workload.contexts:
         setup, cleanup = _step(context.setup, "set up"), _step(context.cleanup, "undone")
         yield Statement("contexts", (Phrase(plain(context.name)), setup, cleanup))
@@ -56,7 +56,7 @@ def _step(step: ContextStepReport | None, done: str) -> Phrase:
 
 
 def loop_statements(workload: WorkloadReport) -> Iterator[Statement]:
-    """Yield the lateness of threads or event loops, and the place that blocked loops most."""
+    """Yield statements on the lateness of threads or event loops, and on blocked loops."""
     if workload.threads:
         yield said("threads", f"late by {_lateness(workload.threads.lag)}", on_page=True)
     loops = workload.loops
@@ -79,7 +79,10 @@ def _lateness(lag: BriefTimes) -> str:
 
 
 def user_statements(workload: WorkloadReport) -> Iterator[Statement]:
-    """Yield starts and ends of virtual users, and their most frequent errors, if there were any."""
+    """Yield statements on starts and ends of virtual users, and their most frequent errors.
+
+    At most `_USER_ERRORS` errors. Nothing if virtual users do nothing but iterations.
+    """
     users = workload.users
     if users is None:
         return
@@ -108,7 +111,10 @@ def _took(times: UserTimes | None) -> str:
 
 
 def worker_statements(workers: Sequence[WorkerFigures]) -> Iterator[Statement]:
-    """Yield the hosts of workers, their use of cores, and the lost workers."""
+    """Yield statements on the hosts of workers, their use of cores, and lost workers.
+
+    Nothing without workers.
+    """
     if workers:
         yield said("workers", _places(workers))
         yield from each("workers", _cores(workers), on_page=True)
@@ -125,7 +131,10 @@ def _places(workers: Sequence[WorkerFigures]) -> str:
 
 
 def _cores(workers: Sequence[WorkerFigures]) -> Iterator[str]:
-    """Yield the CPU of workers, their waits for cores, and the load of hosts; or nothing."""
+    """Yield a message on CPU of workers, waits for cores, throttling and load of hosts.
+
+    Nothing if the CPU is not known.
+    """
     cpu = [one.cpu_mean for one in workers if one.cpu_mean is not None]
     if not cpu:
         return

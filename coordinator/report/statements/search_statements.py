@@ -36,7 +36,8 @@ class _Limit(NamedTuple):
 def search_headline(search: SearchReport) -> str:
     """Return the sustained rate and the next failure: "9/s sustained with p95 <= 2s; 12/s not: 3s".
 
-    If no rate was sustained: the lowest rate with the limit that it broke, and a lower one to try.
+    If no rate was sustained, the lowest rate with the limit that it broke, and a lower one to try.
+    Also says if the search was stopped before its end.
     """
     broken = next((one for one in search.trials if _is_broken(one, search.broke)), None)
     limit = _broken_limit(broken.detail) if broken else None
@@ -71,7 +72,7 @@ def _none_held(search: SearchReport, limit: _Limit | None, why: str) -> str:
 
 
 def search_interval(search: SearchReport) -> str:
-    """Return the capacity with its 95 % interval as a message; "" if it is not known."""
+    """Return the capacity with its 95 % interval as a message; "" if the capacity is not known."""
     if search.rate is None or search.low is None or search.high is None:
         return ""
     low, high = three_digits(search.low), three_digits(search.high)
@@ -82,7 +83,7 @@ def search_interval(search: SearchReport) -> str:
 
 
 def rate_text(rate: float) -> str:
-    """Return a rate that was tried with its unit, without needless decimals: 9/s."""
+    """Return a rate with three digits and its unit, without zeros at the end: 9/s."""
     return f"{_number(rate)}/s"
 
 
@@ -95,7 +96,7 @@ def _is_broken(trial: TrialFigures, rate: float | None) -> bool:
 
 
 def _broken_limit(detail: str) -> _Limit | None:
-    """Return the first percentile limit that a trial broke, from its detail, or None."""
+    """Return the first percentile limit that was exceeded, from a trial's detail, or None."""
     for match in _LIMIT.finditer(plain(detail, 2000)):
         found, asked = seconds_of(match["found"]), seconds_of(match["asked"])
         if found is not None and asked is not None and found > asked:
@@ -105,7 +106,10 @@ def _broken_limit(detail: str) -> _Limit | None:
 
 
 def search_statements(search: SearchReport) -> Iterator[Statement]:
-    """Yield the result of a search for the capacity, and its trials."""
+    """Yield statements on a search: result, interval, actions and spans that grew, and trials.
+
+    At most `TRIALS` trials, and the number of others.
+    """
     yield said("capacity", search_headline(search), Look.STRONG)
     if interval := search_interval(search):
         yield said("capacity", interval)
@@ -133,7 +137,7 @@ def _trial(trial: TrialFigures) -> str:
 
 
 def percentile_texts(figures: StageFigures | TrialFigures) -> list[str]:
-    """Return p50, p95 and p99 of a stage or a trial as texts; empty if no iteration succeeded."""
+    """Return p50, p95 and p99 of a stage or trial, such as "p50 12ms"; [] without successes."""
     if not figures.ok:
         return []
     times = (("p50", figures.p50_s), ("p95", figures.p95_s), ("p99", figures.p99_s))

@@ -1,4 +1,4 @@
-"""A statement on a workload: a label, a text, and the styles of its parts."""
+"""A statement on a workload: a label and a text, whose parts have styles."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 
 class Look(enum.Enum):
-    """Style of a part of a statement, which the terminal and the page render."""
+    """Style of a part of a statement; terminal and page choose its colour."""
 
     PLAIN = enum.auto()
     #: A main result.
@@ -22,14 +22,14 @@ class Look(enum.Enum):
 
 
 class Phrase(NamedTuple):
-    """A stretch of text in one style."""
+    """A stretch of text in one style, as part of a statement."""
 
     text: str
     look: Look = Look.PLAIN
 
 
 class Statement(NamedTuple):
-    """A fact on a workload; statements with one label stand together."""
+    """A fact on a workload, as a line; successive statements with the same label form a group."""
 
     label: str
     phrases: tuple[Phrase, ...]
@@ -43,10 +43,13 @@ class Statement(NamedTuple):
 
 
 def said(label: str, text: str, look: Look = Look.PLAIN, *, on_page: bool = False) -> Statement:
-    """Return a statement with one style; `on_page`: the page shows it among further figures."""
+    """Return a statement with one style.
+
+    `on_page`: the HTML page also shows it, among further figures.
+    """
     return Statement(label, (Phrase(text, look),), on_page)
 
 
 def each(label: str, texts: Iterable[str], *, on_page: bool = False) -> Iterator[Statement]:
-    """Yield a statement per text, all with the same label."""
+    """Return an iterator of a statement per text, all with the same label, in the plain style."""
     return (said(label, text, on_page=on_page) for text in texts)

@@ -1,4 +1,4 @@
-"""All statements on a workload, in the order in which the terminal shows them."""
+"""Makes all statements on a workload, in the order in which the terminal shows them."""
 
 from __future__ import annotations
 
@@ -27,9 +27,10 @@ from osbench.coordinator.report.statements.statement import Statement
 
 
 def statements(workload: WorkloadReport) -> Iterator[Statement]:
-    """Yield all statements on a workload, in order; sums, times and charts are shown elsewhere.
+    """Yield all statements on a workload, in the order of the terminal.
 
-    If its load did not begin, only statements on its contexts.
+    Sums, times and charts are shown elsewhere. If its load did not begin, yield only statements on
+    its contexts.
     """
     if workload.unbegun:
         yield from context_statements(workload)

@@ -1,4 +1,4 @@
-"""The result of a search for the capacity, as a message."""
+"""Makes the message on the result of a search for the capacity: the highest rate within the SLA."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from osbench.coordinator.formatting import three_digits
 
 
 def sentence(found: Capacity, why: str) -> str:
-    """Return the result of a search as a message: the capacity, or the bound known so far.
+    """Return the result of a search as a message: the capacity with interval, or a bound of it.
 
     `why`: cause at the lowest rate that was not sustained, or "".
     """
@@ -28,9 +28,10 @@ def sentence(found: Capacity, why: str) -> str:
 
 
 def bound(held: float | None, broke: float | None, advice: str) -> str:
-    """Return the bound if every rate was sustained, or none was; "" without a trial.
+    """Return "at least RATE" if `held` is a number, else "below RATE"; "" if both are None.
 
-    `held`, `broke`: highest sustained and lowest failed rate per second; `advice`: appended remedy.
+    `held`: highest sustained rate, `broke`: lowest failed rate, per second. `advice`, if any, is
+    appended.
     """
     what_to_do = f": {advice}" if advice else ""
     if held is not None:

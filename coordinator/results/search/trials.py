@@ -1,4 +1,4 @@
-"""The trials of a search: which rows count for each, and whether its rate was sustained."""
+"""The trials of a search for the capacity: rows that count for each, and its result."""
 
 from __future__ import annotations
 
@@ -40,7 +40,11 @@ _REMEDIES = {
 
 @dataclass(frozen=True, kw_only=True)
 class TrialFigures:
-    """Result of a trial. Only iterations that were due in its measured part count."""
+    """Result of one trial of a search: its rate, and whether the SLA criteria were met at it.
+
+    Counts and times are of iterations that were due in its measured part; `ok_per_s` and
+    `concurrency` of all that ended or ran in it.
+    """
 
     rate: float
     held: bool
@@ -70,7 +74,7 @@ class TrialFigures:
 
 @dataclass(frozen=True, kw_only=True)
 class SearchOutcome:
-    """Result of a search, and its trials."""
+    """Result of a search for the capacity: capacity, trials, and actions that grew."""
 
     capacity: Capacity
     trials: tuple[TrialFigures, ...]
@@ -88,8 +92,8 @@ class SearchOutcome:
     def parts(self) -> tuple[list[tuple[float, float]], list[tuple[float, float]]] | None:
         """Times in which the two compared rates were measured: (begin, end) in seconds after t0.
 
-        The highest sustained rate, then the lowest that failed a criterion. None if either is
-        missing.
+        First times of the highest sustained rate, then of the lowest that failed a criterion; a
+        list each, as a rate may have several trials. None if either rate is missing.
         """
         before, after = _compared(self.capacity, self.trials)
         if not before or not after:
@@ -98,7 +102,7 @@ class SearchOutcome:
 
 
 class _Held:
-    """A trial under load or finished: its measured part, statistics and criteria."""
+    """State of a trial, under load or finished: measured part, statistics and SLA criteria."""
 
     def __init__(
         self, change: LoadChange, settle_s: float, hold_s: float, sla: SlaEvaluator
@@ -121,16 +125,18 @@ class _Held:
         self.ended_ok = self.in_flight_ns = 0
 
     def end(self, at_s: float) -> None:
-        """Note that the load of this trial has ended at `at_s`, seconds after t0.
+        """End the load of this trial at `at_s`, seconds after t0, and its measured part with it.
 
-        The measured part then ends there, too, unless it ended before; it is empty if it had not
-        begun. The load may end early, because later results cannot change the verdict.
+        A measured part that ended earlier stays; if the part had not begun, it is empty.
         """
         self.ended = True
         self.to_s = max(self.from_s, min(self.to_s, at_s))
 
     def flow(self, columns: Columns) -> None:
-        """Add time in flight (ns) and successful ends within the measured part, whenever due."""
+        """Add to time in flight (ns) and successful ends within the measured part.
+
+        Iterations that were due outside of it count, too.
+        """
         begin, end = round(self.from_s * 1e9), round(self.to_s * 1e9)
         ran = columns.outcome <= Outcome.TIMED_OUT
         started, ended = columns.started[ran], columns.ended[ran]
@@ -147,15 +153,19 @@ class _Held:
 
 
 class Trials:
-    """The trials of a search: rates that were tried for some time, and their results.
+    """The trials of a search: each tries a constant rate for some time.
 
-    They follow from changes of the load and from result rows, and nothing else.
+    The results depend only on the added changes of the load and result rows, so a resumed run finds
+    the same.
     """
 
     def __init__(
         self, runner: SearchingRunner, criteria: Callable[[], SlaEvaluator], lag_limit_s: float
     ) -> None:
-        """`criteria` creates the SLA criteria of a trial; `lag_limit_s`: greatest p99 start lag."""
+        """`criteria` creates the SLA criteria of a trial; `lag_limit_s`: greatest p99 start lag.
+
+        Above that, the generator did not offer the rate.
+        """
         self.runner = runner
         self._criteria = criteria
         self._lag_limit_s = lag_limit_s
@@ -164,10 +174,10 @@ class Trials:
         self.progress = ""
 
     def change(self, change: LoadChange) -> None:
-        """Begin a trial, or end the load of the last trial, or the search.
+        """Apply a change of the load: begin a trial, or end the last trial's load, or the search.
 
-        A change with a level begins a trial. Without it, it ends the search if it is the `last`
-        change, else the load of the last trial.
+        With a level it begins a trial, and the trial before is over. Without a level it ends the
+        search if it is the `last` change, else the load of the last trial. Updates `progress`.
         """
         if self._held and (change.level or change.last):
             self._held[-1].over = True
@@ -193,9 +203,10 @@ class Trials:
         return f"{words}, capacity {three_digits(found.low)} to {three_digits(found.high)}/s"
 
     def add(self, columns: Columns, worker: str, texts: Mapping[int, Texts], t0_at: float) -> None:
-        """Count rows, at least one and each iteration once.
+        """Count result rows, at least one, in the trials they belong to; each iteration once.
 
-        `texts`: type, message and traceback by failure number; `t0_at`: seconds since 1970.
+        `texts`: type, message and traceback by failure number; `t0_at`: start of the load, seconds
+        since 1970.
         """
         first, last = int(columns.due.min()), int(columns.due.max())
         for one in reversed(self._held):
@@ -221,7 +232,7 @@ class Trials:
 
     @property
     def is_loaded(self) -> bool:
-        """Return whether a trial is under load."""
+        """Return whether the last trial is under load: its load has begun and not ended."""
         return bool(self._held) and not self._held[-1].ended
 
     @property
@@ -233,9 +244,10 @@ class Trials:
         return self._held[-1].to_s
 
     def is_lost(self, elapsed_s: float) -> bool:
-        """Return whether the last trial is sure to fail a criterion, whatever is still to come.
+        """Return whether the last trial is sure to fail a criterion, whatever results still come.
 
-        False before its measured part. `elapsed_s`: seconds after t0.
+        False before its measured part. `elapsed_s`: seconds after t0. Raises IndexError without a
+        trial.
         """
         one = self._held[-1]
         if elapsed_s <= one.from_s:
@@ -245,13 +257,14 @@ class Trials:
 
     @property
     def disturbed(self) -> int:
-        """Number of disturbed trials, which have no result."""
+        """Number of disturbed trials whose load has ended; they have no result."""
         return sum(one.cause == DISTURBED for one in self.figures(judged_only=False))
 
     def made(self, unended: int = 0, lost: int = 0) -> list[Trial]:
-        """Return the trials whose load has ended, without disturbed ones.
+        """Return rate and verdict of each trial whose load has ended, without disturbed trials.
 
-        `unended`, `lost`: counts of the last trial's iterations, if it is not over.
+        `unended`, `lost`: iterations of the last trial that have not ended, or were lost with a
+        worker; used if that trial is not over.
         """
         return self._trials(self.figures(unended=unended, lost=lost, judged_only=False))
 
@@ -264,8 +277,8 @@ class Trials:
     ) -> Iterator[TrialFigures]:
         """Yield the results of finished trials in order.
 
-        Without `judged_only` also of a trial whose load has ended, with the given `unended` and
-        `lost`.
+        `judged_only=False` adds a trial whose load has ended but which is not over; `unended` and
+        `lost` are its iterations that have not ended, or were lost with a worker.
         """
         for one in self._held:
             if one.over:
@@ -302,10 +315,10 @@ class Trials:
         )
 
     def _broken(self, one: _Held, unended: int, lost: int) -> tuple[str, str]:
-        """Return cause and message if a rate was not sustained, or is not known; else "" twice.
+        """Return (cause, message) if a rate was not sustained, or is not known; else ("", "").
 
-        The first that applies: disturbed, failed criteria, iterations that did not end, the
-        generator.
+        Causes are checked in order: disturbed, no results, failed criteria, iterations that did not
+        end (`unended`), the generator. `lost`: iterations lost with a worker.
         """
         disturbed = self._disturbed(one, lost)
         if disturbed:
@@ -327,7 +340,10 @@ class Trials:
 
     @staticmethod
     def _disturbed(one: _Held, lost: int) -> str:
-        """Return why a trial has no result on the service; "" if it has one."""
+        """Return why a trial is disturbed, so that it has no result; "" if it is not.
+
+        It is if arrivals or iterations (`lost`) were lost with a worker or the coordinator.
+        """
         gone = sum(one.statistics.drops.get(reason, 0) for reason in NOT_MADE)
         if gone:
             return f"{gone} arrivals were dropped with a worker or the coordinator"
@@ -336,10 +352,10 @@ class Trials:
         return f"{lost} of its iterations were lost with a worker" if lost else ""
 
     def _generator(self, statistics: WorkloadStatistics) -> tuple[str, str]:
-        """Return cause and message if the load differed from the requested one; else "" twice.
+        """Return cause and message if the offered load was not the requested one; else ("", "").
 
-        It differs if more than `DROPS_ALLOWED` of the arrivals were dropped, or p99 start lag is
-        above the limit.
+        It was not if more than the fraction `DROPS_ALLOWED` of arrivals was dropped, or p99 start
+        lag is above the limit.
         """
         drops = Counter(statistics.drops)
         late, own = drops["capacity"] + drops["late"], drops["max_concurrency"]
@@ -354,7 +370,7 @@ class Trials:
         return "", ""
 
     def outcome(self) -> SearchOutcome:
-        """Return the complete result of the search so far, without traces."""
+        """Return the result of the search so far, from finished trials, without traces."""
         capacity = self._found()
         trials = tuple(self.figures())
         return SearchOutcome(
@@ -365,7 +381,7 @@ class Trials:
         )
 
     def verdict(self) -> Verdict:
-        """Return the result of the search as a verdict.
+        """Return the result of the search as a verdict of the criterion "search".
 
         It fails if even the lowest rate was not sustained, or if the search did not end.
         """
@@ -390,7 +406,7 @@ class Trials:
         return f"at {three_digits(broken.rate)}/s {broken.detail}: {remedy}"
 
     def _at(self, rate: float | None) -> TrialFigures | None:
-        """Return the first trial at `rate` that was not sustained and not disturbed, or None."""
+        """Return the first finished trial at `rate` that failed and was not disturbed, or None."""
         broken = (one for one in self.figures() if not one.held and one.cause != DISTURBED)
         return next((one for one in broken if one.rate == rate), None)
 
@@ -398,7 +414,10 @@ class Trials:
 def _compared(
     found: Capacity, trials: Sequence[TrialFigures]
 ) -> tuple[list[TrialFigures], list[TrialFigures]]:
-    """Return trials at the highest sustained rate, and at the lowest that failed a criterion."""
+    """Return the trials at the highest sustained rate, and those at the lowest failed rate.
+
+    Of the latter, trials that failed a criterion only; each list may be empty.
+    """
     best = [one for one in trials if one.rate == found.held and one.held]
     worst = [one for one in trials if one.rate == found.broke and one.cause == SLA]
     return best, worst
@@ -407,7 +426,8 @@ def _compared(
 def _grown(found: Capacity, trials: Sequence[TrialFigures]) -> Iterator[tuple[str, float, float]]:
     """Yield (name, mean seconds before, after) of actions that became slower, the most first.
 
-    Compares the last trials at the highest sustained and the lowest failed rate; `GROWN` at most.
+    Compares the last trials at the highest sustained and the lowest failed rate. Looks at the
+    `GROWN` actions that grew most; nothing if either rate is missing.
     """
     best, worst = _compared(found, trials)
     if not best or not worst:
