@@ -48,13 +48,15 @@ class ProjectObjects(PerProjectContext):
     }
 
     def setup(self) -> None:
-        """Create the containers and upload their objects; store the names by project."""
+        """Create the containers and upload their objects; store the containers' names by project
+        id.
+        """
         self.make_all()
 
     def make(self, cloud: Cloud, name: str) -> str:
-        """Create a container and upload its objects, one after another.
+        """Create the container `name` and upload its objects, one after another; return `name`.
 
-        Returns the container's name.
+        Repeating it replaces the objects.
         """
         cloud.request("PUT", "swift", name, headers=_ANY)
         with tempfile.TemporaryFile() as data:

@@ -36,17 +36,19 @@ class ProjectVolumes(PerProjectContext):
     }
 
     def setup(self) -> None:
-        """Create the volumes and wait until they are available; store ids and sizes by project.
+        """Create the volumes and wait until they are available; store ids and sizes (GB) by project
+        id.
 
-        Raises ContextError if a volume fails.
+        Raises ContextError if a volume fails or takes more than `READY_S` seconds.
         """
         self.make_all()
 
     def make(self, cloud: Cloud, name: str) -> dict[str, Any]:
-        """Create a volume and wait until it is available; return its id and its size in GB.
+        """Create a volume named `name` and wait until it is available; return its `id` and `size`
+        in GB.
 
-        Uses the volume that an earlier attempt has created. Raises ContextError if it fails or
-        takes more than `READY_S` seconds.
+        If an earlier attempt has created it, only waits. Raises ContextError if it fails or takes
+        more than `READY_S` seconds.
         """
         there = cloud.document("GET", "cinder", "volumes", params={"name": name})["volumes"]
         if there:

@@ -22,7 +22,10 @@ _OF_PYTHON = ("asyncio", "concurrent", "threading", "uvloop")
 
 
 class ForgottenAwait(KindError):
-    """Error of an iteration that dropped a coroutine before it ran: its work was not done."""
+    """Error of an iteration that dropped a coroutine without awaiting it, so its work was not done.
+
+    Errors with different messages, also if only the line number differs, are different failures.
+    """
 
     def __init__(self, message: str) -> None:
         super().__init__(message)
@@ -31,7 +34,10 @@ class ForgottenAwait(KindError):
 
 
 class Asides:
-    """Counts of errors outside the iterations of one workload in this process. Thread-safe."""
+    """Counts of errors outside the iterations of one workload in this process, by message.
+
+    Thread-safe.
+    """
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -57,11 +63,12 @@ class Asides:
 
 
 def tell_forgotten_awaits(tell: Callable[[str], object]) -> None:
-    """Call `tell` from now on for each coroutine that is dropped before it ran, with a message.
+    """From now on call `tell` with a message for each coroutine that is dropped without being
+    awaited.
 
     The message names the coroutine, file and line. `tell` is called in the thread, and in the task,
-    that dropped the last reference. Replaces Python's warning, which is shown only once per place;
-    other warnings stay. A further call replaces the `tell` of the last.
+    that dropped the last reference. Python's warning about it is then not shown; other warnings
+    are. A further call replaces the `tell` of the earlier call.
     """
     warnings.filterwarnings("always", f".*{_NEVER_AWAITED}", RuntimeWarning)
     show = getattr(warnings.showwarning, "otherwise", warnings.showwarning)
@@ -85,9 +92,10 @@ def tell_forgotten_awaits(tell: Callable[[str], object]) -> None:
 
 
 def place_of(error: BaseException) -> str:
-    """Return file:line at which an exception was raised: the innermost frame outside `_OF_PYTHON`.
+    """Return "file:line" at which `error` was raised: the innermost frame outside `_OF_PYTHON`.
 
     If all frames are of `_OF_PYTHON`, return the outermost; "an unknown place" without a traceback.
+    The file is its name without folders.
     """
     found = ""
     step: TracebackType | None = error.__traceback__

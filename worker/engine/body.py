@@ -22,7 +22,11 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True)
 class Body:
-    """The parts that all iterations of a workload share: code, arguments, context and so on."""
+    """The objects that all iterations of one workload in this process share: scenario class,
+    method, arguments, context, tracer, counts of failures.
+
+    Made once, before the load. `failures`, `asides` and `names` are filled during the load.
+    """
 
     cls: type[Scenario]
     #: The method that runs an iteration, unbound.
@@ -44,21 +48,23 @@ class Body:
     asides: Asides = field(default_factory=Asides)
 
     def tell_aside(self, what: str) -> None:
-        """Count an error outside the iterations, by its message."""
+        """Count an error outside the iterations by its message `what`, in `asides`."""
         self.asides.add(what)
 
     def mask_failures(self, masked: Callable[[str], str]) -> None:
-        """Mask secrets in the texts of failures by `masked`, which knows the run's secrets.
+        """From now on mask the texts of new failures by `masked`, which returns a text without
+        secrets.
 
-        Applies to failures that are numbered from now on.
+        Failures that have a number already are unchanged.
         """
         self.failures.masked = masked
 
     def instance(self, iteration: int, recorder: Recorder, user: VirtualUser) -> Scenario:
         """Return a new scenario object for one iteration of `user`; its actions go to `recorder`.
 
-        `iteration` is 0 for the object that runs `on_start` or `on_stop`. The scenario has a copy
-        of the context, with the iteration's number added. An exception of its constructor passes.
+        The scenario has a copy of the context, with the iteration's number under "iteration": 0 in
+        the object that runs `on_start` or `on_stop`. Exceptions of the scenario's constructor are
+        not caught.
         """
         scenario: Scenario = object.__new__(self.cls)
         scenario._recorder = recorder
@@ -87,10 +93,10 @@ class Body:
 
 
 def without_loop(function: Callable[..., Coroutine[Any, Any, Any]]) -> Callable[..., Any]:
-    """Return a plain function that runs an `async def` method which waits for no event loop.
+    """Return a plain function that runs `function`, an `async def` method that never suspends.
 
-    The function returns the method's result. It raises RuntimeError if the method waits after all;
-    the method is closed then.
+    It returns the method's result. If the method suspends after all, as when it needs an event
+    loop, the coroutine is closed and RuntimeError raised.
     """
 
     def called(*args: Any, **kwargs: Any) -> Any:
@@ -134,9 +140,10 @@ def refuse_awaitable(returned: Any) -> None:
 
 
 def _packed(outputs: Any) -> list[bytes] | None:
-    """Return an iteration's outputs, packed; None if they are unfit to be shipped.
+    """Return an iteration's outputs, each packed as bytes; None if they cannot be shipped.
 
-    Unfit are more than `OUTPUT_LIMIT` bytes in all, and values that are not outputs of osbench.
+    They cannot if they are more than `OUTPUT_LIMIT` bytes in all, or `outputs` is not a list of
+    osbench's outputs, such as a scenario's own attribute of that name.
     """
     # a scenario may use an attribute of this name for values that cannot be shipped
     if type(outputs) is not list:

@@ -20,7 +20,7 @@ from osbench.worker.engine.granted_numbers import Found, GrantedNumbers, Wait
 
 
 class ClosedCoroutines(GrantedNumbers, CoroutineEngine):
-    """Engine of closed load on coroutines: runs granted numbers on `share` users of one loop.
+    """Engine of closed load on coroutines: `share` users in one event loop run the granted numbers.
 
     Users are created, woken and removed in the loop's thread only.
     """
@@ -62,9 +62,10 @@ class ClosedCoroutines(GrantedNumbers, CoroutineEngine):
         self._start(user.number, now)
 
     async def _serve(self, user: TaskUser) -> None:
-        """Run one virtual user: wait for t0, run `on_start`, iterations and `on_stop`; remove it.
+        """Run one virtual user to its end: wait for t0, then `on_start`, iterations and `on_stop`.
 
-        Returns when the engine is closed, an iteration timed out, or the user cannot begin.
+        Ends if the engine is closed, an iteration timed out, or `on_start` cannot succeed. The user
+        is removed from the engine then, unless another has replaced it.
         """
         try:
             while (wait_ns := self.t0_ns - monotonic_ns()) > 0:
@@ -112,10 +113,11 @@ class ClosedCoroutines(GrantedNumbers, CoroutineEngine):
             source, seq, due = found
 
     async def _await_turn(self, user: TaskUser, turn: int, due: int) -> int:
-        """Wait until the rate limit lets `user` start an iteration; return the turn, monotonic ns.
+        """Wait until the rate limit lets `user` start an iteration; return that time, monotonic ns.
 
-        `turn` is an unused turn from before, 0 if none; `due`: since when the user is free. Returns
-        0 if the limit was lifted, the user is outside the share, or the load is over.
+        `turn`: a time that an earlier call returned and no iteration used; 0 if none. `due`: time
+        from which the user is free, monotonic ns. Returns 0 without a time if the limit was lifted,
+        the user is outside the share, the load is over, or the engine is closed.
         """
         turns = self.pacing.turns(turn, due)
         while user.number < self.share and not self.stopped and monotonic_ns() < self.stop_ns:
@@ -126,10 +128,12 @@ class ClosedCoroutines(GrantedNumbers, CoroutineEngine):
         return 0
 
     async def _more(self, user: TaskUser, due: int) -> Found | None:
-        """Wait until `user` may start an iteration; return the source of its number.
+        """Wait until `user` may start an iteration; return the iterator from which it takes a
+        number.
 
-        `due`: since when the user is free, monotonic ns. Returns None if the engine is closed. A
-        user outside the share waits here as well.
+        The result is the iterator, its batch, and the time from which the user is free, monotonic
+        ns. `due` is that time as known before. None if the engine is closed: after the stop time,
+        or while the user is outside the share, it waits on.
         """
         wait = Wait(due, self.stop_ns)
         while not self.stopped:
@@ -144,7 +148,10 @@ class ClosedCoroutines(GrantedNumbers, CoroutineEngine):
         return None
 
     def _wake_some(self, count: int) -> None:
-        """Wake up to `count` waiting users, longest wait first; users outside the share wait on."""
+        """Wake up to `count` waiting users in the share, longest wait first.
+
+        Users outside the share wait on. If the engine is closed, they are woken as well, and count.
+        """
         outside = []
         while self._waiters and count > 0:
             user, waiter = self._waiters.popleft()
@@ -157,10 +164,10 @@ class ClosedCoroutines(GrantedNumbers, CoroutineEngine):
         self._waiters.extend(outside)
 
     def _wake(self) -> None:
-        """Wake all waiting users, so that they check whether they may start or must end.
+        """Wake all users that wait for a number, so that they check whether to start, wait or end.
 
-        Called in the loop's thread. After the stop time, paused users are woken too; before it, a
-        timer is set that calls this at the stop time.
+        Called in the loop's thread. At and after the stop time, also ends the users' pauses; before
+        it, sets a timer that calls this function at the stop time.
         """
         if self.stopped or monotonic_ns() >= self.stop_ns:
             self._wake_pausing()

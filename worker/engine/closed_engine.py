@@ -13,7 +13,7 @@ from osbench.worker.engine.thread_engine import ThreadEngine, ThreadUser
 
 
 class ClosedEngine(GrantedNumbers, ThreadEngine):
-    """Engine of closed load on threads: runs granted iteration numbers on `share` users."""
+    """Engine of closed load on threads: `share` users, a thread each, run the granted numbers."""
 
     def await_start(self, user: ThreadUser) -> None:
         wait_s = (self.t0_ns - monotonic_ns()) / 1e9
@@ -49,10 +49,11 @@ class ClosedEngine(GrantedNumbers, ThreadEngine):
             source, seq, due = found
 
     def _await_turn(self, user: ThreadUser, turn: int, due: int) -> int:
-        """Wait until the rate limit lets `user` start an iteration; return the turn, monotonic ns.
+        """Wait until the rate limit lets `user` start an iteration; return that time, monotonic ns.
 
-        `turn` is an unused turn from before, 0 if none; `due`: since when the user is free. Returns
-        0 if the limit was lifted, the user is outside the share, or the load is over.
+        `turn`: a time that an earlier call returned and no iteration used; 0 if none. `due`: time
+        from which the user is free, monotonic ns. Returns 0 without a time if the limit was lifted,
+        the user is outside the share, the load is over, or the engine is closed.
         """
         turns = self.pacing.turns(turn, due)
         while user.number < self.share and not self.stopped and monotonic_ns() < self.stop_ns:
@@ -63,10 +64,12 @@ class ClosedEngine(GrantedNumbers, ThreadEngine):
         return 0
 
     def _more(self, user: ThreadUser, due: int) -> Found | None:
-        """Wait until `user` may start an iteration; return the source of its number.
+        """Wait until `user` may start an iteration; return the iterator from which it takes a
+        number.
 
-        `due`: since when the user is free, monotonic ns. Returns None if the engine is closed. A
-        user outside the share waits here as well.
+        The result is the iterator, its batch, and the time from which the user is free, monotonic
+        ns. `due` is that time as known before. None if the engine is closed: after the stop time,
+        or while the user is outside the share, it waits on.
         """
         wait = Wait(due, self.stop_ns)
         with self._changed:
@@ -78,5 +81,8 @@ class ClosedEngine(GrantedNumbers, ThreadEngine):
         return None
 
     def _left_s(self) -> float:
-        """Return the seconds until the stop time, from 0 to the longest timeout of a lock."""
+        """Return the seconds left until the stop time; 0 if it has passed.
+
+        At most `threading.TIMEOUT_MAX`, the longest timeout that a lock accepts.
+        """
         return min(max(0, self.stop_ns - monotonic_ns()) / 1e9, threading.TIMEOUT_MAX)

@@ -62,7 +62,10 @@ OTHER_PLACES = "(other places)"
 
 @dataclass(frozen=True, kw_only=True)
 class _Sample:
-    """A look at the event loop while its beat is late: the task that it runs, and its CPU time."""
+    """The event loop as the watchdog saw it once while its beat was late: task and CPU time.
+
+    The watchdog makes one at each interval and compares it with the last.
+    """
 
     #: When the loop should have beaten, and the time of the look, monotonic nanoseconds.
     begin: int
@@ -94,12 +97,18 @@ class TaskUser(User):
 
 @coroutine
 def let_others_run() -> Generator[None, None, None]:
-    """Suspend the calling coroutine for one turn of the event loop, so that other tasks run."""
+    """Suspend the calling coroutine once, so that the event loop runs all other ready tasks before
+    it.
+    """
     yield
 
 
 class CoroutineEngine(Engine):
-    """Base of the engines whose virtual users are coroutines, for closed and open load."""
+    """Base of the engines whose virtual users are coroutines of one event loop, for closed and open
+    load.
+
+    The loop runs in a separate thread, which the engine starts.
+    """
 
     LAGS = "lags"
 
@@ -122,9 +131,10 @@ class CoroutineEngine(Engine):
         super().__init__(setup)
 
     def _renew(self, user: TaskUser, now: int) -> None:
-        """Replace a user whose iteration timed out by a new one, free from `now` (monotonic ns) on.
+        """Replace a user whose iteration timed out by a new user with its number.
 
-        Called in the loop's thread, after the old user's task was cancelled.
+        The new one is free from `now` on, monotonic ns. Called in the loop's thread, after the old
+        user's task was cancelled.
         """
         raise NotImplementedError
 
@@ -147,11 +157,12 @@ class CoroutineEngine(Engine):
     # how users begin and end
 
     async def _begin_life(self, user: TaskUser) -> bool:
-        """Run `on_start` until it succeeds, then set `user.free_ns` and return True.
+        """Run `on_start` of `user` until it succeeds, then set `user.free_ns` to its end and return
+        True.
 
-        Waits while the user is outside the share or the lease is over. A failure is recorded, and
-        tried again after 1 s, then 2 s and so on to 30 s. Returns False if the load is over, or if
-        `on_start` timed out: the user must end.
+        Waits while the user is outside the share or the lease is over. After a failure, which is
+        recorded, tries again after 1 s, then 2 s and so on up to 30 s. Returns False, and the user
+        must end, if the load is over or `on_start` timed out.
         """
         tries = 0
         while not self.stopped and monotonic_ns() < self.stop_ns:
@@ -169,10 +180,11 @@ class CoroutineEngine(Engine):
         return False
 
     async def _live(self, user: TaskUser, kind: int) -> int:
-        """Run `on_start` (`kind` BEGUN) or `on_stop` (ENDED) and record how it went.
+        """Run `on_start` (`kind` BEGUN) or `on_stop` (ENDED) of `user`, and record begin, end and
+        failure.
 
-        Returns its end, monotonic ns; NOT_STARTED if it failed; GIVEN_UP if it timed out and the
-        user must end. Exceptions of the scenario are recorded, not raised.
+        Returns its end, monotonic ns; NOT_STARTED if it failed; GIVEN_UP if it timed out, so that
+        the user must end. Exceptions of the scenario are recorded, not raised.
         """
         key = self._life_key()
         recorder = new_loop_recorder(self.body.names, self._calls)
@@ -203,7 +215,7 @@ class CoroutineEngine(Engine):
         return NOT_STARTED if failure else ended
 
     async def _pause_until(self, at_ns: int) -> None:
-        """Sleep until `at_ns`, monotonic ns.
+        """Suspend the calling user until `at_ns`, monotonic ns.
 
         Returns earlier at the stop time, or if the engine is closed.
         """
@@ -225,11 +237,13 @@ class CoroutineEngine(Engine):
             _end_pause(over)
 
     async def run(self, iteration: int, due: int, user: TaskUser) -> int:  # noqa: PLR0912 - a part would be a call
-        """Run one iteration and append its row; failures of the scenario are recorded, not raised.
+        """Run one iteration of `user` and append its row; failures of the scenario are recorded,
+        not raised.
 
-        Returns its end, monotonic ns. NOT_STARTED: its user is outside the share or the load is
-        over, and the number was given back. LEASE_OVER: the caller keeps the number. GIVEN_UP: it
-        timed out, was recorded by the watchdog, and the user must end.
+        `due`: monotonic ns. Returns its end, monotonic ns, or NOT_STARTED: its user is outside the
+        share or the load is over, and the number went back to the coordinator; LEASE_OVER: the
+        caller must keep the number; GIVEN_UP: it timed out, the watchdog has recorded it, and the
+        user must end.
 
         Much is as in `ThreadEngine.run`: a common part would be a call more for each iteration.
         """
@@ -303,9 +317,9 @@ class CoroutineEngine(Engine):
         return 0
 
     def _is_at(self, user: TaskUser) -> bool:
-        """Return whether the loop runs this user's task now.
+        """Return whether the loop is running this user's task at this moment.
 
-        If so, a GeneratorExit is the scenario's own; else the coroutine is being closed.
+        If so, a GeneratorExit is an exception of the scenario; else the coroutine is being closed.
         """
         return asyncio.current_task(self._loop.loop) is user.task
 
@@ -322,7 +336,10 @@ class CoroutineEngine(Engine):
         self._loop.stop()
 
     def _end(self) -> None:
-        """Free a subclass's resources of the loop; called in its thread, once no user is left."""
+        """Release a subclass's resources of the loop, such as timers; here none.
+
+        Called in the loop's thread, after all users have ended.
+        """
 
     def _check(self) -> None:
         # what has timed out may be found blocking the loop
@@ -361,9 +378,11 @@ class CoroutineEngine(Engine):
             self._counted_ns = now
 
     def _blame(self, lasted: int) -> None:
-        """Add `lasted` nanoseconds to the place in the scenario that blocks the loop now, if any.
+        """Add `lasted` nanoseconds to the line of scenario code that blocks the loop now, in
+        `_blocked`.
 
-        Beyond `PLACES` different places the time counts as `OTHER_PLACES`.
+        No effect if no scenario code blocks it. Beyond `PLACES` different lines the time counts as
+        `OTHER_PLACES`.
         """
         place = self._blocking_place()
         if place:
@@ -371,9 +390,9 @@ class CoroutineEngine(Engine):
             self._blocked[place if known else OTHER_PLACES] += lasted
 
     def _see_held(self) -> None:
-        """Add a `HeldLoop` to `abandoned` if a timed-out iteration keeps the loop; log an error.
+        """If a timed-out iteration is running in the loop now, add a `HeldLoop` to `abandoned`.
 
-        The worker process then reports itself as stuck, and gets no more work.
+        Also logs an error. The worker process then reports itself as stuck, and gets no more work.
         """
         for one in self.abandoned:
             if isinstance(one, TaskUser) and one.runs:
@@ -383,7 +402,9 @@ class CoroutineEngine(Engine):
                 return
 
     def _blocking_place(self) -> str:
-        """Return file:line and name of the scenario's code that blocks the loop; "" if none."""
+        """Return the line of scenario code that blocks the loop now, as of `place_words`; "" if
+        none.
+        """
         places = _scenario_places(sys._current_frames().get(self._loop.ident))
         return place_words(places, self.body.cls.__module__) if places else ""
 
@@ -412,9 +433,11 @@ def _end_pause(over: asyncio.Future[None]) -> None:
 
 
 def _scenario_places(frame: FrameType | None) -> list[Place]:
-    """Return the stack of the loop's thread, innermost first, without the outer frames of the loop.
+    """Return the stack of the loop's thread, innermost first, without its outermost frames of
+    asyncio.
 
-    Empty if `frame` is None or only the engine's or the loop's code runs.
+    `frame` is the thread's innermost frame. Empty if it is None, or if no code but the engine's or
+    the loop's is running.
     """
     places = places_of(frame)
     while places and _of_loop(places[-1][0]):

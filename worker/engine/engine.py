@@ -66,7 +66,10 @@ class IterationTimeout(BaseException):
 
 
 class User:
-    """A virtual user, which runs iterations one after another."""
+    """A virtual user, which runs iterations one after another: its number and state.
+
+    Subclasses add the thread or the task in which it runs.
+    """
 
     __slots__ = ("free_ns", "number", "state")
 
@@ -80,14 +83,20 @@ class User:
 
 
 class Remains(Protocol):
-    """A part of a timed-out iteration that may still run: a thread, coroutine or blocking call."""
+    """Code that may still run for an iteration that timed out: a thread, coroutine or blocking
+    call.
+    """
 
     def is_alive(self) -> bool:
-        """Return whether this part still runs."""
+        """Return whether it still runs."""
 
 
 class HeldLoop:
-    """An event loop that is blocked by an iteration that timed out; it makes the worker stuck."""
+    """The event loop as long as an iteration that timed out blocks it: an entry of
+    `Engine.abandoned`.
+
+    With it the worker process reports itself as stuck.
+    """
 
     def __init__(self, holder: Remains) -> None:
         self._holder = holder
@@ -107,7 +116,9 @@ Entry = tuple[User, int, int, Recorder]
 
 @dataclass(frozen=True, kw_only=True)
 class EngineSetup:
-    """The parameters of an engine: its scenario, the start of its load, and its callbacks."""
+    """The parameters of an engine: the workload's body, start of the load, callback for work, will
+    page.
+    """
 
     body: Body
     #: Start of the load, monotonic nanoseconds.
@@ -192,7 +203,7 @@ class Engine:
     # the kind of load: implemented by `GrantedNumbers` and `GrantedArrivals`
 
     def add(self, batch: Batch) -> None:
-        """Queue the iteration numbers of a batch from the coordinator, and count them in `added`.
+        """Queue the iteration numbers of a batch from the coordinator; add their count to `added`.
 
         Closed loads start them in the order of batches, open loads in the order of due times.
         """
@@ -204,10 +215,11 @@ class Engine:
         raise NotImplementedError
 
     def take_back(self, seq: int | None = None) -> list[Interval]:
-        """Remove and return the unstarted numbers of batch `seq`, or of all batches if None.
+        """Remove and return the unstarted numbers of batch `seq`, or of all batches so far if None.
 
-        The result is half-open intervals; the caller gives them back. A number that a user holds at
-        this moment is either started or given back later (`returned`).
+        The result is half-open intervals, which the caller must return to the coordinator. A number
+        that a user has taken but not started either starts or comes with a later result of
+        `returned`.
         """
         raise NotImplementedError
 
@@ -219,28 +231,31 @@ class Engine:
         raise NotImplementedError
 
     def _fill(self) -> None:
-        """Start the users that the share has and that do not exist; existing users stay."""
+        """Start the users that the share allows, or needs at once, and that do not exist yet.
+
+        Existing users are unchanged.
+        """
         raise NotImplementedError
 
     def _notify(self) -> None:
         """Wake the waiting users, because share, lease or stop time changed.
 
-        Called with the lock held.
+        Called with the lock `_changed` held.
         """
         raise NotImplementedError
 
     def _stack(self, user: User, frames: dict[int, FrameType]) -> Sequence[Place]:
-        """Return a user's stack, innermost first, without the engine's frames.
+        """Return the stack of `user`, innermost frame first, without the engine's frames.
 
-        `frames` has each thread's frame by its id, as `sys._current_frames` returns it.
+        `frames` has each thread's current frame by the thread's id, as of `sys._current_frames`.
         """
         raise NotImplementedError
 
     def _replace(self, user: User, now: int) -> None:
-        """End the user of a timed-out iteration, and start another with its number.
+        """End the user of a timed-out iteration, and start a new user with its number.
 
-        The new one is free from `now`, monotonic ns; the old one goes to `abandoned`. Called by the
-        watchdog.
+        The new user is free from `now`, monotonic ns; the old one is added to `abandoned`. Called
+        by the watchdog.
         """
         raise NotImplementedError
 
@@ -248,16 +263,18 @@ class Engine:
 
     @property
     def action_names(self) -> list[str]:
-        """Return the names of atomic actions, by the positions that rows carry; it only grows."""
+        """Return the names of atomic actions; rows name an action by its index in this list.
+
+        Names are only added, at the end.
+        """
         return self.body.names.names
 
     def set_share(self, share: int, numbers: Sequence[Interval] = ()) -> None:
-        """Set the number of virtual users in this process, and start missing users.
+        """Set the number of virtual users in this process; start missing users and request work.
 
-        `numbers` are the users' numbers in the whole load, as half-open intervals. Users beyond a
+        `numbers`: the users' numbers in the whole load, as half-open intervals. Users beyond a
         smaller share end or wait after their iteration. Added users begin evenly over the time
-        since the last change, at most `SPREAD_MOST_NS`: in a ramp until the next change. If the
-        share was 0, all begin at once.
+        since the last change, at most `SPREAD_MOST_NS`; if the share was 0, all begin at once.
         """
         with self._changed:
             self._numbers = UserNumbers(numbers)
@@ -270,10 +287,10 @@ class Engine:
         self._request_work()
 
     def _free_at(self, number: int) -> int:
-        """Return when user `number`, from 0, is free to begin, monotonic ns.
+        """Return the time from which user `number` (from 0) is free to begin, monotonic ns.
 
-        Users that the last change of the share added are spread evenly over `_spread_ns` from it
-        on; others are free since then.
+        For users that the last change of the share added, times are spread evenly over `_spread_ns`
+        after that change; for others it is the time of that change.
         """
         added, place = self.share - self._users_before, number - self._users_before
         if added <= 0 or place < 0:
@@ -286,22 +303,26 @@ class Engine:
         return sum(user.number >= self.share for user, *_ in self.inflight.copy().values())
 
     def _new_state(self, user: User) -> VirtualUser:
-        """Create and return the state that the scenario sees as `self.user`. Raises NoRow."""
+        """Create the state that the scenario sees as `self.user`, store it in `user` and return it.
+
+        Raises NoRow if a data file has no row for the user.
+        """
         user.state = self.body.users.user(self._numbers.at(user.number))
         return user.state
 
     def _life_key(self) -> int:
-        """Return a new negative key in `inflight` for a user that runs `on_start` or `on_stop`.
+        """Return a new negative key in `inflight` for one run of `on_start` or `on_stop`.
 
-        Keys are unique: the user that replaces one whose `on_start` timed out has another key.
+        Each call returns another key, so that a user and the user that replaces it after a timeout
+        have different keys.
         """
         return -next(self._lives)
 
     def forget(self, what: str) -> None:
-        """Note that the iteration of the calling thread or task dropped a coroutine before it ran.
+        """Note that the calling thread or task dropped a coroutine without awaiting it.
 
-        Its row will count as failed with the message `what`. If the caller runs no iteration, the
-        message is counted as an aside. A drop in `on_start` or `on_stop` fails nothing.
+        The iteration that it runs will be recorded as failed with the message `what`. If it runs
+        none, the message is counted as an aside. A drop in `on_start` or `on_stop` fails nothing.
         """
         iteration = self._running_here()
         if iteration:
@@ -310,26 +331,30 @@ class Engine:
             self.body.tell_aside(what)
 
     def _running_here(self) -> int:
-        """Return the number of the iteration that the calling thread or task runs; 0 if none.
+        """Return the number of the iteration that the calling thread or task runs; 0 if it runs
+        none.
 
-        A negative number is a user that runs `on_start` or `on_stop`.
+        A negative result is the key of a user that runs `on_start` or `on_stop`.
         """
         raise NotImplementedError
 
     def _call_life(self, kind: int, user: User, recorder: Recorder) -> Any:
         """Call `on_start` (`kind` BEGUN) or `on_stop` of a user, and return its result.
 
-        A user that begins gets a new state before. Exceptions of the scenario pass; raises NoRow.
+        Before `on_start` the user gets a new state. Exceptions of the scenario are not caught.
+        Raises NoRow if a data file has no row for the user.
         """
         state = self._new_state(user) if kind == BEGUN or user.state is None else user.state
         scenario = self.body.instance(0, recorder, state)
         return scenario.on_start() if kind == BEGUN else scenario.on_stop()
 
     def _note_life(self, kind: int, user: User, begun: int, ended: int, failure: int) -> None:
-        """Record the end of `on_start` (`kind` BEGUN) or `on_stop` (ENDED), times in monotonic ns.
+        """Append to `life` a row on `on_start` (`kind` BEGUN) or `on_stop` (ENDED); times in
+        monotonic ns.
 
-        `failure` is the number of a failure, 0 without one: it records NOT_BEGUN or NOT_ENDED.
-        Users that have begun are in `living` until they end, if the scenario has `on_stop`.
+        `failure` is the number of its failure, 0 for success; with a failure the row is NOT_BEGUN
+        or NOT_ENDED. A user that begins is added to `living` if the scenario has `on_stop`; a user
+        that ends is removed.
         """
         number = self._numbers.at(user.number)
         self.life.append((kind + (failure > 0), number, begun, ended, failure))
@@ -339,9 +364,10 @@ class Engine:
             self.living.discard(user.number)
 
     def note_returned(self) -> None:
-        """Count forked children of scenarios that returned into the worker's code and were ended.
+        """Count as asides the forked children of scenarios that returned into the worker's code.
 
-        Each is counted as an aside by its place, and the first of each place is logged.
+        Such a child was ended by its own process. The first of each place in the code is logged as
+        an error.
         """
         for what in self._forks.returned():
             self.body.tell_aside(what)
@@ -352,26 +378,33 @@ class Engine:
     # how late this process is
 
     def lags(self) -> list[int]:
-        """Remove and return latenesses since the last call, ns: of event loop or watchdog."""
+        """Remove and return the latenesses noted since the last call, nanoseconds, oldest first.
+
+        Of the event loop for coroutines, of the watchdog for threads.
+        """
         return self._lateness.take()
 
     def stalls(self) -> list[list[Any]]:
-        """Remove and return times for which the process could not run: [cause, ns] each."""
+        """Remove and return the times since the last call for which this process could not run.
+
+        Each is [cause, nanoseconds], the sum per cause; see `Stalls`.
+        """
         return self._stalls.take()
 
     def blocked(self) -> list[list[Any]]:
-        """Remove and return times for which a scenario blocked the loop: [place, nanoseconds] each.
+        """Remove and return the times since the last call for which scenario code blocked the event
+        loop.
 
-        Longest first; always empty for threads.
+        Each is [line of code, nanoseconds], longest first. Always empty for threads.
         """
         return []
 
     def longest(self) -> tuple[int, int, str, str] | None:
-        """Return the iteration that has run for longest; None if that is less than `LONG_NS`.
+        """Return the iteration that has been running longest; None if for less than `LONG_NS`.
 
-        The result is its number (0: a user in `on_start` or `on_stop`), running time in
-        nanoseconds, the open action that began last ("" if none), and the place in the code ("" if
-        unknown).
+        The result: its number (0: a user in `on_start` or `on_stop`), time so far in nanoseconds,
+        name of the open action that began last ("" if none), and the line of code that it runs (""
+        if unknown), masked and cut to `PLACE_CHARS`.
         """
         try:
             # in the order in which they began
@@ -427,9 +460,10 @@ class Engine:
     # lease
 
     def set_lease(self, until_ns: int) -> None:
-        """Set the end of the lease: at or after `until_ns`, monotonic, nothing starts.
+        """Set the end of the lease, `until_ns`, monotonic: at and after it no iteration starts.
 
-        A later call renews it. Running iterations go on.
+        The lease is the coordinator's permission to start work; each call replaces its end. Running
+        iterations go on.
         """
         with self._changed:
             was_over = monotonic_ns() >= self.lease_ns
@@ -441,15 +475,16 @@ class Engine:
 
     @property
     def started_late(self) -> int:
-        """Return the count of iterations that ran although the lease ended as tracing began."""
+        """Return the count of iterations that ran although the lease ended just before."""
         return len(self._late)
 
     # taking back
 
     def _recall(self, seq: int | None) -> None:
-        """Mark batch `seq`, or all batches so far if None, as taken back; call with the lock held.
+        """Mark batch `seq`, or all batches so far if None, as taken back by the coordinator.
 
-        Numbers of marked batches are given back instead of being queued again.
+        Unstarted numbers of marked batches are from now on returned to the coordinator instead of
+        being queued again. Call with the lock `_changed` held.
         """
         if seq is None:
             self._recalled_to = self._last_seq
@@ -462,9 +497,9 @@ class Engine:
     # stopping
 
     def stop(self, at_ns: int) -> None:
-        """Start nothing at or after `at_ns`, monotonic; running iterations go on.
+        """Start no iteration at or after `at_ns`, monotonic; running iterations go on.
 
-        A later time than that set before has no effect.
+        Waiting users are woken. Has no effect if the stop time is already earlier.
         """
         with self._changed:
             self.stop_ns = min(self.stop_ns, at_ns)
@@ -472,34 +507,42 @@ class Engine:
             self._notify()
 
     def give_back(self, numbers: list[Interval]) -> None:
-        """Hand granted numbers that will not start here back, by the next result of `returned`."""
+        """Note granted numbers, half-open intervals, that will not start here; `returned` hands
+        them out.
+        """
         with self._changed:
             self._returned.update(numbers)
 
     def returned(self) -> list[Interval]:
-        """Remove and return the numbers given back since the last call, as half-open intervals."""
+        """Remove and return the numbers noted by `give_back` since the last call, as half-open
+        intervals.
+
+        The caller returns them to the coordinator.
+        """
         with self._changed:
             found, self._returned = list(self._returned), Intervals()
         return found
 
     @property
     def unsettled(self) -> int:
-        """Return the count of granted numbers that no result block has yet.
+        """Return the count of granted numbers that are not in a result block yet.
 
-        A block has a number as a result, or as returned.
+        In a block a number has a result, or is listed as returned to the coordinator.
         """
         return self.added - self.shipped
 
     @property
     def has_users_to_end(self) -> bool:
-        """Return whether iterations run, users have yet to end, or records of users wait to go.
-
-        The records are of begins and ends, and go with result blocks.
+        """Return whether iterations run, users have yet to run `on_stop`, or rows of `life` are not
+        yet shipped.
         """
         return bool(self.living or self.life or self.inflight)
 
     def close(self) -> None:
-        """Start nothing more, without waiting: users end after their current iteration."""
+        """Close the engine, without waiting: nothing starts any more, and waiting users are woken.
+
+        Users end after their current iteration; the watchdog ends after them.
+        """
         self.stopped = True
         self.stop(0)
 
@@ -519,7 +562,9 @@ class Engine:
 
     @property
     def _over(self) -> bool:
-        """Return whether the watchdog can end: closed, no running iteration, no user to end."""
+        """Return whether the watchdog can end: engine closed, no iteration running, no user with
+        `on_stop` left.
+        """
         # users that are free end only when they notice that nothing starts any more
         return self.stopped and not self.inflight and not self.living
 
@@ -535,13 +580,18 @@ class Engine:
         self.look(now)
 
     def look(self, now: int) -> None:
-        """Do the periodic work of a subclass; called by the watchdog, `now` in monotonic ns."""
+        """Do the periodic work of a subclass, here none; called by the watchdog every `WATCH_S`
+        seconds.
+
+        `now`: monotonic ns.
+        """
 
     def _expire(self, now: int) -> None:
-        """Time out the iterations, `on_start` and `on_stop` that are past their deadline.
+        """Time out all iterations, `on_start` and `on_stop` that have run for longer than the
+        workload's timeout.
 
-        Sets the next deadline to look at, and drops ended parts from `abandoned`. `now`: monotonic
-        ns.
+        Also sets when to check next, and removes from `abandoned` the entries that no longer run.
+        `now`: monotonic ns.
         """
         earliest = now + self._limit_ns
         frames: dict[int, FrameType] = {}
@@ -590,9 +640,10 @@ class Engine:
     def _give_up_life(
         self, user: User, started: int, now: int, frames: dict[int, FrameType]
     ) -> None:
-        """Record a timeout of `on_start` or `on_stop` with the user's stack, and replace the user.
+        """Record a timeout of `on_start` or `on_stop` as a failure with the user's stack; replace
+        the user.
 
-        `started` and `now` are monotonic ns; `frames` has each thread's frame by its id.
+        `started` and `now` are monotonic ns; `frames` has each thread's current frame by its id.
         """
         failure = self.body.failures.timed_out(self._limit_ns / 1e9, self._stack(user, frames))
         kind = ENDED if user.number in self.living else BEGUN
@@ -601,10 +652,11 @@ class Engine:
 
 
 def closed_actions(actions: list[int], now: int) -> list[int]:
-    """Return a copy of an iteration's actions in which open actions end at `now` and have failed.
+    """Return a copy of an iteration's actions in which actions without an end, end at `now` as
+    failed.
 
-    `actions` is flat, `WIDTH` integers per action; an incomplete action at its end is dropped.
-    `now`: monotonic ns.
+    `actions` is flat, `WIDTH` integers per action; an incomplete action at the end of the list is
+    dropped. `now`: monotonic ns.
     """
     copy = actions[: len(actions) // WIDTH * WIDTH]
     for at in range(0, len(copy), WIDTH):

@@ -55,9 +55,9 @@ Place = tuple[FrameType, int]
 
 
 def places_of(frame: FrameType | None) -> list[Place]:
-    """Return a thread's stack, innermost first, from `frame` up to the engine's first frame.
+    """Return a thread's stack, innermost first, from `frame` outwards to the engine's first frame.
 
-    That frame is left out, and its callers. Empty if `frame` is None.
+    The engine's frame and its callers are left out. Empty if `frame` is None.
     """
     found: list[Place] = []
     while frame is not None and frame.f_globals.get("__name__") not in _OURS:
@@ -67,10 +67,12 @@ def places_of(frame: FrameType | None) -> list[Place]:
 
 
 def place_words(places: Sequence[Place], module: str) -> str:
-    """Return a stack's place: "file:line (function)" of its innermost frame in `module`.
+    """Return the line of code at which a stack is: "file:line (function)" of its innermost frame in
+    `module`.
 
-    `module` is the scenario's. If the innermost frame is elsewhere, it follows after ", in";
-    without a frame in `module` it stands alone. `places` must not be empty.
+    `module` is the scenario's. If the innermost frame of all is in another module, it is appended
+    as ", in file:line (function)"; without a frame in `module` it is the whole text. `places` is
+    innermost first, not empty.
     """
     own = [place for place in places if place[0].f_globals.get("__name__") == module]
     found = _shown((own or places)[0])
@@ -91,11 +93,11 @@ def message_of(error: BaseException) -> str:
 
 
 def told(error: BaseException) -> tuple[BaseException, str]:
-    """Return the exception to report for `error`, and its message. Never raises.
+    """Return the exception to report instead of `error`, and its message. Never raises.
 
-    A group of one exception, as `asyncio.TaskGroup` raises it, is replaced by its member. The
-    message of a larger group lists its members and causes; the message of an exception caused by a
-    group lists the causes. The depth of a traceback may be cut, so the message must suffice.
+    A group of one exception, as `asyncio.TaskGroup` raises it, is replaced by its member; others
+    are reported themselves. The message of a larger group lists its members and causes; if a cause
+    is a group, the message lists the causes. So it suffices if the traceback is cut.
     """
     while _is_shell(error):
         (error,) = error.exceptions  # type: ignore[attr-defined] # it is a group
@@ -131,10 +133,11 @@ def _listed_members(group: BaseExceptionGroup[BaseException]) -> str:
 
 
 def resource_of(error: BaseException | None) -> str:
-    """Return the name of the resource that the process lacked, such as "open files", or "".
+    """Return the resource that the system lacked, as in `RESOURCES`, such as "open files"; "" if
+    none.
 
-    Looks for its error number or the system's message in `error` and the exceptions that led to it,
-    at most `CAUSES` in all.
+    Checks error number and message of `error` and of the exceptions that caused it, at most
+    `CAUSES` in all.
     """
     for _ in range(CAUSES):
         if error is None:
@@ -174,7 +177,7 @@ def _causes(error: BaseException) -> Iterator[BaseException]:
 
 
 def printable(text: str) -> str:
-    """Return `text` with lone surrogates as escapes, so that UTF-8 can encode it.
+    """Return `text` with each lone surrogate as an escape, so that UTF-8 can encode it.
 
     Names of files that are not UTF-8 contain lone surrogates.
     """
@@ -182,9 +185,10 @@ def printable(text: str) -> str:
 
 
 def awaiting_places(awaited: Any) -> list[Place]:
-    """Return a suspended coroutine's stack, innermost first, without the engine's own frames.
+    """Return the stack of a suspended coroutine, innermost frame first, without the engine's
+    frames.
 
-    `awaited` is the coroutine; empty if None or ended.
+    `awaited` is the coroutine. Empty if it is None or has ended.
     """
     found: list[Place] = []
     while awaited is not None:
@@ -196,10 +200,11 @@ def awaiting_places(awaited: Any) -> list[Place]:
 
 
 class Failures:
-    """Numbers for failures: exceptions of equal type, message and stack share a number.
+    """Numbers of the different failures of one workload in this process, with their texts.
 
-    Messages that differ only in numbers and ids are equal. Beyond `DISTINCT_LIMIT` failures the
-    rest share the entry "(other)". Texts are masked and cut. Thread-safe.
+    Exceptions of equal type, message and stack share a number; messages that differ only in numbers
+    and ids are equal. Beyond `DISTINCT_LIMIT` failures the rest share the entry "(other)". Texts
+    are masked and cut. Thread-safe.
     """
 
     def __init__(self) -> None:
@@ -212,10 +217,9 @@ class Failures:
         self.masked: Callable[[str], str] = mask_text
 
     def number(self, error: BaseException, message: str) -> int:
-        """Return the number of an exception, from 1, and remove its traceback. Never raises.
+        """Return the number, from 1, of an exception's failure; a new one is queued for `fresh`.
 
-        `message` is the message to report for it, as of `told`. A new failure is queued for
-        `fresh`.
+        `message` is its message, as of `told`. Removes the traceback of `error`. Never raises.
         """
         places = []
         step = error.__traceback__
@@ -236,9 +240,10 @@ class Failures:
         return known
 
     def timed_out(self, limit_s: float, stack: Sequence[Place]) -> int:
-        """Return the number, from 1, of a timeout after `limit_s` seconds at a stack. Never raises.
+        """Return the number, from 1, of a timeout after `limit_s` seconds; a new one is queued for
+        `fresh`.
 
-        `stack` is innermost first; timeouts at the same stack share a number.
+        Timeouts at the same `stack`, innermost first, share a number. Never raises.
         """
         key = ("timeout", tuple((frame.f_code, line) for frame, line in stack))
         known = self._numbers.get(key)
@@ -274,16 +279,21 @@ class Failures:
             return number
 
     def _keep(self, number: int, texts: tuple[str, ...]) -> None:
-        """Keep the texts of a failure for `texts`; here not at all. Called with the lock held."""
+        """Store type, message and traceback of a failure; here not at all. Called with the lock
+        held.
+        """
 
     def texts(self, number: int) -> tuple[str, ...]:
-        """Return type, message and traceback of failure `number`; empty if not kept or unknown."""
+        """Return type, message and traceback of failure `number`; () if unknown, and here
+        always.
+        """
         return ()
 
     def fresh(self) -> list[list[Any]]:
-        """Remove and return the failures added since the last call, in the order of their numbers.
+        """Remove and return the failures added since the last call, by ascending number.
 
-        Each is [number, type, message, traceback], and the lacking resource if there is one.
+        Each is [number, type, message, traceback], followed by the resource that the system lacked,
+        if any.
         """
         with self._lock:
             found, self._fresh = self._fresh, []
@@ -291,14 +301,14 @@ class Failures:
 
 
 class KeptFailures(Failures):
-    """Failures whose texts can be read again, for a runner's own code that reads results."""
+    """Failures whose texts stay readable by `texts`: for runners whose own code reads results."""
 
     def __init__(self) -> None:
         super().__init__()
         self._texts: dict[int, tuple[str, ...]] = {}
 
     def texts(self, number: int) -> tuple[str, ...]:
-        """Return type, message and traceback of failure `number`; empty if unknown."""
+        """Return type, message and traceback of failure `number`; () if unknown."""
         return self._texts.get(number, ())
 
     def _keep(self, number: int, texts: tuple[str, ...]) -> None:
@@ -323,9 +333,9 @@ def _listed(stack: Sequence[Place]) -> str:
 
 
 def _shortened(text: str, limit: int) -> str:
-    """Return `text` cut in its middle to `limit` characters; unchanged if it fits.
+    """Return `text` with its middle replaced by "..." so that it has `limit` characters.
 
-    Of a traceback, the outermost and innermost frames stay.
+    Unchanged if it is not longer. The outermost and innermost frames of a traceback remain.
     """
     if len(text) <= limit:
         return text

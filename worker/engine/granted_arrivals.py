@@ -21,7 +21,7 @@ Arrival = tuple[int, int, int]
 
 @dataclass(frozen=True, kw_only=True)
 class ArrivalSetup(EngineSetup):
-    """The parameters of an engine of open load."""
+    """The parameters of an engine of open load, in addition to the parameters of all engines."""
 
     #: An arrival later than this is dropped, nanoseconds.
     max_lag_ns: int
@@ -31,9 +31,11 @@ class ArrivalSetup(EngineSetup):
 
 
 class GrantedArrivals(Engine):
-    """Arrivals granted to this process, by due time, for at most `share` users.
+    """Base of the engines of open load: starts granted arrivals at due times, on at most `share`
+    users.
 
-    An arrival that did not start within `max_lag_ns` of its due time is dropped with a reason.
+    An arrival that did not start within `max_lag_ns` of its due time is dropped: it gets a row with
+    the reason instead of an iteration.
     """
 
     def __init__(self, setup: ArrivalSetup) -> None:
@@ -58,7 +60,9 @@ class GrantedArrivals(Engine):
 
     @property
     def _limited(self) -> bool:
-        """Return whether the task limits concurrency, instead of this worker process's capacity."""
+        """Return whether the number of users is limited by the task, and not by this process's
+        capacity.
+        """
         return self._at_limit is Outcome.DROPPED_MAX_CONCURRENCY
 
     @property
@@ -86,9 +90,9 @@ class GrantedArrivals(Engine):
             return None
 
     def _keep(self, arrival: Arrival) -> None:
-        """Put back an arrival that was taken and not started.
+        """Queue again an arrival that a user took and did not start.
 
-        If its batch was recalled, it is given back to the coordinator instead.
+        If its batch was taken back by the coordinator meanwhile, notes it for `returned` instead.
         """
         _, iteration, seq = arrival
         with self._changed:
@@ -98,10 +102,10 @@ class GrantedArrivals(Engine):
                 heapq.heappush(self._arrivals, arrival)
 
     def _expect(self, due: int, iteration: int, seq: int) -> Arrival | None:
-        """Return the taken arrival if it is to start now; None if it was put back or dropped.
+        """Return the arrival that a user has taken if it must start now; else None.
 
-        `due` in monotonic ns. An arrival before its due time is put back, one too late is dropped.
-        An arrival to start is noted on the will page first.
+        Before its due time it is queued again; more than `max_lag_ns` after it, it is dropped. The
+        due time of an arrival to start is noted on the will page before. `due`: monotonic ns.
         """
         now = monotonic_ns()
         if due > now:
@@ -117,7 +121,7 @@ class GrantedArrivals(Engine):
         return None
 
     def _ask(self) -> None:
-        """Request work, once until an arrival starts, if no arrival is queued."""
+        """Request work if no arrival is queued; at most once until the next arrival starts."""
         if not self._arrivals and not self._requested:
             self._requested = True
             self._request_work()
@@ -132,8 +136,9 @@ class GrantedArrivals(Engine):
     def _drop_late(self, now: int, *, full: bool) -> None:
         """Drop the queued arrivals that are more than `max_lag_ns` late at `now`, monotonic ns.
 
-        Each gets a row with the reason. It is `at_limit` if `full` (all users are busy and no more
-        can be started), or if all users were busy at some time after it was due; else DROPPED_LATE.
+        Each gets a row with the reason: `at_limit` if `full` (all users are busy now and no more
+        can be started) or if all users were busy at some time after its due time; else
+        DROPPED_LATE.
         """
         while (first := self._arrivals[:1]) and now - first[0][0] > self._max_lag_ns:
             arrival = self._pop()

@@ -21,7 +21,10 @@ Found = tuple[Iterator[int], int, int]
 
 
 class Wait:
-    """The wait of a virtual user for an iteration that it may start."""
+    """The wait of a virtual user for an iteration that it may start: its begin and state.
+
+    Times are monotonic ns.
+    """
 
     __slots__ = ("begin", "due", "parked", "until_stop", "waited")
 
@@ -37,7 +40,8 @@ class Wait:
 
 
 class GrantedNumbers(Engine):
-    """Iteration numbers granted to this process, taken by `share` users as they become free.
+    """Base of the engines of closed load: each of `share` users takes a granted number when it is
+    free.
 
     A number is due when the user that takes it became free.
     """
@@ -62,7 +66,9 @@ class GrantedNumbers(Engine):
             self._notify_of_work(len(batch))
 
     def _notify_of_work(self, count: int) -> None:
-        """Wake users because `count` numbers were added; called with the lock held."""
+        """Wake users because `count` numbers were queued; here all users. Called with the lock
+        held.
+        """
         self._notify()
 
     @property
@@ -83,9 +89,9 @@ class GrantedNumbers(Engine):
             return list(rest)
 
     def _keep(self, seq: int, iteration: int) -> None:
-        """Queue an unstarted number of batch `seq` as the next, and wake a user.
+        """Queue an unstarted number of batch `seq` again, before all others, and wake a user.
 
-        If its batch was recalled, the number is given back instead.
+        If the batch was taken back by the coordinator, notes the number for `returned` instead.
         """
         with self._changed:
             if self._is_recalled(seq):
@@ -96,12 +102,13 @@ class GrantedNumbers(Engine):
                 self._notify_of_work(1)
 
     def _offer(self, user: User, wait: Wait) -> Found | None:
-        """Return the source from which a waiting user takes a number; None if it must wait.
+        """Return the iterator from which a waiting user takes a number; None if it must go on
+        waiting.
 
-        The result is the source, its batch, and since when the user is free, monotonic ns. The user
-        must wait if it is outside the share, no number is queued, the lease is over, or the load
-        is. Requests work if numbers lack or the load has ended. Adds the time waited to `want_ns`.
-        Call with the lock held.
+        The result: iterator, its batch, and the time from which the user is free, monotonic ns. It
+        must wait if it is outside the share, no number is queued, or the lease or the load is over.
+        Requests work if no number is queued or the load has ended. Adds the time waited to
+        `want_ns`. Changes `wait`. Call with the lock held.
         """
         now = monotonic_ns()
         if user.number >= self.share:
@@ -127,9 +134,10 @@ class GrantedNumbers(Engine):
         return None
 
     def _refill(self) -> bool:
-        """Fill the shared source of numbers, if it is empty; return False if no number is queued.
+        """If the iterator shared by all users is empty, fill it with the next queued numbers.
 
-        Notes the numbers on the will page first. Requests work if it took the last of the queue.
+        Returns False if it is empty and no number is queued. Notes the numbers on the will page
+        before users can take them. Requests work if the queue is empty afterwards.
         """
         if operator.length_hint(self._source):
             return True
@@ -150,10 +158,11 @@ class GrantedNumbers(Engine):
         return True
 
     def _portion(self) -> int:
-        """Return how many numbers to put into the source: about as many as last `PORTION_NS`.
+        """Return how many numbers to move into the shared iterator: about as many as start in
+        `PORTION_NS`.
 
-        At least 1, at most `PORTION_MOST`, and at most twice the last portion. A process that is
-        killed counts as having started all of them.
+        Estimated from the time since the last call. At least 1, at most `PORTION_MOST`, and at most
+        twice the last result. If the process is killed, all of them count as started.
         """
         now = monotonic_ns()
         elapsed, self._refilled_ns = max(1, now - self._refilled_ns), now

@@ -13,10 +13,10 @@ Fill = Callable[[str], Any]
 
 
 def expander(args: Mapping[str, Any], run_id: str) -> Callable[[int], dict[str, Any]]:
-    """Return a function from iteration number to the scenario's keyword arguments.
+    """Return a function that returns the scenario's keyword arguments for an iteration number.
 
-    In strings, also within lists and mappings, {iteration} and {run} are replaced; other braces
-    stay. Keys of mappings are not changed. Parts without {iteration} are the same objects for all
+    In strings, also within lists and mappings, {iteration} and {run} are replaced; other braces and
+    keys of mappings are unchanged. Parts without {iteration} are the same objects for all
     iterations, so a scenario must not change its arguments.
     """
     ready: dict[str, Any] = _with_run(dict(args), run_id)
@@ -37,7 +37,10 @@ def _with_run(value: Any, run_id: str) -> Any:
 
 
 def _fill(value: Any) -> Fill | None:
-    """Return a function that fills {iteration} in `value`; None if `value` does not contain it."""
+    """Return a function that returns `value` with {iteration} replaced by its argument, a string.
+
+    None if `value` contains no {iteration}. `value` is not changed.
+    """
     if isinstance(value, str):
         return (lambda number: value.replace(ITERATION, number)) if ITERATION in value else None
     if isinstance(value, dict):

@@ -18,16 +18,21 @@ LOCK, STOPPED = "lock", "stopped"
 
 
 class Lateness:
-    """The latenesses of a thread that should wake every `beat_ns`, nanoseconds; `KEPT` at most."""
+    """Latenesses, nanoseconds, of a thread that should wake every `beat_ns`.
+
+    At most `KEPT`: beyond that the oldest are dropped.
+    """
 
     def __init__(self, beat_ns: int) -> None:
         self._beat_ns = beat_ns
         self.lags: deque[int] = deque(maxlen=KEPT)
 
     def note(self, lag: int) -> None:
-        """Add the lateness of a beat, nanoseconds, and of the beats that were missed meanwhile.
+        """Add the lateness of a beat, nanoseconds, and the latenesses of the beats missed
+        meanwhile.
 
-        The missed are each a beat less late; at most about `MISSED_MOST` stand for them.
+        The missed beats' are `lag` less one `beat_ns`, less two, and so on. Of very many beats only
+        about `MISSED_MOST`, evenly spaced, are added.
         """
         self.lags.append(lag)
         beat = self._beat_ns
@@ -44,10 +49,10 @@ class Lateness:
 
 
 class Stalls:
-    """Times for which a thread of this process could not run, by cause: `LOCK` or `STOPPED`.
+    """Times for which a thread of this process could not run, summed by cause: `LOCK` or `STOPPED`.
 
-    A thread needs the interpreter's lock and a core. If it had neither for a second and the process
-    used a core meanwhile, another thread kept the lock, as C code does that never releases it.
+    `LOCK`: the process used CPU meanwhile, so another thread held the interpreter's lock, such as C
+    code that never releases it. `STOPPED`: the process itself did not run.
     """
 
     def __init__(self) -> None:
@@ -55,9 +60,10 @@ class Stalls:
         self._found: Counter[str] = Counter()
 
     def note(self, late_ns: int) -> None:
-        """Count a beat that was late by more than `STALL_NS` as a stall; ignore others.
+        """Add a beat's lateness, nanoseconds, to its cause if it is more than `STALL_NS`.
 
         The cause is `LOCK` if the process used CPU for more than half of `late_ns`, else `STOPPED`.
+        To be called at each beat, because CPU time is measured since the last call.
         """
         used, self._cpu_ns = self._cpu_ns, time.process_time_ns()
         if late_ns > STALL_NS:

@@ -19,7 +19,7 @@ PORTION_NS = 1_000_000
 class OpenCoroutines(GrantedArrivals, CoroutineEngine):
     """Engine of open load on coroutines: starts arrivals at due times, on at most `share` users.
 
-    Users are created, woken and removed in the loop's thread only.
+    Users are tasks of one event loop: created, woken and removed in the loop's thread only.
     """
 
     def __init__(self, setup: ArrivalSetup) -> None:
@@ -49,10 +49,10 @@ class OpenCoroutines(GrantedArrivals, CoroutineEngine):
         self._loop.call(self._advance)
 
     def _fill(self) -> None:
-        """Start the first users now, if users have to begin; otherwise arrivals create users.
+        """Start the first users now if users have `on_start`, `on_stop` or a row of a data file.
 
-        Users have to begin with `on_start`, `on_stop` or rows of a file. All users of the share
-        start if the task limits concurrency and there is an `on_start`, else one.
+        All users of the share if the task limits concurrency and there is an `on_start`, else one.
+        Other users are created by arrivals as needed.
         """
         if self.body.users.has_life:
             ready = self.share if self._limited and self.body.users.begins else 1
@@ -75,9 +75,9 @@ class OpenCoroutines(GrantedArrivals, CoroutineEngine):
         self._begin(user, self._grow(user))
 
     async def _grow(self, user: TaskUser) -> None:
-        """Run `on_start` of a new user until it succeeds; then the user is free for arrivals.
+        """Run `on_start` of a new user until it succeeds; then add the user to the free users.
 
-        A user that must end before that does not become free.
+        If it must end before, it is not added. Either way arrivals that are due are started then.
         """
         try:
             if await self._begin_life(user):
@@ -90,7 +90,11 @@ class OpenCoroutines(GrantedArrivals, CoroutineEngine):
         self._advance()
 
     def _end_users(self) -> None:
-        """Remove all free users; those begun run `on_stop` first, as tasks of the loop."""
+        """Remove all free users; for each that has run `on_start`, first start a task that runs
+        `on_stop`.
+
+        Does not wait for these tasks.
+        """
         while self._free:
             number = heapq.heappop(self._free)
             if number in self.living:
@@ -105,12 +109,13 @@ class OpenCoroutines(GrantedArrivals, CoroutineEngine):
             self._alive.discard(user)
 
     def _advance(self) -> None:
-        """Start the arrivals that are due, and set the alarm for the next one; does not wait.
+        """Start the arrivals that are due, and set an alarm for the next; called in the loop's
+        thread.
 
-        Returns earlier if all users are busy, or the lease or load is over. If users have to begin
-        and none is free, starts more instead. After `PORTION_NS` of work the rest follows in the
-        loop's next turn. Requests work if no arrival is queued. If the engine is closed, free users
-        end.
+        Starts none while all users are busy, or if the lease or load is over. If users must run
+        `on_start` and none is free, starts more users instead. After `PORTION_NS` of work the rest
+        follows in the loop's next turn. Requests work if no arrival is queued. If the engine is
+        closed, free users end.
         """
         end = monotonic_ns() + PORTION_NS
         while not self.stopped:
@@ -151,10 +156,12 @@ class OpenCoroutines(GrantedArrivals, CoroutineEngine):
         return None if arrival is None else self._expect(*arrival)
 
     def _wait(self, due: int, now: int) -> None:
-        """Set up the start of the next arrival without waiting: an alarm, or the loop kept awake.
+        """Arrange that `_advance` runs at `due`, without waiting: by an alarm or by keeping the
+        loop awake.
 
-        The alarm is set shortly before `due`, and within that margin the loop stays awake. The
-        margin is 0 if no core is idle or the budget is spent. Times are monotonic ns.
+        The alarm is set for a margin before `due`; within it `_advance` runs in each turn of the
+        loop. The margin is 0 if no core is idle or the budget of `PreciseSleep` is spent. Times are
+        monotonic ns.
         """
         if due != self._awaited_ns:
             self._awaited_ns, self._ahead_ns = due, self._sleep.ahead_ns(now)
@@ -196,9 +203,11 @@ class OpenCoroutines(GrantedArrivals, CoroutineEngine):
         self._advance()
 
     async def _serve(self, user: TaskUser, arrival: Arrival | None) -> None:
-        """Run an arrival on `user`, then further arrivals that are due, then set the user free.
+        """Run `arrival` on `user`, then further arrivals that are due, then add the user to the
+        free users.
 
-        Returns without that if an iteration timed out. If the engine is closed, runs `on_stop`.
+        If an iteration timed out, returns without adding it: another has its number. If the engine
+        is closed, runs `on_stop` before.
         """
         try:
             while arrival is not None:
@@ -223,9 +232,10 @@ class OpenCoroutines(GrantedArrivals, CoroutineEngine):
         self._advance()
 
     def _next(self, user: TaskUser) -> Arrival | None:
-        """Take an arrival that is due and return it; None if `user` may not start one now.
+        """Take the next arrival from the queue and return it; None if `user` may not start one now.
 
-        None if no arrival is due, the user is outside the share, or lease or load is over.
+        That is if none is due, the user is outside the share, or the lease, the load or the engine
+        has ended.
         """
         while not self.stopped and user.number < self.share:
             now = monotonic_ns()
@@ -238,9 +248,10 @@ class OpenCoroutines(GrantedArrivals, CoroutineEngine):
         return None
 
     def look(self, now: int) -> None:
-        """Drop the arrivals that no user started in time, and measure idle cores.
+        """Drop arrivals that no user started in time, each with a row, and measure whether a core
+        is idle.
 
-        Called by the watchdog, `now` in monotonic ns.
+        Called by the watchdog; `now` in monotonic ns.
         """
         self._sleep.look(now)
         if now < self.stop_ns:

@@ -25,7 +25,10 @@ THREAD_START_NS = 1_000_000
 
 
 class OpenEngine(GrantedArrivals, ThreadEngine):
-    """Engine of open load on threads: starts arrivals at due times, on at most `share` users."""
+    """Engine of open load on threads: starts arrivals at due times, on at most `share` users.
+
+    Threads are started as arrivals need them; one idle thread waits for the next arrival.
+    """
 
     def __init__(self, setup: ArrivalSetup) -> None:
         self._turn = threading.Lock()
@@ -57,14 +60,18 @@ class OpenEngine(GrantedArrivals, ThreadEngine):
 
     @property
     def _full(self) -> bool:
-        """Return whether `share` users exist and none waits for `_turn`."""
+        """Return whether `share` users exist and all are busy, apart from a user that waits for an
+        arrival.
+        """
         return not self._idle and len(self._users) >= self.share
 
     def _next(self, user: ThreadUser) -> Arrival | None:
-        """Wait for the next arrival and return it, or None if the user must end.
+        """Wait for the next arrival, remove it from the queue and return it; None if `user` must
+        end.
 
-        Called with `_turn` held. Starts a spare user and drops late arrivals on the way. The user
-        must end if the engine is closed or the user is outside the share.
+        It must end if the engine is closed or it is outside the share. Called with the lock `_turn`
+        held. Meanwhile starts a spare user if few are idle, drops late arrivals, and requests work
+        if none is queued.
         """
         arrivals = self._arrivals
         started = False
@@ -97,10 +104,11 @@ class OpenEngine(GrantedArrivals, ThreadEngine):
         return None
 
     def _scarce(self, wait_ns: int) -> bool:
-        """Return whether to start another user before the next arrival, `wait_ns` ahead.
+        """Return whether to start another user before the next arrival, due in `wait_ns`
+        nanoseconds.
 
-        True if fewer than SPARE are idle, fewer than `share` exist, and none is idle or the arrival
-        is more than THREAD_START_NS ahead.
+        True if fewer than SPARE users wait for `_turn`, fewer than `share` exist, and either none
+        waits or the arrival is more than THREAD_START_NS ahead.
         """
         idle = len(self._idle)
         return (
@@ -120,10 +128,10 @@ class OpenEngine(GrantedArrivals, ThreadEngine):
         time.sleep(REST_NS / 1e9)
 
     def look(self, now: int) -> None:
-        """Drop the arrivals that no user started in time, and measure idle cores.
+        """Drop arrivals that no user started in time, and measure whether a core is idle.
 
-        Called by the watchdog, `now` in monotonic ns. Drops nothing while a leader waits for the
-        next arrival: the leader does it.
+        Called by the watchdog; `now` in monotonic ns. Drops nothing while a user holds `_turn`:
+        that user drops them.
         """
         self._sleep.look(now)
         if not self._arrivals or not self._turn.acquire(blocking=False):

@@ -34,9 +34,11 @@ class IdleCores:
         self._last: tuple[int, float] | None = None
 
     def measure(self, now_s: float) -> float | None:
-        """Return the cores idle on average since the last call; None at the first, or if unknown.
+        """Return the average number of idle cores since the last call; None at the first, or if
+        unknown.
 
-        `now_s` is the time of the call, seconds of any clock. Other processes' use counts, too.
+        Of the cores that this process may use; the use by other processes counts, too. `now_s` is
+        the time of the call, seconds of any clock.
         """
         ticks = self._ticks()
         last, self._last = self._last, None if ticks is None else (ticks, now_s)
@@ -45,7 +47,8 @@ class IdleCores:
         return (ticks - last[0]) * self._tick_s / (now_s - last[1])
 
     def _ticks(self) -> int | None:
-        """Return the clock ticks since boot in which this process's cores were idle, summed.
+        """Return the clock ticks since boot for which this process's cores were idle, summed over
+        cores.
 
         None if /proc/stat cannot be read or lists none of them.
         """
@@ -60,9 +63,10 @@ class IdleCores:
 
 
 class PreciseSleep:
-    """The precise sleep of one thread at a time.
+    """Exact sleep of a thread until a time, by staying awake before it; for one thread at a time.
 
-    `budget` is the fraction of a core, 0 to 1, that it may use to stay awake; 0 never stays awake.
+    `budget` is the fraction of a core, 0 to 1, that it may use to stay awake; with 0 it never does.
+    `cores` measures idle cores; by default the cores that this process may use.
     """
 
     def __init__(self, budget: float, cores: IdleCores | None = None) -> None:
@@ -80,8 +84,8 @@ class PreciseSleep:
     def until(self, due_ns: int) -> None:
         """Sleep until `due_ns`, monotonic; return at once if it has passed.
 
-        Stays awake for the last `AHEAD_NS` if a core is idle and the budget suffices. Counts that
-        time.
+        For the last `AHEAD_NS` polls the clock instead, if a core is idle and the budget suffices;
+        that time is taken from the budget.
         """
         now = monotonic_ns()
         ahead_ns = self.ahead_ns(now)
@@ -91,21 +95,24 @@ class PreciseSleep:
             self._stay_awake(due_ns)
 
     def ahead_ns(self, now: int) -> int:
-        """Return how long before the next due time to be awake: `AHEAD_NS`, or 0 for not at all.
+        """Return how many ns before its due time the thread must be awake: `AHEAD_NS`, or 0.
 
         0 if no core was idle when last measured, or the budget is spent. `now`: monotonic ns.
         """
         return AHEAD_NS if self._free and self._may(now) else 0
 
     def pay(self, awake_ns: int) -> None:
-        """Charge the budget for time that the thread has been awake, nanoseconds."""
+        """Take `awake_ns`, for which the thread has been awake, from the budget; add it to
+        `awake_ns`.
+        """
         self._left_ns -= awake_ns
         self.awake_ns += awake_ns
 
     def look(self, now: int) -> None:
-        """Measure whether a core is idle, at most every `MEASURE_NS`; `now` in monotonic ns.
+        """Measure whether a core is idle, at most every `MEASURE_NS`; `ahead_ns` uses the result.
 
-        Called often, by a thread that has nothing urgent. No effect without a budget.
+        `now`: monotonic ns. To be called often, by a thread that has nothing urgent. No effect
+        without a budget.
         """
         if self._budget and now - self._measured_ns >= MEASURE_NS:
             self._measured_ns = now
@@ -113,9 +120,9 @@ class PreciseSleep:
             self._free = idle is not None and idle >= LEAST_IDLE
 
     def _may(self, now: int) -> bool:
-        """Add the budget saved since the last call; return whether `AHEAD_NS` can be paid.
+        """Add the budget accrued since the last call; return whether it covers `AHEAD_NS`.
 
-        `now`: monotonic ns. At most the budget of `SAVED_NS` is saved up.
+        `now`: monotonic ns. Accrues at most the budget of `SAVED_NS`.
         """
         saved_ns = self._left_ns + (now - self._counted_ns) * self._budget
         self._left_ns = min(saved_ns, SAVED_NS * self._budget)

@@ -46,7 +46,10 @@ SCRIPT_ENDED = int(LifeEvent.SCRIPT_ENDED)
 
 
 class NotedRows(list[Row]):
-    """The finished rows of an engine, each also kept by its number until its thread has read it."""
+    """The finished rows of an engine, each also in `noted` by its number.
+
+    The thread that called `iterate` reads its row there and removes it.
+    """
 
     def __init__(self) -> None:
         super().__init__()
@@ -59,7 +62,10 @@ class NotedRows(list[Row]):
 
 
 class Turn(ThreadUser):
-    """A virtual user for one call of `iterate`, in the thread that called it."""
+    """A virtual user for one call of `iterate`: it runs in the thread that called.
+
+    `over` is set when the call returns.
+    """
 
     __slots__ = ("over",)
 
@@ -70,14 +76,18 @@ class Turn(ThreadUser):
         self.over = False
 
     def is_alive(self) -> bool:
-        """Return whether the call of `iterate` still runs; its thread may go on with others."""
+        """Return whether the call of `iterate` still runs. False after it, even if its thread goes
+        on.
+        """
         return not self.over and self.thread is not None and self.thread.is_alive()
 
 
 class ScriptedEngine(GrantedNumbers, ThreadEngine):
-    """Engine that runs a granted number at each call of `iterate` by the runner's code.
+    """Engine of a runner with own code: each of the code's calls of `iterate` runs a granted
+    number.
 
-    At most `share` run at once; further calls wait.
+    At most `share` iterations run at once; further calls wait. Engine and code share this object:
+    the code sees it as `ScriptedLoad`.
     """
 
     def __init__(
@@ -86,7 +96,7 @@ class ScriptedEngine(GrantedNumbers, ThreadEngine):
         drive: Callable[[ScriptedLoad], None],
         args: Mapping[str, Any] | None = None,
     ) -> None:
-        """`drive` is the runner's code, called once in its own thread.
+        """Create the engine for the runner's code `drive`, which is called once in its own thread.
 
         `args` are the arguments of the workload.
         """
@@ -154,7 +164,7 @@ class ScriptedEngine(GrantedNumbers, ThreadEngine):
 
     @property
     def min_users(self) -> int:
-        """Return 1, or 0 without a share: the number of threads that run the runner's code."""
+        """Return the number of threads that run the runner's code: 1, or 0 if the share is 0."""
         return min(1, self.share)
 
     def _fill(self) -> None:
@@ -205,9 +215,10 @@ class ScriptedEngine(GrantedNumbers, ThreadEngine):
     # one iteration
 
     def _take_user(self, asked: int) -> Turn:
-        """Wait for a free virtual user and return it. Raises LoadOver if the load ends before.
+        """Wait for a free virtual user and return it, for one call of `iterate`.
 
-        `asked`: monotonic ns of the call of `iterate`. The time waited is added to `want_ns`.
+        `asked`: time of the call, monotonic ns. The time waited is added to `want_ns`. Raises
+        LoadOver if the load ends before.
         """
         wait = Wait(asked, self.stop_ns)
         with self._changed:
@@ -263,9 +274,10 @@ class ScriptedEngine(GrantedNumbers, ThreadEngine):
             raise
 
     def _end_at_once(self, iteration: int, error: BaseException) -> None:
-        """Record an iteration as failed by `error`, which the runner's code raised in its thread.
+        """Record a running iteration as failed by `error`, which the runner's code raised in its
+        thread.
 
-        No effect if the iteration is recorded already.
+        No effect if the iteration has ended or timed out, and so has a row.
         """
         entry = self.inflight.pop(iteration, None)
         if entry is None:
@@ -278,9 +290,10 @@ class ScriptedEngine(GrantedNumbers, ThreadEngine):
         del self._rows.noted[iteration]
 
     def _await_number(self, turn: Turn, asked: int) -> Found:
-        """Wait until an iteration may start; return the source of its number. Raises LoadOver.
+        """Wait until an iteration may start; return iterator, batch and due time, as of `_offer`.
 
-        `asked`: since when `turn` is free, monotonic ns.
+        `asked`: time from which `turn` is free, monotonic ns. Raises LoadOver if the load ends
+        before.
         """
         wait = Wait(asked, self.stop_ns)
         # until the stop time the code need not have wanted more
@@ -294,7 +307,10 @@ class ScriptedEngine(GrantedNumbers, ThreadEngine):
         raise LoadOver("the load is over")
 
     def _left_s(self) -> float:
-        """Return the seconds until the stop time, from 0 to the longest timeout of a lock."""
+        """Return the seconds left until the stop time; 0 if it has passed.
+
+        At most `threading.TIMEOUT_MAX`, the longest timeout that a lock accepts.
+        """
         return min(max(0, self.stop_ns - monotonic_ns()) / 1e9, threading.TIMEOUT_MAX)
 
     def _replace(self, user: User, now: int) -> None:
@@ -310,9 +326,9 @@ class ScriptedEngine(GrantedNumbers, ThreadEngine):
     # arguments
 
     def _changes(self, args: Mapping[str, Any]) -> tuple[Mapping[str, Any], set[str]] | None:
-        """Compare `args` with the workload's: return changed or added ones, and names left out.
+        """Compare `args` of a call of `iterate` with the workload's arguments.
 
-        None if all are equal.
+        Returns the changed or added ones, and the names left out. None if there is no difference.
         """
         own = self._args
         if args is own:
@@ -326,7 +342,11 @@ class ScriptedEngine(GrantedNumbers, ThreadEngine):
         return (changed, set(left_out)) if changed or left_out else None
 
     def arguments(self, iteration: int) -> dict[str, Any]:
-        """Return the keyword arguments of an iteration, with changes by the runner's code."""
+        """Return the keyword arguments of an iteration: the workload's, with changes of the
+        runner's code.
+
+        {iteration} and {run} in such changed values are not replaced.
+        """
         expanded = self._expand(iteration)
         changes = self._changed_args.get(iteration)
         if changes is None:
@@ -338,7 +358,11 @@ class ScriptedEngine(GrantedNumbers, ThreadEngine):
     # results
 
     def _done(self, row: Row) -> DoneIteration:
-        """Return a row as the runner's code sees it: wall-clock times, names, text of a failure."""
+        """Convert a row to the result that `iterate` returns: wall-clock times, names, text of a
+        failure.
+
+        `error` is (type, message, traceback), () on success.
+        """
         iteration, outcome, _, started, ended, idle, failure, *_ = row
         began_at = time.time() - monotonic_ns() / 1e9
         error = self.body.failures.texts(failure) if failure else ()

@@ -36,7 +36,7 @@ SHORT_NS = 500_000_000
 
 
 class ThreadUser(User):
-    """A virtual user that is a thread."""
+    """A virtual user that is a thread, or runs in one."""
 
     __slots__ = ("injected", "thread")
 
@@ -52,7 +52,8 @@ class ThreadUser(User):
 class ThreadEngine(Engine):
     """Base of the engines whose virtual users are threads: closed, open and scripted.
 
-    A thread whose iteration timed out ends. The hot path takes no lock but the interpreter's.
+    A thread whose iteration timed out gets IterationTimeout and ends; another thread takes its
+    place. The hot path takes no lock but the interpreter's.
     """
 
     def __init__(self, setup: EngineSetup) -> None:
@@ -68,13 +69,13 @@ class ThreadEngine(Engine):
 
     @property
     def min_users(self) -> int:
-        """Return how many users must exist even without work: all of the share."""
+        """Return the number of users that must exist even without work; here the whole share."""
         return self.share
 
     def _fill(self) -> None:
-        """Start missing users among the first `min_users`.
+        """Start the missing users among the first `min_users`.
 
-        Stops at the first for which the system has no thread; the watchdog tries again.
+        Stops at the first for which the system has no thread; the watchdog tries again later.
         """
         for number in range(self.min_users):
             if number not in self._users and not self.start_user(number, self._free_at(number)):
@@ -82,10 +83,11 @@ class ThreadEngine(Engine):
         self._short = False
 
     def start_user(self, number: int, free_ns: int) -> bool:
-        """Start user `number`, free from `free_ns` (monotonic) on; False if there is no thread.
+        """Start the thread of user `number`, free from `free_ns` (monotonic); False if the system
+        has no thread.
 
-        No effect, and True, if it exists, is outside the share, or the engine is closed. The first
-        of several failures is logged.
+        Returns True without effect if the user exists, is outside the share, or the engine is
+        closed. The first of several failures is logged.
         """
         with self._users_lock:
             if number in self._users or number >= self.share or self.stopped:
@@ -106,7 +108,9 @@ class ThreadEngine(Engine):
         return True
 
     def remove_user(self, user: ThreadUser) -> None:
-        """Remove a user that ends or whose iteration timed out; no effect if it was replaced."""
+        """Remove `user`, which ends or timed out; no effect if another user has its number by
+        now.
+        """
         with self._users_lock:
             if self._users.get(user.number) is user:
                 del self._users[user.number]
@@ -126,14 +130,15 @@ class ThreadEngine(Engine):
     # how users begin and end
 
     def await_start(self, user: ThreadUser) -> None:
-        """Wait until `user` may begin: here not at all; a closed load waits for t0."""
+        """Wait until `user` may begin; here not at all. Engines of closed load wait for t0."""
 
     def _begin_life(self, user: ThreadUser) -> bool:
-        """Run `on_start` until it succeeds, then set `user.free_ns` and return True.
+        """Run `on_start` of `user` until it succeeds, then set `user.free_ns` to its end and return
+        True.
 
-        Waits while the user is outside the share or the lease is over. A failure is recorded, and
-        tried again after 1 s, then 2 s and so on to 30 s. Returns False if the load is over, or if
-        `on_start` timed out: the user must end.
+        Waits while the user is outside the share or the lease is over. After a failure, which is
+        recorded, tries again after 1 s, then 2 s and so on up to 30 s. Returns False, and the user
+        must end, if the load is over or `on_start` timed out.
         """
         self.await_start(user)
         tries = 0
@@ -156,10 +161,11 @@ class ThreadEngine(Engine):
             self._live(user, ENDED)
 
     def _live(self, user: ThreadUser, kind: int) -> int:
-        """Run `on_start` (`kind` BEGUN) or `on_stop` (ENDED) and record how it went.
+        """Run `on_start` (`kind` BEGUN) or `on_stop` (ENDED) of `user`, and record begin, end and
+        failure.
 
-        Returns its end, monotonic ns; NOT_STARTED if it failed; GIVEN_UP if it timed out and the
-        user must end. Exceptions of the scenario are recorded, not raised.
+        Returns its end, monotonic ns; NOT_STARTED if it failed; GIVEN_UP if it timed out, so that
+        the user must end. Exceptions of the scenario are recorded, not raised.
         """
         key = self._life_key()
         recorder = new_recorder(self.body.names)
@@ -186,9 +192,9 @@ class ThreadEngine(Engine):
         return NOT_STARTED if failure else ended
 
     def pause_until(self, at_ns: int) -> None:
-        """Sleep until `at_ns`, monotonic.
+        """Sleep in the calling thread until `at_ns`, monotonic.
 
-        Returns earlier at the stop time, or within `SHORT_NS` of the engine's closing.
+        Returns earlier at the stop time, or within `SHORT_NS` after the engine is closed.
         """
         while not self.stopped:
             left = min(at_ns, self.stop_ns) - monotonic_ns()
@@ -201,11 +207,13 @@ class ThreadEngine(Engine):
         return len(self._users)
 
     def run(self, iteration: int, due: int, user: ThreadUser) -> int:
-        """Run one iteration and append its row; failures of the scenario are recorded, not raised.
+        """Run one iteration of `user` and append its row; failures of the scenario are recorded,
+        not raised.
 
-        Returns its end, monotonic ns. NOT_STARTED: its user is outside the share or the load is
-        over, and the number was given back. LEASE_OVER: the caller keeps the number. GIVEN_UP: it
-        timed out, was recorded by the watchdog, and the user must end.
+        `due`: monotonic ns. Returns its end, monotonic ns, or NOT_STARTED: its user is outside the
+        share or the load is over, and the number went back to the coordinator; LEASE_OVER: the
+        caller must keep the number; GIVEN_UP: it timed out, the watchdog has recorded it, and the
+        user must end.
         """
         body = self.body
         recorder = new_recorder(body.names)
@@ -301,9 +309,9 @@ class ThreadEngine(Engine):
 
 
 def await_injection(user: ThreadUser) -> None:
-    """Wait in a user's thread until the watchdog has sent IterationTimeout; it is raised here.
+    """Wait in a user's thread until the watchdog has sent IterationTimeout, which is raised here.
 
-    Else it would be raised at some line of the clean-up. Returns if it was raised before.
+    Otherwise it would be raised at a random line of the clean-up. Returns if it was raised before.
     """
     while not user.injected:
         time.sleep(0.001)

@@ -36,14 +36,17 @@ _NONE = -1
 
 
 class WillPage:
-    """Shared memory in which one worker process notes which work it may have started.
+    """Shared memory in which one worker process notes the work that it may have started.
 
-    The supervisor reads it when the process has ended. `incarnation`, the name of this start of the
-    process, is needed only by the process itself.
+    The supervisor, its parent, reads it after the process has ended. `incarnation`, the name of
+    this start of the process, is needed only by the process itself.
     """
 
     def __init__(self, fd: int, incarnation: str = "") -> None:
-        """Map the page of a file descriptor that `create` has made. Raises OSError, ValueError."""
+        """Map the page behind `fd`, a file descriptor of a page made by `create`.
+
+        Raises OSError, ValueError.
+        """
         self.fd = fd
         self._incarnation = incarnation
         self._memory = mmap.mmap(fd, _SIZE)
@@ -52,7 +55,7 @@ class WillPage:
 
     @classmethod
     def create(cls) -> Self:
-        """Create a page, of 1 KiB, on which no membership stands. Raises OSError."""
+        """Create a page of 1 KiB that names no membership, and map it. Raises OSError."""
         if hasattr(os, "memfd_create"):
             fd = os.memfd_create("osbench-will")
         else:
@@ -62,7 +65,7 @@ class WillPage:
         return cls(fd)
 
     def close(self) -> None:
-        """Unmap the page and close its descriptor; no engine may use it any more."""
+        """Unmap the page and close its file descriptor. No engine may use the page any more."""
         self._words.release()
         self._bytes.release()
         self._memory.close()
@@ -71,10 +74,10 @@ class WillPage:
     # the worker process: its membership
 
     def join(self, run: str, membership: str) -> None:
-        """Write a membership, the worker's part in one run, to the page; nothing was taken yet.
+        """Write run and membership (the worker's part in the run) to the page, with no work taken.
 
-        No effect if it stands there already. If the names are longer than the page, no membership
-        stands on it.
+        No effect if they are there already. If the names do not fit, the page names no membership,
+        so the supervisor reads no will.
         """
         names = json.dumps([self._incarnation, run, membership]).encode()
         words = self._words
@@ -89,10 +92,10 @@ class WillPage:
         words[_HELD] = 1
 
     def serve(self, workload: int, is_open: bool) -> None:
-        """Write the workload that begins, none of whose work was taken yet.
+        """Write the workload that begins, of which no work was taken yet.
 
-        Called before its engine has users, and after the last engine was closed. The mark stays if
-        the same open workload goes on.
+        Called before its engine has users, and after the last engine was closed. If the same open
+        workload goes on, the latest due time taken remains.
         """
         words = self._words
         held, words[_HELD] = words[_HELD], 0
@@ -102,16 +105,18 @@ class WillPage:
         words[_HELD] = held
 
     def leave(self) -> None:
-        """Clear the page: the worker process belongs to no run and starts nothing."""
+        """Clear the page: the worker process is in no run and starts nothing, so `read` returns
+        None.
+        """
         self._words[_HELD] = 0
 
     # the worker process: its engine, one thread at a time
 
     def reach(self, seq: int, number: int) -> None:
-        """Note that users can take numbers of batch `seq` up to `number` from now on.
+        """Note that from now on users can take the numbers of batch `seq` up to `number`,
+        inclusive.
 
-        For closed load. Numbers of an earlier batch, if put back, are covered: the will counts all
-        batches before the last as taken.
+        For closed load. An earlier batch needs no note: all batches before the last count as taken.
         """
         words = self._words
         if seq > words[_SEQ]:
@@ -122,7 +127,9 @@ class WillPage:
             words[_MARK] = number
 
     def take(self, due_ns: int, seq: int) -> None:
-        """Note that an arrival of batch `seq`, due `due_ns` after t0, was taken (open load)."""
+        """Note that an arrival of batch `seq`, due `due_ns` nanoseconds after t0, was taken. For
+        open load.
+        """
         words = self._words
         words[_MARK] = max(words[_MARK], due_ns)
         words[_SEQ] = max(words[_SEQ], seq)
@@ -130,9 +137,11 @@ class WillPage:
     # the supervisor
 
     def read(self) -> Will | None:
-        """Return the will of a process that has ended; None if it was in no run.
+        """Return the will of the process that has ended: the limit up to which it may have taken
+        work.
 
-        The will names the work that the process cannot have started. Called by the supervisor.
+        Work beyond it cannot have started. None if the process was in no run. Called by the
+        supervisor.
         """
         words = self._words
         if not words[_HELD]:
