@@ -64,7 +64,7 @@ def cloud_limits(task: Task, plugins: Plugins, deployment: Deployment) -> list[P
 
 
 def _needs(workload: Workload, plugins: Plugins) -> Any:
-    """Return what the workload's native scenario declares to need of a cloud: services, admin, and
+    """Return the needs in a cloud that the workload's native scenario declares: services, admin and
     so on.
 
     None if it declares nothing, or is not native.

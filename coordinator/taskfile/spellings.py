@@ -77,7 +77,8 @@ def runner_hint(name: str) -> str:
 def criterion_hint(name: str, config: Any) -> str:
     """Return ": write ..." with the SLA criterion that a user of another load generator may mean.
 
-    `config` is what the task gives as its limit. "" if unknown. For the end of a message.
+    `config` is its configuration in the task, used as the limit. "" if unknown. For the end of a
+    message.
     """
     if found := _PERCENTILE.fullmatch(name):
         limit = config if isinstance(config, int | float | str) else "500ms"
