@@ -109,8 +109,8 @@ class _OperationSteps:
         self._examples = SchemaExamples(description)
 
     def step(self, operation: ServiceOperation) -> tuple[WrittenStep, str]:
-        """Return (step, "") for an operation; for one that a flow cannot make, a step with a note,
-        and why.
+        """Return (step, "") for an operation; if a flow cannot make it, (step with only a note,
+        reason).
 
         Adds arguments for secrets to `arguments`.
         """

@@ -225,7 +225,7 @@ def _leaves(
     """Yield the strings and integers of a JSON document as (JSONPath, name, owner, value).
 
     The owner is the kind of object that contains it, such as `order`. Parts below `_DEPTH` levels
-    are left out. `path`, `name` and `owner` are those of `value`.
+    are left out. `path`, `name`, `owner`: JSONPath, key and owner of `value`.
     """
     if depth > _DEPTH:
         return
