@@ -45,8 +45,7 @@ def contexts_of(workload: Workload, plugins: Plugins) -> list[Named]:
     first).
 
     They are the contexts of the scenario and of the task; if both configure one, the task wins.
-    Names of native contexts are without `@platform`. Raises exceptions of `plugins` for unknown
-    names.
+    Names of native contexts are without `@platform`. Raises PluginError for unknown names.
     """
     scenario = plugins.scenario(workload.scenario)
     given = [*scenario.context.items(), *((one.name, one.config) for one in workload.contexts)]
@@ -334,8 +333,8 @@ def undo(
 
     A context that could not be undone stays in the store, to be undone by a later call. So do the
     contexts of its workload set up before it, because it needs their results. `crashed`: the run
-    did not finish; `unanswered`: iterations failed or timed out. In both cases cleanups wait longer
-    for late resources. `tell` is called with the progress.
+    did not finish; `unanswered`: iterations failed or timed out. In both cases cleanups may wait
+    longer for late resources. `tell` is called with the progress.
     """
     problems = []
     history = history or History()

@@ -37,9 +37,9 @@ class Json(exporter.Exporter):
         self._write(run.summary, path)
 
     def export_failure(self, failure: Mapping[str, Any], path: Path) -> bool:
-        """Write the error and exit code of a run that could not start.
+        """Write error and exit code of a run that could not start to `path` as JSON.
 
-        Returns True: it was written.
+        Returns True: the exporter has written a file.
         """
         self._write({name: failure[name] for name in ("error", "exit_code")}, path)
         return True

@@ -60,8 +60,8 @@ class OpenEngine(GrantedArrivals, ThreadEngine):
 
     @property
     def _full(self) -> bool:
-        """Return whether `share` users exist and all are busy, apart from a user that waits for an
-        arrival.
+        """Return whether `share` users exist and none waits for `_turn`: all but the leader are
+        busy.
         """
         return not self._idle and len(self._users) >= self.share
 
