@@ -54,8 +54,8 @@ class ContextRecord:
 
     @property
     def source(self) -> str:
-        """Return the framework of the context: `RALLY` if its name ends with @rally, else
-        `NATIVE`.
+        """Return the framework of the context: `RALLY` if its name ends with @rally or @PLATFORM,
+        else `NATIVE`.
         """
         return RALLY if asked(self.name).source == RALLY else NATIVE
 

@@ -55,8 +55,8 @@ def read(file: str, options: RecordingOptions) -> FlowTask:
     """Read an access log, write its file of arrivals (`options.arrivals`), return a task that
     replays it.
 
-    The reader "log" for `init`. Raises UsageError if the log has no request to replay, or a file
-    cannot be read or written.
+    The reader "access-log" for `init`. Raises UsageError if the log has no request to replay, or a
+    file cannot be read or written.
     """
     log = LogReader(Path(file), _fields(options.log_fields))
     with closing(SortedArrivals(options.arrivals.parent)) as arrivals:

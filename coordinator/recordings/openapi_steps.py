@@ -40,7 +40,8 @@ _OWN = frozenset({"accept", "content-type", "authorization", "cookie", "host"})
 
 
 def read(file: str, _options: RecordingOptions) -> FlowTask:
-    """Read an OpenAPI file and return a task that makes its operations; a reader for `init`.
+    """Read an OpenAPI file and return a task that makes its operations; the reader "openapi" for
+    `init`.
 
     No option has an effect. Raises UsageError if the file is not an OpenAPI description or has no
     operation that a flow can make.
