@@ -116,7 +116,9 @@ class ArchiveRecord:
         return {**row, "size_bytes": total_bytes(self.files)}
 
     def encoded(self) -> bytes:
-        """Return the content of the record's file: JSON compressed with Zstandard."""
+        """Return the record as the content of its file in the archive: JSON compressed with
+        Zstandard.
+        """
         document = {
             "format": FORMAT,
             "run": self.run_id,

@@ -76,7 +76,7 @@ class FolderStore:
         return str(self._root)
 
     def is_missing(self) -> bool:
-        """Return whether the folder does not exist."""
+        """Return True if the folder of the archive does not exist."""
         return not self._root.exists()
 
     def listed(self, folder: str) -> dict[str, int]:

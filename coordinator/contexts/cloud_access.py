@@ -38,7 +38,8 @@ TRANSIENT = frozenset({423, 425, 429})
 
 
 class CloudAccess:
-    """Access of one context to the cloud: clients, the workload's users, and parallel work.
+    """Access of one context to the cloud: clients as administrator or users, and requests in
+    parallel.
 
     `who`: name of the context, for messages. Raises DeploymentError if there is no deployment, or
     it is not of OpenStack.

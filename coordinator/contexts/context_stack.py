@@ -397,9 +397,9 @@ def _remove(store: ContextStateStore, entry: Entry) -> str:
 
 
 def _check_before(store: ContextStateStore, entry: Entry) -> None:
-    """Raise ContextError if a context set up before this one, such as users, is already undone.
+    """Raise ContextError if a context that was set up before that of `entry` is already undone.
 
-    The cleanup may need the result of that context.
+    The cleanup may need its result, such as the users.
     """
     there = {other.name for other in store.entries if other.workload == entry.workload}
     gone = ", ".join(name for name in entry.after if name not in there)

@@ -49,7 +49,9 @@ class Hdr(exporter.Exporter):
     }
 
     def export(self, run: exporter.ExportedRun, path: Path) -> None:
-        """Count all successful iterations by interval, in memory; then write the log to `path`."""
+        """Count successful iterations, except of the warm-up, by interval in memory; then write the
+        log to `path`.
+        """
         workloads = run.summary["workloads"]
         of_response = self.config.get("time") == "response"
         width_ns = int(self.config.get("interval_s", 1.0) * 1e9)

@@ -33,7 +33,7 @@ class Json(exporter.Exporter):
     }
 
     def export(self, run: exporter.ExportedRun, path: Path) -> None:
-        """Write the report's JSON object to `path`."""
+        """Write the run's report as a JSON object to `path`, which is replaced."""
         self._write(run.summary, path)
 
     def export_failure(self, failure: Mapping[str, Any], path: Path) -> bool:

@@ -46,7 +46,9 @@ class Recording:
 
 
 def origin(request: RecordedRequest) -> str:
-    """Return scheme, host and port of a request's URL, without user and password."""
+    """Return SCHEME://HOST:PORT of a request's URL, without user and password; the port only if
+    given.
+    """
     return f"{request.url.scheme}://{request.url.netloc.rpartition('@')[2]}"
 
 

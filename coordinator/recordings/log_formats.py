@@ -170,7 +170,9 @@ class JsonFormat:
     NAME = "JSON lines"
 
     def __init__(self, fields: Mapping[str, str]) -> None:
-        """`fields`: names of JSON fields that replace the usual ones, by key of `FIELDS`."""
+        """`fields`: by key of `FIELDS`, the JSON field to read instead of the usual fields; {} for
+        none.
+        """
         self._names = {
             key: (fields[key],) if key in fields else usual for key, usual in FIELDS.items()
         }

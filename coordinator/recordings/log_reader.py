@@ -24,8 +24,8 @@ class LogReader:
     """
 
     def __init__(self, path: Path, fields: Mapping[str, str]) -> None:
-        """`path`: the log, plain or gzip. `fields`: names of JSON fields that replace the usual
-        names, by key of `FIELDS`; {} for none.
+        """`path`: the log, plain or gzip. `fields`: by key of `FIELDS`, the JSON field to read
+        instead of the usual fields; {} for none.
         """
         self.path = path
         self.form = ""

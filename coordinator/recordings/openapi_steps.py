@@ -193,8 +193,10 @@ class _OperationSteps:
         return {}, "bodies that are neither JSON nor forms nor multipart"
 
     def _parts(self, value: Any, body: Mapping[str, Any]) -> dict[str, Any]:
-        """Return the parts of a multipart body by name: values, and files with a made-up name and
-        size.
+        """Return the parts of a multipart body by name, as a step has them.
+
+        `value`: example of the body; `body`: its description, by whose schema some parts are files.
+        A file gets a made-up name and `_FILE_BYTES` as size.
         """
         schema = self._description.mapping(body.get("schema"))
         found: dict[str, Any] = {}
@@ -269,7 +271,9 @@ def _is_secret_field(name: str, value: Any) -> bool:
 
 
 def _words(value: Any) -> str:
-    """Return a value as a string for a URL or a header; booleans in lower case."""
+    """Return a value as a string for a URL or a header: `str(value)`, booleans as "true" and
+    "false".
+    """
     if isinstance(value, bool):
         return str(value).lower()
     return str(value)

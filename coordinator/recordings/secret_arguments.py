@@ -69,7 +69,7 @@ def argument_name(text: str) -> str:
 
 
 class UnusedNames:
-    """Gives unique names; a name that is already used gets a number."""
+    """The names used so far in a task; `of` returns an unused name."""
 
     def __init__(self) -> None:
         self._used: set[str] = set()
@@ -77,7 +77,9 @@ class UnusedNames:
         self._last: dict[str, int] = {}
 
     def of(self, name: str) -> str:
-        """Return `name`, or if it was returned before, `name_2`, `name_3` and so on."""
+        """Return `name`, if it is used already `name_2`, `name_3` and so on; it counts as used from
+        then on.
+        """
         found, number = name, self._last.get(name, 1)
         while found in self._used:
             number += 1

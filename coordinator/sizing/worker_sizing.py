@@ -67,7 +67,9 @@ class LevelNeeds:
 
     @property
     def processes(self) -> int:
-        """Return the number of worker processes that the level needs, at least 1."""
+        """Return the number of worker processes that the level needs for CPU and users; at least
+        1.
+        """
         return max(1, self.processes_cpu, self.processes_users)
 
 

@@ -214,7 +214,8 @@ class _Look:
         return config is not None and makes_users(config, self._deployment)
 
     def _users(self) -> list[Credential]:
-        """Return the credentials of the deployment record that iterations act as.
+        """Return the credentials in the deployment record as which iterations act; empty if it has
+        no users.
 
         Raises DeploymentError if the record lacks a user that the context `users` names.
         """

@@ -118,7 +118,7 @@ class TaskTemplate:
     """The text of a task file, read once because standard input cannot be read again."""
 
     def __init__(self, source: str) -> None:
-        """Read the file, or standard input for `-`.
+        """Read the file at the path `source`, or standard input for `-`.
 
         Raises TaskError if that fails, or the source is a URL or a Python file.
         """

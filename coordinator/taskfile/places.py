@@ -19,7 +19,8 @@ _PLAIN = re.compile(r"[\w.@-]+")
 
 
 def inside(place: str, part: str | int) -> str:
-    """Return the place of a key, or of an index, inside `place`, such as `subtasks[0].title`.
+    """Return the path of a key (str) or an index (int) inside the path `place`, such as
+    `subtasks[0].title`.
 
     A key with characters other than letters, digits and `_.@-` is written as `["..."]`.
     """
@@ -55,7 +56,7 @@ def _cut(text: str) -> str:
 
 @dataclass(frozen=True, kw_only=True)
 class Use:
-    """A use of a plug-in by a workload: kind, name, configuration, and its place in the task
+    """A use of a plug-in by a workload: kind, name, configuration, and the path of that in the task
     file.
     """
 
@@ -87,15 +88,15 @@ def uses(workload: Workload, version: int) -> Iterator[Use]:
 
 
 def scenario_place(workload: Workload, version: int) -> str:
-    """Return the place of the scenario's name in the task file; `version`: 1 or 2, of its
-    format.
+    """Return the path of the scenario's name in the task file, as of `inside`; `version`: of its
+    format, 1 or 2.
     """
     return workload.place if version == 1 else inside(workload.place, "scenario")
 
 
 def args_place(workload: Workload, version: int) -> str:
-    """Return the place of the scenario's arguments in the task file; `version`: 1 or 2, of its
-    format.
+    """Return the path of the scenario's arguments in the task file, as of `inside`; `version`: of
+    its format, 1 or 2.
     """
     if version == 1:
         return inside(workload.place, "args")
@@ -103,6 +104,8 @@ def args_place(workload: Workload, version: int) -> str:
 
 
 def runner_place(workload: Workload, version: int) -> str:
-    """Return the place of the runner's configuration in the task file; `version`: 1 or 2."""
+    """Return the path of the runner's configuration in the task file, as of `inside`; `version`: of
+    its format, 1 or 2.
+    """
     place = inside(workload.place, "runner")
     return place if version == 1 else inside(place, workload.runner.name)

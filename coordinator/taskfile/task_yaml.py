@@ -16,7 +16,9 @@ class _Dumper(yaml.SafeDumper):
     """Dumps YAML in block style without aliases, and double-quotes texts with braces of Jinja."""
 
     def ignore_aliases(self, data: Any) -> bool:
-        """Return True, so that no value is written as a reference to an equal one."""
+        """Return True, so that PyYAML writes a value that occurs twice in full, and not as an
+        alias.
+        """
         return True
 
     def increase_indent(self, flow: bool = False, indentless: bool = False) -> None:

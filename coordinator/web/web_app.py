@@ -265,7 +265,9 @@ class WebApp:
         return self._starts and request.scope["role"] is Role.ABORT
 
     async def static(self, request: Request) -> Response:
-        """Respond with a style sheet or a script of `_KINDS`; 404 for other names."""
+        """Respond with the style sheet or script that the URL names, if it is in `_KINDS`; 404 for
+        other names.
+        """
         name = request.path_params["name"]
         if name not in _KINDS:
             return PlainTextResponse("There is no such file.\n", 404)

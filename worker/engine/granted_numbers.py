@@ -106,9 +106,9 @@ class GrantedNumbers(Engine):
         waiting.
 
         The result: iterator, its batch, and the time from which the user is free, monotonic ns. It
-        must wait if it is outside the share, no number is queued, or the lease or the load is over.
-        Requests work if no number is queued or the load has ended. Adds the time waited to
-        `want_ns`. Changes `wait`. Call with the lock held.
+        must wait if it is beyond the share (users allowed here), no number is queued, or the lease
+        (permission to start) or the load is over. Requests work if no number is queued or the load
+        has ended. Adds the time waited to `want_ns`. Changes `wait`. Call with the lock held.
         """
         now = monotonic_ns()
         if user.number >= self.share:

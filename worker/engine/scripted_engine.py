@@ -56,7 +56,7 @@ class NotedRows(list[Row]):
         self.noted: dict[int, Row] = {}
 
     def append(self, row: Row) -> None:
-        """Add a row to the list and to `noted`."""
+        """Add a row to the list, and to `noted` under its iteration's number."""
         self.noted[row[0]] = row
         super().append(row)
 
