@@ -18,7 +18,10 @@ _CONTAINERS = ["aki", "ami", "ari", "bare", "docker", "ova", "ovf"]
 
 
 class Images(PerProjectContext):
-    """Uploads an image to every project, `images_per_tenant` times."""
+    """Uploads an image from a file or URL to every project.
+
+    `images_per_tenant` times, by default once.
+    """
 
     NAME: ClassVar[str] = "images"
     ORDER: ClassVar[int] = 410

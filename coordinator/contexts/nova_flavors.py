@@ -13,7 +13,7 @@ _DEFAULTS = {"vcpus": 1, "disk": 0, "swap": 0, "ephemeral": 0}
 
 
 class FlavorsByName(context.Context):
-    """Creates flavors, as the admin. A flavor of the same name that exists is used, and stays."""
+    """Creates flavors, as the admin. A flavor whose name exists is used, and not removed."""
 
     NAME: ClassVar[str] = "flavors"
     ORDER: ClassVar[int] = 340

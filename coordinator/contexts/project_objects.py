@@ -12,7 +12,10 @@ _ANY = {"Accept": "*/*"}
 
 
 class ProjectObjects(PerProjectContext):
-    """Creates containers in every project, and uploads objects, whose bytes are zero."""
+    """Creates containers in every project, and uploads objects filled with zeros to each.
+
+    The numbers are one by default, and the size of an object 1024 bytes.
+    """
 
     NAME: ClassVar[str] = "swift_objects"
     ORDER: ClassVar[int] = 360

@@ -12,7 +12,10 @@ _OF_GATEWAY = ("network_id", "external_fixed_ips")
 
 
 class ProjectRouters(PerProjectContext):
-    """Rally's context `router`: makes `routers_per_tenant` routers (default 1) in every project."""
+    """Rally's context `router`: makes `routers_per_tenant` routers (default 1) in every project.
+
+    They have a gateway only if an external network is configured.
+    """
 
     NAME: ClassVar[str] = "router"
     ORDER: ClassVar[int] = 351

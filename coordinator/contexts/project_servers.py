@@ -16,7 +16,7 @@ _NAMED = {
 
 
 class ProjectServers(PerProjectContext):
-    """Boots servers in every project."""
+    """Boots `servers_per_tenant` servers (default 5) in every project; waits until they run."""
 
     NAME: ClassVar[str] = "servers"
     ORDER: ClassVar[int] = 430

@@ -9,7 +9,10 @@ from osbench.plugin.cloud import Cloud, PerProjectContext
 
 
 class ProjectVolumes(PerProjectContext):
-    """Creates volumes in every project, for scenarios that use some: each takes a random one."""
+    """Creates volumes in every project; iterations use a random volume.
+
+    `volumes_per_tenant` in each, by default one.
+    """
 
     NAME: ClassVar[str] = "volumes"
     ORDER: ClassVar[int] = 420

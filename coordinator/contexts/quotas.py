@@ -24,7 +24,7 @@ _QUOTAS = {
 
 
 class Quotas(context.Context):
-    """Sets quotas of every project of the workload, and restores the previous ones afterwards."""
+    """Sets quotas of every project of the workload; restores the previous values afterwards."""
 
     NAME: ClassVar[str] = "quotas"
     ORDER: ClassVar[int] = 300

@@ -10,7 +10,7 @@ from osbench.plugin.cloud import CloudAccess
 
 
 class RestoredQuotas(Quotas):
-    """Stores the quotas of every project of the workload before the load, and restores them."""
+    """Stores given quotas of every project of the workload; restores them after the load."""
 
     NAME: ClassVar[str] = "restored_quotas"
     # after the context quotas, whose quotas it restores

@@ -11,7 +11,7 @@ from osbench.plugin.errors import ContextError
 
 
 class Roles(context.Context):
-    """Assigns each user the roles that it lacks in its project, and removes them afterwards."""
+    """Assigns each user the listed roles that it lacks in its project; removes them afterwards."""
 
     NAME: ClassVar[str] = "roles"
     ORDER: ClassVar[int] = 330

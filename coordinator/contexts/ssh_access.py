@@ -24,7 +24,7 @@ _RULES = [
 
 
 class SshAccess(PerProjectContext):
-    """Creates a security group that lets everything in; servers of the iterations get it."""
+    """Creates a security group in every project that lets all in; servers of iterations get it."""
 
     NAME: ClassVar[str] = "allow_ssh"
     ORDER: ClassVar[int] = 320

@@ -10,7 +10,7 @@ from osbench.plugin.cloud import Cloud, CloudAccess, PerProjectContext
 
 
 class UserKeypairs(PerProjectContext):
-    """Creates a key pair for every user."""
+    """Creates a key pair in Nova for every user that iterations act as."""
 
     NAME: ClassVar[str] = "keypair"
     ORDER: ClassVar[int] = 310

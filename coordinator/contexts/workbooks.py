@@ -12,7 +12,7 @@ from osbench.plugin.errors import ContextError
 
 
 class Workbooks(PerProjectContext):
-    """Makes workbooks from one definition in every project, each with a unique name."""
+    """Makes workbooks from one file in every project, each with a unique name."""
 
     NAME: ClassVar[str] = "workbooks"
     ORDER: ClassVar[int] = 430

@@ -13,7 +13,10 @@ _AT_ONCE = 50
 
 
 class ZaqarQueues(PerProjectContext):
-    """Makes queues in every project, and posts messages to them."""
+    """Makes queues in every project, and posts messages to them.
+
+    One queue and no message by default.
+    """
 
     NAME: ClassVar[str] = "zaqar_queues"
     ORDER: ClassVar[int] = 420
