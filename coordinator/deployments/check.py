@@ -145,8 +145,9 @@ def _of(subject: str, credential: Credential, *, ok: bool, detail: str) -> Findi
 
 
 def _reason(error: Exception) -> str:
-    """Return the first line of an exception's message, secrets masked; of a failed connection the
-    cause.
+    """Return the first line of an exception's message, secrets masked.
+
+    If a request failed, its cause replaces the text of `requests`, which names the connection pool.
     """
     lines = str(error).strip().splitlines() or [type(error).__name__]
     head, pool, _ = lines[0].partition(": HTTP")

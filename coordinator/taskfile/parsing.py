@@ -39,8 +39,7 @@ def parse(document: Any, source: str) -> Task:
 def sound_part(document: Any, source: str) -> Task | None:
     """Return the task of the valid parts of a document with faults; None if nothing can be used.
 
-    Its plug-ins are checked, so that all problems are reported at once. Positions of workloads are
-    as in the document.
+    Its plug-ins are checked, so that all problems are reported at once.
     """
     version, _ = _version(document)
     if not version:

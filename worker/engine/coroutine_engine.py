@@ -436,8 +436,8 @@ def _end_pause(over: asyncio.Future[None]) -> None:
 
 
 def _scenario_places(frame: FrameType | None) -> list[Place]:
-    """Return the stack of the loop's thread, innermost first, without its outermost frames of
-    asyncio.
+    """Return the stack of the loop's thread, innermost first, without the outermost frames, which
+    are the loop's own.
 
     `frame` is the thread's innermost frame. Empty if it is None, or if no code but the engine's or
     the loop's is running.
