@@ -99,7 +99,8 @@ def pack(folder: Path, files: Mapping[str, Entry], target: BinaryIO) -> None:
 
 
 def unpack(source: BinaryIO, folder: Path, files: Mapping[str, Entry]) -> None:
-    """Unpack a packed run into the new folder `folder`, which has the run's id as its name.
+    """Unpack the packed run `source` into the new folder `folder`, which has the run's id as its
+    name.
 
     Only `files` (size and SHA-256 by name) are accepted, and checked. Raises ValueError with the
     reason if the packed run has other files or is damaged, OSError; then part of it may be left.

@@ -93,7 +93,8 @@ class ContextStack:
         unanswered: Callable[[], bool] = lambda: False,
         kept: Callable[[BaseException], bool] = lambda _: False,
     ) -> Iterator[dict[str, Any]]:
-        """Set up a workload's contexts, yield their results by key, and undo them at the end.
+        """Set up the contexts of workload `number`, yield their results by key, and undo them at
+        the end.
 
         If an earlier coordinator of a resumed run set them all up, they are not set up again;
         contexts set up in part are undone first.
@@ -137,7 +138,8 @@ class ContextStack:
         poll: Poll,
         unanswered: Callable[[], bool] = lambda: False,
     ) -> None:
-        """Undo a workload's contexts after its load; add failures to `left` instead of raising.
+        """Undo the contexts of workload `number` after its load; add failures to `left` instead of
+        raising.
 
         First notes on disk that the workload is over, so that it cannot be resumed. `unanswered`
         returns whether some iteration failed or timed out: cleanup then waits longer for late
@@ -210,7 +212,8 @@ class ContextStack:
         return prepared is not None and not prepared.over
 
     def _undo_begun(self, number: int, poll: Poll) -> None:
-        """Undo contexts that a killed coordinator set up in part, and clear their history.
+        """Undo the contexts of workload `number` that a killed coordinator set up in part; clear
+        their history.
 
         Raises ContextError if some cannot be undone; messages about them are added to `left`.
         Exceptions of `poll` propagate.
@@ -228,8 +231,8 @@ class ContextStack:
     def ready(
         self, number: int, workload: Workload, made: Mapping[str, Any], poll: Poll
     ) -> tuple[dict[str, Any], dict[str, Any]]:
-        """Return a workload's arguments and context as its workers get them; called after the
-        setup.
+        """Return arguments and context of workload `number` as its workers get them; called after
+        the setup.
 
         The scenario's `prepare` makes both from the results `made`; without `prepare` they are the
         task's arguments and `made`. Both are saved in the run directory; in a resumed run the saved
@@ -334,7 +337,8 @@ def undo(
     A context that could not be undone stays in the store, to be undone by a later call. So do the
     contexts of its workload set up before it, because it needs their results. `crashed`: the run
     did not finish; `unanswered`: iterations failed or timed out. In both cases cleanups may wait
-    longer for late resources. `tell` is called with the progress.
+    longer for late resources. `history`: gets a record of each cleanup. `tell` is called with the
+    progress.
     """
     problems = []
     history = history or History()
@@ -369,7 +373,9 @@ def _clean_up(
     environment: ContextEnvironment,
     history: History,
 ) -> str:
-    """Call a context's `cleanup` and note it in `history`; return a message if it fails, else "".
+    """Call `cleanup` of the context of `entry` and note it in `history`.
+
+    Returns a message if it fails, else "".
 
     It also fails if an earlier context whose result it may need is already undone.
     """

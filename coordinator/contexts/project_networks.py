@@ -168,8 +168,8 @@ class ProjectNetworks(context.Context):
     def _make(self, plan: _Plan, gateways: Mapping[Cloud, str]) -> dict[str, Any]:
         """Create a network with its subnets and, unless `router` is {}, its router.
 
-        Returns "id", "name", "subnets" (ids) and "router_id" (None without router). Objects that an
-        earlier attempt has created are used.
+        `gateways`: external network by client, "" for none. Returns "id", "name", "subnets" (ids)
+        and "router_id" (None without router). Objects that an earlier attempt has created are used.
         """
         cloud, router = plan.cloud, None
         fields = neutron.network_fields(self.config.get("network_create_args"))

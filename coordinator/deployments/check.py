@@ -164,7 +164,8 @@ def _services(
     """Send a request, traced if there is a key, to each service that has an address in the record.
 
     Yields a finding for each. Spans are looked for only with a profiler key and a readable trace
-    store. `until`: deadline, monotonic seconds; `late`: detail of a finding without a result.
+    store. `timeout_s`: of each request; `until`: deadline, monotonic seconds; `late`: detail of a
+    finding without a result.
     """
     key, named = deployment.profiler_hmac_key, deployment.services
     store = connected(deployment.profiler_conn_str, timeout_s) if key and named else None

@@ -18,7 +18,7 @@ class RallyResults(ForeignResults):
     def read(self, path: Path, data_dir: str, lag_limit_s: float) -> list[str]:
         """Make a run in the data directory of each task in a file from Rally; return their ids.
 
-        Raises UsageError, as `import_file`.
+        `lag_limit_s` and errors are as for `import_file`.
         """
         return import_file(path, data_dir, lag_limit_s)
 

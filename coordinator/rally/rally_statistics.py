@@ -156,8 +156,9 @@ def _merge_into(found: dict[str, _Merged], action: Mapping[str, Any], level: int
 
 
 def percentile(ascending: Sequence[float], share: float) -> float:
-    """Return a percentile of a sorted, non-empty list, by linear interpolation; `share`: fraction 0
-    to 1.
+    """Return a percentile of `ascending`, a sorted, non-empty list, by linear interpolation.
+
+    `share`: the percentile as a fraction, 0 to 1.
     """
     place = (len(ascending) - 1) * share
     below, above = math.floor(place), math.ceil(place)

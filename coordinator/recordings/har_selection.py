@@ -91,8 +91,8 @@ def select(
 def _why_none(
     web: Sequence[RecordedRequest], hosts: Collection[str], left_out: Counter[str]
 ) -> str:
-    """Return why no request is left: hosts of the file, or reasons with counts, and a helpful
-    option.
+    """Return why no request of `web` is left: its hosts, or reasons with counts, and an option that
+    helps.
 
     For the end of a message. `left_out`: counts by reason.
     """
@@ -127,9 +127,10 @@ def _is_of(one: RecordedRequest, hosts: Collection[str]) -> bool:
 
 
 def _unwanted(one: RecordedRequest, hosts: Collection[str], *, assets: bool) -> str:
-    """Return the reason why a request is left out, such as "assets"; "" if it is not.
+    """Return the reason why request `one` is left out, such as "assets"; "" if it is not.
 
-    `assets`: images, styles and the like are wanted.
+    Requests to hosts other than `hosts` are left out. `assets`: images, styles and the like are
+    not.
     """
     preflight = one.method == "OPTIONS" and "access-control-request-method" in dict(one.headers)
     reasons = (

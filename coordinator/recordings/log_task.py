@@ -262,7 +262,7 @@ def _notes(
 def _found(log: LogReader, made: WrittenArrivals, branches: _Branches) -> Iterator[str]:
     """Yield the lines that the command prints on the log: format, methods, arrivals, templates.
 
-    Templates: share of requests in percent and name, of at most `_NAMED`.
+    Of at most `_NAMED` templates it shows the percentage of requests and the name.
     """
     packed = ", gzip" if log.compressed else ""
     unread = ""

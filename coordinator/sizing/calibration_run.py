@@ -109,9 +109,9 @@ def calibrate(plan: RunPlan, lasts_s: float, *, quiet: bool) -> Calibrated:
     """Run a low load of `lasts_s` seconds per workload, in local mode; return the cost per
     workload.
 
-    This sends real requests to the service. Changes `plan.conf` to private servers. Raises
-    CalibrationError if a workload has no iteration that ended well or too many that did not,
-    OsbenchError if the run fails, KeyboardInterrupt if the user ends it.
+    This sends real requests to the service. Changes `plan.conf` to private servers. `quiet`: shows
+    no progress. Raises CalibrationError if a workload has no iteration that ended well or too many
+    that did not, OsbenchError if the run fails, KeyboardInterrupt if the user ends it.
     """
     conf = plan.conf
     conf.set_override("redis_url", "", "messaging")

@@ -127,7 +127,8 @@ def measured_cost(
     result_bytes: int,
     connections: int | None,
 ) -> IterationCost | None:
-    """Compute the cost of an iteration from rows and samples of one process.
+    """Compute the cost of an iteration from rows and samples of one process in the `phases` of a
+    calibration.
 
     `result_bytes`: size of all rows as shipped; `connections`: number of connections opened, None
     if unknown. Figures that could not be measured have defaults. None if no iteration ended well.
@@ -207,8 +208,9 @@ def _cpu_per_iteration(
 
 
 def _per_user(alone: ProcessSample | None, crowd: ProcessSample | None, users: int) -> int:
-    """Return the bytes of memory of each further virtual user, from samples with 1 and with `users`
-    users.
+    """Return the bytes of memory of each virtual user after the first.
+
+    `alone`, `crowd`: samples with one and with `users` users.
 
     At least `USER_BYTES`; exactly that if a sample is missing.
     """

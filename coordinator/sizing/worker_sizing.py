@@ -159,8 +159,8 @@ def workload_needs(
 ) -> WorkloadNeeds:
     """Compute the worker processes, users and cores that a workload needs, level by level.
 
-    `levels`: the requested load. `pace`: of a closed load; None for an open load. `coroutines`: its
-    virtual users are coroutines, not threads.
+    `levels`: the requested load. `limits`: of hosts and processes. `pace`: of a closed load; None
+    for an open load. `coroutines`: its virtual users are coroutines, not threads.
     """
     users_each = limits.coroutines if coroutines else limits.virtual_users
     return WorkloadNeeds(

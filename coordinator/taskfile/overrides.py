@@ -21,9 +21,9 @@ def override(value: Any, texts: Sequence[str]) -> tuple[Any, list[Problem]]:
     """Return a copy of a task's document with the overrides applied, and problems of refused
     overrides.
 
-    An override is `subtask.workload.key=value`. Subtask and workload are given by position, from 0,
-    or by title and by name or scenario. The key is a key of the workload, such as `args` or
-    `runner`, followed by keys within it. The value is read as YAML.
+    Each of `texts` is an override `subtask.workload.key=value`. Subtask and workload are given by
+    position, from 0, or by title and by name or scenario. The key is a key of the workload, such as
+    `args` or `runner`, followed by keys within it. The value is read as YAML.
     """
     changed = copy.deepcopy(value)
     problems = []

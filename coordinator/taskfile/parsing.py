@@ -89,7 +89,8 @@ _WITH_RUNNER = ("users", "think", "abort", "warmup", "phases")
 
 
 def _sound_object(found: Mapping[str, Any], schema: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a copy of an object with only the keys that `schema` knows and whose values fit.
+    """Return a copy of `found`, an object of the document, with only the keys that fit its
+    `schema`.
 
     Keys whose check needs a faulty key are left out, too. If a scenario is required and faulty, a
     harmless one replaces it.

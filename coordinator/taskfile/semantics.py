@@ -320,7 +320,8 @@ def _scenario(
 def _branch_faults(
     plugin: ScenarioPlugin, file: IterationRows, args: Mapping[str, Any]
 ) -> list[str]:
-    """Return messages on branches of a mix that rows of `file` name and the scenario does not have.
+    """Return messages on branches that rows of `file` name and the scenario, with `args`, does not
+    have.
 
     Empty if the file has no column for the branch.
     """

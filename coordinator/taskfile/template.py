@@ -193,8 +193,8 @@ def _please_give(missing: list[str]) -> str:
 def _missing(
     environment: jinja2.Environment, tree: nodes.Template, given: set[str], seen: set[str]
 ) -> set[str]:
-    """Return the names of arguments that template and included files use without a value or
-    default.
+    """Return the names of arguments that the parsed template `tree` and files that it includes use
+    without a value or default.
 
     `given`: names with a value. `seen`: names of files visited; added to. Raises
     jinja2.TemplateError if an included file cannot be read or parsed.
@@ -209,7 +209,7 @@ def _missing(
 
 
 def _arguments(environment: jinja2.Environment, tree: nodes.Template) -> set[str]:
-    """Return the arguments of a template: names that it uses and does not define.
+    """Return the arguments of the parsed template `tree`: names that it uses and does not define.
 
     Names of global functions, such as `min`, count only if the template uses them other than in
     calls.

@@ -185,7 +185,8 @@ def list_line(rows: list[dict[str, Any]], total: int, trouble: str = "") -> str:
 def state_line(
     status: dict[str, Any] | None, *, running: bool, summary: dict[str, Any] | None
 ) -> str:
-    """Return the state of a run in a few words: phase and time, or its exit code once it has ended.
+    """Return the state of a run in a few words: phase and time if it is `running`, else its exit
+    code.
 
     If it has written no status for `QUIET_S` seconds, that is added. `status`, `summary`: contents
     of status.json and summary.json; None if there is no such file.

@@ -89,7 +89,8 @@ class GrantedNumbers(Engine):
             return list(rest)
 
     def _keep(self, seq: int, iteration: int) -> None:
-        """Queue an unstarted number of batch `seq` again, before all others, and wake a user.
+        """Queue the unstarted number `iteration` of batch `seq` again, before all others, and wake
+        a user.
 
         If the batch was taken back by the coordinator, notes the number for `returned` instead.
         """
