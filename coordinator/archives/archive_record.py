@@ -62,7 +62,10 @@ class ArchiveRecord:
 
     @cached_property
     def stem(self) -> str:
-        """Return the common part of the names of the run's two files in the archive: ID.DIGEST."""
+        """Return the common part of the names of the run's two files in the archive: RUN_ID.DIGEST.
+
+        The digest is `content_of` the run.
+        """
         return f"{self.run_id}.{content_of(self.run_id, self.files)}"
 
     @property
@@ -77,7 +80,7 @@ class ArchiveRecord:
 
     @property
     def finished(self) -> bool:
-        """Return whether the run has its final report, so that its files no longer change."""
+        """Return whether the run has its final report, so that its files will not change."""
         return self.state == FINISHED and self.summary_text is not None
 
     @cached_property
@@ -88,18 +91,18 @@ class ArchiveRecord:
 
     @cached_property
     def summary(self) -> dict[str, Any] | None:
-        """Return summary.json, the report, as JSON values; None if the run has none."""
+        """Return summary.json, the report, as JSON values; None if the run has no report."""
         return None if self.summary_text is None else json.loads(self.summary_text)
 
     @property
     def has_traces(self) -> bool:
-        """Return whether the archived files contain traces."""
+        """Return whether the run's files in the archive include collected traces."""
         return "traces/collection.json" in self.files
 
     def row(self) -> dict[str, Any]:
-        """Return the run's row for lists as a new dict.
+        """Return the run's row for lists of runs, as a new dict.
 
-        `size_bytes` is the size of its files, unpacked.
+        A run that has not finished counts as broken off. `size_bytes`: of its files, unpacked.
         """
         return dict(self._row)
 
@@ -113,7 +116,9 @@ class ArchiveRecord:
         return {**row, "size_bytes": total_bytes(self.files)}
 
     def encoded(self) -> bytes:
-        """Return the content of the record's file: JSON compressed with Zstandard."""
+        """Return the record as the content of its file in the archive: JSON compressed with
+        Zstandard.
+        """
         document = {
             "format": FORMAT,
             "run": self.run_id,
@@ -130,21 +135,27 @@ class ArchiveRecord:
 
 
 def content_of(run_id: str, files: Mapping[str, Entry]) -> str:
-    """Return a digest of a run's id and its files' names, sizes and SHA-256: 16 hex digits."""
+    """Return a digest of a run's id and its files' names, sizes and SHA-256, as 16 hex digits.
+
+    `files`: size and SHA-256 by name.
+    """
     listed = [run_id, *([name, one["bytes"], one["sha256"]] for name, one in sorted(files.items()))]
     return hashlib.sha256(json.dumps(listed).encode()).hexdigest()[:_DIGITS]
 
 
 def run_of(name: str) -> str:
-    """Return the run's id in the file name of a record, without folder; "" for other files."""
+    """Return the run's id in the file name of a record, without folder; "" if it is not such a
+    name.
+    """
     found = _NAME.fullmatch(name.removesuffix(_SUFFIX)) if name.endswith(_SUFFIX) else None
     return "" if found is None else found[1]
 
 
 def decoded(name: str, content: bytes) -> ArchiveRecord:
-    """Return the record in a file's content; `name`: of the file, without folder.
+    """Parse the content of a record's file; `name`: of the file, without folder.
 
-    Raises ValueError for another format, and if name, digests and content do not fit each other.
+    Raises ValueError if its format is another one, or name, digests and content do not fit each
+    other.
     """
     try:
         document = json.loads(decompressed(content, MOST_BYTES))
@@ -181,7 +192,9 @@ def _entry(one: Mapping[str, Any]) -> Entry:
 
 
 def _fits(record: ArchiveRecord) -> bool:
-    """Return whether a record is valid: its id, its files, and reports that fit their digests."""
+    """Return whether a record is valid: id, names of files, state, and reports that fit their
+    digests.
+    """
     summary = record.summary
     return (
         _NAME.fullmatch(record.stem) is not None

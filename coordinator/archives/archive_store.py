@@ -28,7 +28,7 @@ _CHUNK = 1 << 20
 class ArchiveStore(Protocol):
     """The store of an archive: files by their names, such as `index/NAME`.
 
-    All methods raise ArchiveError if the store cannot be reached or refuses.
+    Methods raise ArchiveError if the store cannot be reached or refuses, `is_missing` excepted.
     """
 
     @property
@@ -39,22 +39,27 @@ class ArchiveStore(Protocol):
         """Return whether the folder of the archive does not exist."""
 
     def listed(self, folder: str) -> dict[str, int]:
-        """Return names (without folder) and sizes in bytes of a folder's files.
+        """Return the files directly in a folder: name (without folder) -> size in bytes.
 
-        {} if there is none.
+        {} if there is no such folder.
         """
 
     def size(self, name: str) -> int | None:
-        """Return the size of a file in bytes; None if there is none."""
+        """Return the size of the file `name` in bytes; None if there is none."""
 
     def read(self, names: Sequence[str]) -> dict[str, bytes]:
-        """Return the contents of small files by name; missing files are left out."""
+        """Return the contents of small files: name -> content; missing files are left out."""
 
     def get(self, name: str, path: Path) -> bool:
-        """Copy a file of the archive to `path` on this host; return False if there is none."""
+        """Copy the file `name` to `path` on this host; return False, if there is no such file, else
+        True.
+        """
 
     def put(self, path: Path, name: str) -> None:
-        """Store the file at `path` as `name`, in one step if the store can do so; replaces it."""
+        """Store the file at `path` under `name`, in one step if the store can do so.
+
+        A file of that name is replaced.
+        """
 
 
 class FolderStore:
@@ -69,13 +74,14 @@ class FolderStore:
         return str(self._root)
 
     def is_missing(self) -> bool:
-        """Return whether the folder does not exist."""
+        """Return True if the folder of the archive does not exist."""
         return not self._root.exists()
 
     def listed(self, folder: str) -> dict[str, int]:
-        """Return names and sizes in bytes of a folder's files, without drafts.
+        """Return the files directly in a folder: name -> size in bytes; {} if there is no such
+        folder.
 
-        {} if there is none.
+        Files with a leading dot, such as drafts, are left out. Raises ArchiveError.
         """
         found = {}
         try:
@@ -90,7 +96,9 @@ class FolderStore:
         return found
 
     def size(self, name: str) -> int | None:
-        """Return the size of a file in bytes; None if there is none."""
+        """Return the size of the file `name` in bytes; None if there is none. Raises
+        ArchiveError.
+        """
         try:
             with self._told(name, "read"):
                 return size_of(self._root / name)
@@ -98,7 +106,9 @@ class FolderStore:
             return None
 
     def read(self, names: Sequence[str]) -> dict[str, bytes]:
-        """Return the contents of files by name; missing files are left out."""
+        """Return the contents of files: name -> content; missing files are left out. Raises
+        ArchiveError.
+        """
         found = {}
         for name in names:
             path = self._root / name
@@ -107,7 +117,10 @@ class FolderStore:
         return found
 
     def get(self, name: str, path: Path) -> bool:
-        """Copy a file of the archive to `path`; return False if there is none."""
+        """Copy the file `name` to `path`; return False if there is no such file, else True.
+
+        Raises ArchiveError, also if `path` cannot be written.
+        """
         try:
             with (
                 self._told(name, "read"),
@@ -120,7 +133,10 @@ class FolderStore:
         return True
 
     def put(self, path: Path, name: str) -> None:
-        """Store a file: write and sync a draft next to it, then rename the draft."""
+        """Store the file at `path` under `name`: write a draft next to it, sync it, then rename it.
+
+        Creates missing folders and replaces a file of that name. Raises ArchiveError.
+        """
         target = self._root / name
         draft = target.with_name(f".{target.name}.{secrets.token_hex(8)}")
         try:
@@ -140,7 +156,8 @@ class FolderStore:
     def _told(self, name: str, verb: str, *, missing: bool = False) -> Iterator[None]:
         """Translate OSError within the `with` block to ArchiveError.
 
-        `verb`: the operation, in messages. FileNotFoundError is translated only if `missing`.
+        `name`, `verb`: the file and the operation, for messages. FileNotFoundError is translated
+        only if `missing`, else it propagates.
         """
         try:
             yield
@@ -153,7 +170,7 @@ class FolderStore:
 
 
 def store_of(url: str) -> ArchiveStore:
-    """Return the store at a path or a URL; a folder need not exist yet.
+    """Return the store at a path or a URL; a folder is not created and need not exist.
 
     Raises UsageError for a URL that is invalid, HTTP, has a password or needs a missing package,
     ArchiveError if the store cannot be opened.

@@ -19,7 +19,7 @@ class FsspecStore:
     """The store of an archive as objects below a URL that fsspec supports."""
 
     def __init__(self, url: str) -> None:
-        """Open the file system of the URL.
+        """Open the file system of `url`.
 
         Raises UsageError if fsspec or a package for the URL is missing or the URL is unknown,
         ArchiveError for other errors.
@@ -83,7 +83,9 @@ class FsspecStore:
             return
 
     def size(self, name: str) -> int | None:
-        """Return the size of an object in bytes; None if there is none."""
+        """Return the size of the object `name` in bytes; None if there is none. Raises
+        ArchiveError.
+        """
         try:
             with self._told(f"read {name}"):
                 self._files.invalidate_cache()
@@ -92,9 +94,9 @@ class FsspecStore:
             return None
 
     def read(self, names: Sequence[str]) -> dict[str, bytes]:
-        """Return the contents of small objects by name, read together.
+        """Return the contents of small objects: name -> content; missing ones are left out.
 
-        Missing objects are left out.
+        They are requested together. Raises ArchiveError.
         """
         if not names:
             return {}
@@ -112,7 +114,10 @@ class FsspecStore:
         return found
 
     def get(self, name: str, path: Path) -> bool:
-        """Copy an object to the file `path`; return False if there is none."""
+        """Copy the object `name` to the file `path`; return False if there is none, else True.
+
+        Raises ArchiveError.
+        """
         try:
             with self._told(f"read {name}"):
                 self._files.get_file(self._path(name), str(path))
@@ -121,7 +126,10 @@ class FsspecStore:
         return True
 
     def put(self, path: Path, name: str) -> None:
-        """Store the file at `path` as an object; creates folders, if the store has some."""
+        """Store the file at `path` as the object `name`; creates folders if the store has some.
+
+        An object of that name is replaced. Raises ArchiveError.
+        """
         try:
             with self._told(f"write {name}"):
                 self._make_folder(name.rpartition("/")[0])
@@ -130,7 +138,8 @@ class FsspecStore:
             raise self._error(f"write {name}", error) from None
 
     def _make_folder(self, folder: str) -> None:
-        """Create a folder, and the archive's folder, if the store has folders.
+        """Create `folder`, and the archive's folder above it, if the store has folders and they are
+        missing.
 
         A bucket is never created: its name may be misspelt.
         """
@@ -146,7 +155,8 @@ class FsspecStore:
     def _told(self, what: str) -> Iterator[None]:
         """Translate exceptions within the `with` block to ArchiveError, except FileNotFoundError.
 
-        Each client of fsspec has its own exceptions.
+        `what`: the operation, for messages. All exceptions, because each client of fsspec has its
+        own.
         """
         try:
             yield
@@ -162,7 +172,7 @@ class FsspecStore:
 
 
 def _needed(url: str, error: ImportError) -> str:
-    """Return a message with the package that a kind of URL needs."""
+    """Return a message with the package that this kind of URL needs, for a failed import."""
     scheme = url.partition("://")[0]
     if scheme in ("s3", "s3a"):
         return f"s3:// needs s3fs: {_INSTALL}"

@@ -35,7 +35,7 @@ _ALLOWED = 64 << 20
 
 
 class _Sums:
-    """A reader that passes bytes on, and adds up their number and SHA-256."""
+    """A reader of a file that counts the bytes it has read, and computes their SHA-256."""
 
     def __init__(self, file: IO[bytes]) -> None:
         self._file = file
@@ -51,12 +51,12 @@ class _Sums:
 
     @property
     def entry(self) -> Entry:
-        """Return number and SHA-256 of the bytes read so far."""
+        """Return number ("bytes") and SHA-256 ("sha256") of the bytes read so far."""
         return {"bytes": self._bytes, "sha256": self._digest.hexdigest()}
 
 
 class _Bounded:
-    """A reader that stops decompression at a limit: `read` raises ValueError beyond it."""
+    """A reader of a decompressed stream that raises ValueError beyond `limit` bytes."""
 
     def __init__(self, file: Any, limit: int) -> None:
         self._file = file
@@ -72,9 +72,10 @@ class _Bounded:
 
 
 def pack(folder: Path, files: Mapping[str, Entry], target: BinaryIO) -> None:
-    """Write the `files` of a run directory to `target` as a compressed tar archive.
+    """Write the `files` of the run directory `folder` to `target` as a compressed tar archive.
 
-    `files`: size and SHA-256 by name. Raises RefusedRun if a file does not have them, OSError.
+    `files`: size and SHA-256 by name. Raises RefusedRun if a file's content does not fit them,
+    OSError if a file cannot be read or written.
     """
     compressor = zstandard.ZstdCompressor(level=_LEVEL, write_checksum=True)
     with (
@@ -98,10 +99,11 @@ def pack(folder: Path, files: Mapping[str, Entry], target: BinaryIO) -> None:
 
 
 def unpack(source: BinaryIO, folder: Path, files: Mapping[str, Entry]) -> None:
-    """Unpack `files` of a packed run into `folder`, which is created and has the name of the run.
+    """Unpack the packed run `source` into the new folder `folder`, which has the run's id as its
+    name.
 
-    Writes only these files, and checks their size and SHA-256. Raises ValueError with the reason if
-    the packed run has other files or is damaged, and OSError; then a part of it may be left.
+    Only `files` (size and SHA-256 by name) are accepted, and checked. Raises ValueError with the
+    reason if the packed run has other files or is damaged, OSError; then part of it may be left.
     """
     total = sum(-(-entry["bytes"] // _BLOCK) * _BLOCK for entry in files.values())
     folder.mkdir(mode=0o700)
@@ -138,13 +140,13 @@ def _write(data: IO[bytes], path: Path, entry: Entry) -> None:
 
 
 def is_bomb(files: Mapping[str, Entry], packed_bytes: int) -> bool:
-    """Return whether the unpacked size is implausible for a packed run of this size.
+    """Return whether a packed run of this size is implausible for `files`: a decompression bomb.
 
-    That is, more than 64 MiB and a thousand times `packed_bytes` together.
+    That is, they are larger than 64 MiB plus a thousand times `packed_bytes`.
     """
     return total_bytes(files) > _ALLOWED + _RATIO * packed_bytes
 
 
 def total_bytes(files: Mapping[str, Entry]) -> int:
-    """Return the sum of the sizes of a run's files, bytes, unpacked."""
+    """Return the sum of the files' unpacked sizes, bytes; `files`: size and SHA-256 by name."""
     return sum(int(entry["bytes"]) for entry in files.values())

@@ -51,7 +51,9 @@ _AT_ONCE = 200
 
 @dataclass(frozen=True, kw_only=True)
 class ArchivedRun:
-    """A run in an archive, by its index record; its files are fetched when they are needed."""
+    """A run in an archive, known by its index record; its files are fetched when they are
+    needed.
+    """
 
     record: ArchiveRecord
     archive: RunArchive
@@ -62,7 +64,8 @@ class ArchivedRun:
         return self.record.run_id
 
     def fetch(self) -> RunDirectory:
-        """Return the run's files in the cache of the data directory, fetched if they are not there.
+        """Return the run's files in the cache of the data directory; downloads them if they are
+        missing.
 
         Raises ArchiveError if the archive cannot be read or its copy is damaged, StorageError if
         the files cannot be written.
@@ -70,9 +73,8 @@ class ArchivedRun:
         return self.archive.fetch(self.record)
 
     def fetch_or_warn(self) -> RunDirectory | None:
-        """Return the run's files as `fetch` does.
-
-        None, after a warning, if they cannot be fetched.
+        """Return the run's files as `fetch` does; None, after a warning, if they cannot be
+        fetched.
         """
         try:
             return self.fetch()
@@ -82,7 +84,10 @@ class ArchivedRun:
 
 
 class RunArchive:
-    """The archive at a path or URL, with a cache of records and runs in one data directory."""
+    """The archive at a path or URL: pushes, lists and fetches runs.
+
+    Records and runs that were read are cached in the data directory.
+    """
 
     def __init__(
         self,
@@ -92,10 +97,11 @@ class RunArchive:
         *,
         store: ArchiveStore | None = None,
     ) -> None:
-        """Open the archive; reads nothing yet.
+        """Open the archive at `url`, without reading it.
 
-        `warn` is called with messages on unreadable parts; `store`: instead of the store at `url`.
-        Raises UsageError for an invalid URL, ArchiveError if the store cannot be opened.
+        `data_dir`: of the cache and of pulled runs. `warn` is called with messages on unreadable
+        parts. `store`: instead of the store at `url`. Raises UsageError for an invalid URL,
+        ArchiveError if the store cannot be opened.
         """
         self._store = store_of(url) if store is None else store
         self._warn = warn
@@ -111,9 +117,10 @@ class RunArchive:
         return self._store.place
 
     def emptiness(self) -> str:
-        """Return why there is no run: the folder does not exist, or is empty.
+        """Return a message why the archive has no run: its folder does not exist, or it is empty.
 
-        Raises ArchiveError if the store cannot be reached.
+        To be called only if `runs` is empty. Raises ArchiveError if the store cannot
+        be reached.
         """
         if self._store.is_missing():
             advice = "check the path; `runs push` creates it"
@@ -123,10 +130,11 @@ class RunArchive:
     # index
 
     def runs(self) -> list[ArchivedRun]:
-        """Return all runs, sorted by id, so the oldest first; reads new records from the store.
+        """Return all runs of the archive, sorted by id, so the oldest first.
 
-        Of several records of a run the finished one counts, else the longest. Unreadable records
-        are left out with a warning. Raises ArchiveError if the store cannot be read.
+        Records that are not cached are read from the store. Of several records of a run the
+        finished one counts, else the one with the longest journal. Unreadable records are left out
+        with a warning. Raises ArchiveError if the store cannot be read.
         """
         by_run: dict[str, ArchiveRecord] = {}
         for record in self._read(self._names()):
@@ -139,16 +147,16 @@ class RunArchive:
         return [ArchivedRun(record=by_run[run], archive=self) for run in sorted(by_run)]
 
     def ids(self) -> set[str]:
-        """Return the ids of all runs, by the names of records.
+        """Return the ids of all runs, by the file names of records; the records are not read.
 
-        Raises ArchiveError if the store cannot be read.
+        Raises ArchiveError if the store cannot be listed.
         """
         return {run_of(name) for name in self._names()}
 
     def _names(self) -> list[str]:
-        """Return the sorted names of records, without folder.
+        """Return the sorted file names of records, without folder.
 
-        Warns of too large ones and skips them.
+        Records of more than `MOST_PACKED` bytes are left out with a warning. Raises ArchiveError.
         """
         found = []
         for name, number in sorted(self._store.listed(INDEX).items()):
@@ -187,7 +195,9 @@ class RunArchive:
         self.warn(f"left out: the archive {self.place}: {INDEX}/{name}: {plain(why, 200)}")
 
     def warn(self, text: str) -> None:
-        """Pass a message to the function `warn` given to the constructor; each text only once."""
+        """Call the constructor's `warn` with a message, unless it was called with the same text
+        before.
+        """
         if text not in self._warned:
             self._warned.add(text)
             self._warn(text)
@@ -195,7 +205,8 @@ class RunArchive:
     # push
 
     def push(self, directory: RunDirectory) -> bool:
-        """Archive a run that has ended; return False if the archive has it already.
+        """Pack a run that has ended and store it in the archive; return False if the archive has it
+        already.
 
         Raises UsageError for a run that is running or has not begun, DamagedRun if its files are
         damaged, StorageError if it cannot be packed, ArchiveError, and RefusedRun if the archive
@@ -249,17 +260,20 @@ class RunArchive:
     # fetch
 
     def pull(self, one: ArchivedRun) -> bool:
-        """Fetch a run into the data directory; return False if a run of that id is there already.
+        """Fetch a run into the runs of the data directory; return False if it has a run of that id.
 
-        Raises ArchiveError, and StorageError if there is not enough space or it cannot be written.
+        Raises ArchiveError if the archive's copy is missing or damaged, StorageError if there is
+        not enough space or it cannot be written.
         """
         target = RunDirectory.of(self._data_dir, one.run_id).path
         return self._fetch(one.record, target)
 
     def fetch(self, record: ArchiveRecord) -> RunDirectory:
-        """Return a run in the cache of the data directory; fetch it first if it is not there.
+        """Return a run's directory in the cache of the data directory; downloads it if it is
+        missing.
 
-        Raises ArchiveError, and StorageError if there is not enough space or it cannot be written.
+        Raises ArchiveError if the archive's copy is missing or damaged, StorageError if there is
+        not enough space or it cannot be written.
         """
         # the digest is in the path: a run that is pushed again, finished, is another one
         target = self._kept / "runs" / record.stem / record.run_id
@@ -317,16 +331,19 @@ class RunArchive:
 
     @contextlib.contextmanager
     def _draft(self) -> Iterator[Path]:
-        """Yield a temporary folder on the disk of the data directory; it is removed afterwards."""
+        """Yield a new temporary folder below the data directory; it is removed after the `with`
+        block.
+        """
         make_private_directory(self._drafts)
         with tempfile.TemporaryDirectory(dir=self._drafts) as folder:
             yield Path(folder)
 
 
 def _described(directory: RunDirectory) -> ArchiveRecord:
-    """Return the record of a run, with 0 as size of its packed file; reads and hashes all files.
+    """Return the index record of a run; reads and hashes all its files.
 
-    Raises UsageError, DamagedRun and StorageError, as `RunArchive.push`.
+    Its `packed_bytes` is 0: the run is not packed yet. Raises UsageError, DamagedRun and
+    StorageError, as `RunArchive.push`.
     """
     name = directory.path.name
     row = described(directory)
@@ -368,7 +385,8 @@ def _entries(folder: Path) -> dict[str, Entry]:
 
 
 def _rank(record: ArchiveRecord) -> tuple[bool, int, str]:
-    """Return a sort key of a run's records: whether finished, bytes of the journal, name.
+    """Return a key that orders the records of one run: whether finished, bytes of the journal,
+    name.
 
     The greatest record is the one to use.
     """
@@ -376,7 +394,10 @@ def _rank(record: ArchiveRecord) -> tuple[bool, int, str]:
 
 
 def _renamed(folder: Path, target: Path) -> bool:
-    """Rename a fetched run's folder to its final place; return False if the place is taken."""
+    """Rename the folder of a fetched run to `target`; return False if that exists already.
+
+    Raises other OSErrors.
+    """
     try:
         folder.rename(target)
     except OSError as error:

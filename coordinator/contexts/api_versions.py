@@ -36,10 +36,12 @@ class ApiVersions(context.Context):
     }
 
     def setup(self) -> None:
-        """Store version and service type of each configured service in `made`.
+        """Store version and service type of each configured service in `made["api_versions"]`, for
+        clients.
 
-        Looks the type of a `service_name` up in the catalogue. Raises ValueError if it has no such
-        name, ContextError if a microversion is a number, because 2.90 would be read as 2.9.
+        A service given by `service_name` is looked up in the cloud's catalogue. Raises ValueError
+        if the catalogue has no such name, ContextError if a microversion is a float: 2.90 would be
+        read as 2.9.
         """
         self.made["api_versions"] = {
             name: {

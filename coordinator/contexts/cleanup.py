@@ -39,10 +39,11 @@ class Cleanup(context.Context):
     }
 
     def setup(self) -> None:
-        """Check that the services exist and that their resources may be listed; store a random key.
+        """Check by list requests that the services exist and may be searched; store a random key in
+        `made`.
 
         Iterations derive the names of their resources from the key. Raises DeploymentError if a
-        service is missing, RequestFailed if listing is refused.
+        service is missing, RequestFailed if it refuses a list.
         """
         access = CloudAccess(self.surroundings, self.NAME)
         for kind in (kind for name in self.config for kind in kinds(name)):
@@ -50,9 +51,11 @@ class Cleanup(context.Context):
         self.made[NAMES_KEY] = secrets.token_hex(16)
 
     def cleanup(self) -> None:
-        """Remove the resources that iterations left. Raises ContextError if some remain.
+        """Delete the resources that iterations left, recognized by names made with the key of
+        setup.
 
-        Does nothing if setup did not finish, because then no iteration has started.
+        Does nothing if setup stored no key, because then no iteration has started. Raises
+        ContextError if some resources remain.
         """
         key = self.made.get(NAMES_KEY)
         if key is None:

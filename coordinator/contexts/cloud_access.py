@@ -38,7 +38,8 @@ TRANSIENT = frozenset({423, 425, 429})
 
 
 class CloudAccess:
-    """Access of one context to the cloud: clients, the workload's users, and parallel work.
+    """Access of one context to the cloud: clients as administrator or users, and requests in
+    parallel.
 
     `who`: name of the context, for messages. Raises DeploymentError if there is no deployment, or
     it is not of OpenStack.
@@ -52,24 +53,32 @@ class CloudAccess:
 
     @property
     def beginning(self) -> str:
-        """Return the prefix of the names of all resources that contexts of this workload create."""
+        """Return the prefix of the names of all resources that contexts of this workload make in
+        this run.
+        """
         return resource_names.of_contexts(self._environment.run, self._environment.workload)
 
     @property
     def iterations(self) -> str:
-        """Return the prefix of the names of all resources that iterations of this workload make."""
+        """Return the prefix of the names of all resources that iterations of this workload make in
+        this run.
+        """
         return resource_names.of_iterations(self._environment.run, self._environment.workload)
 
     @cached_property
     def session(self) -> ThreadSessions:
-        """Returns this thread's HTTP session, which waits at most `TIMEOUT_S` seconds for data."""
+        """Return a callable that returns the calling thread's HTTP session.
+
+        A session waits at most `TIMEOUT_S` seconds for data.
+        """
         return ThreadSessions(self.credential, TIMEOUT_S)
 
     @property
     def credential(self) -> Credential:
-        """Return the credential of the administrator, or if there is none, of the first user.
+        """Return the administrator's credential of the deployment record; without one, its first
+        user's.
 
-        Raises DeploymentError if the deployment record has neither.
+        Raises DeploymentError if the record has neither.
         """
         found = self.deployment.admin or next(iter(self.deployment.users), None)
         if found is None:
@@ -78,9 +87,9 @@ class CloudAccess:
 
     @cached_property
     def admin(self) -> Cloud:
-        """Return a client for the cloud as its administrator.
+        """Return a client that acts as the administrator of the cloud; the same at each call.
 
-        Raises DeploymentError if the deployment record has none.
+        Raises DeploymentError if the deployment record has no administrator.
         """
         if self.deployment.admin is None:
             raise DeploymentError(
@@ -92,40 +101,49 @@ class CloudAccess:
 
     @property
     def users(self) -> list[CloudUser]:
-        """Return the users that iterations act as: from the context `users`, else from the record.
+        """Return the users that iterations act as: the users of the context `users`, if it was set
+        up.
 
-        If the record has only an administrator, it is the user. Raises DeploymentError if there is
-        none.
+        Else the users of the deployment record; if it has only an administrator, that one. Raises
+        DeploymentError if there is none.
         """
         return cloud_users(self._environment.context, self.deployment)
 
     @cached_property
     def projects(self) -> list[Cloud]:
-        """Return one client per project, as the first of its users; in order of the first users."""
+        """Return one client per project, acting as the first user of the project in `users`.
+
+        In the order of these users; the same clients at each call. Raises DeploymentError as
+        `users`.
+        """
         firsts = [several[0] for several in by_project(self.users)]
         return [self.cloud(Account(one.credential, one.state, gate=self._gate)) for one in firsts]
 
     @cached_property
     def each_user(self) -> list[Cloud]:
-        """Return one client per user that iterations act as, in the order of `users`."""
+        """Return one client per user that iterations act as, in the order of `users`.
+
+        The same clients at each call. Raises DeploymentError as `users`.
+        """
         return [
             self.cloud(Account(one.credential, one.state, gate=self._gate)) for one in self.users
         ]
 
     def owners(self, kind: Kind) -> list[Cloud]:
-        """Return the clients that together list all objects of a kind.
+        """Return the clients whose lists of objects of `kind` together contain all of them.
 
-        That is the administrator, each user, or one user per project, depending on the kind's
-        owner.
+        The administrator for kinds of the whole cloud, each user for kinds that belong to users,
+        else one user per project.
         """
         if kind.everywhere:
             return [self.admin]
         return self.each_user if kind.personal else self.projects
 
     def cloud(self, account: Account) -> Cloud:
-        """Return a client for the cloud as an account.
+        """Return a new client that acts as `account`; no request is made.
 
-        API versions are from the deployment record, overridden by the context `api_versions`.
+        API versions are from the deployment record; versions of the context `api_versions` override
+        them.
         """
         wished = self._environment.context.get("api_versions", {})
         versions = {**self.deployment.api_versions, **wished}
@@ -136,9 +154,10 @@ class CloudAccess:
         )
 
     def with_tokens(self, users: Iterable[CloudUser], at_once: int = AT_ONCE) -> list[CloudUser]:
-        """Log in as each user again; return copies of the users with ids and new tokens.
+        """Log in as each user again; return copies of `users` with user id, project id and token.
 
-        New tokens include roles that were assigned since the last login.
+        In the same order, by up to `at_once` threads. New tokens include roles assigned since the
+        last login.
         """
 
         def authenticated(user: CloudUser) -> CloudUser:
@@ -158,9 +177,9 @@ class CloudAccess:
     ) -> list[R]:
         """Call `work` for each item in up to `at_once` threads; return the results in item order.
 
-        `what` names the operation in progress reports. A call is retried up to 4 times after
+        `what` names the operation in the progress display. A call is repeated up to 4 times after
         transient errors, so `work` must be repeatable. After any other exception no further call
-        begins; the exception is raised once the calls in progress have ended.
+        begins, and the exception is raised once the calls in progress have ended.
         """
         planned: Sequence[T] = list(items)
         done = 0
@@ -182,10 +201,10 @@ class CloudAccess:
 
 
 def _with_retries(work: Callable[[T], R], item: T) -> R:
-    """Return `work(item)`, called up to 5 times; pauses between the calls (`PAUSES_S`).
+    """Return `work(item)`; after a transient error call again, up to 5 times in all (`PAUSES_S`).
 
-    Retries after a status of 500 or above or in `TRANSIENT`, and after connection errors and
-    timeouts. Raises any other exception at once, and the last one.
+    Transient are a status of 500 or above or in `TRANSIENT`, connection errors and timeouts. Raises
+    other exceptions at once, and the error of the fifth call.
     """
     for pause_s in PAUSES_S:
         try:

@@ -41,10 +41,11 @@ MAX_MESSAGE_CHARS = 500
 
 
 def contexts_of(workload: Workload, plugins: Plugins) -> list[Named]:
-    """Return a workload's contexts in order of setup (lowest `ORDER` first).
+    """Return a workload's contexts with their configurations, in order of setup (lowest `ORDER`
+    first).
 
-    Contains the contexts of the scenario and of the task; the task's configuration wins. Names of
-    native contexts are without `@platform`.
+    They are the contexts of the scenario and of the task; if both configure one, the task wins.
+    Names of native contexts are without `@platform`. Raises PluginError for unknown names.
     """
     scenario = plugins.scenario(workload.scenario)
     given = [*scenario.context.items(), *((one.name, one.config) for one in workload.contexts)]
@@ -60,7 +61,11 @@ def contexts_of(workload: Workload, plugins: Plugins) -> list[Named]:
 
 
 class ContextStack:
-    """Sets up the contexts of a run's workloads before their loads, and undoes them afterwards."""
+    """Sets up the contexts of a run's workloads before their loads, and undoes them after the
+    loads.
+
+    One for each run, in the coordinator. `left` has messages on contexts that could not be undone.
+    """
 
     def __init__(
         self, store: ContextStateStore, plugins: Plugins, tell: Tell = no_progress
@@ -88,16 +93,17 @@ class ContextStack:
         unanswered: Callable[[], bool] = lambda: False,
         kept: Callable[[BaseException], bool] = lambda _: False,
     ) -> Iterator[dict[str, Any]]:
-        """Set up a workload's contexts, yield their results by key, and undo them at the end.
+        """Set up the contexts of workload `number`, yield their results by key, and undo them at
+        the end.
 
-        If an earlier coordinator of a resumed run set them up completely, they are not set up
-        again; contexts set up in part are undone first.
+        If an earlier coordinator of a resumed run set them all up, they are not set up again;
+        contexts set up in part are undone first.
 
         `check` is called before each context and may raise to stop. `unanswered` is called after
         the load and returns whether some iteration failed or timed out. Raises ContextError if a
-        context cannot be set up, KeyboardInterrupt if `poll` does. At the end the contexts are
-        undone, and failures are added to `left`. They are not undone if `kept` returns true for the
-        exception that ends this (a resumed run needs them), or if `poll` interrupted a setup.
+        context cannot be set up, KeyboardInterrupt if `poll` does. Failures to undo are added to
+        `left`. Contexts are not undone if `kept` returns true for the exception that ends this (a
+        resumed run needs them), or if `poll` interrupted a setup.
         """
         keep = left = False
         if not self._is_ready(number) and self._store.of(number):
@@ -132,10 +138,13 @@ class ContextStack:
         poll: Poll,
         unanswered: Callable[[], bool] = lambda: False,
     ) -> None:
-        """Undo a workload's contexts after its load; adds failures to `left` instead of raising.
+        """Undo the contexts of workload `number` after its load; add failures to `left` instead of
+        raising.
 
-        First notes on disk that the workload is over: it cannot be resumed after that. If `poll`
-        raises KeyboardInterrupt, the remaining contexts stay and are added to `left`.
+        First notes on disk that the workload is over, so that it cannot be resumed. `unanswered`
+        returns whether some iteration failed or timed out: cleanup then waits longer for late
+        resources. If `poll` raises KeyboardInterrupt, the remaining contexts are not undone and
+        added to `left`.
         """
         prepared = self._store.prepared.get(number)
         if prepared is not None:
@@ -158,7 +167,8 @@ class ContextStack:
 
     @property
     def silent(self) -> tuple[str, int, int, float] | None:
-        """Return the step of a context that has had no progress for `SILENT_S` seconds, or None.
+        """Return the setup or cleanup that has had no progress for `SILENT_S` seconds; None if
+        none.
 
         A tuple: description such as "setting up context users", items done, items planned, and
         seconds since the step began. Items are 0 of 1 if the step has reported no progress.
@@ -185,11 +195,15 @@ class ContextStack:
 
     @property
     def holds(self) -> bool:
-        """Return whether some context of the run is not undone yet, or could not be."""
+        """Return whether the store has a context of the run that is not undone."""
         return bool(self._store.entries)
 
     def is_over(self, number: int) -> bool:
-        """Return whether the undoing of a workload's contexts has begun, now or before a resume."""
+        """Return whether undoing a workload's contexts has begun, by this or an earlier
+        coordinator.
+
+        If so, the workload can have no more load.
+        """
         prepared = self._store.prepared.get(number)
         return prepared is not None and prepared.over
 
@@ -198,9 +212,11 @@ class ContextStack:
         return prepared is not None and not prepared.over
 
     def _undo_begun(self, number: int, poll: Poll) -> None:
-        """Undo contexts that a killed coordinator set up in part, and clear their history.
+        """Undo the contexts of workload `number` that a killed coordinator set up in part; clear
+        their history.
 
-        Raises ContextError if some cannot be undone; the reasons are in `left`.
+        Raises ContextError if some cannot be undone; messages about them are added to `left`.
+        Exceptions of `poll` propagate.
         """
         before = len(self.left)
         work = partial(self._undo, number, unanswered=True, crashed=True)
@@ -215,11 +231,13 @@ class ContextStack:
     def ready(
         self, number: int, workload: Workload, made: Mapping[str, Any], poll: Poll
     ) -> tuple[dict[str, Any], dict[str, Any]]:
-        """Return a workload's arguments and context as its workers get them, after the setup.
+        """Return arguments and context of workload `number` as its workers get them; called after
+        the setup.
 
-        The scenario's `prepare`, if it has one, makes both from the results `made`. Both are saved
-        for `resume`, which returns the saved ones. `poll` is called twice per second meanwhile.
-        Raises ContextError if they cannot be saved, and the exceptions of `prepare` and `poll`.
+        The scenario's `prepare` makes both from the results `made`; without `prepare` they are the
+        task's arguments and `made`. Both are saved in the run directory; in a resumed run the saved
+        ones are returned. `poll` is called every `POLL_S` meanwhile. Raises ContextError if they
+        cannot be saved, and the exceptions of `prepare` and `poll`.
         """
         if self._is_ready(number):
             prepared = self._store.prepared[number]
@@ -279,10 +297,11 @@ class ContextStack:
 
 
 def _run_polling(work: Callable[[], T], poll: Poll, *, undoing: bool = False) -> T:
-    """Call `work` in a thread and return its result; call `poll(undoing)` every `POLL_S` seconds.
+    """Call `work` in a daemon thread and return its result; meanwhile call `poll(undoing)` every
+    `POLL_S`.
 
-    Raises the exception of `work`. An exception of `poll` is raised at once; the daemon thread then
-    goes on, and its result is lost.
+    Raises the exception of `work`. An exception of `poll` is raised at once; the thread then goes
+    on, and its result is lost.
     """
     over, found, failed = threading.Event(), list[T](), list[BaseException]()
 
@@ -312,11 +331,14 @@ def undo(
     unanswered: bool = False,
     tell: Tell = no_progress,
 ) -> list[str]:
-    """Undo the contexts of one workload, or of all if None, last one first; return failures.
+    """Undo the contexts of one workload, or of all if None, last one first; return messages on
+    failures.
 
-    A failure is a message. A context that could not be undone stays in the store, to be tried
-    again. So do the contexts of its workload set up before it, because it needs their results.
-    `crashed`: the run did not finish; `unanswered`: iterations failed or timed out.
+    A context that could not be undone stays in the store, to be undone by a later call. So do the
+    contexts of its workload set up before it, because it needs their results. `crashed`: the run
+    did not finish; `unanswered`: iterations failed or timed out. In both cases cleanups may wait
+    longer for late resources. `history`: gets a record of each cleanup. `tell` is called with the
+    progress.
     """
     problems = []
     history = history or History()
@@ -351,7 +373,12 @@ def _clean_up(
     environment: ContextEnvironment,
     history: History,
 ) -> str:
-    """Call a context's `cleanup`; return a message if it raises an exception, else ""."""
+    """Call `cleanup` of the context of `entry` and note it in `history`.
+
+    Returns a message if it fails, else "".
+
+    It also fails if an earlier context whose result it may need is already undone.
+    """
     environment = dataclasses.replace(environment, workload=entry.workload)
     try:
         with history.cleanup(entry.workload, entry.name):
@@ -364,7 +391,10 @@ def _clean_up(
 
 
 def _remove(store: ContextStateStore, entry: Entry) -> str:
-    """Remove an undone context from the store; return a message if that fails, else ""."""
+    """Remove the entry of an undone context from the store, also on disk.
+
+    Returns a message if saving fails, else "".
+    """
     try:
         store.remove(entry)
     except ContextError as error:
@@ -373,9 +403,9 @@ def _remove(store: ContextStateStore, entry: Entry) -> str:
 
 
 def _check_before(store: ContextStateStore, entry: Entry) -> None:
-    """Raise ContextError if a context set up before this one, such as users, is already undone.
+    """Raise ContextError if a context that was set up before that of `entry` is already undone.
 
-    The cleanup may need the result of that context.
+    The cleanup may need its result, such as the users.
     """
     there = {other.name for other in store.entries if other.workload == entry.workload}
     gone = ", ".join(name for name in entry.after if name not in there)

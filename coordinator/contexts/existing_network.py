@@ -26,9 +26,9 @@ class ExistingNetwork(context.Context):
     }
 
     def setup(self) -> None:
-        """Store the networks of each project by project id.
+        """Look up the networks of each project; store them in `made` by project id.
 
-        Raises ContextError if a project has none.
+        Raises ContextError if a project has neither an own network nor a shared one.
         """
         access = CloudAccess(self.surroundings, self.NAME)
         found = access.each("networks looked up", access.projects, _networks)

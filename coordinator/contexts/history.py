@@ -18,7 +18,10 @@ MESSAGE, DETAILS = 1000, 8000
 
 @dataclass(frozen=True, kw_only=True)
 class Fault:
-    """An exception raised by a context: its type name, message and traceback, secrets masked."""
+    """An exception raised by a context: its type name, message and traceback, secrets masked.
+
+    Message and traceback are cut to `MESSAGE` and `DETAILS` characters.
+    """
 
     etype: str
     msg: str
@@ -51,12 +54,16 @@ class ContextRecord:
 
     @property
     def source(self) -> str:
-        """Return the framework of the context: `plugin_names.NATIVE` or `plugin_names.RALLY`."""
+        """Return the framework of the context: `RALLY` if its name ends with @rally or @PLATFORM,
+        else `NATIVE`.
+        """
         return RALLY if asked(self.name).source == RALLY else NATIVE
 
 
 class History:
-    """Records of the contexts of a run, by workload, in the order in which they were set up."""
+    """Records of when the contexts of a run were set up and undone: by workload, in order of
+    setup.
+    """
 
     def __init__(self) -> None:
         self._records: dict[int, list[ContextRecord]] = {}
@@ -68,11 +75,15 @@ class History:
         return tuple(self._records.get(workload, ()))
 
     def saved(self, workload: int) -> list[dict[str, Any]]:
-        """Return the records of a workload's contexts as JSON values, for `restore`."""
+        """Return the records of a workload's contexts as a list of dicts that JSON can store, for
+        `restore`.
+        """
         return [asdict(record) for record in self.of(workload)]
 
     def restore(self, workload: int, saved: Iterable[Mapping[str, Any]]) -> None:
-        """Replace a workload's records by records that an earlier coordinator got from `saved`."""
+        """Set a workload's records to `saved`, which an earlier coordinator got from the method
+        `saved`.
+        """
         self._records[workload] = [
             ContextRecord(
                 name=one["name"],
@@ -85,9 +96,10 @@ class History:
 
     @contextlib.contextmanager
     def setup(self, workload: int, name: str, config: Any) -> Iterator[None]:
-        """Record a context's setup, which runs in the `with` block.
+        """Record start, end and error of a context's setup, which runs in the `with` block.
 
-        Exceptions are noted and propagate. Secrets of the configuration are masked in the record.
+        Exceptions are noted and propagate. Secrets in `config` and in messages are masked in the
+        record.
         """
         record = ContextRecord(name=name, config=mask(config))
         self._records.setdefault(workload, []).append(record)
@@ -96,10 +108,10 @@ class History:
 
     @contextlib.contextmanager
     def cleanup(self, workload: int, name: str) -> Iterator[None]:
-        """Record a context's cleanup, which runs in the `with` block.
+        """Record start, end and error of a context's cleanup, which runs in the `with` block.
 
-        Exceptions are noted and propagate. If there is no record of its setup, the cleanup is in no
-        report.
+        Exceptions are noted and propagate. Belongs to the record of the last setup of that name;
+        without one, the cleanup appears in no report.
         """
         found = [one for one in self._records.get(workload, ()) if one.name == name]
         record = found[-1] if found else ContextRecord(name=name, config=None)

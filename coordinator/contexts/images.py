@@ -18,7 +18,10 @@ _CONTAINERS = ["aki", "ami", "ari", "bare", "docker", "ova", "ovf"]
 
 
 class Images(PerProjectContext):
-    """Uploads an image to every project, `images_per_tenant` times."""
+    """Uploads an image from a file or URL to every project.
+
+    `images_per_tenant` times, by default once.
+    """
 
     NAME: ClassVar[str] = "images"
     ORDER: ClassVar[int] = 410
@@ -62,18 +65,20 @@ class Images(PerProjectContext):
     }
 
     def setup(self) -> None:
-        """Copy the image to this host if it is a URL, then upload it to each project.
+        """Upload the image to each project, as often as configured; store the ids in `made`.
 
-        Raises ContextError if the file does not exist or the URL cannot be fetched.
+        A URL is downloaded to a temporary file before. Raises ContextError if the file does not
+        exist or the URL cannot be fetched.
         """
         with tempfile.TemporaryDirectory() as folder:
             self._file = _local(self.config["image_url"], Path(folder))
             self.make_all()
 
     def make(self, cloud: Cloud, name: str) -> str:
-        """Create an image and upload its data; return its id.
+        """Create an image in the project of `cloud` and upload its data; return its id.
 
-        Uses an image that an earlier attempt has created, and skips the upload if it has data.
+        `name` is its tag, and its name unless one is configured. If an earlier attempt created it,
+        it is used, and the data is uploaded only if it has none.
         """
         config = self.config
         shown = config.get("image_name") if config.get(self.COUNT, 1) == 1 else None
@@ -104,10 +109,10 @@ class Images(PerProjectContext):
 
 
 def _made(cloud: Cloud, name: str) -> tuple[str, bool]:
-    """Return the id of an image with the tag `name`, "" if there is none, and whether it has data.
+    """Return the id of the image with the tag `name` and whether it has data; ("", False) if none.
 
-    Such an image is from an attempt whose response was lost. Images whose upload was interrupted
-    are deleted and do not count.
+    Such an image is from an attempt whose response was lost. Images in another status than active
+    or queued, as after an interrupted upload, are deleted.
     """
     for image in cloud.document("GET", "glance", "images", params={"tag": name})["images"]:
         if image["status"] in ("active", "queued"):
@@ -118,7 +123,7 @@ def _made(cloud: Cloud, name: str) -> tuple[str, bool]:
 
 
 def _local(place: str, folder: Path) -> Path:
-    """Return the path of a local file, or fetch a URL into `folder` and return the copy's path.
+    """Return the path of the image file: `place` itself, or its copy in `folder` if it is a URL.
 
     Raises ContextError if the file does not exist or the URL cannot be fetched.
     """

@@ -13,7 +13,7 @@ _DEFAULTS = {"vcpus": 1, "disk": 0, "swap": 0, "ephemeral": 0}
 
 
 class FlavorsByName(context.Context):
-    """Creates flavors, as the admin. A flavor of the same name that exists is used, and stays."""
+    """Creates flavors, as the admin. A flavor whose name exists is used, and not removed."""
 
     NAME: ClassVar[str] = "flavors"
     ORDER: ClassVar[int] = 340
@@ -38,9 +38,10 @@ class FlavorsByName(context.Context):
     }
 
     def setup(self) -> None:
-        """Create the flavors and their extra specs, several at the same time.
+        """Create the configured flavors with their extra specs, several at the same time.
 
-        The ids, which contain the run, are stored first. A flavor whose name exists is skipped.
+        Before the first request stores their ids, which contain the run. If another flavor has the
+        name, none is created: iterations use that one.
         """
         access = CloudAccess(self.surroundings, self.NAME)
         # names are the task's: flavors of this run are known by their ids
@@ -50,7 +51,7 @@ class FlavorsByName(context.Context):
         access.each("flavors made", planned, lambda one: self._make(access, *one))
 
     def cleanup(self) -> None:
-        """Delete the flavors that were created, by id; missing ones count as deleted."""
+        """Delete the flavors that setup has created, by id; missing ones count as deleted."""
         ids = self.made.get("flavor_ids")
         if not ids:
             return

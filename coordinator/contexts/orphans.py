@@ -39,7 +39,9 @@ _ADMINS = ("admin", "member", "_member_")
 
 @dataclass(frozen=True, kw_only=True)
 class Orphan:
-    """A resource in the cloud that has a name as osbench gives them."""
+    """A resource in the cloud whose name is exactly as osbench gives names, found by
+    `OrphanSearch`.
+    """
 
     service: str
     #: Of what kind, in the plural.
@@ -53,7 +55,7 @@ class Orphan:
 
 @dataclass(kw_only=True)
 class FoundOrphans:
-    """The result of a search for resources of old runs: by run, with problems of the search."""
+    """The result of a search for resources of old runs: removable ones, younger ones, problems."""
 
     #: Resources that may be removed, by run, the oldest run first.
     by_run: dict[str, list[Orphan]] = field(default_factory=dict)
@@ -66,10 +68,13 @@ class FoundOrphans:
 
 
 class OrphanSearch:
-    """Finds resources of osbench in one cloud that old runs left, and removes them."""
+    """Finds resources in one cloud that osbench's runs left, and removes them on request.
+
+    For `osbench cleanup --orphans`; it needs no run directory.
+    """
 
     def __init__(self, deployment: Deployment) -> None:
-        """Prepare the search; no request is made.
+        """Prepare a search in the cloud of `deployment`; no request is made.
 
         Raises DeploymentError if the deployment is not of OpenStack.
         """
@@ -78,11 +83,12 @@ class OrphanSearch:
         self._access = CloudAccess(environment, "cleanup --orphans")
 
     def find(self, before_at: float) -> FoundOrphans:
-        """Return all resources of runs whose newest resource is older than `before_at`.
+        """Search the cloud for resources with osbench's names; nothing is removed.
 
-        `before_at`: seconds since 1970 UTC. Resources of younger runs are only counted. A kind of
-        resources that cannot be listed is noted in `problems`. Raises DeploymentError or
-        AuthenticationFailed if no login is possible.
+        Runs whose newest resource is older than `before_at`, seconds since 1970 UTC, are in
+        `by_run`, the oldest first; of younger runs only the number of resources. Kinds that cannot
+        be listed are in `problems` or `unseen`. Raises DeploymentError or AuthenticationFailed if
+        login fails.
         """
         access, found = self._access, FoundOrphans()
         access.owners(KINDS["zaqar"][0])[0].account.token(access.session())
@@ -104,9 +110,11 @@ class OrphanSearch:
         return found
 
     def remove(self, orphans: Sequence[Orphan]) -> list[str]:
-        """Remove the given resources; return the reasons why some are left, empty if none is.
+        """Remove the given resources; return messages on resources that are left, empty if all are
+        gone.
 
-        Objects of Keystone, such as projects, are removed last, and only if all others are gone.
+        In projects to be removed all resources of their runs are removed, too. Objects of Keystone,
+        such as projects, are removed last, and only if no other removal failed.
         """
         services = {orphan.service: None for orphan in orphans if orphan.service != _LAST}
         names = {orphan.name for orphan in orphans}
@@ -125,8 +133,9 @@ class OrphanSearch:
     def _of_kind(self, service: str, kind: Kind, found: FoundOrphans) -> Iterable[Orphan]:
         """Return the resources of a kind that have names of osbench.
 
-        Empty, with a note in `found`, if only an administrator can list them and there is none, or
-        listing fails. Empty without a note if the cloud lacks the service.
+        `service`: a key of `KINDS`. Empty, with a note in `found`, if only an administrator can
+        list them and there is none, or listing fails. Empty without a note if the cloud lacks the
+        service.
         """
         access = self._access
         if kind.everywhere and access.deployment.admin is None:
@@ -164,11 +173,10 @@ class OrphanSearch:
         ]
 
     def _within(self, project: Orphan, runs: Collection[str]) -> list[str]:
-        """Remove osbench's objects in a project to be deleted.
+        """Remove the objects of `runs` in a project that will be deleted, and its security groups.
 
-        Returns the reasons why some are left. The passwords of the project's users are lost. So the
-        administrator gets a role in the project, which ends with the project. `runs`: runs whose
-        objects are removed.
+        Returns messages on objects that are left. The passwords of the project's users are lost, so
+        the administrator is assigned a role in the project, which ends with the project.
         """
         admin = self._access.admin
         credential = admin.account.credential
@@ -194,18 +202,23 @@ class OrphanSearch:
 
 
 class _OneProject(CloudAccess):
-    """Access to one project only, as one account; for removal in a project to be deleted."""
+    """Access to one project only, as `account`: for removing objects in a project to be deleted."""
 
     def __init__(self, environment: ContextEnvironment, account: Account) -> None:
         super().__init__(environment, "cleanup --orphans")
         self._only = self.cloud(account)
 
     def owners(self, kind: Kind) -> list[Cloud]:
-        """Return the project's client for kinds that belong to projects or users, else []."""
+        """Return the project's client for kinds that belong to projects or users, [] for other
+        kinds.
+        """
         return [] if kind.everywhere else [self._only]
 
     def has(self, service: str) -> bool:
-        """Return whether the cloud has the service and its objects belong to projects or users."""
+        """Return whether the cloud has the service and its first kind belongs to projects or users.
+
+        `service`: a key of `KINDS`.
+        """
         kind = KINDS[service][0]
         try:
             return not kind.everywhere and bool(self._only.address(kind.service))
@@ -220,9 +233,9 @@ def _removed(
     *,
     runs: Collection[str] = (),
 ) -> list[str]:
-    """Remove objects named in `names`, or with names of `runs`.
+    """Remove objects of `services` whose names are in `names` or contain a run of `runs`.
 
-    Returns messages on objects that are left; empty if all are gone.
+    Returns messages on objects that could not be removed or listed; empty if all are gone.
     """
 
     def is_ours(name: str) -> bool:
@@ -236,9 +249,10 @@ def _removed(
 
 
 def _assign(admin: Cloud, project: str) -> None:
-    """Assign the administrator the role admin, else member, in a project.
+    """Assign the administrator a role in `project` (an id): the first of `_ADMINS` that the cloud
+    has.
 
-    Raises DeploymentError if the cloud has none of these roles, RequestFailed if it is refused.
+    Raises DeploymentError if the cloud has none of these roles, RequestFailed if Keystone refuses.
     """
     roles = admin.document("GET", "keystone", "roles")["roles"]
     by_name = {str(role["name"]).lower(): str(role["id"]) for role in roles}
@@ -250,7 +264,7 @@ def _assign(admin: Cloud, project: str) -> None:
 
 
 def _domain_of(admin: Cloud, project: str) -> str:
-    """Return the name of the domain of a project, by two requests to Keystone.
+    """Return the name of the domain of `project` (an id), by two requests to Keystone.
 
     Raises RequestFailed if project or domain cannot be read.
     """
@@ -260,9 +274,9 @@ def _domain_of(admin: Cloud, project: str) -> str:
 
 
 def _remove_security_groups(admin: Cloud, project: str) -> None:
-    """Delete all security groups of a project.
+    """Delete all security groups of `project` (an id), also its default group.
 
-    Neutron does not remove the default group with its project.
+    Neutron does not delete the default group with its project. Raises RequestFailed if refused.
     """
     params = {"project_id": project}
     groups = admin.document("GET", "neutron", "security-groups", params=params)
@@ -275,9 +289,10 @@ def _remove_security_groups(admin: Cloud, project: str) -> None:
 
 
 def _created_at(one: Mapping[str, Any], run: str) -> float:
-    """Return when an object was created, seconds since 1970 UTC, but at least its run's start.
+    """Return when an object was created, seconds since 1970 UTC; never before its run's start.
 
-    The time is the service's. Without one it is the start of the run, from the run's id.
+    `one` is the object as the service describes it. If it has no time of creation, the start of the
+    run is returned, which is the beginning of the run's id.
     """
     began_at = _instant(run[:15], "%Y%m%d-%H%M%S")
     for name in _CREATED:

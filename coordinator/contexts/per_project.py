@@ -17,7 +17,8 @@ POLL_S = 0.5
 
 
 class PerProjectContext(Context):
-    """Base of contexts that make objects in each project of a workload; names contain the run.
+    """Base of contexts that make a configured number of objects in each project, named after the
+    run.
 
     A subclass sets the class variables and `make`; its `setup` calls `make_all`.
     """
@@ -33,7 +34,8 @@ class PerProjectContext(Context):
     USUAL_COUNT: ClassVar[int] = 1
 
     def make(self, cloud: Cloud, name: str) -> Any:
-        """Make one object in a project; return its id, or other facts that iterations need.
+        """Make one object named `name` as the user of `cloud`; return its id, or other data for
+        iterations.
 
         Called again after transient errors, even if the object was made: implementations must
         handle that. Several threads call this at the same time.
@@ -41,20 +43,23 @@ class PerProjectContext(Context):
         raise NotImplementedError
 
     def places(self, access: CloudAccess) -> list[Cloud]:
-        """Return clients for the owners of objects; by default one user of each project."""
+        """Return the clients as which objects are made; by default one user of each project."""
         return access.projects
 
     def owner(self, cloud: Cloud) -> str:
-        """Return the key of an owner's objects in `made`; by default the project's id."""
+        """Return the key under which `made` lists the objects of this client; by default the
+        project's id.
+        """
         return cloud.project_id
 
     def await_ready(
         self, cloud: Cloud, path: str, key: str, ready: str, failed: str = "error"
     ) -> dict[str, Any]:
-        """Poll an object every `POLL_S` seconds until its status is `ready`; return it.
+        """Request an object every `POLL_S` seconds until its status is `ready`; return it then.
 
-        `path`: of the object; `key`: of the object in the response. Raises ContextError if the
-        status begins with `failed`, or after `READY_S` seconds.
+        `path`: of the object in the service's API. `key`: key of the object in the response. Raises
+        ContextError if the status begins with `failed`, in any case of letters, or after `READY_S`
+        seconds.
         """
         begin = time.monotonic()
         while True:
@@ -69,10 +74,11 @@ class PerProjectContext(Context):
             time.sleep(POLL_S)
 
     def make_all(self) -> None:
-        """Make the configured number of objects for each owner by `make`, several concurrently.
+        """Make the configured number of objects for each client of `places` by `make`, several
+        concurrently.
 
-        Stores their results by owner in `made[KEY]`. Raises DeploymentError if the cloud lacks the
-        service, and exceptions of `make`.
+        Stores the results in `made[KEY]`, lists by `owner`. Raises DeploymentError if the cloud
+        lacks the service, and exceptions of `make`.
         """
         access = CloudAccess(self.surroundings, self.NAME)
         access.projects[0].address(self.SERVICE)
@@ -87,7 +93,7 @@ class PerProjectContext(Context):
         self.made[self.KEY] = found
 
     def cleanup(self) -> None:
-        """Remove the objects by their names. Raises ContextError if some cannot be removed.
+        """Delete the objects of `make_all` by their names. Raises ContextError if some remain.
 
         Does nothing if `make_all` was not called.
         """

@@ -16,7 +16,9 @@ _NUMBER = {"type": "integer", "minimum": 1}
 
 @dataclass(frozen=True, kw_only=True)
 class _Plan:
-    """A network that setup is to create, by the client of its project."""
+    """A network that setup will create: client of its project, name, and number of its address
+    range.
+    """
 
     cloud: Cloud
     name: str
@@ -81,7 +83,10 @@ class ProjectNetworks(context.Context):
 
     @classmethod
     def check_config(cls, config: Any) -> list[str]:
-        """Return messages on an invalid `start_cidr` and on attributes that osbench sets itself."""
+        """Return messages on an invalid `start_cidr`, and on attributes that only osbench may set.
+
+        These are attributes by which osbench finds the network again. Empty without problems.
+        """
         found = []
         try:
             neutron.version_of(config.get("start_cidr", "10.2.0.0/24"))
@@ -95,7 +100,11 @@ class ProjectNetworks(context.Context):
         ]
 
     def setup(self) -> None:
-        """Create the networks, several at the same time; store their ids, subnets and routers."""
+        """Create the networks with subnets and routers, several networks at the same time.
+
+        Stores their ids in `made` by project id. Raises DeploymentError if the cloud has no
+        Neutron.
+        """
         access = CloudAccess(self.surroundings, self.NAME)
         access.projects[0].address(neutron.SERVICE)
         planned = self._planned(access)
@@ -111,9 +120,9 @@ class ProjectNetworks(context.Context):
         self.made[neutron.NETWORKS] = found
 
     def cleanup(self) -> None:
-        """Remove the networks by their names. Raises ContextError if some cannot be removed.
+        """Delete the routers, subnets and networks of setup by their names.
 
-        Does nothing if setup has created none.
+        Raises ContextError if some remain. Does nothing if setup ended before it created any.
         """
         if neutron.NETWORKS not in self.made:
             return
@@ -140,9 +149,9 @@ class ProjectNetworks(context.Context):
         ]
 
     def _gateways(self, access: CloudAccess) -> dict[Cloud, str]:
-        """Return the id of the external network for the routers of each project.
+        """Return for each project's client the id of the external network for its routers.
 
-        It is "" if there is none, or `router` does not ask for a gateway.
+        "" if the project sees no external network, or `router` does not ask for one.
         """
         if not self._router.get("external"):
             return dict.fromkeys(access.projects, "")
@@ -157,9 +166,10 @@ class ProjectNetworks(context.Context):
         return router
 
     def _make(self, plan: _Plan, gateways: Mapping[Cloud, str]) -> dict[str, Any]:
-        """Create a network, its router and its subnets; return their ids as iterations get them.
+        """Create a network with its subnets and, unless `router` is {}, its router.
 
-        Objects that an earlier attempt has created are used.
+        `gateways`: external network by client, "" for none. Returns "id", "name", "subnets" (ids)
+        and "router_id" (None without router). Objects that an earlier attempt has created are used.
         """
         cloud, router = plan.cloud, None
         fields = neutron.network_fields(self.config.get("network_create_args"))
@@ -195,7 +205,7 @@ class ProjectNetworks(context.Context):
 
 
 def _connect(cloud: Cloud, router: str, subnets: list[str]) -> None:
-    """Connect subnets to a router, unless an earlier attempt has connected them."""
+    """Connect the subnets to a router, except those already connected. Arguments are ids."""
     ports = neutron.listed(cloud, "port", device_id=router)
     there = {address["subnet_id"] for port in ports for address in port["fixed_ips"]}
     for subnet in subnets:

@@ -12,7 +12,10 @@ _ANY = {"Accept": "*/*"}
 
 
 class ProjectObjects(PerProjectContext):
-    """Creates containers in every project, and uploads objects, whose bytes are zero."""
+    """Creates containers in every project, and uploads objects filled with zeros to each.
+
+    The numbers are one by default, and the size of an object 1024 bytes.
+    """
 
     NAME: ClassVar[str] = "swift_objects"
     ORDER: ClassVar[int] = 360
@@ -48,13 +51,15 @@ class ProjectObjects(PerProjectContext):
     }
 
     def setup(self) -> None:
-        """Create the containers and upload their objects; store the names by project."""
+        """Create the containers and upload their objects; store the containers' names by project
+        id.
+        """
         self.make_all()
 
     def make(self, cloud: Cloud, name: str) -> str:
-        """Create a container and upload its objects, one after another.
+        """Create the container `name` and upload its objects, one after another; return `name`.
 
-        Returns the container's name.
+        Repeating it replaces the objects.
         """
         cloud.request("PUT", "swift", name, headers=_ANY)
         with tempfile.TemporaryFile() as data:

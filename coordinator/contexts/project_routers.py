@@ -12,7 +12,10 @@ _OF_GATEWAY = ("network_id", "external_fixed_ips")
 
 
 class ProjectRouters(PerProjectContext):
-    """Rally's context `router`: makes `routers_per_tenant` routers (default 1) in every project."""
+    """Rally's context `router`: makes `routers_per_tenant` routers (default 1) in every project.
+
+    They have a gateway only if an external network is configured.
+    """
 
     NAME: ClassVar[str] = "router"
     ORDER: ClassVar[int] = 351
@@ -60,18 +63,23 @@ class ProjectRouters(PerProjectContext):
 
     @classmethod
     def check_config(cls, config: Any) -> list[str]:
-        """Return a message if fixed addresses of the gateway are given without its network."""
+        """Return a message if `external_fixed_ips` is given without a network of the gateway, else
+        [].
+        """
         gateway = config.get("external_gateway_info", {})
         if "external_fixed_ips" in config and "network_id" not in {**gateway, **config}:
             return ["external_fixed_ips needs network_id, the external network of the gateway"]
         return []
 
     def setup(self) -> None:
-        """Create the routers, several at the same time; store their ids by project."""
+        """Create the routers, several at the same time; store their ids by project id."""
         self.make_all()
 
     def make(self, cloud: Cloud, name: str) -> str:
-        """Create a router, or find the router of an earlier attempt; return its id."""
+        """Create a router named `name` in the project of `cloud`, with the configured attributes.
+
+        Returns its id; if an earlier attempt has created it, that router's id.
+        """
         fields = {
             key: value
             for key, value in self.config.items()

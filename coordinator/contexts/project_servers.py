@@ -16,7 +16,7 @@ _NAMED = {
 
 
 class ProjectServers(PerProjectContext):
-    """Boots servers in every project."""
+    """Boots `servers_per_tenant` servers (default 5) in every project; waits until they run."""
 
     NAME: ClassVar[str] = "servers"
     ORDER: ClassVar[int] = 430
@@ -64,9 +64,10 @@ class ProjectServers(PerProjectContext):
     }
 
     def setup(self) -> None:
-        """Look up image and flavor by name, boot the servers and wait until they are active.
+        """Look up image and flavor by name, boot the servers and wait until all are active.
 
-        Raises DeploymentError if image or flavor does not exist, ContextError if a server fails.
+        Stores their ids by project id. Raises DeploymentError if image or flavor does not exist,
+        ContextError if a server fails or is not active in time.
         """
         cloud = CloudAccess(self.surroundings, self.NAME).projects[0]
         self._image = sought(cloud, "image", self.config["image"])
@@ -74,9 +75,9 @@ class ProjectServers(PerProjectContext):
         self.make_all()
 
     def make(self, cloud: Cloud, name: str) -> str:
-        """Boot a server and wait until it is active; return its id.
+        """Boot a server named `name` and wait until it is active; return its id.
 
-        Uses the server that an earlier attempt has booted. Raises ContextError if it fails or takes
+        If an earlier attempt has booted it, only waits. Raises ContextError if it fails or takes
         more than `READY_S` seconds.
         """
         params = {"name": f"^{name}$"}

@@ -9,7 +9,10 @@ from osbench.plugin.cloud import Cloud, PerProjectContext
 
 
 class ProjectVolumes(PerProjectContext):
-    """Creates volumes in every project, for scenarios that use some: each takes a random one."""
+    """Creates volumes in every project; iterations use a random volume.
+
+    `volumes_per_tenant` in each, by default one.
+    """
 
     NAME: ClassVar[str] = "volumes"
     ORDER: ClassVar[int] = 420
@@ -36,17 +39,19 @@ class ProjectVolumes(PerProjectContext):
     }
 
     def setup(self) -> None:
-        """Create the volumes and wait until they are available; store ids and sizes by project.
+        """Create the volumes and wait until they are available; store ids and sizes (GB) by project
+        id.
 
-        Raises ContextError if a volume fails.
+        Raises ContextError if a volume fails or takes more than `READY_S` seconds.
         """
         self.make_all()
 
     def make(self, cloud: Cloud, name: str) -> dict[str, Any]:
-        """Create a volume and wait until it is available; return its id and its size in GB.
+        """Create a volume named `name` and wait until it is available; return its `id` and `size`
+        in GB.
 
-        Uses the volume that an earlier attempt has created. Raises ContextError if it fails or
-        takes more than `READY_S` seconds.
+        If an earlier attempt has created it, only waits. Raises ContextError if it fails or takes
+        more than `READY_S` seconds.
         """
         there = cloud.document("GET", "cinder", "volumes", params={"name": name})["volumes"]
         if there:

@@ -24,7 +24,7 @@ _QUOTAS = {
 
 
 class Quotas(context.Context):
-    """Sets quotas of every project of the workload, and restores the previous ones afterwards."""
+    """Sets quotas of every project of the workload; restores the previous values afterwards."""
 
     NAME: ClassVar[str] = "quotas"
     ORDER: ClassVar[int] = 300
@@ -40,7 +40,7 @@ class Quotas(context.Context):
     }
 
     def setup(self) -> None:
-        """Set the quotas of each project, after storing the previous ones.
+        """Set the configured quotas of each project, after storing their present values in `made`.
 
         Raises ContextError for services that only Rally supports, for unknown quotas, and if
         projects have no ids because the context `users` is missing.
@@ -73,7 +73,8 @@ class Quotas(context.Context):
         projects: Mapping[str, bool],
         wanted: Mapping[str, Collection[str]],
     ) -> None:
-        """Look up quotas of each project and append them to `made`, for the cleanup.
+        """Look up quotas of each project and append them to `made["quotas_before"]`, for the
+        cleanup.
 
         `projects`: project id -> whether the project will be deleted. `wanted`: service -> names of
         quotas. For projects to be deleted None is stored instead of values. Raises ContextError if
@@ -94,9 +95,11 @@ class Quotas(context.Context):
                 self.made.setdefault("quotas_before", []).append([service, project, kept])
 
     def cleanup(self) -> None:
-        """Restore the stored quotas.
+        """Set the quotas to the values stored before the load; reset the quotas of projects to be
+        deleted.
 
-        Quotas of projects to be deleted are reset to the defaults instead.
+        Reset are all quotas of such a project, to the cloud's defaults. Nothing if setup stored
+        none.
         """
         before = self.made.get("quotas_before")
         if not before:

@@ -42,11 +42,12 @@ def remove_resources(
     *,
     settle_s: float,
 ) -> int:
-    """Delete all objects whose name satisfies `is_ours`; return their number.
+    """Delete all objects whose name satisfies `is_ours`; return the number of objects found.
 
-    `what`: services or kinds (`KIND_NAMES`). `beginning`: prefix of all these names, to shorten
-    lists. `settle_s`: seconds until all kinds are searched again; repeated until a search finds
-    nothing. Raises ContextError after all kinds are done if one could not be listed or deleted.
+    `what`: services or kinds (`KIND_NAMES`), in order of deletion. `beginning`: prefix of all these
+    names, to shorten lists. After `settle_s` seconds all kinds are searched again, until a search
+    finds nothing; with 0 only if something was found. Raises ContextError after all kinds are done
+    if one could not be listed or deleted.
     """
     gone, again = 0, False
     left = [kind for name in what for kind in kinds(name)]
@@ -78,7 +79,7 @@ def _described(kind: Kind, error: Exception) -> str:
 
 
 class _KindRemoval:
-    """Deletes all matching objects of one kind, in rounds of listing and deletion."""
+    """The removal of all matching objects of one kind, in rounds of listing and deletion."""
 
     def __init__(
         self, access: CloudAccess, kind: Kind, beginning: str, is_ours: Callable[[str], bool]
@@ -91,11 +92,11 @@ class _KindRemoval:
         self._accepted_at: dict[str, float] = {}
 
     def run(self) -> int:
-        """Delete the objects until none is listed any more; return how many there were.
+        """Delete the matching objects until none is listed any more; return how many there were.
 
-        Objects of kinds with immediate deletion are not listed again unless a deletion was refused.
-        Raises ContextError if no object disappears or appears for `PATIENCE_S` seconds, for slow
-        kinds `PATIENCE_SLOW_S`.
+        If deletion is immediate and none was refused, they are not listed again. Raises
+        ContextError if the list does not change for `PATIENCE_S` seconds; `PATIENCE_SLOW_S` for
+        slow kinds.
         """
         asked: set[str] = set()
         left: set[str] = set()

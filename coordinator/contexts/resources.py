@@ -68,14 +68,16 @@ class Kind:
     release: Callable[[Cloud, str], None] | None = None
 
     def identity(self, one: Mapping[str, Any]) -> str:
-        """Return the id of an object: the last part of its URL path, below the path of the list.
+        """Return the id of an object: the part of its URL below the path of the list.
 
-        For stacks of Heat it has two parts, NAME/ID.
+        `one` is the object as the service describes it. For stacks of Heat the id is NAME/ID.
         """
         return "/".join(str(one[field]) for field in self.identified.split("/"))
 
     def objects(self, document: Any) -> list[Mapping[str, Any]]:
-        """Return the objects in the response to a list request; empty if the response is None."""
+        """Return the objects in the JSON response to a list request; empty if `document` is
+        None.
+        """
         page = (document or {}).get(self.key, ()) if self.key else document or ()
         return [one[self.inner] if self.inner else one for one in page]
 
@@ -107,7 +109,7 @@ def _of_a_snapshot(volume: Mapping[str, Any]) -> bool:
 
 
 def _without_hosts(cloud: Cloud, identity: str) -> None:
-    """Remove all hosts from the aggregate `identity`, so that it can be deleted.
+    """Remove all hosts from the aggregate `identity`, because Nova deletes only empty ones.
 
     Does nothing if the aggregate does not exist.
     """
@@ -121,7 +123,9 @@ def _without_hosts(cloud: Cloud, identity: str) -> None:
 
 
 def _without_objects(cloud: Cloud, identity: str) -> None:
-    """Delete all objects in the Swift container `identity`, so that it can be deleted."""
+    """Delete all objects in the Swift container `identity`, because Swift deletes only empty
+    ones.
+    """
     params = {"format": "json"}
     while found := cloud.document("GET", "swift", identity, params=params, expected=(200, 204)):
         for one in found:
@@ -140,10 +144,10 @@ def _hidden(_: Cloud) -> Sequence[Mapping[str, Any]]:
 
 
 def _domains(cloud: Cloud) -> Sequence[Mapping[str, Any]]:
-    """Return parameters of one list request per domain, at most `MOST_DOMAINS`.
+    """Return the parameters of one list request per domain, at most `MOST_DOMAINS`.
 
-    Keystone's lists omit objects of other domains. Empty if listing domains is forbidden. Raises
-    RequestFailed for other refusals.
+    They are needed because Keystone's lists omit objects of other domains. Empty if listing domains
+    is forbidden. Raises RequestFailed for other refusals.
     """
     try:
         found = cloud.document("GET", "keystone", "domains")["domains"]
@@ -155,15 +159,16 @@ def _domains(cloud: Cloud) -> Sequence[Mapping[str, Any]]:
 
 
 def _in_project(_: str, cloud: Cloud) -> Mapping[str, Any]:
-    """Return parameters that restrict a list to the account's project.
-
-    Without them administrators see all projects.
+    """Return parameters that restrict a list to the client's project; administrators would see
+    all.
     """
     return {"project_id": cloud.project_id}
 
 
 def _remove_interfaces(cloud: Cloud, router: str) -> None:
-    """Remove all interfaces of a router, so that it can be deleted with its gateway."""
+    """Remove all interfaces of `router` (an id), because Neutron deletes only routers without
+    any.
+    """
     path = f"{neutron.path_of('router', router)}/remove_router_interface"
     for port in neutron.listed(cloud, "port", device_id=router):
         if port["device_owner"] in _INTERFACES:
@@ -425,7 +430,7 @@ KINDS: Mapping[str, tuple[Kind, ...]] = MappingProxyType(
 def kinds(name: str) -> tuple[Kind, ...]:
     """Return the kinds of a service, such as `keystone`, or one kind, such as `keystone.users`.
 
-    Raises KeyError for an unknown service; empty for an unknown kind.
+    In order of deletion. Raises KeyError for an unknown service; empty for an unknown kind.
     """
     service, _, only = name.partition(".")
     return tuple(kind for kind in KINDS[service] if only in ("", _word(kind)))
@@ -444,7 +449,7 @@ KIND_NAMES = sorted(
 
 
 def probe(kind: Kind, cloud: Cloud, beginning: str) -> None:
-    """Request a list of objects of a kind once, to check that the account may.
+    """Send one list request for a kind, to check that the account of `cloud` may list it.
 
     `beginning`: prefix of names. Raises RequestFailed if it may not, DeploymentError if the cloud
     lacks the service.
@@ -456,9 +461,10 @@ def probe(kind: Kind, cloud: Cloud, beginning: str) -> None:
 
 
 def find(kind: Kind, cloud: Cloud, beginning: str, is_ours: Callable[[str], bool]) -> Iterator[str]:
-    """Yield ids of the objects of a kind that an account sees and of which `is_ours` takes a name.
+    """Yield the ids of the objects of a kind that `cloud` sees and that have a name of `is_ours`.
 
-    `beginning`: prefix of all these names; it shortens the lists of some services.
+    An object may have several names: see `names_of`. `beginning`: prefix of all these names; it
+    shortens the lists of some services.
     """
     for one in beginning_with(kind, cloud, beginning):
         if any(map(is_ours, names_of(one, kind))):
@@ -466,9 +472,9 @@ def find(kind: Kind, cloud: Cloud, beginning: str, is_ours: Callable[[str], bool
 
 
 def beginning_with(kind: Kind, cloud: Cloud, beginning: str) -> Iterator[Mapping[str, Any]]:
-    """Yield the objects of a kind that an account can see, each once.
+    """Yield the objects of a kind that the account of `cloud` can see, each once.
 
-    Only names with the prefix `beginning` are requested. A service may ignore the prefix, so that
+    Only names with the prefix `beginning` are requested, but a service may ignore the prefix:
     callers have to check names. Objects are mappings as the service describes them.
     """
     seen: set[str] = set()
@@ -482,7 +488,10 @@ def beginning_with(kind: Kind, cloud: Cloud, beginning: str) -> Iterator[Mapping
 
 
 def _listed(kind: Kind, cloud: Cloud, params: dict[str, Any]) -> Iterator[Mapping[str, Any]]:
-    """Yield the objects of one list, page after page, until a page has no new ones."""
+    """Yield the objects of one list, page after page, until a page has no new ones.
+
+    `params`: parameters of the request; limit and marker are added to it. Raises RequestFailed.
+    """
     if kind.page:
         params["limit"] = kind.page
     seen: set[str] = set()
@@ -499,9 +508,10 @@ def _listed(kind: Kind, cloud: Cloud, params: dict[str, Any]) -> Iterator[Mappin
 
 
 def _page(kind: Kind, cloud: Cloud, params: Mapping[str, Any]) -> Any:
-    """Return the JSON response to a list request; {} if the service lacks an optional kind.
+    """Return the JSON response to one list request; {} if the service lacks an optional kind.
 
-    Raises RequestFailed for any other unsuccessful response.
+    Raises RequestFailed for any other unsuccessful response, DeploymentError if the cloud lacks the
+    service.
     """
     try:
         return cloud.document("GET", kind.service, kind.list_path or kind.path, params=params)
@@ -512,10 +522,11 @@ def _page(kind: Kind, cloud: Cloud, params: Mapping[str, Any]) -> Any:
 
 
 def delete(kind: Kind, cloud: Cloud, identity: str) -> None:
-    """Request the deletion of an object, after releasing and unlocking it if the kind needs that.
+    """Request the deletion of the object `identity`; first detach other objects if its kind needs
+    that.
 
-    Returns once the service has accepted it; a missing object counts as deleted. Raises
-    RequestFailed if the service refuses.
+    If it is refused as locked (409), it is unlocked and requested again. Returns once the service
+    has accepted; a missing object counts as deleted. Raises RequestFailed if the service refuses.
     """
     if kind.release is not None:
         kind.release(cloud, identity)
@@ -531,7 +542,7 @@ def delete(kind: Kind, cloud: Cloud, identity: str) -> None:
 
 
 def names_of(one: Mapping[str, Any], kind: Kind) -> set[str]:
-    """Return all strings of an object that may be the name from osbench.
+    """Return all strings of an object that may be a name given by osbench.
 
     These are its name, its tags, and its name without a suffix that the service appends.
     """
@@ -544,7 +555,10 @@ def names_of(one: Mapping[str, Any], kind: Kind) -> set[str]:
 
 
 def _marker(document: Any) -> str:
-    """Return the marker in the response's link to the next page, as Zaqar sends it; "" if none."""
+    """Return the parameter `marker` of the response's link to the next page, as Zaqar sends it.
+
+    "" if there is no such link.
+    """
     for link in document.get("links") or () if isinstance(document, dict) else ():
         if isinstance(link, dict) and link.get("rel") == "next":
             return parse_qs(urlsplit(link.get("href", "")).query).get("marker", [""])[0]

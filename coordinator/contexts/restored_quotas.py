@@ -10,7 +10,7 @@ from osbench.plugin.cloud import CloudAccess
 
 
 class RestoredQuotas(Quotas):
-    """Stores the quotas of every project of the workload before the load, and restores them."""
+    """Stores given quotas of every project of the workload; restores them after the load."""
 
     NAME: ClassVar[str] = "restored_quotas"
     # after the context quotas, whose quotas it restores
@@ -23,9 +23,9 @@ class RestoredQuotas(Quotas):
     }
 
     def setup(self) -> None:
-        """Store the quotas of each project, for the cleanup.
+        """Store the present values of the configured quotas of each project, for the cleanup.
 
-        The cleanup resets the quotas of projects to be deleted and restores the others. Raises
+        The cleanup sets them again; quotas of projects to be deleted are reset instead. Raises
         ContextError if a service has no quota of a name.
         """
         access = CloudAccess(self.surroundings, self.NAME)

@@ -11,7 +11,7 @@ from osbench.plugin.errors import ContextError
 
 
 class Roles(context.Context):
-    """Assigns each user the roles that it lacks in its project, and removes them afterwards."""
+    """Assigns each user the listed roles that it lacks in its project; removes them afterwards."""
 
     NAME: ClassVar[str] = "roles"
     ORDER: ClassVar[int] = 330
@@ -24,10 +24,11 @@ class Roles(context.Context):
     }
 
     def setup(self) -> None:
-        """Assign the missing roles, log all users in again, and store them with their new tokens.
+        """Assign each user the configured roles that it lacks in its project, and log all users in
+        again.
 
-        Raises ContextError if a role does not exist, or users have no ids because the context
-        `users` is missing.
+        Stores the assignments, and the users with their new tokens. Raises ContextError if a role
+        does not exist, or users have no ids because the context `users` is missing.
         """
         access = CloudAccess(self.surroundings, self.NAME)
         admin = access.admin
@@ -47,7 +48,7 @@ class Roles(context.Context):
         self.made[USERS] = [user.to_dict() for user in access.with_tokens(users)]
 
     def cleanup(self) -> None:
-        """Remove the role assignments that setup has made; assignments from before stay."""
+        """Remove the role assignments that setup has made; earlier assignments are not touched."""
         assigned = self.made.get("roles_assigned")
         if not assigned:
             return
@@ -68,7 +69,10 @@ def _role(admin: Cloud, name: str) -> str:
 
 
 def _missing(admin: Cloud, project: str, user: str, roles: list[str]) -> list[str]:
-    """Return paths of the assignments of `roles` that a user lacks in its project."""
+    """Return the Keystone paths of the assignments of `roles` that a user lacks in a project.
+
+    All arguments are ids.
+    """
     base = f"projects/{project}/users/{user}/roles"
     has = {role["id"] for role in admin.document("GET", "keystone", base)["roles"]}
     return [f"{base}/{role}" for role in roles if role not in has]

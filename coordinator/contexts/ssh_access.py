@@ -24,7 +24,7 @@ _RULES = [
 
 
 class SshAccess(PerProjectContext):
-    """Creates a security group that lets everything in; servers of the iterations get it."""
+    """Creates a security group in every project that lets all in; servers of iterations get it."""
 
     NAME: ClassVar[str] = "allow_ssh"
     ORDER: ClassVar[int] = 320
@@ -44,7 +44,10 @@ class SshAccess(PerProjectContext):
         super().__init__(config or {}, *others)
 
     def setup(self) -> None:
-        """Create the groups, one per project; does nothing if Neutron has no security groups."""
+        """Create one security group per project; store their names by project id.
+
+        Does nothing if Neutron has no security groups.
+        """
         cloud = CloudAccess(self.surroundings, self.NAME).projects[0]
         path = "extensions/security-group"
         response = cloud.request("GET", "neutron", path, expected=(200, 404))
@@ -52,7 +55,10 @@ class SshAccess(PerProjectContext):
             self.make_all()
 
     def make(self, cloud: Cloud, name: str) -> str:
-        """Create a security group and its rules; return its name. Parts that exist are kept."""
+        """Create the security group `name` with rules that let all traffic in; return `name`.
+
+        A group or rule that exists, from an earlier attempt, is used.
+        """
         path = "security-groups"
         there = cloud.document("GET", "neutron", path, params={"name": name})["security_groups"]
         if there:

@@ -26,7 +26,9 @@ KEY = "contexts.key"
 
 @dataclass(slots=True, kw_only=True)
 class Entry:
-    """A context of a workload whose setup has begun, and its results (`made`)."""
+    """A context of a workload whose setup has begun, and its results so far (`made`), as stored on
+    disk.
+    """
 
     workload: int
     name: str
@@ -38,7 +40,10 @@ class Entry:
 
 @dataclass(slots=True, kw_only=True)
 class PreparedWorkload:
-    """Arguments and context that a workload's workers get, saved for `resume` and late workers."""
+    """Arguments and context that a workload's workers get, saved for `resume` and late workers.
+
+    Made by `ContextStack.ready` after the setup.
+    """
 
     args: dict[str, Any]
     context: dict[str, Any]
@@ -49,9 +54,10 @@ class PreparedWorkload:
 
 
 class ContextStateStore:
-    """The contexts of one run that have been set up, oldest first, and the data of their workers.
+    """The contexts of one run that are not undone, oldest first, and the data of its workers.
 
-    Reads and writes two encrypted files. Methods that do so raise ContextError.
+    Reads and writes two encrypted files in the run directory. Methods that do so raise
+    ContextError.
     """
 
     def __init__(
@@ -67,9 +73,11 @@ class ContextStateStore:
 
     @classmethod
     def load(cls, folder: Path, data_dir: Path) -> ContextStateStore:
-        """Return the store of a run, with the entries and prepared data on disk; empty if none.
+        """Return the store of the run in `folder`, with entries and prepared data from disk; empty
+        if none.
 
-        Raises ContextError if a file cannot be read, or is damaged.
+        `data_dir` has the key. Raises ContextError if a file cannot be read or decrypted, or is
+        damaged.
         """
         found = cls(folder, data_dir, folder.name, None)
         with _translated():
@@ -89,27 +97,28 @@ class ContextStateStore:
         return found
 
     def of(self, workload: int) -> list[Entry]:
-        """Return the entries of one workload, oldest first."""
+        """Return the entries of one workload, oldest first; empty if none."""
         return [entry for entry in self.entries if entry.workload == workload]
 
     def add(self, entry: Entry) -> None:
-        """Append an entry and save all; call it before the context makes anything.
+        """Append an entry and write all entries to disk; to be called before the context makes
+        anything.
 
-        Raises ContextError if it cannot be saved.
+        Raises ContextError if that fails; the entry is appended all the same.
         """
         self.entries.append(entry)
         self.save()
 
     def remove(self, entry: Entry) -> None:
-        """Remove the entry of an undone context and save the others.
+        """Remove the entry of an undone context, and write the others to disk.
 
-        Raises ContextError if they cannot be saved.
+        Raises ContextError if that fails; the entry is removed in memory all the same.
         """
         self.entries.remove(entry)
         self.save()
 
     def save(self) -> None:
-        """Write all entries to disk, or remove the file if there are none.
+        """Write all entries with the deployment to disk, or remove the file if there are none.
 
         Raises ContextError if that fails, or a result has a type that msgpack does not support.
         """
@@ -124,15 +133,15 @@ class ContextStateStore:
         _write(self._entries_file, record)
 
     def keep_prepared(self, workload: int, prepared: PreparedWorkload) -> None:
-        """Set the data for a workload's workers and save the data of all.
+        """Set the data for a workload's workers, and write the data of all workloads to disk.
 
-        Raises ContextError if it cannot be saved.
+        Raises ContextError if that fails.
         """
         self.prepared[workload] = prepared
         self.save_prepared()
 
     def save_prepared(self) -> None:
-        """Write the data for the workers of all workloads, with the history of their contexts.
+        """Write the data for the workers of all workloads, with their contexts' history, to disk.
 
         Raises ContextError if that fails.
         """
@@ -140,9 +149,10 @@ class ContextStateStore:
         _write(self._prepared_file, record)
 
     def made(self, workload: int, names: Iterable[str] | None = None) -> dict[str, Any]:
-        """Return the results of a workload's contexts by key; later contexts override earlier ones.
+        """Return the results of a workload's contexts, merged: key of a result -> value.
 
-        `names`: only of these contexts; None: of all.
+        If contexts have the same key, the one set up later wins. `names`: only of these contexts;
+        None: of all.
         """
         wanted = None if names is None else set(names)
         merged: dict[str, Any] = {}

@@ -10,7 +10,7 @@ from osbench.plugin.cloud import Cloud, CloudAccess, PerProjectContext
 
 
 class UserKeypairs(PerProjectContext):
-    """Creates a key pair for every user."""
+    """Creates a key pair in Nova for every user that iterations act as."""
 
     NAME: ClassVar[str] = "keypair"
     ORDER: ClassVar[int] = 310
@@ -25,7 +25,7 @@ class UserKeypairs(PerProjectContext):
     }
 
     def setup(self) -> None:
-        """Create one key pair per user, and store names and keys."""
+        """Create one key pair per user; store their names and keys by user id."""
         self.make_all()
 
     def places(self, access: CloudAccess) -> list[Cloud]:
@@ -37,7 +37,8 @@ class UserKeypairs(PerProjectContext):
         return cloud.user_id
 
     def make(self, cloud: Cloud, name: str) -> dict[str, str]:
-        """Create a key pair; return its `name`, and its `private` and `public` key.
+        """Create the key pair `name` for the user of `cloud`; return its `name`, `private` and
+        `public` key.
 
         A key pair of an earlier attempt is deleted first, because its private key was lost.
         """

@@ -79,14 +79,17 @@ class Users(context.Context):
 
     @classmethod
     def check_config(cls, config: Any) -> list[str]:
-        """Return a message if the configuration asks both for existing users and for new ones."""
+        """Return a message if the configuration asks both for existing users and for new ones; else
+        [].
+        """
         new = [key for key in NEW_USERS if key in config]
         if CHOSEN not in config or not new:
             return []
         return [f"{CHOSEN} chooses among users of the record, and {', '.join(new)} makes new ones"]
 
     def setup(self) -> None:
-        """Create users, or take users of the deployment record, log each in and store the users.
+        """Create users, or take users of the deployment record; log each in and store all in
+        `made`.
 
         New users are stored with their passwords before the first request. Raises DeploymentError
         if a chosen user is not in the record, ContextError if a domain or role does not exist.
@@ -101,7 +104,8 @@ class Users(context.Context):
         self._keep(access.with_tokens(users, self._at))
 
     def cleanup(self) -> None:
-        """Remove the new users, their projects and security groups, by their names.
+        """Delete the users that setup created, their projects and the projects' security groups, by
+        name.
 
         Does nothing for users of the record. Raises ContextError if some remain.
         """
@@ -161,9 +165,10 @@ class Users(context.Context):
     def _planned(
         self, access: CloudAccess, project_domain: str, user_domain: str
     ) -> list[CloudUser]:
-        """Return the users to be created, with random names and passwords, and their projects.
+        """Return the users to be created, with random names and passwords and their new projects'
+        names.
 
-        A password in the configuration is used for all. No request is made.
+        Domains are names. A password in the configuration is used for all. No request is made.
         """
         admin = access.admin
         like = admin.account.credential
@@ -186,8 +191,9 @@ class Users(context.Context):
 
 
 def _make(admin: Cloud, what: str, **fields: Any) -> str:
-    """Create a user or project, or find it if an earlier attempt has created it; return its id.
+    """Create a user or project with `fields`; return its id.
 
+    If an earlier attempt has created it, its name is taken, and the existing id is returned.
     `what`: "user" or "project".
     """
     response = admin.request(
@@ -201,9 +207,9 @@ def _make(admin: Cloud, what: str, **fields: Any) -> str:
 
 
 def _domain(admin: Cloud, named: str) -> dict[str, str]:
-    """Return `id` and `name` of a domain, given its name or id.
+    """Return `id` and `name` of the domain with the name, else the id, `named`.
 
-    Raises ContextError if not found.
+    Raises ContextError if there is neither.
     """
     found = admin.document("GET", "keystone", "domains", params={"name": named})["domains"]
     if not found:
@@ -224,9 +230,10 @@ def _role(admin: Cloud) -> str:
 
 
 def _remove_security_groups(access: CloudAccess, names: Collection[str]) -> None:
-    """Delete all security groups of the projects with these names.
+    """Delete all security groups of those projects of this workload whose names are in `names`.
 
-    Neutron does not remove default groups with their projects. Does nothing without Neutron.
+    Neutron does not delete default groups with their projects. Does nothing if the catalogue has no
+    Neutron.
     """
     admin = access.admin
     catalogue = admin.account.token(access.session()).service_catalog.catalog

@@ -12,7 +12,7 @@ from osbench.plugin.errors import ContextError
 
 
 class Workbooks(PerProjectContext):
-    """Makes workbooks from one definition in every project, each with a unique name."""
+    """Makes workbooks from one file in every project, each with a unique name."""
 
     NAME: ClassVar[str] = "workbooks"
     ORDER: ClassVar[int] = 430
@@ -39,7 +39,9 @@ class Workbooks(PerProjectContext):
 
     @classmethod
     def check_config(cls, config: Any) -> list[str]:
-        """Return a message if the definition cannot be read or is not a mapping."""
+        """Return a message if the definition's file cannot be read or is not a YAML mapping; else
+        [].
+        """
         try:
             _definition(config["definition"])
         except ContextError as error:
@@ -47,17 +49,17 @@ class Workbooks(PerProjectContext):
         return []
 
     def setup(self) -> None:
-        """Read the definition, and create the workbooks.
+        """Read the definition's file, and create the workbooks; store their names by project id.
 
-        Raises ContextError if it cannot be read.
+        Raises ContextError if the file cannot be read.
         """
         self._definition = _definition(self.config["definition"])
         self.make_all()
 
     def make(self, cloud: Cloud, name: str) -> str:
-        """Create a workbook from the definition under `name`; return the name.
+        """Create a workbook named `name` from the definition; return `name`.
 
-        A workbook that exists counts as created by an earlier attempt.
+        If a workbook of that name exists, it counts as created by an earlier attempt.
         """
         text = yaml.safe_dump(self._definition | {"name": name})
         headers = {"Content-Type": "text/plain", "Accept": "*/*"}

@@ -13,7 +13,10 @@ _AT_ONCE = 50
 
 
 class ZaqarQueues(PerProjectContext):
-    """Makes queues in every project, and posts messages to them."""
+    """Makes queues in every project, and posts messages to them.
+
+    One queue and no message by default.
+    """
 
     NAME: ClassVar[str] = "zaqar_queues"
     ORDER: ClassVar[int] = 420
@@ -39,13 +42,13 @@ class ZaqarQueues(PerProjectContext):
     }
 
     def setup(self) -> None:
-        """Create the queues and post their messages; store the names by project."""
+        """Create the queues and post their messages; store the queues' names by project id."""
         self.make_all()
 
     def make(self, cloud: Cloud, name: str) -> str:
-        """Create a queue and post its messages; return its name.
+        """Create the queue `name` and post the configured number of messages; return `name`.
 
-        A queue that exists is from an earlier attempt: it is deleted and created again.
+        With messages, a queue that exists, from an earlier attempt, is deleted and created again.
         """
         count = self.config.get("messages_per_queue", 0)
         response = cloud.request("PUT", "zaqar", f"queues/{name}", json={})

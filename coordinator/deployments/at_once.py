@@ -14,10 +14,11 @@ AT_ONCE = 8
 
 
 def at_once(questions: Sequence[Callable[[], Answer]], until: float) -> list[Answer | None]:
-    """Call the functions in up to `AT_ONCE` threads; return their results in order.
+    """Call the functions `questions` in up to `AT_ONCE` daemon threads; return their results in
+    order.
 
-    The result is None if a function has not ended at `until`, monotonic seconds. It then goes on in
-    its daemon thread. Raises the first exception of a function.
+    The result is None if a function has not ended at `until`, monotonic seconds; it goes on in its
+    thread. If functions raise, the first exception is raised after the wait.
     """
     answers: list[Answer | None] = [None] * len(questions)
     raised: list[BaseException] = []

@@ -33,7 +33,7 @@ _ERRNO = re.compile(r"\[Errno -?\d+\] ")
 
 @dataclass(frozen=True, kw_only=True)
 class Finding:
-    """The result of one check of a deployment, such as a login or the trace store."""
+    """The result of one check of a deployment, such as a login or the trace store, for the user."""
 
     #: What was checked: admin, users[0], profiler key, trace store.
     subject: str
@@ -47,10 +47,11 @@ class Finding:
 
 
 def check(deployment: Deployment, timeout_s: float) -> Iterator[Finding]:
-    """Check everything that a deployment names; yield the results.
+    """Check logins, region, services, profiler key and trace store of a deployment; yield the
+    results.
 
-    Takes at most about `timeout_s` seconds; checks without a result then have failed. Errors are
-    results, not raised.
+    Sends requests for at most about `timeout_s` seconds; checks without a result by then have
+    failed. Errors are results, not raised.
     """
     until = time.monotonic() + timeout_s
     request_s = min(REQUEST_S, timeout_s)
@@ -81,7 +82,10 @@ def check(deployment: Deployment, timeout_s: float) -> Iterator[Finding]:
 
 @dataclass(kw_only=True)
 class _Try:
-    """A login with one credential, its finding, and the regions of the catalogue."""
+    """A login with one credential: its finding, and the regions that the catalogue has.
+
+    Filled in by `_authenticate` in a thread; the finding is None until then.
+    """
 
     subject: str
     #: With the token, once there is one: a login may not be repeatable.
@@ -110,9 +114,10 @@ def _authenticate(one: _Try, timeout_s: float) -> _Try:
 
 
 def _region(one: _Try) -> Iterator[Finding]:
-    """Yield a finding on the region: whether the record's exists, or a warning if it names none.
+    """Yield a finding on the region: whether the region of the record exists in the catalogue.
 
-    Nothing if the record names none and the cloud has at most one, or the regions are unknown.
+    A warning if the record names none and there are several. Nothing if there is at most one, or
+    the catalogue has no regions.
     """
     wished, there = one.credential.region_name, ", ".join(one.regions)
     if wished and one.regions:
@@ -140,7 +145,10 @@ def _of(subject: str, credential: Credential, *, ok: bool, detail: str) -> Findi
 
 
 def _reason(error: Exception) -> str:
-    """Return the first line of an error, with secrets masked and without requests' pool names."""
+    """Return the first line of an exception's message, secrets masked.
+
+    If a request failed, its cause replaces the text of `requests`, which names the connection pool.
+    """
     lines = str(error).strip().splitlines() or [type(error).__name__]
     head, pool, _ = lines[0].partition(": HTTP")
     return mask_text(f"{head}: {_cause(error)}" if pool else lines[0])
@@ -153,9 +161,11 @@ def _cause(error: Exception) -> str:
 def _services(
     deployment: Deployment, timeout_s: float, until: float, late: str
 ) -> Iterator[Finding]:
-    """Send a traced request to each service with an address; yield the findings with its spans.
+    """Send a request, traced if there is a key, to each service that has an address in the record.
 
-    Spans are looked for only with a profiler key and a readable trace store.
+    Yields a finding for each. Spans are looked for only with a profiler key and a readable trace
+    store. `timeout_s`: of each request; `until`: deadline, monotonic seconds; `late`: detail of a
+    finding without a result.
     """
     key, named = deployment.profiler_hmac_key, deployment.services
     store = connected(deployment.profiler_conn_str, timeout_s) if key and named else None
@@ -167,9 +177,10 @@ def _services(
 
 
 def _service(name: str, address: str, key: str | None, store: Any, timeout_s: float) -> Finding:
-    """Return a finding: whether a service responds, with any status, because it may lack a page.
+    """Request the service's address; return a finding: whether it responds, with any status.
 
-    Without spans the finding is a warning, unless `store` is None.
+    A service may lack a page there. With a `store`, the finding is a warning if no spans arrive;
+    with `key` the request is traced.
     """
     subject = f"services.{name}"
     base_id, headers = signed(key) if key else ("", {})

@@ -29,7 +29,9 @@ _TOLD = ("ConfigurationWarning", "OpenStackDeprecationWarning")
 
 @dataclass(frozen=True, kw_only=True)
 class NamedCloud:
-    """The configuration of a cloud as the content of a deployment record, with warnings."""
+    """A cloud of clouds.yaml as the content of a deployment record, with warnings of
+    openstacksdk.
+    """
 
     #: Content of a record.
     spec: Mapping[str, Any]
@@ -38,11 +40,11 @@ class NamedCloud:
 
 
 def named_cloud(name: str, region: str | None = None) -> NamedCloud:
-    """Return the cloud of that name in clouds.yaml, secure.yaml and clouds-public.yaml.
+    """Read the cloud `name` from clouds.yaml, secure.yaml and clouds-public.yaml by openstacksdk.
 
-    openstacksdk searches its usual folders, OS_CLIENT_CONFIG_FILE and OS_CLIENT_SECURE_FILE for
-    these files. `region`: of the cloud; None: its first. Raises DeploymentError, without secrets,
-    if openstacksdk is not installed, a file is not YAML, or the cloud is unknown or invalid.
+    It searches its usual folders, OS_CLIENT_CONFIG_FILE and OS_CLIENT_SECURE_FILE for the files.
+    `region`: of the cloud; None: its first. Raises DeploymentError, without secrets, if
+    openstacksdk is not installed, a file is not YAML, or the cloud is unknown or invalid.
     """
     # only the command that makes a record needs it, and it is slow to import
     try:
@@ -92,7 +94,11 @@ def _region_of(loader: Any, name: str, region: str | None, skipped: list[Any]) -
 
 
 def _login_problem(config: Any, name: str) -> str:
-    """Return a message on an unknown auth plug-in or option, with the known ones; else ""."""
+    """Return a message if the cloud's auth plug-in or an option of it is unknown, with the known
+    names.
+
+    "" if there is no such problem, or the cloud cannot be read for another reason.
+    """
     try:
         found = config.get_one(cloud=name, validate=False).config
         options_of(loader_of(found["auth_type"], found["auth"]), found["auth_type"], found["auth"])
@@ -127,9 +133,11 @@ def _unknown(loader: Any, config: Any, name: str, names: list[str]) -> str:
 
 @contextlib.contextmanager
 def _skipped_files() -> Iterator[list[Any]]:
-    """Yield a list of (path, error) of files that openstacksdk skips, instead of its log lines.
+    """Yield a list to which (path, error) of each file that openstacksdk skips is added in the
+    `with` block.
 
-    A line would repeat the text of a file that is not YAML, perhaps a password.
+    Its log lines, and stevedore's, are suppressed meanwhile: a line would repeat the text of a file
+    that is not YAML, perhaps a password.
     """
     found: list[Any] = []
 
@@ -189,7 +197,9 @@ def _spec(region: Any) -> dict[str, Any]:
 
 
 def _overrides(region: Any) -> dict[str, str]:
-    """Return the configured addresses (endpoint overrides) by service type."""
+    """Return the addresses that the configuration gives instead of the catalogue's, by service
+    type.
+    """
     found = {}
     for service in SERVICES.values():
         for kind in service.types:
@@ -207,10 +217,10 @@ def _overrides(region: Any) -> dict[str, str]:
 
 
 def _versions(region: Any) -> dict[str, Any]:
-    """Return `api_versions` for osbench's plug-ins, and `api_info` for Rally's.
+    """Return `api_versions` for osbench's plug-ins, and `api_info` (major versions) for Rally's.
 
-    Versions that are openstacksdk's defaults are left out. Raises DeploymentError for a version
-    that osbench cannot select.
+    Both by service. Versions that are openstacksdk's defaults are left out. Raises DeploymentError
+    for a version that osbench cannot select.
     """
     from openstack.config import defaults  # noqa: PLC0415 - an optional dependency
 

@@ -21,24 +21,27 @@ _OF_CLOUD = {"OS_CLOUD", "OS_REGION_NAME", "OS_CLIENT_CONFIG_FILE", "OS_CLIENT_S
 
 @dataclass(frozen=True, kw_only=True)
 class NewRecord:
-    """A new deployment record that was checked, and notes on it for the user."""
+    """A new deployment record that was checked and is not yet stored, with notes for the user."""
 
     deployment: Deployment
     notes: tuple[str, ...] = ()
 
 
 def from_file(name: str, path: Path) -> NewRecord:
-    """Return the checked record in a file. Raises DeploymentError if it is invalid."""
+    """Read a record named `name` from a file and check it. Raises DeploymentError if it is
+    invalid.
+    """
     return _checked(Deployment.from_file(name, path), str(path))
 
 
 def from_cloud(
     name: str, cloud: str, region: str | None, environ: Mapping[str, str], unused: str = ""
 ) -> NewRecord:
-    """Return the checked record of a cloud of clouds.yaml.
+    """Make a record from a cloud of clouds.yaml and check it.
 
-    Keys of OSProfiler are from `environ`. `region`: None for the first; `unused`: a further note.
-    Raises DeploymentError if the cloud is unknown or the record is invalid.
+    `region`: None for the cloud's first. `environ`: has OSProfiler's key and store. `unused`: a
+    further note, "" for none. Raises DeploymentError if the cloud is unknown or the record is
+    invalid.
     """
     found = named_cloud(cloud, region)
     spec = {"openstack": {**found.spec["openstack"], **profiling_of(environ)}}
@@ -48,7 +51,7 @@ def from_cloud(
 
 
 def from_environment(name: str, environ: Mapping[str, str]) -> NewRecord:
-    """Return the checked record that OS_* variables describe, or the cloud that OS_CLOUD names.
+    """Make a record from OS_* variables, or of the cloud that OS_CLOUD names, and check it.
 
     A note lists variables without effect. Raises DeploymentError if variables are missing or the
     record is invalid.
@@ -68,9 +71,9 @@ def _unused(names: list[str] | tuple[str, ...], why: str = "") -> str:
 
 
 def _checked(deployment: Deployment, source: str, notes: tuple[str, ...] = ()) -> NewRecord:
-    """Return the record with its notes; its auth plug-ins are loaded to check them.
+    """Load the auth plug-ins of a record to check their options; return the record with its notes.
 
-    Raises DeploymentError with the problems of all plug-ins.
+    `source`: for messages. Raises DeploymentError with the problems of all plug-ins.
     """
     problems = []
     for place, credential in deployment.credentials.items():

@@ -27,7 +27,7 @@ _SALT_SIZE = 16
 
 @dataclass(frozen=True, kw_only=True)
 class Listed:
-    """A deployment record in a list, or the problem of its file."""
+    """An entry of the list of deployment records: the record, or the problem of its file."""
 
     name: str
     in_use: bool
@@ -37,7 +37,7 @@ class Listed:
 
 
 class Deployments:
-    """Stores the deployment records under a data directory. All methods raise DeploymentError."""
+    """The deployment records stored under a data directory. Methods raise DeploymentError."""
 
     def __init__(self, data_dir: str | Path) -> None:
         self._directory = Path(data_dir) / "deployments"
@@ -45,7 +45,7 @@ class Deployments:
         self._in_use = self._directory / "in-use"
 
     def create(self, deployment: Deployment, *, use: bool | None = None) -> bool:
-        """Store a new record; return whether it is now in use.
+        """Store a new record; return whether it is in use afterwards.
 
         `use`: put it into use; None: only if no record is in use. Raises DeploymentError if the
         name is taken or invalid, or the record cannot be written.
@@ -67,12 +67,14 @@ class Deployments:
         return use
 
     def names(self) -> list[str]:
-        """Return the names of all records, sorted; empty if there is no directory."""
+        """Return the names of all records, sorted; empty if there are none."""
         names = [path.stem for path in self._directory.glob("*.json")]
         return sorted(name for name in names if _NAME.fullmatch(name))
 
     def records(self) -> list[Listed]:
-        """Return all records by name; records with unreadable files have a `problem` instead."""
+        """Return all records, sorted by name; if a file cannot be read, its entry has a `problem`
+        instead.
+        """
         used = self.used()
         listed = []
         for name in self.names():
@@ -88,7 +90,7 @@ class Deployments:
     def used(self) -> str | None:
         """Return the name of the record in use.
 
-        None if there is none, or it does not exist any more.
+        None if no record is in use, or its file does not exist any more.
         """
         try:
             name = read_regular(self._in_use, _NAME_BYTES).decode().strip()
@@ -99,9 +101,10 @@ class Deployments:
         return name if _NAME.fullmatch(name) and self._exists(self._path(name)) else None
 
     def get(self, name: str | None = None) -> Deployment:
-        """Return the record of that name; None: the record in use.
+        """Read and return the record `name`; None: the record in use.
 
-        Raises DeploymentError if there is none, other users may read the file, or it is damaged.
+        Raises DeploymentError if there is no such record, other users may read its file, or it is
+        damaged.
         """
         if name is None:
             name = self.used()
@@ -128,18 +131,18 @@ class Deployments:
         return Deployment.from_spec(name, spec, source=str(path), salt=salt)
 
     def use(self, name: str) -> None:
-        """Put a record into use, for commands that name none.
+        """Put a record into use: commands that name no record take it.
 
-        Raises DeploymentError if it is unknown.
+        Raises DeploymentError if there is no record of that name.
         """
         if not self._exists(self._path(name)):
             raise DeploymentError(self._unknown(name))
         self._write(self._in_use, name + "\n")
 
     def delete(self, name: str) -> None:
-        """Delete a record; if it was in use, no record is in use afterwards.
+        """Delete the file of a record; if it was in use, no record is in use afterwards.
 
-        Raises DeploymentError if it is unknown or cannot be deleted.
+        Raises DeploymentError if there is no such record, or it cannot be deleted.
         """
         was_used = self.used() == name
         try:

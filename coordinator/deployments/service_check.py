@@ -52,7 +52,7 @@ _BY_TYPE = {kind: name for name, service in SERVICES.items() for kind in service
 
 @dataclass(frozen=True, kw_only=True)
 class ServiceResponse:
-    """The result of the check of one service; `ok` is False if it failed."""
+    """The result of the check of one service of the catalogue; `ok` is False if it failed."""
 
     #: Type in the catalogue.
     service: str
@@ -63,7 +63,10 @@ class ServiceResponse:
 
 @dataclass(slots=True)
 class _ServiceCheck:
-    """The state of the check of one service: traces requested, facts, and a problem."""
+    """The check of one service in progress: traces requested, facts found, and a problem.
+
+    Filled in by `_ask` in a thread.
+    """
 
     kind: str
     #: Base ids by key: the deployment's, and the default one.
@@ -83,10 +86,11 @@ class _ServiceCheck:
 def check_services(
     deployment: Deployment, credential: Credential, timeout_s: float, until: float
 ) -> Iterator[ServiceResponse]:
-    """Check each service of the catalogue as one user; yields nothing if the login fails.
+    """Check each service of the catalogue by requests as the user of `credential`; yield the
+    results.
 
-    `timeout_s` bounds each request. A result without a detail means that the check was not done at
-    `until`, monotonic seconds.
+    In order of service types; nothing if the login fails. `timeout_s` bounds each request. A result
+    without a detail means that the check was not done at `until`, monotonic seconds.
     """
     versions = {name: ApiVersion(**wish) for name, wish in deployment.api_versions.items()}
     cloud = Cloud(Account(credential), ThreadSessions(credential, timeout_s), versions)
@@ -103,7 +107,7 @@ def check_services(
 
 
 def _kinds(cloud: Cloud) -> list[str]:
-    """Return the sorted types of services in the catalogue; empty if the login fails."""
+    """Return the types of services in the catalogue, sorted; empty if the login fails."""
     try:
         granted = cloud.account.token(cloud.session())
     except (AuthenticationFailed, OSError):
@@ -113,10 +117,11 @@ def _kinds(cloud: Cloud) -> list[str]:
 
 
 def _ask(one: _ServiceCheck, cloud: Cloud, keys: Sequence[str], store: Any) -> _ServiceCheck:
-    """Check a service: its version and clock, and a request signed with each key, with its spans.
+    """Check a service by requests: its version and clock; then a request signed with each of
+    `keys`.
 
-    Fills in and returns `one`; errors become its `problem` and end the check. Without a store no
-    spans are looked for. Runs in a thread.
+    Fills in and returns `one`; an error becomes its `problem` and ends the check. With a `store` it
+    waits for the spans of these requests. Runs in a thread.
     """
     name = _BY_TYPE.get(one.kind, one.kind)
     try:
@@ -149,7 +154,8 @@ def _ask(one: _ServiceCheck, cloud: Cloud, keys: Sequence[str], store: Any) -> _
 
 
 def _version(cloud: Cloud, name: str) -> str:
-    """Return a text with the current version that a service reports, its address and latency.
+    """Request a service's versions; return a text with the current one, its address and the
+    latency.
 
     The latency is the shorter of two requests. Raises DeploymentError if the catalogue lacks the
     service, ClientException or RequestException if it does not respond.
@@ -171,9 +177,9 @@ def _version(cloud: Cloud, name: str) -> str:
 
 
 def version_in(document: Any) -> str:
-    """Return the current version in a version document, such as "v2.1, up to 2.96"; "" if none.
+    """Return the current version in a service's version document, such as "v2.1, up to 2.96".
 
-    The document's format differs by service.
+    "" if it has none. The document's format differs by service.
     """
     if not isinstance(document, Mapping):
         return ""

@@ -15,7 +15,9 @@ _REQUEST_S = 30.0
 
 @dataclass(frozen=True, kw_only=True)
 class SingleLogins:
-    """A deployment with a token for each credential that can log in once only, and notes."""
+    """A deployment with tokens for the credentials that can log in once only, and notes for the
+    user.
+    """
 
     deployment: Deployment
     #: When each of these tokens ends.
@@ -23,10 +25,11 @@ class SingleLogins:
 
 
 def single_logins(deployment: Deployment, lasts_s: float | None) -> SingleLogins:
-    """Log in once for each credential that is a token or a code, for coordinator and workers.
+    """Log in with each credential that can log in once only (a token or a one-time code).
 
-    Returns the deployment with the tokens. `lasts_s`: planned duration of the load, None if
-    unknown; a note warns if a token ends before. Raises DeploymentError if a login fails.
+    Returns the deployment with the tokens, which coordinator and workers share. `lasts_s`: planned
+    duration of the load, None if unknown; a note warns if a token ends before. Raises
+    DeploymentError if a login fails.
     """
     if not any(one.auth_type for one in deployment.credentials.values()):
         return SingleLogins(deployment=deployment)
@@ -53,9 +56,9 @@ def single_logins(deployment: Deployment, lasts_s: float | None) -> SingleLogins
 
 
 def token_end(ends_at: datetime | None, lasts_s: float | None = None) -> str:
-    """Return a message on the end of a token that cannot be renewed.
+    """Return a message on when a token ends that cannot be renewed; `ends_at` None: unknown.
 
-    A warning if it ends within a load of `lasts_s` seconds from now; None: unknown.
+    It is a warning if that is within a load of `lasts_s` seconds from now; None: unknown.
     """
     if ends_at is None:
         return "its token cannot be renewed"

@@ -27,7 +27,9 @@ NO_SPANS = (
 
 
 def signed(key: str) -> tuple[str, dict[str, str]]:
-    """Return a new trace id, and HTTP headers that request spans for it, signed with `key`."""
+    """Return a new trace id, and HTTP headers that request its spans from OSProfiler, signed with
+    `key`.
+    """
     profiler.clean()
     try:
         base_id = str(profiler.init(key).get_base_id())
@@ -37,7 +39,10 @@ def signed(key: str) -> tuple[str, dict[str, str]]:
 
 
 def connected(store: str | None, timeout_s: float) -> Any:
-    """Return a client of a trace store in Redis; None if it is another store or unreachable."""
+    """Connect to a trace store in Redis and return the client.
+
+    `store`: its URL. None if it is not of Redis, or cannot be reached within `timeout_s` seconds.
+    """
     if not store or not store.startswith(("redis://", "rediss://")):
         return None
     try:
@@ -54,11 +59,11 @@ def first_spans(
     answered_at: Mapping[str, float],
     is_own: Callable[[str], bool] = lambda project: True,
 ) -> dict[str, float]:
-    """Return the seconds from a response to the first span in its trace, by key.
+    """Wait for the first span of each trace; return the seconds from the response to it, by key.
 
-    Polls the store until there are spans for every key, or `SPANS_S` seconds have passed; keys
-    without spans are left out. Then deletes the spans. `traces` has trace ids by key, `answered_at`
-    monotonic seconds. `is_own` returns whether spans of a project, in lower case, count.
+    `traces`: trace ids by key; `answered_at`: monotonic seconds of the responses. Polls the store
+    for at most `SPANS_S` seconds; keys without spans are left out. Then deletes the spans. `is_own`
+    returns whether spans of a project, in lower case, count. Errors of Redis end the wait.
     """
     seen: dict[str, float] = {}
     end = time.monotonic() + SPANS_S

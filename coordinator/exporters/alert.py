@@ -36,9 +36,9 @@ class Alert(exporter.Exporter):
     }
 
     def send(self, run: exporter.ExportedRun, url: str) -> str:
-        """Send one alert; return a line on it for the user.
+        """Send one alert with the result of the run; return a line on it for the user.
 
-        Raises ExportError if the receiver refuses it, or does not accept it after all attempts.
+        Raises ExportError if the receiver refuses it, or does not accept it after `TRIES` attempts.
         """
         summary = run.summary
         failed = [
@@ -74,7 +74,7 @@ def alert_document(
     started_at: str,
     ended_at: str | None,
 ) -> dict[str, Any]:
-    """Return the webhook of one alert as JSON values.
+    """Return the JSON document of a webhook with one alert.
 
     `name`: of the alert. `started_at`, `ended_at`: ISO 8601; without an end the alert is `firing`,
     else `resolved`. Texts are cut; secrets in `details` are masked, in `summary` they must be
@@ -109,10 +109,10 @@ def alert_document(
 
 
 def post_alert(url: str, document: Mapping[str, Any], pause_s: float = PAUSE_S) -> None:
-    """Send a webhook; retries up to `TRIES` attempts while the receiver is busy or unreachable.
+    """Send a webhook's JSON document to `url`; attempts it up to `TRIES` times.
 
-    `pause_s`: before the second attempt. Raises ExportError if the receiver refuses it, or after
-    the last attempt.
+    `pause_s`: before the second attempt; it doubles each time. Raises ExportError if the receiver
+    refuses the document, or stays busy or unreachable.
     """
     poster = Poster({"Content-Type": "application/json"}, pause_s)
     poster.post(url, json.dumps(document).encode())

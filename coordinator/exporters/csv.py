@@ -50,7 +50,9 @@ class Csv(exporter.Exporter):
     FILE: ClassVar[str] = "iterations.csv"
 
     def export(self, run: exporter.ExportedRun, path: Path) -> None:
-        """Write all rows of the run, after a comment line if its files are damaged."""
+        """Write all rows of the run to `path`; before the heading a comment if its files are
+        damaged.
+        """
         with path.open("w", encoding="utf-8", newline="") as file:
             notes = run.summary.get("notes", ())
             partial = (note for note in notes if note.startswith(PARTIAL))
@@ -58,9 +60,10 @@ class Csv(exporter.Exporter):
 
 
 def write(rows: Iterable[exporter.IterationRow], file: TextIO, partial: str = "") -> None:
-    """Write a heading and a line for each row.
+    """Write a heading and a line for each row to `file`.
 
-    `partial`: why rows are missing; it becomes a comment line before the heading. "" writes none.
+    `partial`: why rows are missing, which becomes a comment line before the heading; "" for no
+    comment.
     """
     if partial:
         file.write(f"# {partial}\n")
@@ -99,9 +102,10 @@ def _exact(nanoseconds: int) -> str:
 
 @functools.lru_cache(4096)
 def _text(text: str) -> str:
-    """Return a cell, in quotes if it needs them (RFC 4180).
+    """Return a text as a cell of CSV, in quotes if it needs them (RFC 4180).
 
-    Cached, because the same few texts are in most rows.
+    Formulas of spreadsheets are disarmed by `cell`. Cached, because the same few texts are in most
+    rows.
     """
     shown = cell(text)
     if any(mark in shown for mark in ',"\n'):

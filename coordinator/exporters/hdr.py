@@ -49,7 +49,9 @@ class Hdr(exporter.Exporter):
     }
 
     def export(self, run: exporter.ExportedRun, path: Path) -> None:
-        """Count all successful iterations in memory by interval, then write the log."""
+        """Count successful iterations, except of the warm-up, by interval in memory; then write the
+        log to `path`.
+        """
         workloads = run.summary["workloads"]
         of_response = self.config.get("time") == "response"
         width_ns = int(self.config.get("interval_s", 1.0) * 1e9)
@@ -72,7 +74,10 @@ class Hdr(exporter.Exporter):
 
 
 class _Intervals:
-    """The histograms of one workload by interval; at most `INTERVALS` of them."""
+    """Histograms of the durations of one workload, one for each interval of time.
+
+    At most `INTERVALS`: for later times all intervals double in length.
+    """
 
     def __init__(self, width_ns: int) -> None:
         self._width_ns = width_ns
@@ -80,7 +85,7 @@ class _Intervals:
         self._most: dict[int, int] = {}
 
     def add(self, instant_ns: int, value_ns: int) -> None:
-        """Count a duration in the interval of a time; both in ns, the time after t0.
+        """Count a duration `value_ns` in the interval of `instant_ns` after t0, both nanoseconds.
 
         Times before t0 count as t0. If the time is beyond the last interval, all intervals double
         in length.
@@ -104,7 +109,7 @@ class _Intervals:
             self._most[at // 2] = max(self._most.get(at // 2, 0), most[at])
 
     def lines(self, begin_s: float) -> Iterator[str]:
-        """Yield a line per interval with durations, without the tag.
+        """Yield the log's line for each interval that has durations, in order, without the tag.
 
         `begin_s`: seconds from the log's base time to t0.
         """

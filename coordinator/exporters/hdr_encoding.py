@@ -25,14 +25,17 @@ _OUTER_HEAD = struct.Struct(">ii")
 
 
 def position(value_ns: int) -> int:
-    """Return the index of a value's counter; values are limited to 0..HIGHEST_NS, nanoseconds."""
+    """Return the index of the counter for a value in nanoseconds.
+
+    Values below 0 and above `HIGHEST_NS` count as these limits.
+    """
     value = min(max(value_ns, 0), HIGHEST_NS)
     bucket = max(value.bit_length() - _HALF_BITS - 1, 0)
     return (bucket << _HALF_BITS) + (value >> bucket)
 
 
 def encode(counts: Mapping[int, int]) -> str:
-    """Return a histogram in base64; `counts`: number of values by index (`position`)."""
+    """Encode a histogram as base64 text; `counts`: number of values by index, as of `position`."""
     payload = b"".join(map(_zigzag, _runs(counts)))
     head = _HEAD.pack(_COOKIE, len(payload), 0, _DIGITS, 1, HIGHEST_NS, 1.0)
     packed = zlib.compress(head + payload)
@@ -40,7 +43,9 @@ def encode(counts: Mapping[int, int]) -> str:
 
 
 def _runs(counts: Mapping[int, int]) -> Iterator[int]:
-    """Yield the counts of indices from 0 on; a run of zeros is one number, minus its length."""
+    """Yield the counts of indexes from 0 to the last; for each run of zeros minus its length
+    instead.
+    """
     last = -1
     for at in sorted(counts):
         if at > last + 1:
@@ -50,7 +55,7 @@ def _runs(counts: Mapping[int, int]) -> Iterator[int]:
 
 
 def _zigzag(value: int) -> bytes:
-    """Return an integer in ZigZag and LEB128: seven bits per byte, lowest first."""
+    """Return an integer in ZigZag and LEB128 encoding: seven bits per byte, lowest first."""
     number = value << 1 if value >= 0 else (-value << 1) - 1
     found = bytearray()
     while number > 0x7F:

@@ -33,13 +33,13 @@ class Json(exporter.Exporter):
     }
 
     def export(self, run: exporter.ExportedRun, path: Path) -> None:
-        """Write the report's JSON object to `path`."""
+        """Write the run's report as a JSON object to `path`, which is replaced."""
         self._write(run.summary, path)
 
     def export_failure(self, failure: Mapping[str, Any], path: Path) -> bool:
-        """Write the error and exit code of a run that could not start.
+        """Write error and exit code of a run that could not start to `path` as JSON.
 
-        Returns True: it was written.
+        Returns True: the exporter has written a file.
         """
         self._write({name: failure[name] for name in ("error", "exit_code")}, path)
         return True

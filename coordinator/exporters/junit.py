@@ -32,9 +32,10 @@ class Junit(exporter.Exporter):
     FILE: ClassVar[str] = "junit.xml"
 
     def export(self, run: exporter.ExportedRun, path: Path) -> None:
-        """Write the suite as XML with the elements of Apache Ant's reports.
+        """Write the test suite to `path` as XML with the elements of Apache Ant's reports.
 
-        If no workload shows why the exit code is above 1, the last one gets an error.
+        If the exit code is above 1 and no test case has a failure or an error, the last one gets an
+        error.
         """
         summary = run.summary
         cases = [_workload_case(workload) for workload in summary["workloads"]]
@@ -53,9 +54,10 @@ class Junit(exporter.Exporter):
         _write(path, summary["task"], summary["started_at"], cases, properties, notes)
 
     def export_failure(self, failure: Mapping[str, Any], path: Path) -> bool:
-        """Write a suite whose only case is the task, with the error.
+        """Write to `path` a suite of a run that could not start: one test case for the task, with
+        the error.
 
-        Returns True: it was written.
+        Returns True: the exporter has written a file.
         """
         error = failure["error"]
         lines = [error["message"]]
@@ -146,9 +148,11 @@ def _errors(workload: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _errors_of(workload: Mapping[str, Any]) -> tuple[str, list[str]]:
-    """Return the kind of a workload's error, and a message for each reason.
+    """Return the kind of a workload's error, and its messages; without an error the messages are
+    [].
 
-    The kinds are "not begun", "accounting", "load" and "around"; the list is empty without error.
+    Kinds: "not begun", "accounting" (iterations lost or not started), "load" (the load generator
+    was the limit), "around" (a hook or context failed).
     """
     # runs of older releases say less
     unbegun = workload.get("error") or workload.get("not_begun")

@@ -53,7 +53,7 @@ class OpenMetrics(exporter.Exporter):
     }
 
     def export(self, run: exporter.ExportedRun, path: Path) -> None:
-        """Write the metrics of the run as OpenMetrics text."""
+        """Write the metrics of the run to `path` as OpenMetrics text."""
         at = run.at if self.config.get("timestamps") else None
         registry = CollectorRegistry(auto_describe=False)
         registry.register(_Families(run, at))
@@ -61,21 +61,26 @@ class OpenMetrics(exporter.Exporter):
 
 
 class _Families:
-    """A collector for prometheus-client with the metrics of one snapshot of a run."""
+    """The metrics of one snapshot of a run, as a collector that prometheus-client can register.
+
+    `at`: timestamp of each value, seconds since 1970; None for none.
+    """
 
     def __init__(self, snapshot: exporter.RunSnapshot, at: float | None) -> None:
         self._snapshot = snapshot
         self._at = at
 
     def collect(self) -> Iterator[Metric]:
-        """Return an iterator over all metrics; prometheus-client calls this."""
+        """Return an iterator over all metrics of the snapshot; called by prometheus-client."""
         return families(self._snapshot, self._at)
 
 
 def families(snapshot: exporter.RunSnapshot, at: float | None = None) -> Iterator[Metric]:
-    """Yield the metrics of a run: iterations, SLA, errors, durations and, at its end, exit code.
+    """Yield the metrics of a run: iterations, errors, SLA, durations and, at its end, the exit
+    code.
 
-    `at`: timestamp of each value, seconds since 1970; None: no timestamps.
+    One metric of each name, with a value per workload. `at`: timestamp of each value, seconds since
+    1970; None: no timestamps.
     """
     summary = snapshot.summary
     about = InfoMetricFamily("osbench_run", "The run.")
@@ -104,7 +109,10 @@ def _labels(number: int, workload: Mapping[str, Any]) -> tuple[str, ...]:
 def _iterations(
     workloads: Sequence[Mapping[str, Any]], labels: Sequence[tuple[str, ...]], at: float | None
 ) -> Iterator[Metric]:
-    """Yield counts of iterations by workload: by state, planned, and failed by type of error."""
+    """Yield the metrics of iterations: by state, planned, and failed by type of error.
+
+    `labels`: of each workload, in order. `at`: as in `families`.
+    """
     counts = CounterMetricFamily(
         "osbench_iterations",
         "Iterations by the state in which they ended.",
@@ -129,7 +137,11 @@ def _iterations(
 def _criteria(
     workloads: Sequence[Mapping[str, Any]], labels: Sequence[tuple[str, ...]], at: float | None
 ) -> Iterator[Metric]:
-    """Yield the verdicts of SLA criteria, and the limits that they were configured with."""
+    """Yield the metrics of SLA criteria: whether they are met, and the limits in their
+    configurations.
+
+    `labels`: of each workload, in order. `at`: as in `families`.
+    """
     passed = GaugeMetricFamily(
         "osbench_sla_passed",
         "Whether the SLA criterion is met: 1 or 0.",
@@ -150,9 +162,9 @@ def _criteria(
 
 
 def _error_types(workload: Mapping[str, Any]) -> dict[str, int]:
-    """Return the number of failed iterations by type of error; rare types as "(others)".
+    """Return the number of failed iterations by type of error; the rest as "(others)".
 
-    Never by message, because the number of series would be unbounded.
+    Never by message, because the number of time series would be unbounded.
     """
     found: dict[str, int] = {}
     for error in workload["errors"]:
@@ -163,7 +175,10 @@ def _error_types(workload: Mapping[str, Any]) -> dict[str, int]:
 
 
 def _buckets(durations: exporter.DurationCounts) -> list[tuple[str, float]]:
-    """Return cumulative counts by upper bound in seconds, as prometheus-client wants them."""
+    """Return (upper bound in seconds, count up to it) for each of `BOUNDS`, and for "+Inf".
+
+    Cumulative, as prometheus-client requires.
+    """
     counts = [0] * (len(BOUNDS) + 1)
     for upper_ns, count in zip(durations.upper_ns, durations.counts, strict=True):
         counts[bisect_left(BOUNDS, upper_ns / 1e9)] += count

@@ -50,10 +50,11 @@ class OpenSearch(exporter.Exporter):
     }
 
     def send(self, run: exporter.ExportedRun, url: str) -> str:
-        """Send all documents in bulk requests; return a line on them for the user.
+        """Send a document for each workload and iteration in bulk requests; return a line for the
+        user.
 
-        Raises ExportError if the server is unreachable or stays busy, or has refused some
-        documents; then all others have been sent.
+        Raises ExportError if the server cannot be reached, stays busy, or has refused some
+        documents; in the last case all others have been sent.
         """
         pause_s = self.config.get("pause_s", PAUSE_S)
         poster = Poster({"Content-Type": "application/x-ndjson"}, pause_s)
@@ -76,7 +77,10 @@ class OpenSearch(exporter.Exporter):
 
 
 class _Bulk:
-    """Sends documents in bulk until each is accepted or refused for good; counts both."""
+    """Sends documents in bulk requests until the server has accepted or refused each of them.
+
+    `taken` and `refused` count them over all calls.
+    """
 
     def __init__(self, poster: Poster, url: str) -> None:
         self._poster = poster
@@ -86,10 +90,11 @@ class _Bulk:
         self.reason = ""
 
     def send(self, documents: Mapping[str, bytes]) -> None:
-        """Send documents; documents for which the server is busy are sent again, others counted.
+        """Send documents; those for which the server is busy are sent again, with growing pauses.
 
-        `documents`: lines of the bulk request by document id. Raises ExportError if the server
-        stays busy for `TRIES` attempts, or its response is for other documents.
+        `documents`: lines of the bulk request by document id. Counts accepted and refused ones.
+        Raises ExportError if the server stays busy for `TRIES` attempts, or its response is for
+        other documents.
         """
         waiting = dict(documents)
         busy = ""
@@ -114,9 +119,9 @@ class _Bulk:
 
 
 def _items(response: bytes, expected: int) -> list[tuple[str, int, str]]:
-    """Return id, HTTP status and problem of each document from the response to a bulk request.
+    """Return (id, HTTP status, problem) of each document in the response to a bulk request.
 
-    Raises ExportError if it has another form or number of documents than `expected`.
+    Raises ExportError if the response has another form, or not `expected` documents.
     """
     try:
         found = [next(iter(item.values())) for item in json.loads(response)["items"]]

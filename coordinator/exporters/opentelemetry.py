@@ -44,7 +44,9 @@ class OpenTelemetry(exporter.LiveExporter):
     }
 
     def export(self, run: exporter.ExportedRun, path: Path) -> None:
-        """Write metrics, and traces if there are some, into files in the folder `path`."""
+        """Write otlp-metrics.jsonl, and otlp-traces.jsonl if there are traces, in the folder
+        `path`.
+        """
         metrics = json.dumps(metrics_request(run)) + "\n"
         (path / "otlp-metrics.jsonl").write_text(metrics, "utf-8")
         requests = iter(run.trace_requests() if self.config.get("spans", True) else ())
@@ -55,7 +57,8 @@ class OpenTelemetry(exporter.LiveExporter):
                 file.writelines(json.dumps(one) + "\n" for one in requests)
 
     def send(self, run: exporter.ExportedRun, url: str) -> str:
-        """Send metrics, then the spans of kept traces; return a line on them for the user.
+        """Send metrics, then the spans of kept traces unless `spans` is false; return a line for
+        the user.
 
         Raises ExportError if the endpoint cannot be reached or refuses a part.
         """
@@ -72,9 +75,11 @@ class OpenTelemetry(exporter.LiveExporter):
         return f"sent metrics and {count(spans, 'span')} to {mask_url(url)}"
 
     def push(self, snapshot: exporter.RunSnapshot, target: str) -> None:
-        """Send the current metrics during the run; does nothing if the target is a folder.
+        """Send the present metrics of a run that goes on to `target`; does nothing if that is a
+        folder.
 
-        Raises ExportError if the endpoint refuses them or does not accept them after all attempts.
+        Raises ExportError if the endpoint refuses them, or does not accept them after `TRIES`
+        attempts.
         """
         if "://" in target:
             _post(self._poster(), target, "metrics", metrics_request(snapshot))

@@ -26,7 +26,9 @@ _HISTOGRAMS = (
 
 
 def metrics_request(snapshot: exporter.RunSnapshot) -> dict[str, Any]:
-    """Return an ExportMetricsServiceRequest with the cumulative metrics of a run, as a dict."""
+    """Return an ExportMetricsServiceRequest with the metrics of a run, cumulative since t0, as a
+    dict.
+    """
     summary = snapshot.summary
     about = {
         "service.name": "osbench",
@@ -39,7 +41,10 @@ def metrics_request(snapshot: exporter.RunSnapshot) -> dict[str, Any]:
 
 
 def attributes(values: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """Convert strings and integers by name to a list of OTLP attributes."""
+    """Convert a mapping of names to strings and integers to a list of OTLP attributes.
+
+    Values of other types become strings.
+    """
     return [
         {
             "key": name,
@@ -90,7 +95,11 @@ def _metrics(snapshot: exporter.RunSnapshot) -> Iterator[dict[str, Any]]:
 def _begun(
     snapshot: exporter.RunSnapshot,
 ) -> Iterator[tuple[int, Mapping[str, Any], dict[str, Any]]]:
-    """Yield for each workload its number, its report, and the fields that its data points share."""
+    """Yield for each workload its number, its report, and the fields that all its data points
+    share.
+
+    These are attributes, start time (t0; now, if it has not begun) and time of the snapshot.
+    """
     now = _nanoseconds(snapshot.at)
     for number, workload in enumerate(snapshot.summary["workloads"]):
         t0_at = snapshot.t0_at[number]
@@ -112,9 +121,9 @@ def _begun(
 
 
 def exponential(durations: exporter.DurationCounts) -> dict[str, Any]:
-    """Return durations as an OTLP exponential histogram, in seconds.
+    """Return durations as the fields of an OTLP exponential histogram, in seconds.
 
-    A group of counts goes into the bucket of its upper bound.
+    Durations that were counted together go into the bucket of their upper bound.
     """
     zeros = 0
     buckets: Counter[int] = Counter()

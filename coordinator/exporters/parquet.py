@@ -35,7 +35,9 @@ class Parquet(exporter.Exporter):
             )
 
     def export(self, run: exporter.ExportedRun, path: Path) -> None:
-        """Write the rows in groups of `ROW_GROUP`, so that memory is bounded."""
+        """Write the rows of the run to `path`, in groups of `ROW_GROUP`, so that memory is
+        bounded.
+        """
         # pyarrow takes a quarter of a second to import
         import pyarrow as pa  # noqa: PLC0415 - see above
         from pyarrow import parquet  # noqa: PLC0415 - see above
@@ -75,9 +77,10 @@ def _type(pa: Any, column: exporter.ExportColumn) -> Any:
 def _values(
     column: exporter.ExportColumn, rows: Sequence[exporter.IterationRow], instants: Sequence[int]
 ) -> list[Any]:
-    """Return a column's values of `rows` as the type of the file wants them; None for missing ones.
+    """Return a column's values of `rows` in the units of the file; None for missing values.
 
-    `instants`: t0 of each workload, microseconds since 1970.
+    Durations are seconds, times microseconds since 1970. `instants`: t0 of each workload,
+    microseconds since 1970.
     """
     found = list(map(column.get, rows))
     match column.kind:

@@ -32,7 +32,11 @@ BUSY = frozenset({429, 502, 503, 504})
 
 
 class Poster:
-    """An HTTP client for one server. Credentials are read from the URL, else from ~/.netrc."""
+    """An HTTP client that posts to one server and retries.
+
+    Credentials are read from the URL, else from ~/.netrc. `pause_s`: seconds before the second
+    attempt.
+    """
 
     def __init__(self, headers: Mapping[str, str], pause_s: float = PAUSE_S) -> None:
         self._session = bounded_session()
@@ -40,11 +44,11 @@ class Poster:
         self._pause_s = pause_s
 
     def post(self, url: str, body: bytes) -> requests.Response:
-        """POST until the server accepts; return its response.
+        """POST `body` until the server accepts it; return the response.
 
-        Retries after network errors and the statuses in `BUSY`, at most `TRIES` attempts. Redirects
-        are not followed. Raises ExportError for other statuses, an invalid URL, and after the last
-        attempt.
+        After network errors and the statuses in `BUSY` it is sent again, in all `TRIES` times.
+        Redirects are not followed. Raises ExportError for other statuses, an invalid URL, and after
+        the last attempt.
         """
         problem = ""
         for _ in self.pauses():
@@ -66,10 +70,9 @@ class Poster:
         raise ExportError(f"{mask_url(url)}: {plain(mask_text(problem), 500)}")
 
     def pauses(self) -> Iterator[None]:
-        """Yield once per attempt, `TRIES` times.
+        """Yield `TRIES` times, once for each attempt; sleep before each but the first.
 
-        Sleeps before all but the first, doubling each time. No pause is longer than
-        `LONGEST_PAUSE_S`.
+        The sleep doubles each time, up to `LONGEST_PAUSE_S`.
         """
         pause_s = self._pause_s
         for attempt in range(TRIES):

@@ -12,7 +12,7 @@ FORMULA = ("=", "+", "-", "@", "\t", "\n")
 
 @functools.lru_cache(4096)
 def cell(text: str) -> str:
-    """Return `text` escaped for a cell, with an apostrophe before it if it would be a formula.
+    """Return `text` safe for a cell: control characters escaped, an apostrophe before a formula.
 
     Spreadsheets do not show the apostrophe. Cached, because the same few texts are in most rows.
     """

@@ -57,9 +57,10 @@ _HOOK_DATA = Draft7Validator(
 
 
 def of_iteration(found: Mapping[str, Iterable[Any]], trace: str | None) -> dict[str, list[Any]]:
-    """Return the charts of one iteration, as `additive` and `complete`.
+    """Convert the charts of one iteration to Rally's form, with the keys `additive` and `complete`.
 
-    The trace id, if there is one, becomes a chart. Charts that Rally would refuse become text.
+    `found`: charts by these keys. `trace`: the trace id, which becomes a chart; None for none.
+    Charts that Rally would refuse become text.
     """
     additive, complete = [], []
     for item in found["additive"]:
@@ -79,9 +80,10 @@ def of_iteration(found: Mapping[str, Iterable[Any]], trace: str | None) -> dict[
 
 
 def of_hook(found: Mapping[str, Iterable[Any]]) -> dict[str, list[Any]]:
-    """Return the charts of one firing of a hook, as `additive` and `complete`.
+    """Convert the charts of one firing of a hook to Rally's form, with keys `additive` and
+    `complete`.
 
-    Rally accepts fewer forms here than of iterations; others become text.
+    Rally accepts fewer forms than for iterations; others become text.
     """
     charts = of_iteration(found, None)
     complete = [
@@ -101,7 +103,7 @@ def _is_pair(pair: Any) -> bool:
 
 
 def _plain(item: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the keys of a chart that Rally knows, as JSON values."""
+    """Return a chart with only the keys that Rally knows, and its data as JSON values."""
     texts = {key: str(item[key]) for key in _TEXTS if item.get(key) is not None}
     return {**texts, "data": _json(item["data"])}
 
@@ -120,9 +122,9 @@ def _lines(data: Any) -> list[str]:
 
 
 def _json(value: Any) -> Any:
-    """Convert a msgpack value to strict JSON values.
+    """Convert a value that msgpack can hold to a value that JSON can hold.
 
-    NaN and infinity become None, bytes and unknown types strings.
+    NaN and infinity become None; bytes, unknown types and keys become strings.
     """
     if value is None or isinstance(value, bool | int | str):
         return value

@@ -17,7 +17,7 @@ class Rally(Exporter):
     FILE: ClassVar[str] = "rally.json"
 
     def export(self, run: ExportedRun, path: Path) -> None:
-        """Write the run to `path`, iteration by iteration. `run` must be a stored one."""
+        """Write the run to `path`, iteration by iteration. `run` must be in a run directory."""
         assert isinstance(run, StoredRun)
         with path.open("w", encoding="utf-8") as file:
             rally_json.write(run.directory, run.report, file)

@@ -60,10 +60,11 @@ _FOREIGN = "is not a result of `rally task report --json`"
 
 
 def import_file(path: Path, data_dir: str, lag_limit_s: float) -> list[str]:
-    """Make a run of every task in a file; return their ids. If one fails, none is made.
+    """Make a run in the data directory of every task in a file from Rally; return their ids.
 
-    `lag_limit_s`: lag, seconds, above which the load generator counts as too slow. Raises
-    UsageError if the file is not from Rally, or a task of it was imported before.
+    If one fails, none is made. `lag_limit_s`: lag, seconds, above which the load generator counts
+    as too slow. Raises UsageError if the file is not from Rally, or a task in it was imported
+    before.
     """
     made: list[RunDirectory] = []
     try:
@@ -82,7 +83,9 @@ def import_file(path: Path, data_dir: str, lag_limit_s: float) -> list[str]:
 
 
 def _undo(made: Sequence[RunDirectory]) -> None:
-    """Remove the runs made from a file, so that all or none of its tasks are imported."""
+    """Delete the directories of the runs made so far, so that either all tasks are imported or
+    none.
+    """
     for one in made:
         shutil.rmtree(one.path, ignore_errors=True)
 
@@ -103,9 +106,9 @@ def _tasks(path: Path) -> list[dict[str, Any]]:
 
 
 def _new_directory(path: Path, task: Mapping[str, Any], data_dir: str) -> RunDirectory:
-    """Create the run directory of a task; its id is derived from the task's time and UUID.
+    """Create the run directory of a task; the run's id is made from the task's time and UUID.
 
-    Raises UsageError if the task was imported before.
+    So a second import finds it: raises UsageError if it exists.
     """
     digest = hashlib.sha256(str(task["uuid"]).encode()).hexdigest()[:4]
     begun = datetime.fromtimestamp(_instant(task["created_at"]), UTC)
@@ -233,9 +236,10 @@ def _outcome(
 def _results(
     directory: RunDirectory, number: int, data: Sequence[Mapping[str, Any]], t0_at: float
 ) -> WorkloadResults:
-    """Return the results of a workload, and write its iterations to the run directory in blocks.
+    """Write the iterations of a workload to the run directory, and return its results.
 
-    They are written as if a worker had sent them.
+    They are written in blocks of `ROWS`, as if a worker had sent them. `data`: Rally's iterations
+    in order of start; `t0_at`: start of the first, seconds since 1970.
     """
     results = WorkloadResults(idempotent=False, sla=SlaEvaluator((), None))  # type: ignore[arg-type]
     results.t0_at = t0_at
@@ -314,14 +318,17 @@ def _blocks(
 
 
 class _Errors:
-    """Gives each distinct error of a workload's iterations a number, as result blocks have it."""
+    """The different errors of a workload's iterations, numbered from 1 as in result blocks."""
 
     def __init__(self) -> None:
         self._numbers: dict[tuple[str, ...], int] = {}
         self._fresh: list[list[Any]] = []
 
     def number(self, error: Sequence[Any]) -> int:
-        """Return the number, from 1, of [type, message, traceback]; 0 if there is no error."""
+        """Return the number, from 1, of an error [type, message, traceback]; equal ones share it.
+
+        0 if there is no error. A new error is queued for `fresh`.
+        """
         if not error:
             return 0
         texts = tuple(str(part) for part in [*error, "", "", ""][:3])
@@ -331,7 +338,9 @@ class _Errors:
         return self._numbers[texts]
 
     def fresh(self) -> list[list[Any]]:
-        """Return the errors that are new since the last call: number, type, message, traceback."""
+        """Remove and return the errors added since the last call: [number, type, message,
+        traceback] each.
+        """
         found, self._fresh = self._fresh, []
         return found
 
@@ -384,6 +393,6 @@ def _ns(at: float, t0_at: float) -> int:
 
 
 def _instant(text: str) -> float:
-    """Return a time from Rally as seconds since 1970; UTC if it has no time zone."""
+    """Convert a time from Rally, ISO 8601, to seconds since 1970; UTC if it has no time zone."""
     found = datetime.fromisoformat(str(text))
     return (found if found.tzinfo else found.replace(tzinfo=UTC)).timestamp()

@@ -42,7 +42,7 @@ _FINISHED = (0, 1, 4, 5)
 
 
 def write(directory: RunDirectory, report: Report, file: TextIO) -> None:
-    """Write a finished run to `file` as a JSON object.
+    """Write a finished run to `file` as a JSON object in Rally's form.
 
     Figures are from `report`; arguments and iterations are read from the run directory.
     """
@@ -71,7 +71,7 @@ def write(directory: RunDirectory, report: Report, file: TextIO) -> None:
 def task_results(directory: RunDirectory, report: Report) -> list[dict[str, Any]]:
     """Return a finished run in the form in which Rally passes task results to its exporters.
 
-    The list has one task. All iterations are in memory.
+    A list with one task. It has all iterations in memory.
     """
     text = io.StringIO()
     write(directory, report, text)
@@ -84,9 +84,9 @@ def task_results(directory: RunDirectory, report: Report) -> list[dict[str, Any]
 
 
 def _as_stored(workload: dict[str, Any]) -> None:
-    """Change a workload in place to the form of Rally's database.
+    """Change a workload in place from the form of Rally's report to the form of Rally's database.
 
-    Names and configurations of plug-ins, which are `{name: configuration}` before, become separate.
+    Plug-ins as `{name: configuration}` become separate names and configurations.
     """
     ((workload["runner_type"], workload["runner"]),) = workload["runner"].items()
     ((workload["name"], workload["args"]),) = workload.pop("scenario").items()
@@ -175,7 +175,9 @@ def _workload(
 
 
 def _verdicts(workload: WorkloadReport) -> list[dict[str, Any]]:
-    """Return the verdicts of the criteria, and Rally's verdict if the load was cut short."""
+    """Return the verdicts of the SLA criteria as dicts, and Rally's verdict if the load was cut
+    short.
+    """
     found: list[dict[str, Any]] = json_codec.to_json(workload.sla)
     if cause := _CUT_SHORT.get(workload.offered.cut_short or ""):
         found.append({"criterion": cause[0], "success": False, "detail": cause[1]})
@@ -187,7 +189,9 @@ def _passed(workload: WorkloadReport) -> bool:
 
 
 def _all_passed(report: Report, asked: Mapping[str, Any]) -> bool:
-    """Return whether all workloads of the task ran, met their criteria and were not cut short."""
+    """Return whether all workloads of the task were run, met their criteria and were not cut
+    short.
+    """
     ran = report.workloads
     return len(ran) == len(asked.get("workloads", ran)) and all(map(_passed, ran))
 
@@ -197,7 +201,10 @@ def _aborted(workload: WorkloadReport) -> bool:
 
 
 def _full_s(contexts: Sequence[ContextReport], durations: Durations) -> float:
-    """Return the seconds from the first setup or start to the last cleanup or end; 0 if none."""
+    """Return the seconds from the first setup of a context, or start, to the last cleanup or end.
+
+    0 if there is neither a context nor an iteration.
+    """
     steps = [step for context in contexts for step in (context.setup, context.cleanup)]
     begun = [_seconds(step.started_at) for step in steps if step]
     ended = [_seconds(step.finished_at) for step in steps if step]
@@ -240,9 +247,10 @@ def _hook(hook: HookRun, finished_at: str) -> dict[str, Any]:
 
 
 def _firing(result: HookResult, finished_at: str) -> dict[str, Any]:
-    """Return a firing of a hook in Rally's form.
+    """Convert one firing of a hook to Rally's form.
 
-    If it has no end, it gets the run's end `finished_at`, because Rally requires a time.
+    If it has no end, the run's end `finished_at`, ISO 8601, stands for it, because Rally requires a
+    time.
     """
     ended = _seconds(result.finished_at or finished_at)
     found: dict[str, Any] = {
@@ -267,7 +275,7 @@ def _uuid(text: str) -> str:
 
 
 def _second(instant: str | None) -> str:
-    """Return a timestamp to the second, without time zone; "" for None."""
+    """Return an ISO timestamp cut to the second, without time zone; "" for None."""
     return (instant or "")[:19]
 
 

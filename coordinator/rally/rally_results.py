@@ -16,16 +16,19 @@ class RallyResults(ForeignResults):
     """Reads and writes results in Rally's form, for the entry point `osbench.foreign_results`."""
 
     def read(self, path: Path, data_dir: str, lag_limit_s: float) -> list[str]:
-        """Make a run of each task in a file; return their ids.
+        """Make a run in the data directory of each task in a file from Rally; return their ids.
 
-        Raises UsageError, as `import_file`.
+        `lag_limit_s` and errors are as for `import_file`.
         """
         return import_file(path, data_dir, lag_limit_s)
 
     def write(self, directory: RunDirectory, report: Report, file: TextIO) -> None:
-        """Write a finished run to `file` as JSON, iteration by iteration."""
+        """Write a finished run to `file` as JSON in Rally's form, iteration by iteration."""
         rally_json.write(directory, report, file)
 
     def task_results(self, directory: RunDirectory, report: Report) -> list[dict[str, Any]]:
-        """Return a finished run in the form in which Rally passes task results to its exporters."""
+        """Return a finished run in the form in which Rally passes task results to its exporters.
+
+        A list with one task. It has all iterations in memory.
+        """
         return rally_json.task_results(directory, report)

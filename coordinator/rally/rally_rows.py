@@ -26,10 +26,10 @@ Traced = tuple[dict[str, Any], str | None]
 
 
 def iterations(directory: RunDirectory, workload: int, t0_at: float) -> Iterator[Traced]:
-    """Yield each iteration that ran, once, in order of its start, with its trace id or None.
+    """Yield each iteration of a workload that ran, in order of start, with its trace id or None.
 
-    Keeps in memory only iterations that a row of a later block may precede. `t0_at`: seconds since
-    1970.
+    Iterations are records in Rally's form; each comes once, even if a row was sent twice. Only
+    iterations that a row of a later block may precede are in memory. `t0_at`: seconds since 1970.
     """
     waiting: list[tuple[int, int, Traced]] = []
     for columns, earliest in zip(
@@ -47,9 +47,9 @@ def iterations(directory: RunDirectory, workload: int, t0_at: float) -> Iterator
 
 
 def _earliest_after(directory: RunDirectory, workload: int) -> list[int]:
-    """Return for each block the earliest start (ns after t0) in the following blocks.
+    """Return for each block the earliest start, ns after t0, in all following blocks.
 
-    It is `_NEVER` for the last block, and if no iteration of the following blocks ran.
+    `_NEVER` for the last block, and if no iteration of the following blocks ran.
     """
     starts = []
     for _, columns in directory.columns(workload):
@@ -60,9 +60,9 @@ def _earliest_after(directory: RunDirectory, workload: int) -> list[int]:
 
 
 def _blocks(directory: RunDirectory, workload: int) -> Iterator[Columns]:
-    """Yield the rows of a workload by block, without rows of iterations that were settled before.
+    """Yield the rows of a workload, block by block, without rows of iterations settled before.
 
-    Settled: in a final state, by an earlier block or a decision of the coordinator.
+    Settled: in a final state by an earlier block, or by a decision of the coordinator.
     """
     written = Intervals()
     texts: dict[str, dict[int, tuple[str, str, str]]] = {}

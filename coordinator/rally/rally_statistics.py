@@ -16,7 +16,9 @@ NO_NAME = "<no-name-action>"
 
 @dataclass(slots=True)
 class _Merged:
-    """The atomic actions of one name in one iteration, added up; durations in seconds."""
+    """All calls of the atomic actions of one name in one iteration, added up; durations in
+    seconds.
+    """
 
     duration: float = 0.0
     count: int = 0
@@ -25,7 +27,9 @@ class _Merged:
 
 
 class _Row:
-    """A row of Rally's table: iterations with an action, or with a given number of its calls."""
+    """A row of Rally's table: durations of an action in the iterations with `count` calls of it, or
+    of whole iterations.
+    """
 
     def __init__(self, name: str, count: int) -> None:
         self._name = name
@@ -65,9 +69,9 @@ class _Row:
 
 
 def add_all(rows: dict[str, _Row], merged: Mapping[str, _Merged]) -> None:
-    """Add the actions of one iteration to the rows of a level; creates missing rows.
+    """Add the actions of one iteration to `rows`, by displayed name; creates missing rows.
 
-    Calls in different numbers per iteration have separate rows, such as "boot (x2)".
+    For each number of calls per iteration there is a separate row, such as "boot (x2)".
     """
     for name, one in merged.items():
         display_name = name if one.count == 1 else f"{name} (x{one.count})"
@@ -77,7 +81,10 @@ def add_all(rows: dict[str, _Row], merged: Mapping[str, _Merged]) -> None:
 
 
 class Durations:
-    """Rally's table of durations of a workload; needs eight bytes per iteration and action."""
+    """Rally's table of durations of iterations and actions of a workload.
+
+    Exact, so it needs eight bytes of memory per iteration and action.
+    """
 
     def __init__(self) -> None:
         self._rows: dict[str, _Row] = {}
@@ -92,7 +99,7 @@ class Durations:
         self.ended: float | None = None
 
     def add(self, record: Mapping[str, Any]) -> None:
-        """Add an iteration to the table.
+        """Add an iteration to the table and to the totals.
 
         `record`: in the form of `osbench.common.rally.adapters.records`.
         """
@@ -117,14 +124,16 @@ class Durations:
     def load_s(self) -> float:
         """Return the seconds from the first start to the last end; 0 without iterations.
 
-        As in Rally, an iteration ends its duration after its start, pauses left out.
+        As in Rally, an iteration's end is its start plus its duration, without pauses.
         """
         if self.begun is None or self.ended is None:
             return 0.0
         return max(0.0, self.ended - self.begun)
 
     def shown(self) -> dict[str, Any]:
-        """Return the table in Rally's form: `total` is a row, `atomics` a list of rows."""
+        """Return the table in Rally's form: `total` is a row, `atomics` a list of rows, both
+        dicts.
+        """
         rows = [row.shown(name) for name, row in self._rows.items()]
         return {"total": self._total.shown("total"), "atomics": rows}
 
@@ -147,7 +156,10 @@ def _merge_into(found: dict[str, _Merged], action: Mapping[str, Any], level: int
 
 
 def percentile(ascending: Sequence[float], share: float) -> float:
-    """Return the percentile of a sorted list for a fraction 0 to 1, by linear interpolation."""
+    """Return a percentile of `ascending`, a sorted, non-empty list, by linear interpolation.
+
+    `share`: the percentile as a fraction, 0 to 1.
+    """
     place = (len(ascending) - 1) * share
     below, above = math.floor(place), math.ceil(place)
     if below == above:

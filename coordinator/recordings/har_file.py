@@ -67,7 +67,7 @@ class RecordedRequest:
 
 
 def read_bounded(file: str) -> str:
-    """Return the text of a file, in UTF-8 with or without BOM.
+    """Read a text file in UTF-8, with or without BOM, and return its text.
 
     Raises UsageError if it cannot be read, is not UTF-8, or has more than `LARGEST` bytes.
     """
@@ -81,7 +81,7 @@ def read_bounded(file: str) -> str:
 
 
 def read_har(file: str) -> list[RecordedRequest]:
-    """Return the requests of a HAR file in order of their start, or of the file if one has no time.
+    """Return all requests of a HAR file in order of their start; of the file if a start is missing.
 
     Raises UsageError if the file cannot be read or is not a HAR file.
     """
@@ -109,7 +109,7 @@ def read_har(file: str) -> list[RecordedRequest]:
 
 
 class _WrongPart(ValueError):
-    """A part of the HAR file is of a wrong type; the message has its place."""
+    """Raised if a part of the HAR file has a wrong type; the message begins with its place."""
 
 
 def _request(entry: Any, place: str) -> RecordedRequest:
@@ -158,10 +158,11 @@ def _request(entry: Any, place: str) -> RecordedRequest:
 
 
 def _part(parent: Any, name: str, kind: type, place: str, default: Any = None) -> Any:
-    """Return the entry `name` of an object, or `default` if it is missing or null.
+    """Return the entry `name` of the object `parent`; `default` if the entry is missing or null.
 
-    `place`: of the object, for messages. Raises _WrongPart if `parent` is not an object, the entry
-    has another type, or it is missing without a default.
+    `place`: of the object, for messages. Lone surrogates in a string are replaced. Raises
+    _WrongPart if `parent` is not an object, the entry is not of type `kind`, or it is missing and
+    `default` is None.
     """
     if not isinstance(parent, Mapping):
         raise _WrongPart(f"{place} is not an object")
@@ -225,7 +226,7 @@ def _is_page(media_type: str) -> bool:
 
 
 def _cookies(headers: Pairs) -> Iterator[tuple[str, str]]:
-    """Yield name and value of each cookie that a response sets."""
+    """Yield name and value of each cookie that the Set-Cookie headers of a response set."""
     for name, value in headers:
         for line in value.splitlines() if name == "set-cookie" else ():
             cookie, _, found = line.partition(";")[0].partition("=")
@@ -233,7 +234,9 @@ def _cookies(headers: Pairs) -> Iterator[tuple[str, str]]:
 
 
 def _body_bytes(request: Mapping[str, Any], headers: Pairs) -> int:
-    """Return the length of a request's body in bytes: by its header, else by the browser; or 0."""
+    """Return the length of a request's body in bytes: its Content-Length, else `bodySize`, else
+    0.
+    """
     said = dict(headers).get("content-length", "")
     if said.isdecimal() and len(said) < 19:
         return int(said)
@@ -247,7 +250,9 @@ def is_json(media_type: str) -> bool:
 
 
 def _seconds(milliseconds: Any) -> float:
-    """Convert milliseconds to seconds; return 0 if the value is missing, negative or not finite."""
+    """Convert milliseconds to seconds; return 0 for a missing, negative or infinite value, or
+    NaN.
+    """
     try:
         found = float(milliseconds) / 1000 if isinstance(milliseconds, int | float) else 0.0
     except OverflowError:
@@ -256,7 +261,7 @@ def _seconds(milliseconds: Any) -> float:
 
 
 def _encodable(text: str) -> str:
-    """Return the text with U+FFFD for lone surrogates, which no request can contain."""
+    """Return the text with U+FFFD for each lone surrogate, which no request can contain."""
     # not by "?", with which the query of a URL begins
     return _HALVES.sub("\ufffd", text)
 

@@ -31,7 +31,9 @@ _NAMED_HOSTS = 5
 
 @dataclass(frozen=True, kw_only=True)
 class Recording:
-    """The requests of a HAR file that a task is to make, and counts of those left out."""
+    """The selected requests of a HAR file, which a task will make, and counts of the omitted
+    ones.
+    """
 
     #: Redirects are followed: a request has the response at their end.
     requests: Sequence[RecordedRequest]
@@ -44,18 +46,21 @@ class Recording:
 
 
 def origin(request: RecordedRequest) -> str:
-    """Return scheme, host and port of a request's URL, without user and password."""
+    """Return SCHEME://HOST:PORT of a request's URL, without user and password; the port only if
+    given.
+    """
     return f"{request.url.scheme}://{request.url.netloc.rpartition('@')[2]}"
 
 
 def select(
     found: Sequence[RecordedRequest], hosts: Collection[str], *, assets: bool, file: str
 ) -> Recording:
-    """Select the requests to `hosts`, or to the host of the page if `hosts` is empty.
+    """Select the requests to `hosts` from `found`; to the host of the first page if `hosts` is
+    empty.
 
-    Redirects become one request. Requests that a flow cannot make are left out and counted by
-    reason. `assets` keeps images, fonts, styles, scripts and media. `file` is named in messages.
-    Raises UsageError if no request is left.
+    A request with its redirects becomes one request. Requests that a flow cannot make are left out
+    and counted by reason. `assets` keeps images, fonts, styles, scripts and media. `file` is named
+    in messages. Raises UsageError if no request is left.
     """
     left_out: Counter[str] = Counter()
     web = [
@@ -86,7 +91,11 @@ def select(
 def _why_none(
     web: Sequence[RecordedRequest], hosts: Collection[str], left_out: Counter[str]
 ) -> str:
-    """Return why no request is left, for a message, and the option that would keep some."""
+    """Return why no request of `web` is left: its hosts, or reasons with counts, and an option that
+    helps.
+
+    For the end of a message. `left_out`: counts by reason.
+    """
     here = [one for one in web if _is_of(one, hosts)]
     if not here:
         names = Counter(one.url.hostname or "" for one in web).most_common(_NAMED_HOSTS)
@@ -100,9 +109,9 @@ def _why_none(
 
 
 def _page(web: Sequence[RecordedRequest], hosts: Collection[str]) -> RecordedRequest:
-    """Return the first HTML document that is not a redirect, else the first request.
+    """Return the first HTML document that is not a redirect; without one, the first other request.
 
-    Only requests to `hosts` count, unless it is empty or none goes there.
+    Only requests to `hosts` are searched, unless it is empty or none goes there.
     """
     wanted = {host.lower() for host in hosts}
     here = [one for one in web if not wanted or _is_of(one, wanted)] or list(web)
@@ -118,7 +127,11 @@ def _is_of(one: RecordedRequest, hosts: Collection[str]) -> bool:
 
 
 def _unwanted(one: RecordedRequest, hosts: Collection[str], *, assets: bool) -> str:
-    """Return the reason to leave out a request, such as "assets"; "" if it is kept."""
+    """Return the reason why request `one` is left out, such as "assets"; "" if it is not.
+
+    Requests to hosts other than `hosts` are left out. `assets`: images, styles and the like are
+    not.
+    """
     preflight = one.method == "OPTIONS" and "access-control-request-method" in dict(one.headers)
     reasons = (
         (not _is_of(one, hosts), f"of the host {one.url.hostname}"),
@@ -143,10 +156,11 @@ def _is_asset(one: RecordedRequest) -> bool:
 
 
 def _followed(web: Sequence[RecordedRequest], hosts: Collection[str]) -> list[RecordedRequest]:
-    """Return the requests without the targets of redirects, which `self.http` follows by itself.
+    """Return the requests without the targets of redirects, because `self.http` requests them
+    itself.
 
-    A request gets the response of its last target, and the cookies of all. If another host
-    redirects to one in `hosts`, the target is kept instead.
+    A redirected request gets the response of its last target, and the cookies of all responses. If
+    another host redirects to a host in `hosts`, the last target is returned instead.
     """
     followers: set[int] = set()
     made = []
@@ -178,9 +192,10 @@ def _followed(web: Sequence[RecordedRequest], hosts: Collection[str]) -> list[Re
 
 
 def _target(web: Sequence[RecordedRequest], at: int) -> int | None:
-    """Return the position of the request to which the browser was redirected; None if not found.
+    """Return the index of the request to which the browser was redirected by response `at`.
 
-    None also if the response is not a redirect. Searches the next `_SOON` requests.
+    Searches the next `_SOON` requests for the URL. None if it is not among them, or the response is
+    not a redirect.
     """
     one = web[at]
     if not 300 <= one.status < 400 or not one.redirect:

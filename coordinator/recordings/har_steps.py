@@ -62,26 +62,29 @@ _WORD = re.compile(r"[A-Za-z]?[a-z]{0,11}")
 
 
 class _NotSent(ValueError):
-    """A request cannot be made by `HttpFlow.run`; the message is the reason."""
+    """Raised if `HttpFlow.run` cannot make a request; the message is the reason."""
 
 
 class _NoBody(_NotSent):
-    """The body of a request is not in the recording; the message says how to add it by hand."""
+    """Raised if the body of a request is not in the recording; the message says how to add a
+    step.
+    """
 
 
 def read(file: str, options: RecordingOptions) -> FlowTask:
-    """Return the task that makes the requests of a HAR file; the reader for `init`.
+    """Read a HAR file and return a task that makes its requests; the reader "har" for `init`.
 
-    Raises UsageError if the file is not a HAR file, or has no request that a flow can make.
+    `options` selects hosts and assets. Raises UsageError if the file is not a HAR file, or has no
+    request that a flow can make.
     """
     recording = select(read_har(file), options.hosts, assets=options.assets, file=file)
     return task_of(recording, file)
 
 
 def task_of(recording: Recording, file: str) -> FlowTask:
-    """Return a task that makes the requests of a recording, which was read from `file`.
+    """Return a task that makes the requests of a recording, one step each; `file` is its origin.
 
-    Secrets become task arguments, and values from earlier responses are saved and inserted. Raises
+    Secrets become task arguments; values of earlier responses are saved and inserted. Raises
     UsageError if the flow could make none of the requests.
     """
     return _Steps(recording).task(file)
@@ -102,10 +105,10 @@ class _Steps:
         self._known = KnownSecrets(self._secrets)
 
     def task(self, file: str) -> FlowTask:
-        """Return the task that makes all requests, one step each.
+        """Convert all requests to steps and return the task; to be called once.
 
-        Requests that a flow cannot make become notes and are counted. Raises UsageError if none is
-        left.
+        Requests that a flow cannot make become notes and are counted in `left_out`. `file`: its
+        origin. Raises UsageError if no request can be made.
         """
         made: list[WrittenStep] = []
         left_out = Counter(self._recording.left_out)
@@ -145,9 +148,10 @@ class _Steps:
         return task
 
     def _hosts_left_out(self) -> list[str]:
-        """Return a note with the options that keep requests of all hosts.
+        """Return a note for the task with the options `--host` that keep requests of all hosts.
 
-        Empty if none was left out. Empty, too, if there are more than `_NAMED_HOSTS` hosts.
+        Empty if requests of no other host were left out, or there are more than `_NAMED_HOSTS`
+        hosts.
         """
         of = "of the host "
         left_out = [one.removeprefix(of) for one in self._recording.left_out if one.startswith(of)]
@@ -179,10 +183,10 @@ class _Steps:
         return WrittenStep(keys=keys, notes=notes)
 
     def _path(self, one: RecordedRequest) -> tuple[str | Computed, str]:
-        """Return a request's path for a step, and the path for the step's name, with [id] for ids.
+        """Return a request's path as the step requests it, and as the step's name shows it.
 
-        The former is an absolute URL if the host is not the base. Saved values and arguments for
-        secrets are inserted in it.
+        The former is an absolute URL if the origin is not the base; saved values, and arguments for
+        secrets, are inserted. The latter has [id] for ids and inserted parts.
         """
         here = origin(one)
         parts: Parts = [] if here == self._recording.base else [here]
@@ -201,9 +205,11 @@ class _Steps:
         return joined(parts) or "/", "/".join(shown)
 
     def _pairs(self, one: RecordedRequest, pairs: Pairs) -> dict[str, Any]:
-        """Return values by name, with saved values and arguments inserted.
+        """Return the pairs of a query or form as a mapping, with saved values and arguments
+        inserted.
 
-        A name that occurs several times has a list. Raises _NotSent for a name with braces.
+        A name that occurs several times has a list of values. Raises _NotSent for a name with
+        braces.
         """
         found: dict[str, Any] = {}
         for (name, value), secret in zip(pairs, _secret_pairs(one, pairs), strict=True):
@@ -240,10 +246,10 @@ class _Steps:
         )
 
     def _multipart(self, one: RecordedRequest, notes: list[str]) -> dict[str, Any]:
-        """Return the parts of a multipart body by name; a list for repeated names.
+        """Return the parts of a multipart body by name; a list for a repeated name.
 
-        A file whose content is not in the recording gets a size instead, in bytes, and a note.
-        Raises _NotSent if the body is not multipart.
+        A file whose content is not in the recording gets a size in bytes instead, and a note in
+        `notes`. Raises _NotSent if the body is not multipart.
         """
         try:
             parts = recorded_parts(one.body) if one.body else list(one.parts)
@@ -327,10 +333,12 @@ class _Steps:
         typed: bool = False,
         named: bool = True,
     ) -> Parts:
-        """Split a string into literals, `{saved.NAME}` for saved values, and arguments for secrets.
+        """Split a string that a request sends into literals, `{saved.NAME}` and arguments for
+        secrets.
 
-        `secret`: the string is a secret; `named`: `name` may show that it is a secret; `typed`: a
-        saved value must have the same type. Notes the string as sent.
+        `name`: under which it is sent. `secret`: the string is known to be secret; `named`: `name`
+        may show that it is. `typed`: a saved value must be a string, too. Remembers the string as
+        sent.
         """
         scheme = _SCHEME.fullmatch(value)
         head, rest = (f"{scheme[1]} ", scheme[2]) if scheme else ("", value)
@@ -361,7 +369,9 @@ def _kind(media_type: str) -> str:
 
 
 def _missing(one: RecordedRequest) -> str:
-    """Return why a request without its recorded body is left out, and how to add it by hand."""
+    """Return why a request is left out whose body was not recorded, and how to add a step by
+    hand.
+    """
     kind = _kind(dict(one.headers).get("content-type", "").partition(";")[0].strip().lower())
     part = "{NAME: {filename: ..., type: ..., size: BYTES}}"
     add = f"multipart: {part}" if kind == MULTIPART else "json or form"
@@ -372,13 +382,15 @@ def _missing(one: RecordedRequest) -> str:
 
 
 def _check_name(name: str) -> None:
-    """Raise _NotSent if `HttpFlow` would take a part of the name for a placeholder."""
+    """Raise _NotSent if `name` has a part that `HttpFlow` would take for a placeholder, such as
+    {a.
+    """
     if re.search(r"\{[A-Za-z_]", name):
         raise _NotSent("a name in it has braces, which a flow fills in")
 
 
 def _shown_request(one: RecordedRequest) -> str:
-    """Return method and path for messages; ids and parts that may be secret are [id]."""
+    """Return method and path of a request for messages; ids and possible secrets are [id]."""
     pieces = one.url.path.split("/")
     path = "/".join(
         "[id]" if secret or is_id(part) or holds_secret("", part) else part
@@ -392,17 +404,18 @@ def _shown(text: str) -> str:
 
 
 def _name(one: RecordedRequest, path: str) -> str:
-    """Return a step's name: method and path, and the operation of a GraphQL request."""
+    """Return a step's name: method, `path`, and the operation's name of a GraphQL request."""
     shown = step_name(one.method, path)
     operation = re.search(r'"operationName"\s*:\s*"(\w{1,60})"', one.body)
     return f"{shown} {operation[1]}" if operation else shown
 
 
 def _thinks(recording: Recording) -> Iterator[float]:
-    """Yield the think time before the next request, seconds, for each request; 0 for the last.
+    """Yield for each request the think time until the next one, seconds, rounded to 0.1; 0 for the
+    last.
 
-    It is the time from the end of all requests begun before, also of omitted ones, to the next.
-    Times up to `_LEAST_THINK_S` count as 0.
+    It is the time from the latest end of all requests that began before, also omitted ones, to the
+    next request's start. Times up to `_LEAST_THINK_S`, or unknown ones, count as 0.
     """
     kept = recording.requests
     spans = [
@@ -427,7 +440,7 @@ def _thinks(recording: Recording) -> Iterator[float]:
 def _secrets_of(one: RecordedRequest) -> Iterator[tuple[str, str]]:
     """Yield name and value of each secret in a request and its response.
 
-    Searches headers, cookies, URL, form and JSON documents.
+    Searches headers, cookies, URL (also path and password), form, and JSON bodies of both.
     """
     for name, value in one.headers:
         if name == "cookie":
@@ -461,24 +474,24 @@ def _secrets_of(one: RecordedRequest) -> Iterator[tuple[str, str]]:
 
 
 def _secret_pieces(pieces: list[str]) -> list[bool]:
-    """Return for each part of a path whether it is a secret."""
+    """Return for each part of a path, in order, whether it is a secret."""
     return secret_segments([unquote(piece) for piece in pieces])
 
 
 def _secret_pairs(one: RecordedRequest, pairs: Pairs) -> list[bool]:
-    """Return for each parameter of a query or a form whether it is a secret.
+    """Return for each parameter of a query or a form, in order, whether its value is a secret.
 
-    Empty values are not.
+    An empty value is not.
     """
     beside = names_beside((name for name, _ in pairs), one.url.path)
     return [bool(value) and is_secret(name, value, Place.QUERY, beside) for name, value in pairs]
 
 
 def _cookies(cookies: Iterable[str]) -> Iterator[tuple[str, str]]:
-    """Yield name and value of each cookie that is long enough for a secret.
+    """Yield name and value of each cookie (NAME=VALUE) that is long enough for a secret.
 
-    That is `_SEARCHED` characters with a digit, or twice as many. Each is yielded twice, as it is
-    and URL-decoded.
+    That is `_SEARCHED` characters with a digit, or twice as many without. Each is yielded as it is,
+    and again with the value URL-decoded.
     """
     for cookie in cookies:
         name, _, value = cookie.strip().partition("=")
@@ -499,9 +512,10 @@ def _basic(credentials: str) -> Iterator[tuple[str, str]]:
 def _secret_texts(
     value: Any, name: str, *, depth: int, secret: bool = False
 ) -> Iterator[tuple[str, str]]:
-    """Yield name and value of each secret string in a JSON document, down to 50 levels.
+    """Yield (name, value) for each secret string in a JSON document, down to 50 levels.
 
-    All strings below a secret key count as secret, under its name.
+    `name`: key of `value`; `secret`: it is below a secret key. All strings below a secret key count
+    as secret, under that key.
     """
     if depth > 50:
         return

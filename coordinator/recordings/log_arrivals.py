@@ -30,10 +30,15 @@ _BYTES = 16
 
 
 class SortedArrivals:
-    """Sorts arrivals by time, on disk if there are many; equal times keep their order."""
+    """Sorts arrivals by time, in a temporary file if there are many; equal times keep their order.
+
+    An arrival is a time and the number of its request's template.
+    """
 
     def __init__(self, folder: Path) -> None:
-        """`folder`: for the temporary file, which has no name and is created when first needed."""
+        """`folder`: folder of the temporary file, which has no name and is created when first
+        needed.
+        """
         self._folder = folder
         self._file: BinaryIO | None = None
         self._times: list[Ints] = []
@@ -50,9 +55,10 @@ class SortedArrivals:
             self._file.close()
 
     def add(self, times_us: Ints, codes: Ints) -> None:
-        """Add arrivals: for each its time, microseconds since the epoch, and its template's number.
+        """Add arrivals: `times_us`, microseconds since the epoch, and `codes`, their templates'
+        numbers.
 
-        Writes a sorted part to the temporary file after each `PART` arrivals. Raises OSError if
+        After each `PART` arrivals writes a sorted part to the temporary file. Raises OSError if
         that fails.
         """
         self._times.append(times_us)
@@ -73,10 +79,11 @@ class SortedArrivals:
         self._times, self._codes, self._waiting = [], [], 0
 
     def seconds(self) -> Iterator[tuple[Ints, Ints]]:
-        """Yield all arrivals sorted by time, as arrays of times (microseconds) and numbers.
+        """Yield all arrivals sorted by time, as arrays of times (microseconds) and templates'
+        numbers.
 
-        No second is split over two yields. May be called several times. Raises OSError if the
-        temporary file cannot be written or read.
+        Each yield has whole seconds: no second is split over two. Arrivals in memory are written to
+        the temporary file first. May be called several times. Raises OSError if the file fails.
         """
         if self._waiting:
             self._flush()
@@ -103,7 +110,10 @@ _END = 1 << 62
 
 
 class _Head:
-    """The next arrivals of one sorted part, read from the file piece by piece."""
+    """The next arrivals of one sorted part, read piece by piece from the temporary file.
+
+    True as long as it has arrivals; its length is the number of arrivals in memory.
+    """
 
     def __init__(self, file: BinaryIO, begin: int, count: int) -> None:
         self._file = file
@@ -118,11 +128,13 @@ class _Head:
 
     @property
     def known_until(self) -> int:
-        """Return a time, microseconds, before which no further arrival will be read."""
+        """Return the time, microseconds, before which all arrivals of the part are in memory."""
         return int(self._rows[-1, 0]) if self._left else _END
 
     def fill(self, least: int) -> None:
-        """Read from the file until at least `least` arrivals are in memory, or the part ends."""
+        """Read from the file until at least `least` arrivals are in memory, or the part has
+        ended.
+        """
         count = min(self._left, least - len(self._rows))
         if count <= 0:
             return
@@ -135,7 +147,7 @@ class _Head:
     def take(self, until_us: int) -> Ints:
         """Remove and return the arrivals in memory whose time is before `until_us`, microseconds.
 
-        Each row has a time and a number.
+        An array with a row per arrival: time, number of the template.
         """
         count = int(np.searchsorted(self._rows[:, 0], until_us))
         taken, self._rows = self._rows[:count], self._rows[count:]
@@ -144,7 +156,9 @@ class _Head:
 
 @dataclass(frozen=True, kw_only=True)
 class WrittenArrivals:
-    """Figures of a file of arrivals: their number, begin, length and peak."""
+    """Figures of a file of arrivals that was written: number of arrivals, begin, length and
+    peak.
+    """
 
     count: int
     #: Seconds since the epoch of its beginning, and its length, seconds.
@@ -157,11 +171,12 @@ class WrittenArrivals:
 def write_arrivals(
     path: Path, arrivals: SortedArrivals, names: Sequence[str], positions: Ints
 ) -> WrittenArrivals:
-    """Write arrivals to a new file, relative to the first full second, and return their figures.
+    """Write arrivals to the new file `path`, with times since the first full second; return
+    figures.
 
-    `positions` maps the number of an arrival's template to a position in `names`; arrivals with -1
-    are left out. If the log has full seconds only, arrivals are spread within them. Raises
-    UsageError if the file exists, or cannot be written; a file that was begun is removed.
+    `positions`: by number of a template, its index in `names`; arrivals with -1 are left out. If
+    the log has full seconds only, arrivals are spread within them. Raises UsageError if the file
+    exists or cannot be written; a file that was begun is removed.
     """
     begin_us, end_us = _bounds(arrivals, positions)
     count = peak = 0
@@ -195,7 +210,10 @@ def _chosen(arrivals: SortedArrivals, positions: Ints) -> Iterator[tuple[Ints, I
 
 
 def _bounds(arrivals: SortedArrivals, positions: Ints) -> tuple[int, int]:
-    """Return the full seconds around the arrivals to be written: (start, end), microseconds."""
+    """Return the first full second before the arrivals to be written, and the first after them.
+
+    Both in microseconds since the epoch. `positions`: as in `write_arrivals`.
+    """
     first, last = _END, 0
     for times_us, _ in _chosen(arrivals, positions):
         first, last = min(first, int(times_us[0])), int(times_us[-1])
@@ -203,7 +221,7 @@ def _bounds(arrivals: SortedArrivals, positions: Ints) -> tuple[int, int]:
 
 
 def spread(times_us: Ints) -> Ints:
-    """Return times with the arrivals of each second spread at equal distances within it.
+    """Return a copy of `times_us` with equal times spread at equal distances within their second.
 
     `times_us`: full seconds in microseconds, ascending.
     """

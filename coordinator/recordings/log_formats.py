@@ -38,22 +38,24 @@ class LogLines:
 
 
 class LogFormat(Protocol):
-    """A format of access logs: finds the requests in lines."""
+    """A format of access logs, which reads the requests from lines."""
 
     #: Name for people.
     NAME: str
 
     def read(self, block: bytes) -> LogLines:
-        """Return the requests of complete lines.
+        """Return the requests in a block of complete lines.
 
-        Lines in other formats are listed as unreadable.
+        Lines in other formats are listed as unreadable; blank lines are skipped.
         """
 
 
 class InstantTexts(dict[bytes, int]):
-    """Cache of parsed times: string -> microseconds since the epoch, -1 if it is not a time.
+    """Cache of parsed times: bytes of a log -> microseconds since the epoch; -1 if it is not a
+    time.
 
-    Emptied if it has `_MOST_TEXTS` entries.
+    A missing text is parsed and added on access. Emptied before it has more than `_MOST_TEXTS`
+    entries.
     """
 
     def __missing__(self, text: bytes) -> int:
@@ -64,10 +66,14 @@ class InstantTexts(dict[bytes, int]):
 
 
 class PatternFormat:
-    """A log format whose lines match a regular expression with groups for the request's facts."""
+    """A log format whose lines match a regular expression with groups for time, request, query,
+    status.
+    """
 
     def __init__(self, name: str, pattern: bytes, order: Sequence[int] = (0, 1, 2, 3)) -> None:
-        """`name`: for messages; `order`: positions of the groups time, request, query, status."""
+        """`name`: for messages. `pattern`: matches one line. `order`: indexes of the groups time,
+        request, query and status among the pattern's groups.
+        """
         self.NAME = name
         self._pattern = re.compile(pattern, re.M)
         self._order = order
@@ -75,9 +81,10 @@ class PatternFormat:
         self._statuses = {b"%03d" % code: code for code in range(1000)} | {b"-1": 0}
 
     def read(self, block: bytes) -> LogLines:
-        """Return the requests of complete lines.
+        """Return the requests in a block of complete lines.
 
-        Lines that do not match, or have an invalid time, are listed as unreadable.
+        Lines that do not match, or have an invalid time, are listed as unreadable; blank lines are
+        skipped.
         """
         found = self._pattern.findall(block)
         if not found:
@@ -156,14 +163,16 @@ FIELDS: Mapping[str, Sequence[str]] = {
 class JsonFormat:
     """A log format with a JSON object on each line.
 
-    If an object has `took`, a duration in seconds, its `time` is taken as the end of the request
-    and the start is computed.
+    If an object has `took`, a duration in seconds, its `time` is the end of the request, and the
+    start is computed.
     """
 
     NAME = "JSON lines"
 
     def __init__(self, fields: Mapping[str, str]) -> None:
-        """`fields`: names of JSON fields that replace the usual ones, by key of `FIELDS`."""
+        """`fields`: by key of `FIELDS`, the JSON field to read instead of the usual fields; {} for
+        none.
+        """
         self._names = {
             key: (fields[key],) if key in fields else usual for key, usual in FIELDS.items()
         }
@@ -174,9 +183,10 @@ class JsonFormat:
         self._instants = InstantTexts()
 
     def read(self, block: bytes) -> LogLines:
-        """Return the requests of complete lines.
+        """Return the requests in a block of complete lines.
 
-        Lines that are not JSON objects with time, method and path are listed as unreadable.
+        Lines that are not JSON objects with time, method and path are listed as unreadable; blank
+        lines are skipped.
         """
         lines = LogLines()
         for at, line in enumerate(block.decode("utf-8", "replace").split("\n")):
@@ -238,7 +248,7 @@ class JsonFormat:
 
 
 def _request(method: str, target: str) -> tuple[str, str]:
-    """Return method and target if they are valid in a request, else two empty strings."""
+    """Return (method, target) if both are valid in a request line, else ("", "")."""
     if target and " " not in target and method.isascii() and method.isalpha() and method.isupper():
         return method, target
     return "", ""
@@ -258,7 +268,10 @@ _NUMBERS = frozenset({int, float, str})
 
 
 def _number(value: Any) -> float:
-    """Return a number, also from a string; 0 for anything else, infinity and NaN."""
+    """Return `value` as a float if it is a number or a string of a number; else 0.
+
+    Also 0 for booleans, infinity and NaN.
+    """
     if type(value) not in _NUMBERS:
         return 0.0
     try:
@@ -269,9 +282,9 @@ def _number(value: Any) -> float:
 
 
 def _epoch_us(number: float) -> int:
-    """Convert a time in s, ms, us or ns since the epoch to microseconds.
+    """Convert a time since the epoch, in s, ms, us or ns, to microseconds.
 
-    The unit is the first that gives a time from 1990 to 2100; -1 if none does.
+    The unit is the first of these that gives a time from 1990 to 2100; -1 if none does.
     """
     for _ in range(4):
         if _EARLIEST_S <= number <= _LATEST_S:
@@ -287,7 +300,7 @@ _NCSA = re.compile(
 
 
 def _instant_us(text: str) -> int:
-    """Return microseconds since the epoch of a time in NCSA or ISO format; -1 for other strings.
+    """Convert a time in NCSA or ISO format to microseconds since the epoch; -1 for other strings.
 
     Without a time zone it is in UTC.
     """
@@ -321,7 +334,10 @@ def written_lines(block: bytes) -> list[int]:
 
 
 def formats(fields: Mapping[str, str]) -> Iterator[LogFormat]:
-    """Yield the formats to try; only JSON if `fields`, names of JSON fields, are given."""
+    """Yield new objects of the formats to try: combined, HAProxy, JSON.
+
+    If `fields` (names of JSON fields by key of `FIELDS`) is not empty, only JSON.
+    """
     if not fields:
         yield combined()
         yield haproxy()

@@ -24,10 +24,14 @@ _GZIP = b"\x1f\x8b"
 
 
 class LogReader:
-    """Reads the lines of one access log, and counts lines, unreadable lines and queries."""
+    """Reads the lines of one access log, and counts lines, unreadable lines and requests with a
+    query.
+    """
 
     def __init__(self, path: Path, fields: Mapping[str, str]) -> None:
-        """`fields`: names of JSON fields that replace the usual ones, by key of `FIELDS`."""
+        """`path`: the log, plain or gzip. `fields`: by key of `FIELDS`, the JSON field to read
+        instead of the usual fields; {} for none.
+        """
         self.path = path
         self.form = ""
         self.compressed = False
@@ -39,10 +43,11 @@ class LogReader:
         self._fields = fields
 
     def read(self) -> Iterator[LogLines]:
-        """Yield the requests of each block of lines; updates the counts.
+        """Yield the requests of each block of lines, and update the counts.
 
-        The format is chosen by the first block in which some line can be read. Raises UsageError if
-        the file cannot be read, is damaged, or has no line in a known format.
+        The format is chosen by the first block of which some line can be read; earlier lines count
+        as unreadable. At the end sets `form`. Raises UsageError if the file cannot be read, is
+        damaged, or has no line in a known format.
         """
         form: LogFormat | None = None
         for block in self._blocks():
@@ -60,9 +65,10 @@ class LogReader:
         self.form = form.NAME
 
     def _form(self, block: bytes) -> LogFormat | None:
-        """Return the format that reads most lines of a block; None if no format reads any.
+        """Return the format that can read the most lines of a block; None if no format can read
+        any.
 
-        Only the first 64 KiB of the block are tried.
+        Only about the first 64 KiB of the block are tried.
         """
         # formats keep what they have read: a sample is enough to choose
         end = block.find(b"\n", 64 << 10) + 1 or len(block)
@@ -92,9 +98,9 @@ class LogReader:
         )
 
     def _blocks(self) -> Iterator[bytes]:
-        """Yield blocks of complete lines, each line with its end, and set `compressed`.
+        """Yield blocks of complete lines, each line with its newline, and set `compressed`.
 
-        Raises UsageError if the file cannot be read or is damaged.
+        A gzip file is decompressed. Raises UsageError if the file cannot be read or is damaged.
         """
         try:
             with open_regular(self.path) as file:

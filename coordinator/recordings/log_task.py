@@ -52,10 +52,11 @@ _STATUSES = 600
 
 
 def read(file: str, options: RecordingOptions) -> FlowTask:
-    """Return the task that replays an access log, and write its file of arrivals.
+    """Read an access log, write its file of arrivals (`options.arrivals`), return a task that
+    replays it.
 
-    The reader for `init`. Raises UsageError if the log has no request to replay, or a file cannot
-    be read or written.
+    The reader "access-log" for `init`. Raises UsageError if the log has no request to replay, or a
+    file cannot be read or written.
     """
     log = LogReader(Path(file), _fields(options.log_fields))
     with closing(SortedArrivals(options.arrivals.parent)) as arrivals:
@@ -84,9 +85,9 @@ def read(file: str, options: RecordingOptions) -> FlowTask:
 
 
 def _fields(given: Sequence[str]) -> dict[str, str]:
-    """Return the names of JSON fields by key, from values KEY=NAME of `--log-field`.
+    """Return names of JSON fields by key of `FIELDS`, from values KEY=NAME of `--log-field`.
 
-    Raises UsageError for another form or an unknown key.
+    Raises UsageError for a value of another form or an unknown key.
     """
     found = {}
     for text in given:
@@ -102,16 +103,18 @@ def _fields(given: Sequence[str]) -> dict[str, str]:
 
 @dataclass(kw_only=True)
 class _LogCounts:
-    """Templates (method and path without ids) of a log's requests, and their counts by status."""
+    """Templates (method and path without ids) of a log's requests, and counts of requests by
+    status.
+    """
 
     table: TemplateTable = field(default_factory=TemplateTable)
     #: Requests by template and status: `_STATUSES` numbers for each template.
     counts: Counter[int] = field(default_factory=Counter)
 
     def add(self, codes: Ints, statuses: Ints) -> None:
-        """Add requests of some lines to the counts.
+        """Add requests to the counts; arrays with an element per request.
 
-        `codes`: number of each request's template; `statuses`: HTTP status of each, 0 if unknown.
+        `codes`: number of its template; `statuses`: its HTTP status, 0 if unknown.
         """
         pairs = codes * _STATUSES + np.minimum(statuses, _STATUSES - 1)
         found, counts = np.unique(pairs, return_counts=True)
@@ -137,7 +140,7 @@ def _read(log: LogReader, arrivals: SortedArrivals) -> _LogCounts:
 
 @dataclass(frozen=True, kw_only=True)
 class _Branch:
-    """A template of requests that becomes a branch of the task, with its number of requests."""
+    """A template of requests that becomes a branch of the task: name and counts of its requests."""
 
     template: RequestTemplate
     name: str
@@ -146,15 +149,18 @@ class _Branch:
 
     @property
     def expect(self) -> int | None:
-        """Return the most frequent status if it is an error, 400 or above; else None."""
+        """Return the most frequent status of the requests if it is an error, 400 or above; else
+        None.
+        """
         ((most, _),) = self.statuses.most_common(1)
         return most if most >= 400 else None
 
 
 class _Branches:
-    """The templates that become branches of the task, most requests first; others are counted.
+    """The templates that become branches of the task (`chosen`), most requests first.
 
-    At most `_MOST_BRANCHES`, and only GET and HEAD unless `all_methods`.
+    At most `_MOST_BRANCHES`, and only GET and HEAD unless `all_methods`. Requests of other
+    templates are counted by reason in `left_out`.
     """
 
     def __init__(self, found: _LogCounts, *, all_methods: bool) -> None:
@@ -204,9 +210,9 @@ class _Branches:
 
 
 class _RequestPath:
-    """The path that a step requests, and the task arguments in it.
+    """The path that a step requests, and the names of the task arguments in it.
 
-    Ids in the path become task arguments with the default "1".
+    Ids in the template's path become task arguments with the default "1".
     """
 
     def __init__(self, template: RequestTemplate) -> None:
@@ -254,7 +260,10 @@ def _notes(
 
 
 def _found(log: LogReader, made: WrittenArrivals, branches: _Branches) -> Iterator[str]:
-    """Yield lines that the command prints on the log: format, methods, arrivals, templates."""
+    """Yield the lines that the command prints on the log: format, methods, arrivals, templates.
+
+    Of at most `_NAMED` templates it shows the percentage of requests and the name.
+    """
     packed = ", gzip" if log.compressed else ""
     unread = ""
     if log.unreadable:

@@ -36,21 +36,26 @@ OTHER = 0
 
 @dataclass(frozen=True, kw_only=True)
 class RequestTemplate:
-    """A method and the parts of a path, with `ID` for ids and secrets; hashable."""
+    """The template of similar requests: a method and the parts of a path, `ID` for ids and
+    secrets.
+    """
 
     method: str
     parts: tuple[str, ...]
 
     @property
     def name(self) -> str:
-        """Return the name of the step that makes such requests, with [id] for ids."""
+        """Return the name of the step that makes such requests: method and path, with [id] for
+        ids.
+        """
         return step_name(self.method, "/".join(self.parts).replace(ID, "[id]"))
 
 
 class TemplateTable(dict[bytes, int]):
-    """Template numbers by request, b"METHOD PATH" of a log; a missing request is added on access.
+    """Numbers of templates (indexes in `templates`) by request, b"METHOD PATH" as in a log.
 
-    In bounded memory: after `_MOST_TEMPLATES` templates, new ones get the number 0 (`OTHER`).
+    A request that is missing is added on access. Memory is bounded: after `_MOST_TEMPLATES`
+    templates, requests of new templates get the number 0 (`OTHER`).
     """
 
     def __init__(self) -> None:
@@ -80,9 +85,10 @@ class TemplateTable(dict[bytes, int]):
         return number
 
     def _note(self, template: RequestTemplate) -> None:
-        """Note the parts of a template's path; a place with more than `_MOST_PARTS` parts is full.
+        """Count the parts of a template's path: after more than `_MOST_PARTS` in a place it is
+        full.
 
-        All later parts in a full place count as ids.
+        A place is a method and the parts before. All later parts in a full place count as ids.
         """
         for depth in range(1, len(template.parts)):
             if _may_be_id(template, depth):
@@ -94,9 +100,11 @@ class TemplateTable(dict[bytes, int]):
 
 
 def template_of(request: str, full: Container[Place] = frozenset()) -> RequestTemplate:
-    """Return the template of a method and a path, with `ID` for ids and secret or personal parts.
+    """Return the template of `request`, "METHOD PATH", with `ID` for ids, secrets and personal
+    parts.
 
-    `request`: "METHOD PATH". All parts in the places `full` are ids, except names of assets.
+    `full`: places (method and parts before) in which all parts but names of assets are ids. Of an
+    absolute URL only the path counts; it is cut to `_LONGEST` characters.
     """
     method, _, path = request.partition(" ")
     if "://" in path:
@@ -113,7 +121,10 @@ def template_of(request: str, full: Container[Place] = frozenset()) -> RequestTe
 
 
 def _without_values(before: str, part: str) -> str:
-    """Return a part of a path, or `ID` for an id or a secret; `before` is the part before it."""
+    """Return a part of a path, or `ID` if it is an id, a secret or not a plain word.
+
+    `before`: the part before it, which may show that a secret follows.
+    """
     # parts with digits and long ones are ids, as in analyses of traces
     shown = details.path(part)
     if shown == ID or not _PLAIN.fullmatch(shown) or holds_secret(before, shown):
@@ -122,9 +133,9 @@ def _without_values(before: str, part: str) -> str:
 
 
 def merged(templates: Sequence[RequestTemplate]) -> list[RequestTemplate]:
-    """Return the templates in order, with `ID` for parts that have many values in one place.
+    """Return the templates, in order, with `ID` for parts that have many values in one place.
 
-    Many: more than `_MOST_PARTS`. So several templates may become equal.
+    Many: more than `_MOST_PARTS`. Several elements of the result may be equal.
     """
     found = list(templates)
     for depth in range(1, max((len(one.parts) for one in found), default=0)):
@@ -133,7 +144,9 @@ def merged(templates: Sequence[RequestTemplate]) -> list[RequestTemplate]:
 
 
 def _merged_at(templates: Sequence[RequestTemplate], depth: int) -> Iterator[RequestTemplate]:
-    """Yield the templates, with `ID` for the part at `depth` if its place has many values."""
+    """Yield the templates, in order, with `ID` for the part at index `depth` if its place has many
+    values.
+    """
     places: defaultdict[Place, set[str]] = defaultdict(set)
     for one in templates:
         if _may_be_id(one, depth):

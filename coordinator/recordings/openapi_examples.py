@@ -33,15 +33,15 @@ class SchemaExamples:
         self._left = _MOST
 
     def told(self, holder: Mapping[str, Any]) -> Any:
-        """Return the example, default or first enum value of a parameter or body; None if none.
+        """Return the example, default, constant or first enum value of a parameter or body.
 
-        Deep or very large examples are cut.
+        In that order; None if the description gives none. Deep or very large values are cut.
         """
         self._left = _MOST
         return self._told(holder)
 
     def value(self, holder: Mapping[str, Any]) -> Any:
-        """Return the example or default of a parameter or body, else a value that fits its schema.
+        """Return a value for a parameter or body: as of `told`, else made up to fit its schema.
 
         None if there is no such value, for example if the schema refers to itself.
         """
@@ -65,9 +65,10 @@ class SchemaExamples:
         return None
 
     def _plain(self, value: Any, depth: int) -> Any:
-        """Return a value with JSON types only, cut below `_DEPTH` levels and after `_MOST` values.
+        """Return a copy of `value` with JSON types only, cut below `_DEPTH` levels and after
+        `_MOST` values.
 
-        YAML has dates and can repeat values by reference.
+        Dates become ISO strings, other types strings. `depth`: level of `value`, from 0.
         """
         self._left -= 1
         if isinstance(value, dict):

@@ -22,7 +22,9 @@ _NOWHERE = "http://127.0.0.1:8080"
 
 @dataclass(frozen=True, kw_only=True)
 class ServiceOperation:
-    """An operation of an OpenAPI description: a method of a path, with parameters and bodies."""
+    """An operation of an OpenAPI description: a method of a path, with parameters, bodies and so
+    on.
+    """
 
     method: str
     path: str
@@ -40,15 +42,15 @@ class ServiceOperation:
 
 
 class ServiceDescription:
-    """An OpenAPI description that was read: its title, URL and operations.
+    """An OpenAPI or Swagger description that was read: title, base URL and operations of a service.
 
-    References within the file are resolved; others are listed in `elsewhere`.
+    References within the file are resolved; references to other files are listed in `elsewhere`.
     """
 
     def __init__(self, file: str) -> None:
-        """Read a file, JSON or YAML.
+        """Read the description from `file`, JSON or YAML.
 
-        Raises UsageError if it is not an OpenAPI 2 or 3 description.
+        Raises UsageError if it cannot be read or is not an OpenAPI 3 or Swagger 2 description.
         """
         self._file = file
         text = read_bounded(file)
@@ -79,10 +81,10 @@ class ServiceDescription:
 
     @property
     def base(self) -> str:
-        """Return the URL of the first server, without user and "/" at its end.
+        """Return the URL of the first server, without user and without "/" at its end.
 
-        It is `http://127.0.0.1:8080` if the file gives none or an invalid one; relative URLs are
-        resolved by that.
+        It is `http://127.0.0.1:8080` if the file gives none or an invalid one; a relative URL is
+        resolved against that. Variables in it get their defaults.
         """
         servers = self._document.get("servers")
         first = self.mapping(servers[0]) if isinstance(servers, list) and servers else {}
@@ -105,7 +107,7 @@ class ServiceDescription:
         return f"{whole.scheme}://{host}{whole.path.rstrip('/')}"
 
     def operations(self) -> Iterator[ServiceOperation]:
-        """Yield the operations in the order of the file.
+        """Yield the operations in the order of paths in the file, and of `METHODS` within a path.
 
         Raises UsageError if a path or an operation is not a mapping.
         """
@@ -118,9 +120,10 @@ class ServiceDescription:
                     yield self._operation(method, str(path), resolved)
 
     def mapping(self, value: Any) -> Mapping[str, Any]:
-        """Return the mapping that a value is or refers to by $ref; {} if it is not a mapping.
+        """Return `value` if it is a mapping; if it is a reference ($ref), the mapping referred to.
 
-        References to other files are not followed but added to `elsewhere`.
+        {} for others. References to other files are not read: they are added to `elsewhere`, with
+        {}.
         """
         for _ in range(_DEPTH):
             if not isinstance(value, Mapping):
@@ -184,7 +187,11 @@ class ServiceDescription:
         return found
 
     def _security(self, operation: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
-        """Yield the security schemes of the first alternative that an operation accepts."""
+        """Yield the security schemes, all to be used together, of the first alternative of an
+        operation.
+
+        None if the operation needs no login; unknown schemes are skipped.
+        """
         ways = _list(operation.get("security", self._document.get("security")))
         components = self.mapping(self._document.get("components"))
         known = self.mapping(components.get("securitySchemes"))
@@ -195,7 +202,7 @@ class ServiceDescription:
 
 
 def _lasting(path: str, operation: Mapping[str, Any]) -> str:
-    """Return why an operation does not end with a response; "" if it does.
+    """Return why an operation does not end with a response, for a list of reasons; "" if it does.
 
     Recognizes watches and connections of Kubernetes.
     """

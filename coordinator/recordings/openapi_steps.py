@@ -40,18 +40,21 @@ _OWN = frozenset({"accept", "content-type", "authorization", "cookie", "host"})
 
 
 def read(file: str, _options: RecordingOptions) -> FlowTask:
-    """Return the task that makes the operations of an OpenAPI file; the reader for `init`.
+    """Read an OpenAPI file and return a task that makes its operations; the reader "openapi" for
+    `init`.
 
-    Raises UsageError if the file is not an OpenAPI description or has no operation to make.
+    No option has an effect. Raises UsageError if the file is not an OpenAPI description or has no
+    operation that a flow can make.
     """
     return task_of(ServiceDescription(file), file)
 
 
 def task_of(description: ServiceDescription, file: str) -> FlowTask:
-    """Return a task with a branch of steps per tag; changing operations are in separate branches.
+    """Return a task with a branch of steps per tag; operations that change data are in other
+    branches.
 
-    Branches that change data are commented out, unless there are no others. Raises UsageError if
-    there is no operation that a flow can make.
+    Branches that change data are commented out, unless there are no others. `file`: origin, for
+    messages. Raises UsageError if there is no operation that a flow can make.
     """
     steps = _OperationSteps(description)
     branches: dict[tuple[bool, str], list[WrittenStep]] = {}
@@ -107,7 +110,11 @@ class _OperationSteps:
         self._examples = SchemaExamples(description)
 
     def step(self, operation: ServiceOperation) -> tuple[WrittenStep, str]:
-        """Return the step of an operation and "", or a step with a note only, and the reason."""
+        """Return (step, "") for an operation; if a flow cannot make it, (step with only a note,
+        reason).
+
+        Adds arguments for secrets to `arguments`.
+        """
         shown = re.sub(r"\{([^{}]*)\}", r"[\1]", operation.path)
         name = step_name(operation.method, shown)
         if operation.lasting:
@@ -144,9 +151,10 @@ class _OperationSteps:
         )
 
     def _parameters(self, operation: ServiceOperation, place: str) -> dict[str, Any]:
-        """Return values of the parameters in `place` that are required or have an example.
+        """Return values by name for the parameters in `place` that are required or have an example.
 
-        `place`: "query" or "header". Secrets are arguments.
+        `place`: "query" or "header". Secrets become task arguments. Headers that `self.http` makes,
+        and names with braces, are left out.
         """
         found: dict[str, Any] = {}
         for one in operation.parameters:
@@ -166,9 +174,10 @@ class _OperationSteps:
         return found
 
     def _body(self, operation: ServiceOperation) -> tuple[dict[str, Any], str]:
-        """Return the step's keys for the body ({} without a body) and "", or {} and the reason.
+        """Return the step's keys for the body, and ""; ({}, reason) if no type of body is
+        supported.
 
-        JSON is preferred to forms and multipart; other types are the reason.
+        JSON is preferred to forms and multipart. ({}, "") if the operation has no body.
         """
         if not operation.bodies:
             return {}, ""
@@ -184,7 +193,11 @@ class _OperationSteps:
         return {}, "bodies that are neither JSON nor forms nor multipart"
 
     def _parts(self, value: Any, body: Mapping[str, Any]) -> dict[str, Any]:
-        """Return the parts of a multipart body by name; files have a made-up name and size."""
+        """Return the parts of a multipart body by name, as a step has them.
+
+        `value`: example of the body; `body`: its description, by whose schema some parts are files.
+        A file gets a made-up name and `_FILE_BYTES` as size.
+        """
         schema = self._description.mapping(body.get("schema"))
         found: dict[str, Any] = {}
         for name, one in self._description.mapping(schema.get("properties")).items():
@@ -201,9 +214,10 @@ class _OperationSteps:
         return found
 
     def _written(self, value: Any, name: str, *, secret: bool = False) -> Any:
-        """Return a value with task arguments instead of secrets, and with braces escaped.
+        """Return `value` as written in a step: task arguments instead of secrets, braces escaped.
 
-        Keys in which `HttpFlow` would look for a placeholder are left out.
+        `name`: its key; `secret`: it is known to be secret. Keys in which `HttpFlow` would look for
+        a placeholder are left out.
         """
         if isinstance(value, Mapping):
             # the names below say more: no value here is that of a real user
@@ -222,7 +236,8 @@ class _OperationSteps:
         return value
 
     def _let_in(self, operation: ServiceOperation, keys: dict[str, Any]) -> None:
-        """Add credentials, as task arguments, to a step's headers or query in `keys`.
+        """Add the credentials that an operation needs, as task arguments, to headers or query in
+        `keys`.
 
         Supports API keys, basic and bearer authentication; other security schemes are ignored.
         """
@@ -246,14 +261,19 @@ class _OperationSteps:
 
 
 def _is_secret_field(name: str, value: Any) -> bool:
-    """Return whether a field of a body is a secret; "key" alone may be the key of a map."""
+    """Return whether a field of a body is a secret, by its name and value.
+
+    A name that ends in "key" must show it otherwise, because it may be the key of a map.
+    """
     if not is_secret(name, value):
         return False
     return re.search(r"(?i)keys?$", name) is None or is_secret(f"{name}_data", value)
 
 
 def _words(value: Any) -> str:
-    """Return a value as a string for a URL or a header; booleans in lower case."""
+    """Return a value as a string for a URL or a header: `str(value)`, booleans as "true" and
+    "false".
+    """
     if isinstance(value, bool):
         return str(value).lower()
     return str(value)

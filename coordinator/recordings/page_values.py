@@ -30,7 +30,10 @@ _PLACES = 10
 
 
 def is_random(text: str) -> bool:
-    """Return whether a text looks random, like a token, and not like a word or a date."""
+    """Return whether a text looks random, like a token, and not like a word, a path or a date.
+
+    Such texts have at least 16 characters, letters and digits.
+    """
     return (
         len(text) >= _LEAST_RANDOM
         and re.search(r"\d", text) is not None
@@ -41,10 +44,10 @@ def is_random(text: str) -> bool:
 
 
 def page_inputs(page: str) -> Iterator[tuple[FormInput, str]]:
-    """Yield the inputs of a page that have a value, each with its source for a step's `save`.
+    """Yield each input of a page that has a value, with its source for a step's `save`.
 
-    The source is `input NAME`, or `input NAME of form FORM` if the name alone is ambiguous. Inputs
-    that no source finds are left out. Looks at the first `_MOST` inputs.
+    The source is `input NAME`, or `input NAME of form FORM` if the name alone finds another input.
+    Inputs that neither finds are left out. Looks at the first `_MOST` inputs.
     """
     inputs = list(itertools.islice(form_inputs(page), _MOST))
     #: The values that a flow finds, by name and form.
@@ -65,7 +68,9 @@ def _is_plain(name: str) -> bool:
 
 
 def random_values(page: str) -> set[str]:
-    """Return the values of a page that look random, such as tokens; at most `_MOST`."""
+    """Return the words and quoted strings of a page that look random, such as tokens; at most
+    `_MOST`.
+    """
     found: set[str] = set()
     for pattern in (_RANDOM, _QUOTED):
         for match in pattern.finditer(page):
@@ -78,9 +83,10 @@ def random_values(page: str) -> set[str]:
 
 
 def pattern_source(page: str, value: str) -> str | None:
-    """Return the source `regex PATTERN` that finds a value on such a page; None if none does.
+    """Return a source `regex PATTERN` for a step's `save` that finds `value` on `page`.
 
-    The pattern consists of the text before the value and a group for it.
+    The pattern consists of text before the value and a group for it. None if no such pattern finds
+    it, or the page does not contain it.
     """
     at = -1
     for _ in range(_PLACES):
@@ -99,9 +105,9 @@ def pattern_source(page: str, value: str) -> str | None:
 
 
 def _befores(page: str, at: int) -> Iterator[str]:
-    """Yield up to `_TRIED` texts that end before a position, shortest first.
+    """Yield up to `_TRIED` pieces of `page` that end at index `at`, shortest first.
 
-    Texts with random values are left out: they would be different in the next run.
+    Pieces with random values are left out: they would be different in the next run.
     """
     start = max(0, at - _BEFORE_CHARS)
     before = page[start:at]
@@ -129,7 +135,10 @@ def _escaped(text: str) -> str:
 
 
 def _group(after: str) -> str:
-    """Return a regular expression's group for a value that is followed by `after`."""
+    """Return a regular expression's group for a value that is followed by the character `after`.
+
+    `after` is "" at the end of the page.
+    """
     if after and not re.fullmatch(r"[\w~=+.-]", after):
         return rf"([^\s{re.escape(after)}]+)" if after.strip() else r"(\S+)"
     return r"([\w~=+.-]+)"

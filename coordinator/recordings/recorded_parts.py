@@ -24,9 +24,9 @@ class RecordedPart:
 
 
 def recorded_parts(body: str) -> list[RecordedPart]:
-    """Return the parts of a multipart body, as browsers write it.
+    """Split a multipart body, as browsers write it, into its parts.
 
-    Raises ValueError if its boundaries or the name of a part are missing.
+    Raises ValueError if its boundaries, or the name of a part, are missing.
     """
     first = body.partition("\n")[0].rstrip("\r")
     if not first.startswith("--") or len(first) < 3:

@@ -44,7 +44,7 @@ _HEADERS = re.compile(r"(?i)(request-?key|nonce)$|^location$|^etag$")
 
 @dataclass(frozen=True, kw_only=True)
 class ResponseValue:
-    """A value in a response, its place there and its name; a later request may send it."""
+    """A value in a response, with its name and its place; a later request may send it."""
 
     #: Number of the request, from 0.
     step: int
@@ -61,7 +61,8 @@ class ResponseValue:
 
     @property
     def rank(self) -> int:
-        """Return 0 for an input of a page, 1 for JSON, 2 for a header, 3 for a cookie, else 4.
+        """Return how stable the value's place is: 0 input of a page, 1 JSON, 2 header, 3 cookie, 4
+        other.
 
         The lower, the more likely a response of the next run has the value in the same place.
         """
@@ -71,7 +72,10 @@ class ResponseValue:
 
 @dataclass
 class ResponseValues:
-    """Collects the values of the responses so far, and decides which ones steps save."""
+    """Collects values of the responses so far, and decides which of them the steps of a flow save.
+
+    To be fed in the order of requests: `source` and `sent` for a request, then `add`.
+    """
 
     #: What each step saves: paths by name.
     saves: dict[int, dict[str, str]] = field(default_factory=dict)
@@ -82,14 +86,15 @@ class ResponseValues:
     _unused: UnusedNames = field(default_factory=UnusedNames)
 
     def sent(self, value: Any) -> None:
-        """Note a value that a request sends: later responses that repeat it are not its source."""
+        """Note a value that a request sends: later responses that contain it only repeat it."""
         self._sent.add(str(value))
 
     def add(self, step: int, request: RecordedRequest) -> None:
-        """Add the values of a response, which request number `step` got, as possible sources.
+        """Add the values of the response to request number `step` as possible sources of later
+        ones.
 
-        These are headers, cookies, values of a JSON document, hidden inputs and random values of a
-        page. Values that a request has sent before are ignored.
+        These are some headers, cookies, values of a JSON document, hidden inputs and random values
+        of a page. Values that a request has sent before are ignored.
         """
         for name, value in dict(request.response_headers).items():
             # cookies go back by themselves
@@ -125,10 +130,11 @@ class ResponseValues:
             self._take(_unseen(step, "", "", value))
 
     def source(self, value: Any, name: str, *, typed: bool) -> str | None:
-        """Return the name of the saved value that a request sends as `name`; None if there is none.
+        """Return the name of the saved value that a request sends as `name`; None if no response
+        had it.
 
-        Makes the step whose response has the value save it. `typed`: the type must be equal, too,
-        not only the text.
+        If a response had it, its step is made to save it (`saves`). `typed`: the type must be
+        equal, and not only the text.
         """
         # the sort keeps the order of responses
         for one in sorted(self._found.get(str(value), ()), key=lambda found: found.rank):
@@ -144,10 +150,9 @@ class ResponseValues:
             self._found.setdefault(text, []).append(one)
 
     def _saved(self, one: ResponseValue, name: str) -> str | None:
-        """Make the step that got a value save it.
+        """Add a value to `saves` of the step that got it, and return its name there.
 
-        Returns its name there, or None if nothing finds it. `name`: under which a request sends the
-        value.
+        None, without effect, if no source can find it. `name`: under which a request sends it.
         """
         key = (one.step, one.path or str(one.value))
         if key not in self._names:
@@ -166,7 +171,7 @@ def _unseen(step: int, path: str, name: str, value: str) -> ResponseValue:
 
 
 def is_id(piece: str) -> bool:
-    """Return whether a part of a path looks like the id of a single object.
+    """Return whether a part of a path looks like an id.
 
     Ids are integers, UUIDs, 16 or more hexadecimal digits, or 20 or more characters with a digit.
     """
@@ -179,7 +184,7 @@ def is_id(piece: str) -> bool:
 
 
 def singular(word: str) -> str:
-    """Return the singular of a list's name, such as `item` for `items`, in lower case."""
+    """Return the singular of a list's name as an identifier, such as `item` for `Items`."""
     word = argument_name(word)
     if word.endswith("ies"):
         return f"{word[:-3]}y"
@@ -187,9 +192,11 @@ def singular(word: str) -> str:
 
 
 def _same(one: ResponseValue, value: Any, name: str) -> bool:
-    """Return whether a request's value likely comes from this response, and is not equal by chance.
+    """Return whether a request's `value` likely comes from the response's `one`, which is equal to
+    it.
 
-    Both names, and the form of the value, decide.
+    Otherwise they are equal by chance. Decided by their names and the form of the value; `name`:
+    under which the request sends it.
     """
     if one.unseen and (name == one.name or is_random(str(value))):
         return True
@@ -215,9 +222,10 @@ def is_id_name(name: str) -> bool:
 def _leaves(
     value: Any, path: str, name: str, owner: str, depth: int = 0
 ) -> Iterator[tuple[str, str, str, Any]]:
-    """Yield the strings and integers of a document as (JSONPath, name, owner, value).
+    """Yield the strings and integers of a JSON document as (JSONPath, name, owner, value).
 
-    The owner is the kind of object that contains it, such as `order`. Ends below `_DEPTH` levels.
+    The owner is the kind of object that contains it, such as `order`. Parts below `_DEPTH` levels
+    are left out. `path`, `name`, `owner`: JSONPath, key and owner of `value`.
     """
     if depth > _DEPTH:
         return

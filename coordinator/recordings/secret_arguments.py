@@ -22,7 +22,9 @@ _TAKEN = frozenset(
 
 @dataclass(frozen=True)
 class Argument:
-    """A task argument as a part of a string, whose other parts are literal text."""
+    """A task argument that is a part of a string; the other parts of the string are literal
+    text.
+    """
 
     name: str
 
@@ -31,7 +33,9 @@ Parts = list[str | Argument]
 
 
 class SecretArguments:
-    """The task arguments that replace secrets: one per secret value, with hints for the user."""
+    """The task arguments that replace secrets of a recording: one per secret, with a hint for the
+    user.
+    """
 
     def __init__(self) -> None:
         self._names: dict[str, str] = {}
@@ -40,9 +44,10 @@ class SecretArguments:
         self.hints: dict[str, str] = {}
 
     def of(self, value: str, name: str, hint: str) -> Argument:
-        """Return the argument for `value`; equal values have the same argument.
+        """Return the task argument for the secret `value`; equal values have the same argument.
 
-        A new one is named like `name`, with a number if that is taken. `hint` describes the value.
+        A new argument is named like `name`, with a number if that name is taken. Its `hint`
+        describes the value to the user.
         """
         if value not in self._names:
             self._names[value] = self._unused.of(argument_name(name))
@@ -51,10 +56,10 @@ class SecretArguments:
 
 
 def argument_name(text: str) -> str:
-    """Return an identifier that resembles a text: lower case, words joined by "_".
+    """Convert a text to an identifier for templates: lower case, words joined by "_".
 
-    It has at most 40 characters. Names that are taken in templates, or begin with a digit, get the
-    prefix `value_`.
+    At most 40 characters, and `value_` before names that are taken in templates or begin with a
+    digit.
     """
     words = re.sub(r"([a-z0-9])([A-Z])", r"\1_\2", text)
     name = re.sub(r"[^a-z0-9]+", "_", words.lower()).strip("_")[:40]
@@ -64,7 +69,7 @@ def argument_name(text: str) -> str:
 
 
 class UnusedNames:
-    """Gives unique names; a name that is already used gets a number."""
+    """The names used so far in a task; `of` returns an unused name."""
 
     def __init__(self) -> None:
         self._used: set[str] = set()
@@ -72,7 +77,9 @@ class UnusedNames:
         self._last: dict[str, int] = {}
 
     def of(self, name: str) -> str:
-        """Return `name`, or if it was returned before, `name_2`, `name_3` and so on."""
+        """Return `name`, if it is used already `name_2`, `name_3` and so on; it counts as used from
+        then on.
+        """
         found, number = name, self._last.get(name, 1)
         while found in self._used:
             number += 1
@@ -83,7 +90,7 @@ class UnusedNames:
 
 
 class KnownSecrets:
-    """Finds known secrets within other strings, in a time independent of their number."""
+    """Finds known secrets within strings, in a time that does not depend on their number."""
 
     #: Shorter ones are not looked for.
     LEAST = 8
@@ -96,9 +103,11 @@ class KnownSecrets:
             self._lengths.setdefault(start, []).insert(0, length)
 
     def split(self, text: str) -> Iterator[tuple[str, str]]:
-        """Yield (text before a secret, the secret) for each; at last the remaining text and "".
+        """Split `text` at the known secrets: yield (text before a secret, the secret), at last
+        (rest, "").
 
-        Only secrets of at least `LEAST` characters are found; of several at one place the longest.
+        Only secrets of at least `LEAST` characters are found; of several at one position the
+        longest.
         """
         begin = at = 0
         while at <= len(text) - self.LEAST:
@@ -114,12 +123,12 @@ class KnownSecrets:
 
 
 def literal(text: str) -> str:
-    """Return a text in which `HttpFlow.run` fills in nothing: braces before a letter as {brace}."""
+    """Return `text` with {brace} for braces that `HttpFlow.run` would take for placeholders."""
     return re.sub(r"\{(?=[A-Za-z_])", "{brace}", text)
 
 
 def joined(parts: Parts) -> str | Computed:
-    """Return the string made of the parts; `Computed` if it contains an argument."""
+    """Return the string of the parts; if one is an argument, a `Computed` that gives the string."""
     if all(isinstance(part, str) for part in parts):
         return "".join(map(str, parts))
     said = [

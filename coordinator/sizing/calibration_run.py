@@ -40,7 +40,7 @@ FAILED_ALLOWED = 0.5
 
 @dataclass(frozen=True, kw_only=True)
 class Calibrated:
-    """The result of a calibration: its run's id, and the cost of an iteration of each workload."""
+    """The result of a calibration: id of its run, and the cost of an iteration of each workload."""
 
     run_id: str
     #: By number of the workload.
@@ -48,7 +48,7 @@ class Calibrated:
 
 
 class CalibrationProgress(Progress):
-    """Shows the progress of a calibration, and samples the one worker process under load.
+    """Shows the progress of a calibration, and samples its only worker process under load.
 
     Raises the rate of each open workload once, when its service time is known.
     """
@@ -65,10 +65,10 @@ class CalibrationProgress(Progress):
         self.samples: dict[int, list[ProcessSample]] = defaultdict(list)
 
     def __call__(self, snapshot: Snapshot) -> None:
-        """Show a snapshot of the run, and sample CPU time, memory and files of the worker process.
+        """Show a snapshot of the run, and add a sample of the worker process to `samples`.
 
-        Of an open load, the rate is raised once the service time is known. A process that has ended
-        is not sampled.
+        If the service time of an open load is known for the first time, asks the run, in a thread,
+        to raise its rate. A process that has ended is not sampled.
         """
         super().__call__(snapshot)
         if snapshot.elapsed_s < 0 or not snapshot.rows:
@@ -106,11 +106,12 @@ def _sample(pid: int, at_s: float) -> ProcessSample:
 
 
 def calibrate(plan: RunPlan, lasts_s: float, *, quiet: bool) -> Calibrated:
-    """Run a low load on the service for `lasts_s` seconds per workload, in local mode.
+    """Run a low load of `lasts_s` seconds per workload, in local mode; return the cost per
+    workload.
 
-    Returns the cost per workload. Changes `plan.conf` to private servers. Raises CalibrationError
-    if a workload gives no cost of a good iteration, OsbenchError if the run fails,
-    KeyboardInterrupt.
+    This sends real requests to the service. Changes `plan.conf` to private servers. `quiet`: shows
+    no progress. Raises CalibrationError if a workload has no iteration that ended well or too many
+    that did not, OsbenchError if the run fails, KeyboardInterrupt if the user ends it.
     """
     conf = plan.conf
     conf.set_override("redis_url", "", "messaging")

@@ -30,7 +30,9 @@ IDLE_CPU = 0.02
 
 @dataclass(frozen=True, kw_only=True)
 class CalibrationPhases:
-    """The phases of a calibration by their end times, seconds after t0, and its virtual users."""
+    """The phases of a calibration by their end times, seconds after t0, and its number of virtual
+    users.
+    """
 
     #: No iteration until here: what a process costs that only takes part.
     idle_s: float
@@ -43,7 +45,7 @@ class CalibrationPhases:
 
 @dataclass(frozen=True, kw_only=True)
 class ProcessSample:
-    """CPU time, memory and open files of a worker process at a point in time."""
+    """CPU time, memory and open files of the worker process of a calibration at a point in time."""
 
     #: Seconds after t0.
     at_s: float
@@ -56,7 +58,10 @@ class ProcessSample:
 
 @dataclass(frozen=True, kw_only=True)
 class IterationCost:
-    """The cost of one iteration of a workload, and the fixed cost of a worker process."""
+    """The cost of one iteration of a workload, and the fixed cost of a worker process.
+
+    Measured by a calibration, or given by the user; fields with a default have it if not measured.
+    """
 
     #: CPU time of the worker process per iteration, seconds; and whether that is a bound, as they
     #: took too little, or too few ended, to measure it.
@@ -87,9 +92,9 @@ class IterationCost:
 
 
 def _ran_columns(rows: Iterable[Columns]) -> list[Ints]:
-    """Return start, end, idle time (ns) and outcome of the iterations that ran, as arrays.
+    """Return arrays of start, end, idle time (all ns) and outcome of the iterations that ran.
 
-    Dropped arrivals, which have rows too, are left out.
+    Rows of dropped arrivals are left out.
     """
     parts = list(rows)
     columns = [
@@ -101,9 +106,9 @@ def _ran_columns(rows: Iterable[Columns]) -> list[Ints]:
 
 
 def _by_load(service: Floats, started: Ints, phases: CalibrationPhases) -> tuple[Floats, Floats]:
-    """Return service times at low load (all if there are none), and with more users.
-
-    `service`, `started`: seconds, and ns after t0, of the same iterations.
+    """Split service times by `phases.alone_s`: at low load before, with more users after.
+    `service`: seconds; `started`: ns after t0, of the same iterations. If none was at low load, the
+    first result has all.
     """
     low = started < phases.alone_s * 1e9
     return service[low] if low.any() else service, service[~low]
@@ -122,10 +127,11 @@ def measured_cost(
     result_bytes: int,
     connections: int | None,
 ) -> IterationCost | None:
-    """Return the cost by rows and samples of one process; None if no iteration ended well.
+    """Compute the cost of an iteration from rows and samples of one process in the `phases` of a
+    calibration.
 
-    `result_bytes` is the size of all rows, `connections` the number of connections opened, None if
-    unknown. Figures that could not be measured have defaults.
+    `result_bytes`: size of all rows as shipped; `connections`: number of connections opened, None
+    if unknown. Figures that could not be measured have defaults. None if no iteration ended well.
     """
     started, ended, idle, outcome = _ran_columns(rows)
     well = outcome == Outcome.OK
@@ -163,9 +169,10 @@ def _last(samples: Sequence[ProcessSample], at_s: float) -> ProcessSample | None
 
 
 def _idle_cpu(samples: Sequence[ProcessSample], phases: CalibrationPhases) -> float:
-    """Return the fraction of a core that the process used before the first virtual user.
+    """Return the fraction of a core, 0 to 0.2, that the process used in the phase without
+    iterations.
 
-    At most 0.2; the default `IDLE_CPU` with fewer than two samples.
+    The default `IDLE_CPU` if there are fewer than two samples in it.
     """
     quiet = [one for one in samples if IDLE_SETTLE_S <= one.at_s <= phases.idle_s]
     if len(quiet) < 2 or quiet[-1].at_s <= quiet[0].at_s:
@@ -177,10 +184,12 @@ def _idle_cpu(samples: Sequence[ProcessSample], phases: CalibrationPhases) -> fl
 def _cpu_per_iteration(
     ended: Ints, samples: Sequence[ProcessSample], phases: CalibrationPhases, idle_cpu: float
 ) -> tuple[float, bool]:
-    """Return CPU seconds per iteration, and whether that is only an upper bound; 0 if unknown.
+    """Return the CPU seconds per iteration, and whether they are only an upper bound; (0, False) if
+    unknown.
 
-    It is a bound if iterations took no more CPU than a process varies by itself. Measured over the
-    last phase; if that has too few samples, because the host is busy, over more of the run.
+    They are a bound if iterations took no more CPU than a process varies by itself. Measured in the
+    last phase; if that has too few samples, because the host is busy, in more of the run. `ended`:
+    ns after t0; `idle_cpu`: fraction of a core, which is subtracted.
     """
     bounds = []
     for from_s in (phases.alone_s + SETTLE_S, phases.idle_s, 0.0):
@@ -199,7 +208,12 @@ def _cpu_per_iteration(
 
 
 def _per_user(alone: ProcessSample | None, crowd: ProcessSample | None, users: int) -> int:
-    """Return the bytes of memory of a further virtual user; at least `USER_BYTES`, its thread."""
+    """Return the bytes of memory of each virtual user after the first.
+
+    `alone`, `crowd`: samples with one and with `users` users.
+
+    At least `USER_BYTES`; exactly that if a sample is missing.
+    """
     if alone is None or crowd is None or users < 2:
         return USER_BYTES
     return max(USER_BYTES, (crowd.memory_bytes - alone.memory_bytes) // (users - 1))

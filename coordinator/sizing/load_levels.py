@@ -19,7 +19,7 @@ _CAPACITY = (10**7,)
 
 @dataclass(frozen=True, kw_only=True)
 class LoadLevel:
-    """The requested load of an interval, which changes linearly from `begin` to `end`."""
+    """The load that a runner requests in an interval; it changes linearly from `begin` to `end`."""
 
     #: Seconds after t0; `to_s` is None if iterations decide when it ends.
     from_s: float
@@ -30,19 +30,23 @@ class LoadLevel:
 
     @property
     def peak(self) -> float:
-        """Return the greater of `begin` and `end`: arrivals per second, or virtual users."""
+        """Return the greater of `begin` and `end`, in their unit."""
         return max(self.begin, self.end)
 
     @property
     def area(self) -> float:
-        """Return arrivals (open loads) or user-seconds (closed ones); 0 if the end is unknown."""
+        """Return the number of arrivals (open loads) or user-seconds (closed loads) of the
+        interval.
+
+        0 if its end is unknown.
+        """
         if self.to_s is None:
             return 0.0
         return (self.begin + self.end) / 2 * (self.to_s - self.from_s)
 
 
 def load_levels(runner: Runner) -> list[LoadLevel]:
-    """Return the levels of a runner's load in order, without levels of no duration.
+    """Return the levels of a runner's load in order of time, without levels of no duration.
 
     Empty if the runner does not say its load. A searching runner has one level at its highest rate.
     """
@@ -69,7 +73,9 @@ def _between(asked: Sequence[tuple[float, float]], lasts_s: float | None) -> Ite
 
 
 def _until(levels: Sequence[LoadLevel], planned: int) -> Iterator[LoadLevel]:
-    """Yield the levels of an open load, the last one cut at arrival number `planned`."""
+    """Yield the levels of an open load, the last one cut at the time of arrival number
+    `planned`.
+    """
     left = float(planned)
     for level in levels:
         if left <= 0:
@@ -87,9 +93,10 @@ def _until(levels: Sequence[LoadLevel], planned: int) -> Iterator[LoadLevel]:
 
 
 def _counted(runner: Runner) -> list[LoadLevel]:
-    """Return levels of the arrivals per second that the runner plans if no iteration waits.
+    """Return levels with the arrivals of each second, as the runner plans them if no iteration
+    waits.
 
-    At most the first `ASKED_S` seconds, or about `ASKED_ARRIVALS` arrivals.
+    Calls the runner's `step` for the first `ASKED_S` seconds, or about `ASKED_ARRIVALS` arrivals.
     """
     seconds: Counter[int] = Counter()
     allotted = 0
@@ -104,7 +111,11 @@ def _counted(runner: Runner) -> list[LoadLevel]:
 
 
 def _joined(seconds: Counter[int]) -> Iterator[LoadLevel]:
-    """Yield a level for consecutive seconds with equally many arrivals, even 0, from 0 s on."""
+    """Yield a level for each group of consecutive seconds with equally many arrivals, from second 0
+    on.
+
+    `seconds`: number of arrivals by second. Seconds without arrivals have levels, too.
+    """
     if not seconds:
         return
     begin_s = 0

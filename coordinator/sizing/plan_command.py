@@ -114,7 +114,8 @@ class PlanOptions(OptionSet):
     as_json: bool = json_flag()
 
     def limits(self, virtual_users: int) -> HostLimits:
-        """Return the assumed limits of a host; cores, files and ports not given are this host's.
+        """Return the assumed limits of a host; cores, if not given, open files and ports are this
+        host's.
 
         `virtual_users`: threads per worker process.
         """
@@ -185,9 +186,9 @@ def plan(
 
 
 def _costs(run_plan: RunPlan, asked: PlanOptions) -> tuple[str, tuple[IterationCost, ...]]:
-    """Return the id of the calibration run and the costs by workload; id "" if costs were given.
+    """Return the id of the calibration run, and the cost per workload.
 
-    Runs the calibration.
+    Runs the calibration, unless the user gave the costs: then the id is "".
     """
     if asked.cost is not None and asked.service_time is not None:
         return "", _given(run_plan, asked.cost, asked.service_time)
@@ -247,7 +248,10 @@ def _pace(one: WorkloadPlan) -> UserPace:
 
 
 def _ports() -> int:
-    """Return the number of local ports that this host gives to outgoing connections."""
+    """Return the number of local ports that this host has for outgoing connections.
+
+    Linux' default if it cannot be read.
+    """
     first, last = _PORTS
     with contextlib.suppress(OSError, ValueError):
         text = Path("/proc/sys/net/ipv4/ip_local_port_range").read_text(encoding="ascii")

@@ -27,9 +27,9 @@ SHORTEST_S = 1.0
 
 
 def plan_section(task: Task, data_dir: str) -> ReportSection:
-    """Return a report section that compares workloads with the document of `plan` for the task.
+    """Return a report section that compares each workload with the result of `plan` for the task.
 
-    The document is read here, once.
+    That is read from the data directory here, once; without one the section is empty.
     """
     return partial(compared_with_plan, load_sizing(data_dir, task_digest(task)))
 
@@ -37,10 +37,10 @@ def plan_section(task: Task, data_dir: str) -> ReportSection:
 def compared_with_plan(
     document: Mapping[str, Any] | None, number: int, outcome: WorkloadOutcome
 ) -> PlanComparison | None:
-    """Return the comparison of a workload's outcome with the document of `plan`.
+    """Compare a workload's outcome with the result of `plan`.
 
-    `number`: of the workload. None if there is no document, the workload has not begun, or the
-    document has nothing, or nothing valid, on it.
+    `document`: that result, None if there is none; `number`: of the workload. Returns None if there
+    is no document, the workload has not begun, or the document has no valid entry on it.
     """
     if document is None or not outcome.begun:
         return None
@@ -71,9 +71,10 @@ def _compared(planned: Mapping[str, Any], outcome: WorkloadOutcome) -> PlanCompa
 def _figures(
     planned: Mapping[str, Any], outcome: WorkloadOutcome, used: float, idle: float, workers: int
 ) -> _Figures:
-    """Return figures of the plan and of the run.
+    """Return the figures to compare, each planned and measured.
 
-    `used`: cores that all workers took on average; `idle`: the part that they take without load.
+    `used`: cores that all worker processes took on average; `idle`: the part of it that they take
+    without load; `workers`: their number.
     """
     cost, lasted_s = planned["cost"], outcome.offered.duration_s
     statistics = outcome.statistics
@@ -100,9 +101,9 @@ def _figures(
 
 
 def _mean_rate(planned: Mapping[str, Any]) -> float:
-    """Return the planned iterations per second, averaged over all levels.
+    """Return the planned iterations per second, averaged over the time of all levels.
 
-    The peak rate if a level has no known end.
+    If a level has no known end, the peak rate.
     """
     rate = lasts_s = 0.0
     for level in planned["levels"]:

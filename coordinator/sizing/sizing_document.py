@@ -22,7 +22,9 @@ FAILED_TOLD = 0.01
 
 @dataclass(frozen=True, kw_only=True)
 class Sizing:
-    """The result of `plan`: needs of the task and of each workload, and the assumed limits."""
+    """The result of `plan` before it is printed: needs of task and workloads, and assumed
+    limits.
+    """
 
     task: Task
     digest: str
@@ -34,7 +36,9 @@ class Sizing:
 
 
 def to_document(sizing: Sizing) -> dict[str, Any]:
-    """Return the JSON object that `plan --json` prints and that is saved for later runs."""
+    """Convert the result of `plan` to the JSON object that `--json` prints and `save_sizing`
+    stores.
+    """
     needs = sizing.needs
     return {
         "format": SIZING_FORMAT,

@@ -20,9 +20,10 @@ _MOST_BYTES = 64 << 20
 
 
 def task_digest(task: Task) -> str:
-    """Return a digest of a task's load, 32 hexadecimal digits.
+    """Return a digest, 32 hexadecimal digits, of the part of a task that decides an iteration's
+    cost.
 
-    Path, title, description, tags, SLA and hooks do not change it.
+    Path, titles, descriptions, tags, SLA, hooks and abort rules do not change it.
     """
     subtasks = [
         {
@@ -42,9 +43,9 @@ def _load_of(workload: dict[str, Any]) -> dict[str, Any]:
 
 
 def save_sizing(data_dir: str, digest: str, document: Mapping[str, Any]) -> None:
-    """Write the result of `plan` of a task, replacing an earlier one.
+    """Write the result of `plan` for the task with this digest to the data directory.
 
-    Raises OsbenchError if it cannot be written.
+    Replaces an earlier result. Raises OsbenchError if it cannot be written.
     """
     path = _path(data_dir, digest)
     try:
@@ -54,7 +55,10 @@ def save_sizing(data_dir: str, digest: str, document: Mapping[str, Any]) -> None
 
 
 def load_sizing(data_dir: str, digest: str) -> dict[str, Any] | None:
-    """Return the result of `plan` of a task; None if there is none or it cannot be used."""
+    """Return the result of `plan` for the task with this digest from the data directory.
+
+    None if there is none, or it is unreadable or of another version.
+    """
     try:
         found = json.loads(read_regular(_path(data_dir, digest), _MOST_BYTES))
     except (OSError, ValueError, RecursionError):

@@ -20,7 +20,9 @@ _BARS = " ▁▂▃▄▅▆▇█"
 
 
 def render_sizing(document: Mapping[str, Any], console: Console) -> None:
-    """Print the JSON object of `plan`: each workload with its levels, the total, and notes."""
+    """Print the result of `plan`, a JSON object, on `console`: workloads with levels, total, and
+    notes.
+    """
     _show(console, Text(f"Plan of {plain(document['task'])}", style="bold"))
     if document["calibration"]:
         _show(console, Text(f"calibrated by run {document['calibration']}"))
@@ -111,7 +113,11 @@ def _levels(workload: Mapping[str, Any]) -> Table:
 
 
 def _drawn(levels: Sequence[Mapping[str, Any]]) -> str:
-    """Return the load over time as a line of bars; "" if it does not change or has no known end."""
+    """Draw the load over time as a line of `LINE` bars; "" if it does not change or has no known
+    end.
+
+    `levels`: as in the JSON object. The line ends with the duration and the peak.
+    """
     ends = [level["to_s"] for level in levels]
     peak = max((max(level["begin"], level["end"]) for level in levels), default=0.0)
     flat = len({value for level in levels for value in (level["begin"], level["end"])}) == 1

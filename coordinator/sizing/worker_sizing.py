@@ -31,7 +31,7 @@ _SHIP_S_PER_WORKER = 0.004
 
 @dataclass(frozen=True, kw_only=True)
 class HostLimits:
-    """The assumed resources of each host of workers, and of a worker process."""
+    """The assumed resources of each host of workers, and limits of each worker process."""
 
     #: Cores, and so worker processes, of each.
     cores: int
@@ -48,7 +48,7 @@ class HostLimits:
 
 @dataclass(frozen=True, kw_only=True)
 class LevelNeeds:
-    """Needs of a level of a load at its peak: rate, users, cores and worker processes."""
+    """The needs of a level of a load at its peak: rate, users, cores and worker processes."""
 
     from_s: float
     to_s: float | None
@@ -67,13 +67,15 @@ class LevelNeeds:
 
     @property
     def processes(self) -> int:
-        """Return the number of worker processes that the level needs, at least 1."""
+        """Return the number of worker processes that the level needs for CPU and users; at least
+        1.
+        """
         return max(1, self.processes_cpu, self.processes_users)
 
 
 @dataclass(frozen=True, kw_only=True)
 class WorkloadNeeds:
-    """Needs of a workload: its levels, its cost, and derived numbers of processes and users."""
+    """The needs of a workload: its levels and its cost; properties give the maximum over levels."""
 
     name: str
     scenario: str
@@ -86,12 +88,14 @@ class WorkloadNeeds:
 
     @property
     def processes(self) -> int:
-        """Return the number of worker processes of the level that needs most, at least 1."""
+        """Return the greatest number of worker processes that a level needs; at least 1."""
         return max((one.processes for one in self.levels), default=1)
 
     @property
     def limited_by(self) -> str:
-        """Return the reason for `processes`: "CPU", "users", or "nothing" if it is one process."""
+        """Return the resource that decides `processes`: "CPU", "users", or "nothing" for one
+        process.
+        """
         if self.processes == 1:
             return "nothing"
         cpu = max(one.processes_cpu for one in self.levels)
@@ -104,11 +108,15 @@ class WorkloadNeeds:
 
     @property
     def users_peak(self) -> int:
-        """Return the highest number of busy virtual users over all levels; 0 without levels."""
+        """Return the greatest number of busy virtual users over all levels; 0 without levels."""
         return max((one.users_peak for one in self.levels), default=0)
 
     def shares(self, processes: int) -> list[float]:
-        """Return each process's part at the peak: arrivals per second (open), or virtual users."""
+        """Return the load of each of `processes` worker processes at the peak, one element per
+        process.
+
+        Arrivals per second for an open load, else virtual users.
+        """
         if self.is_open:
             return [self.rate / processes] * processes
         return [float(one) for one in split(self.users_peak, [self.users_each] * processes)]
@@ -116,7 +124,11 @@ class WorkloadNeeds:
 
 @dataclass(frozen=True, kw_only=True)
 class TaskNeeds:
-    """The needs of a task: summed over workloads in parallel, the maximum over groups in turn."""
+    """The needs of a task: hosts, worker processes and their resources.
+
+    Processes and results are sums over workloads in parallel, and maxima over groups that run in
+    turn; memory, files and ports are the maximum over workloads.
+    """
 
     processes: int
     hosts: int
@@ -145,10 +157,10 @@ def workload_needs(
     *,
     coroutines: bool,
 ) -> WorkloadNeeds:
-    """Return the worker processes, users and cores that a workload needs, level by level.
+    """Compute the worker processes, users and cores that a workload needs, level by level.
 
-    `levels`: the requested load. `pace` is None for an open load. `coroutines`: its virtual users
-    are coroutines, not threads.
+    `levels`: the requested load. `limits`: of hosts and processes. `pace`: of a closed load; None
+    for an open load. `coroutines`: its virtual users are coroutines, not threads.
     """
     users_each = limits.coroutines if coroutines else limits.virtual_users
     return WorkloadNeeds(
@@ -164,7 +176,9 @@ def workload_needs(
 
 @dataclass(frozen=True, kw_only=True)
 class UserPace:
-    """Limits on how fast the virtual users of a closed load start iterations."""
+    """Limits on how fast the virtual users of a closed load start iterations: think time and
+    rate.
+    """
 
     #: Mean time between two iterations of a user, seconds.
     think_s: float = 0.0
@@ -208,9 +222,10 @@ def _level(
 
 
 def task_needs(groups: Sequence[Sequence[WorkloadNeeds]], limits: HostLimits) -> TaskNeeds:
-    """Return the needs of a task from groups of workloads that run in parallel.
+    """Compute the needs of a task: `groups` of workloads run one after another, each group in
+    parallel.
 
-    Groups run one after another: the result is the maximum over groups.
+    Processes and results are summed within a group; the greatest group counts.
     """
     processes = max(sum(one.processes for one in group) for group in groups)
     host_processes = min(processes, limits.cores)
@@ -241,9 +256,11 @@ def _users_of_process(one: WorkloadNeeds) -> int:
 
 
 def _ports(one: WorkloadNeeds, host_processes: int) -> int | None:
-    """Return the ports of a host: of its users' connections, and of connections in TIME_WAIT.
+    """Return the local ports of a host that a workload uses; None if new connections are not
+    counted.
 
-    None if the number of new connections is unknown.
+    These are ports of its users' open connections, and of connections in TIME_WAIT.
+    `host_processes`: worker processes of a host.
     """
     if one.cost.new_connections is None:
         return None

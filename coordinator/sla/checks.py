@@ -40,9 +40,9 @@ class SoftCheckRate(sla.Sla):
         return [self.config] if isinstance(self.config, Mapping) else list(self.config)
 
     def check(self, statistics: sla.Statistics) -> sla.Verdict:
-        """Return the verdict: whether each check passed often enough.
+        """Return the verdict: whether each limited check passed in enough percent of its times.
 
-        A check that was never made fails.
+        A check that was never made fails the criterion.
         """
         found = list(self._judged(statistics))
         bad = [text for fine, text in found if not fine]

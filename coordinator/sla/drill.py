@@ -45,9 +45,10 @@ class DrillLimits(sla.Sla):
     }
 
     def check(self, statistics: sla.Statistics) -> sla.Verdict:
-        """Return the verdict: whether the fault's effects are within the limits.
+        """Return the verdict: whether bad iterations and time of recovery are within the limits.
 
-        Fails if no fault was caused.
+        Fails if the fault was not caused; with a limit on recovery also if the load did not
+        recover.
         """
         drill = statistics.drill
         if drill is None:

@@ -15,10 +15,10 @@ from osbench.common.task import Named
 
 
 class SlaEvaluator:
-    """The SLA criteria of one workload: passes them results and collects their verdicts.
+    """The SLA criteria of one workload: passes results to them and collects their verdicts.
 
-    Criteria are plug-ins: if a criterion raises an exception, it fails with that as the reason, and
-    is not used again.
+    A criterion is a plug-in. If it raises an exception, its verdict is a failure with that as the
+    reason, and it gets no further results.
     """
 
     def __init__(self, criteria: Sequence[Named], plugins: Plugins) -> None:
@@ -42,7 +42,7 @@ class SlaEvaluator:
         return bool(self._criteria)
 
     def add(self, columns: Columns) -> None:
-        """Pass result rows to all criteria; to be called with each iteration once."""
+        """Pass result rows to all criteria. Each iteration must be passed once."""
         for name, criterion in self._criteria.items():
             with self._guard(name):
                 if criterion is not None:
@@ -51,7 +51,8 @@ class SlaEvaluator:
     def judge(self, statistics: Statistics, *, running: bool = False) -> tuple[Verdict, ...]:
         """Return the verdicts on the results so far, in the order of the task file.
 
-        Criteria on spans are left out; if the load is `running`, also those judged at its end.
+        Criteria on trace spans are left out; if the load is `running`, also criteria that are
+        judged only at its end.
         """
         found = []
         for name, criterion in self._criteria.items():
@@ -66,18 +67,23 @@ class SlaEvaluator:
 
     @property
     def on_spans(self) -> frozenset[str]:
-        """Return the names of the criteria on spans, which are judged after traces are read."""
+        """Return the names of the criteria on trace spans, which are judged once traces have been
+        read.
+        """
         return frozenset(self._selected)
 
     @property
     def selections(self) -> tuple[SpanSelection, ...]:
-        """Return the selections (service and name) of the criteria on spans, in their order."""
+        """Return the spans that the criteria on spans judge, as selections, in the order of the
+        criteria.
+        """
         return tuple(one for some in self._selected.values() for one in some)
 
     def judge_spans(self, figures: Sequence[SpanFigures], without: str) -> tuple[Verdict, ...]:
-        """Return the verdicts of the criteria on spans; `figures` are in the order of `selections`.
+        """Return the verdicts of the criteria on trace spans.
 
-        `without`: why there are no figures, or ""; if it is given, all of them fail with it.
+        `figures`: one for each element of `selections`, in order. `without`: why there are no
+        figures, else "": with a reason all these criteria fail with it.
         """
         found, left = [], list(figures)
         for name, selections in self._selected.items():
@@ -97,22 +103,27 @@ class SlaEvaluator:
         return tuple(replace(one, limits=self._limits.get(one.criterion, {})) for one in verdicts)
 
     def most_failures(self) -> float:
-        """Return the percentage of failures (0 to 100) that the task allows.
+        """Return the percentage of failed iterations (0 to 100) that the criterion `failure_rate`
+        allows.
 
-        100 if it has no limit.
+        100 if the task has no such limit.
         """
         criterion = self._criteria.get("failure_rate")
         config = criterion.config if criterion is not None else None
         return float(config.get("max", 100)) if isinstance(config, Mapping) else 100.0
 
     def failing(self, statistics: Statistics) -> tuple[Verdict, ...]:
-        """Return the verdicts of criteria, except on spans, that the results so far do not meet."""
+        """Return the verdicts of all criteria, except on trace spans, that the results so far do
+        not meet.
+        """
         return tuple(verdict for verdict in self.judge(statistics) if not verdict.success)
 
     def breach(self, statistics: Statistics, plan: int | None) -> Verdict | None:
-        """Return the first verdict of a criterion that is certain to fail (`Sla.breach`), or None.
+        """Return the verdict of the first criterion that is certain to fail (`Sla.breach`); None if
+        none is.
 
-        `plan`: number of planned iterations; None if it is not known.
+        `plan`: number of planned iterations; None if unknown. Criteria on trace spans are left out;
+        a criterion that raises is certain to fail.
         """
         for name, criterion in self._criteria.items():
             if name in self._selected:
@@ -139,9 +150,10 @@ class SlaEvaluator:
 
 
 def limits_of(config: Any) -> dict[str, float]:
-    """Return the numbers of a criterion's configuration by their paths, joined by dots.
+    """Return the numbers in a criterion's configuration by their path of keys, joined by dots.
 
-    A part with a percentile `p` is named by it: {"p95.max_s": 0.5}.
+    A mapping with a percentile `p` adds it to the path: {"p95.max_s": 0.5}. A number alone has the
+    key "limit".
     """
     return dict(_numbers(config, ()))
 

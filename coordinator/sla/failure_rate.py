@@ -38,20 +38,25 @@ class FailureRate(sla.Sla):
 
     @classmethod
     def check_config(cls, config: Any) -> list[str]:
-        """Return a message if `min` is above `max`, or `over_s` is without `max` or with `min`."""
+        """Return a message if `min` is above `max`, or `over_s` is without `max` or with `min`;
+        else [].
+        """
         if "over_s" in config and ("max" not in config or "min" in config):
             return ["over_s goes with max, and without min"]
         low, high = config.get("min", 0), config.get("max", 100)
         return [] if low <= high else [f"min must not be above max, got min {low} and max {high}"]
 
     def add(self, columns: sla.Columns) -> None:
-        """Count iterations that ran and failed by time window; does nothing without `over_s`."""
+        """Count iterations that ran, and failed ones, by time window; does nothing without
+        `over_s`.
+        """
         if self._windows is not None:
             ran = columns.outcome <= sla.Outcome.TIMED_OUT
             self._windows.add(columns.ended[ran], columns.outcome[ran] != sla.Outcome.OK)
 
     def check(self, statistics: sla.Statistics) -> sla.Verdict:
-        """Return the verdict: whether the percentage is within the bounds.
+        """Return the verdict: whether the percentage, of the load or of every window, is within the
+        bounds.
 
         Fails if no iteration has ended.
         """
@@ -70,10 +75,11 @@ class FailureRate(sla.Sla):
         )
 
     def breach(self, statistics: sla.Statistics, plan: int | None) -> sla.Verdict | None:
-        """Return the failed verdict if `max` cannot be met any more; else None.
+        """Return the failed verdict if `max` would be exceeded even if all remaining iterations
+        succeed.
 
-        That is, even if all remaining iterations succeed; without a known plan only for `max` 0.
-        `min` is never judged early. With `over_s` only complete windows count.
+        Else None. Without a known plan that is certain only for `max` 0. `min` is never judged
+        early. With `over_s` only complete windows count.
         """
         if self._windows is not None:
             verdict = self._judged(self._windows, complete=True)

@@ -36,10 +36,10 @@ class MaxAvgDuration(sla.Sla):
         )
 
     def breach(self, statistics: sla.Statistics, plan: int | None) -> sla.Verdict | None:
-        """Return the failed verdict if the limit cannot be met any more; else None.
+        """Return the failed verdict if the mean would be too high even if all remaining iterations
+        took 0 s.
 
-        That is, if the mean is too high even if all remaining iterations take 0 s. None if their
-        number is unknown.
+        Else None; also if their number is unknown, or no iteration has succeeded.
         """
         times, left = statistics.service.state("ok"), sla.remaining(statistics, plan)
         if not times.count or left is None:

@@ -36,7 +36,7 @@ class MaxAvgDurationPerAtomic(sla.Sla):
 
     @classmethod
     def check_config(cls, config: Any) -> list[str]:
-        """Return a message for each limit below 0."""
+        """Return a message for each limit below 0; [] without one."""
         return [
             f"the limit of {name} must not be negative, got {limit}"
             for name, limit in config.items()
@@ -45,11 +45,11 @@ class MaxAvgDurationPerAtomic(sla.Sla):
 
     @classmethod
     def judged_actions(cls, config: Any) -> list[str]:
-        """Return the actions that have a limit."""
+        """Return the names of the actions that have a limit."""
         return list(config)
 
     def add(self, columns: sla.Columns) -> None:
-        """Add the durations of the limited actions in successful iterations to their sums."""
+        """Add the calls, and their durations, of actions with a limit in successful iterations."""
         lines = columns.actions
         if not len(lines):
             return
@@ -65,9 +65,9 @@ class MaxAvgDurationPerAtomic(sla.Sla):
             self._sums[label] += int((ended - rows[:, 3]).sum())
 
     def check(self, statistics: sla.Statistics) -> sla.Verdict:
-        """Return the verdict: whether each mean is within its limit.
+        """Return the verdict: whether the mean of each action is within its limit.
 
-        Fails for actions in no successful iteration.
+        Fails if an action with a limit is in no successful iteration.
         """
         success, said = True, []
         for name, limit in self.config.items():

@@ -36,6 +36,6 @@ class MaxSecondsPerIteration(sla.Sla):
         )
 
     def breach(self, statistics: sla.Statistics, plan: int | None) -> sla.Verdict | None:
-        """Return the failed verdict once an iteration has taken too long, else None."""
+        """Return the failed verdict once an iteration has taken too long; else None."""
         verdict = self.check(statistics)
         return verdict if statistics.start_lag.count and not verdict.success else None

@@ -53,7 +53,10 @@ class Outliers(sla.Sla):
         self._squared = 0.0
 
     def add(self, columns: sla.Columns) -> None:
-        """Count each successful iteration that is an outlier compared with all before it."""
+        """Judge each successful iteration by all before it: count it if it is an outlier.
+
+        Outliers, too, are part of the mean and deviation for later iterations.
+        """
         rows = columns.outcome == sla.Outcome.OK
         times = (columns.ended - columns.started - columns.idle)[rows].astype(np.float64)
         if not len(times):
@@ -76,7 +79,7 @@ class Outliers(sla.Sla):
         self._squared = float(squared[-1])
 
     def check(self, statistics: sla.Statistics) -> sla.Verdict:
-        """Return the verdict: whether there are few enough outliers.
+        """Return the verdict: whether there are at most `max` outliers.
 
         Fails if no iteration has succeeded.
         """
@@ -91,6 +94,6 @@ class Outliers(sla.Sla):
         )
 
     def breach(self, statistics: sla.Statistics, plan: int | None) -> sla.Verdict | None:
-        """Return the failed verdict if there are too many outliers, which is final; else None."""
+        """Return the failed verdict once there are too many outliers; else None."""
         verdict = self.check(statistics)
         return verdict if self._count and not verdict.success else None

@@ -60,7 +60,8 @@ class Percentile(sla.Sla):
 
     @classmethod
     def check_config(cls, config: Any) -> list[str]:
-        """Return a message for each limit of an action with response times or `over_s`.
+        """Return a message for each limit with `action` that has `of: response` or `over_s`; []
+        without any.
 
         Actions have no scheduled time.
         """
@@ -77,11 +78,13 @@ class Percentile(sla.Sla):
 
     @classmethod
     def judged_actions(cls, config: Any) -> list[str]:
-        """Return the actions of the limits."""
+        """Return the names of the actions in the limits."""
         return [limit["action"] for limit in _limits(config) if "action" in limit]
 
     def add(self, columns: sla.Columns) -> None:
-        """Count successful iterations, and those above the limit, by window; only for `over_s`."""
+        """Count successful iterations, and those above the limit, by window; only for limits with
+        `over_s`.
+        """
         for limit, windows in zip(_limits(self.config), self._windows, strict=True):
             if windows is not None:
                 ok = columns.outcome == sla.Outcome.OK
@@ -92,9 +95,10 @@ class Percentile(sla.Sla):
                 )
 
     def check(self, statistics: sla.Statistics) -> sla.Verdict:
-        """Return the verdict: whether all percentiles are within their limits.
+        """Return the verdict: whether all percentiles, of the load or of every window, are within
+        limits.
 
-        Fails if nothing has succeeded.
+        Fails if no iteration, or no call of an action with a limit, has succeeded.
         """
         said = [
             _said(limit, statistics) if windows is None else _judged(limit, windows)
@@ -103,10 +107,10 @@ class Percentile(sla.Sla):
         return self.verdict(all(ok for ok, _ in said), "; ".join(text for _, text in said))
 
     def breach(self, statistics: sla.Statistics, plan: int | None) -> sla.Verdict | None:
-        """Return the failed verdict if a limit cannot be met any more; else None.
+        """Return the failed verdict if a limit would be exceeded even if all remaining iterations
+        took 0 s.
 
-        That is, even if all remaining iterations take 0 s. With `over_s` only complete windows
-        count.
+        Else None. With `over_s` only complete windows count.
         """
         left = sla.remaining(statistics, plan)
         for limit, windows in zip(_limits(self.config), self._windows, strict=True):

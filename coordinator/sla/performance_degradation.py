@@ -28,7 +28,8 @@ class PerformanceDegradation(sla.Sla):
     }
 
     def check(self, statistics: sla.Statistics) -> sla.Verdict:
-        """Return the verdict: whether the longest time exceeds the shortest by at most the limit.
+        """Return the verdict: whether the longest time exceeds the shortest by at most the limit,
+        percent.
 
         Fails if no iteration has succeeded, or the shortest took 0 s.
         """
@@ -45,7 +46,8 @@ class PerformanceDegradation(sla.Sla):
         )
 
     def breach(self, statistics: sla.Statistics, plan: int | None) -> sla.Verdict | None:
-        """Return the failed verdict once the limit is exceeded: later durations can only widen it.
+        """Return the failed verdict once the limit is exceeded, because later durations cannot
+        lessen it.
 
         Else None.
         """

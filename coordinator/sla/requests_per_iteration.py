@@ -38,13 +38,13 @@ class RequestsPerIteration(sla.Sla):
 
     @classmethod
     def check_config(cls, config: Any) -> list[str]:
-        """Return a message if `min` is above `max`."""
+        """Return a message if `min` is above `max`; else []."""
         if config.get("min", 0) > config.get("max", config.get("min", 0)):
             return [f"min {config['min']} is above max {config['max']}"]
         return []
 
     def add(self, columns: sla.Columns) -> None:
-        """Count the successful iterations with too many and too few requests."""
+        """Count successful iterations, also by too many or too few requests; note the extremes."""
         ok = columns.outcome == sla.Outcome.OK
         if not ok.any():
             return
@@ -62,7 +62,7 @@ class RequestsPerIteration(sla.Sla):
     def check(self, statistics: sla.Statistics) -> sla.Verdict:
         """Return the verdict: whether all successful iterations are within the bounds.
 
-        Fails if there is none, and if no request was recorded, unless `max` is 0.
+        Fails if none has succeeded, or no request was recorded although `max` is not 0.
         """
         (most, at_most), (fewest, at_fewest) = self._most, self._fewest
         if not self._iterations:
@@ -90,5 +90,7 @@ class RequestsPerIteration(sla.Sla):
         return self.verdict(True, f"{found} per iteration, {' and '.join(bounds)}")
 
     def breach(self, statistics: sla.Statistics, plan: int | None) -> sla.Verdict | None:
-        """Return the failed verdict once an iteration has too many or too few requests; or None."""
+        """Return the failed verdict once an iteration has too many or too few requests; else
+        None.
+        """
         return self.check(statistics) if self._above or self._below else None

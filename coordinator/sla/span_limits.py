@@ -64,7 +64,9 @@ class SpanLimits(sla.Sla):
 
     @classmethod
     def check_config(cls, config: Any) -> list[str]:
-        """Return a message for each limit without a bound, or with `min` above `max`."""
+        """Return a message for each limit that bounds nothing, or has `min` above `max`; [] without
+        any.
+        """
         found = []
         for limit in _limits(config):
             calls = limit.get("calls_per_iteration", {})
@@ -81,7 +83,7 @@ class SpanLimits(sla.Sla):
         return found
 
     def selections(self) -> Sequence[sla.SpanSelection]:
-        """Return the service and name patterns of each limit, in the order of the limits."""
+        """Return the patterns of service and name of each limit, in the order of the limits."""
         return [
             sla.SpanSelection(service=limit.get("service", "*"), name=limit["name"])
             for limit in _limits(self.config)
@@ -90,8 +92,8 @@ class SpanLimits(sla.Sla):
     def check_spans(self, figures: Sequence[sla.SpanFigures]) -> sla.Verdict:
         """Return the verdict: whether calls and durations of spans are within the limits.
 
-        `figures`: in the order of `selections`. Fails without a complete trace; a limit on
-        durations fails, too, if the span never occurred.
+        `figures`: one for each element of `selections`, in order. Fails without a complete trace;
+        with a limit on durations also if the span never occurred.
         """
         found = [
             one

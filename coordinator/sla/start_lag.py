@@ -41,9 +41,8 @@ class StartLag(sla.Sla):
         self._windows = Windows(config["over_s"]) if "over_s" in config else None
 
     def add(self, columns: sla.Columns) -> None:
-        """Count iterations that ran, and late ones, by time window.
-
-        Does nothing without `over_s`.
+        """Count iterations that ran, and those above the limit, by window; does nothing without
+        `over_s`.
         """
         if self._windows is not None:
             ran = columns.outcome <= sla.Outcome.TIMED_OUT
@@ -51,7 +50,8 @@ class StartLag(sla.Sla):
             self._windows.add(columns.due[ran], lag > round(self.config["max_s"] * 1e9))
 
     def check(self, statistics: sla.Statistics) -> sla.Verdict:
-        """Return the verdict: whether the percentile is within the limit.
+        """Return the verdict: whether the percentile, of the load or of every window, is within the
+        limit.
 
         Fails if no iteration has ended.
         """
@@ -68,10 +68,10 @@ class StartLag(sla.Sla):
         )
 
     def breach(self, statistics: sla.Statistics, plan: int | None) -> sla.Verdict | None:
-        """Return the failed verdict if the limit cannot be met any more; else None.
+        """Return the failed verdict if the limit would be exceeded even if all others start in
+        time.
 
-        That is, even if all remaining iterations start in time. With `over_s` only complete windows
-        count.
+        Else None. With `over_s` only complete windows count.
         """
         if self._windows is not None:
             verdict = self._judged(self._windows, complete=True)

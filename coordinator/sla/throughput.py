@@ -44,17 +44,19 @@ class Throughput(sla.Sla):
         self._last_start = 0
 
     def add(self, columns: sla.Columns) -> None:
-        """Count iterations that ran and succeeded by time window; does nothing without `over_s`."""
+        """Count iterations that ran, and failed ones, by time window; does nothing without
+        `over_s`.
+        """
         ran = columns.outcome <= sla.Outcome.TIMED_OUT
         if self._windows is not None and ran.any():
             self._windows.add(columns.ended[ran], columns.outcome[ran] != sla.Outcome.OK)
             self._last_start = max(self._last_start, int(columns.started[ran].max()))
 
     def check(self, statistics: sla.Statistics) -> sla.Verdict:
-        """Return the verdict: whether the rate is at least the limit.
+        """Return the verdict: whether the rate is at least the limit; with `over_s`, the lowest of
+        all windows.
 
-        Fails if no iteration has ended, or only one, which has no rate. With `over_s`, the window
-        with the lowest rate is judged.
+        Fails if no iteration has ended, or only one, which has no rate.
         """
         first, last = statistics.first_start, statistics.last_end
         if first is None or last is None:

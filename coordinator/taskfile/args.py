@@ -17,7 +17,7 @@ _NAME = re.compile(r"[A-Za-z_]\w*")
 
 @dataclass(frozen=True, kw_only=True)
 class TaskArguments:
-    """The values for a template by name, and the origin of each: the command line or a file."""
+    """Task arguments merged from the command line and files: values for a template by name."""
 
     values: Mapping[str, Any] = field(default_factory=dict)
     #: Names that the command line gives.
@@ -26,10 +26,11 @@ class TaskArguments:
     files: Mapping[str, str] = field(default_factory=dict)
 
     def refuse_unused(self, templates: Sequence[frozenset[str] | None]) -> list[str]:
-        """Check that each name occurs in some template; return warnings for unused names of files.
+        """Check that each argument's name is used by some template.
 
-        Each element of `templates` has the names that a template uses; None: they are unknown, so
-        that nothing is checked. Raises UsageError for an unused name of the command line.
+        Returns warnings for unused names that only files give; raises UsageError for an unused name
+        of the command line. Each element of `templates` has the names that one template uses; if an
+        element is None (names unknown), nothing is checked.
         """
         known: set[str] = set()
         for names in templates:
@@ -51,10 +52,10 @@ def _unused(name: str, known: Collection[str]) -> str:
 
 
 def read_args(texts: Sequence[str] = (), files: Sequence[str] = ()) -> TaskArguments:
-    """Merge arguments from files and then from texts; later ones override earlier ones.
+    """Merge arguments from `files` and then `texts`; later ones override earlier ones.
 
-    A file contains a YAML or JSON object; a text is such an object or `k=v,k2=v2`. Raises
-    UsageError if a file cannot be read, or a file or text has another form.
+    `files`: paths of files with a YAML or JSON object. `texts`: such objects, or `k=v,k2=v2`.
+    Raises UsageError if a file cannot be read, or a file or text has another form.
     """
     of_files: dict[str, Any] = {}
     places: dict[str, str] = {}
@@ -103,9 +104,9 @@ def _object(origin: str, value: Any, problems: list[Problem]) -> dict[str, Any]:
 
 
 def _pairs(text: str) -> dict[str, Any] | None:
-    """Return the arguments in `k=v,k2=v2`, or None if the text has another form.
+    """Return the arguments in a text `k=v,k2=v2`; None if it has another form.
 
-    Values are read as YAML; if that fails or yields null, the value is the string itself.
+    A value is read as YAML; if that fails or yields null, it is the string as written.
     """
     pairs: dict[str, Any] = {}
     for part in text.split(","):

@@ -37,11 +37,12 @@ _QUOTAS, _OF_NEW = "os-quota-sets", "/defaults"
 
 
 def cloud_limits(task: Task, plugins: Plugins, deployment: Deployment) -> list[Problem]:
-    """Return the problems of running a task that the cloud itself shows, by requests to it.
+    """Return the problems of running a task in a cloud, found by requests to the cloud.
 
-    Logs in as the first user of the record that iterations act as. If users are to be made, logs in
-    as the admin, who may see other objects. Errors of the requests are a problem, too. Empty if the
-    deployment is not of OpenStack, or no scenario declares needs.
+    These are missing services, unknown names of objects, and too low quotas. Logs in as the first
+    user that iterations act as, or as the admin if users are to be made. A failing login or request
+    is returned as a problem. Empty if the deployment is not of OpenStack, or no scenario declares
+    needs.
     """
     asking = [one for one in task.workloads if _needs(one, plugins) is not None]
     if deployment.platform != "openstack" or not asking:
@@ -63,7 +64,11 @@ def cloud_limits(task: Task, plugins: Plugins, deployment: Deployment) -> list[P
 
 
 def _needs(workload: Workload, plugins: Plugins) -> Any:
-    """Return the declared needs of a native scenario in a cloud; None if there are none."""
+    """Return the needs in a cloud that the workload's native scenario declares: services, admin and
+    so on.
+
+    None if it declares nothing, or is not native.
+    """
     scenario = plugins.scenario(workload.scenario)
     if scenario.source != NATIVE:
         return None
@@ -71,7 +76,10 @@ def _needs(workload: Workload, plugins: Plugins) -> Any:
 
 
 class _Look:
-    """Compares the needs of one workload with the cloud, by requests to it."""
+    """The check of one workload against the cloud, by requests: services, names, quotas.
+
+    Created with a client, which has not logged in yet.
+    """
 
     def __init__(
         self, workload: Workload, version: int, plugins: Plugins, deployment: Deployment
@@ -90,10 +98,10 @@ class _Look:
         self._cloud = self._client()
 
     def problems(self) -> list[Problem]:
-        """Return missing services; if none, unknown names; if none, quotas that are too low.
+        """Return missing services; if there are none, unknown names; if none, quotas that are too
+        low.
 
-        Raises DeploymentError, AuthenticationFailed, RequestFailed or OSError if the cloud cannot
-        be asked.
+        Raises DeploymentError, AuthenticationFailed, RequestFailed or OSError if requests fail.
         """
         return (
             list(self._missing_services())
@@ -152,7 +160,11 @@ class _Look:
                     yield Problem(inside(place, argument), str(error))
 
     def _declared(self, name: str) -> dict[str, Any]:
-        """Return the mapping `name` (such as QUOTAS) of the scenario's class and bases, merged."""
+        """Return the mapping called `name` of the scenario's class, such as QUOTAS.
+
+        Mappings of its base classes are merged into it; the class itself wins. Empty if there is
+        none.
+        """
         found: dict[str, Any] = {}
         for cls in reversed(self._scenario.cls.__mro__):
             found |= vars(cls).get(name, {})
@@ -183,7 +195,11 @@ class _Look:
                     )
 
     def _at_once(self) -> int | None:
-        """Return how many iterations run at the same time; None for open runners, or if unknown."""
+        """Return how many iterations run at most at the same time; None if unknown.
+
+        That is the runner's concurrency or its number of iterations, if lower. None for open
+        runners.
+        """
         named = self._workload.runner
         cls: Any = self._plugins.get("runner", named.name)
         runner: Runner = cls(named.config)
@@ -198,7 +214,8 @@ class _Look:
         return config is not None and makes_users(config, self._deployment)
 
     def _users(self) -> list[Credential]:
-        """Return the credentials of the deployment record that iterations act as.
+        """Return the credentials in the deployment record as which iterations act; empty if it has
+        no users.
 
         Raises DeploymentError if the record lacks a user that the context `users` names.
         """
@@ -210,9 +227,11 @@ class _Look:
         return len({one.project_key for one in self._users()}) or 1
 
     def _sizes(self, service: str) -> dict[str, int]:
-        """Return the size of one object by quota: cores and ram (MB), or gigabytes.
+        """Return how much of each quota one object of the scenario uses: quota name -> amount.
 
-        Empty if unknown. Looks the flavor up in Nova, unless the context `flavors` makes flavors.
+        For Nova `cores` and `ram` (MB) of the flavor, for Cinder `gigabytes`; these are not all
+        quotas. Empty if unknown. Looks the flavor up in Nova, unless the context `flavors` makes
+        flavors.
         """
         from osbench.common.openstack.object_lists import sought  # noqa: PLC0415 - see above
 
@@ -227,10 +246,11 @@ class _Look:
         return {"gigabytes": least} if isinstance(least, int) else {}
 
     def _limits(self, service: str) -> Mapping[str, Any]:
-        """Return the limits of the project's quotas by name; -1: no limit.
+        """Return the limits of the project's quotas in `service`: name -> number, -1 for no limit.
 
-        Quotas of the context `quotas` override the cloud's. If the cloud refuses to show its
-        quotas, only the context's are returned.
+        If projects are to be made, the limits of new projects. Limits of the context `quotas`
+        override the cloud's. If the cloud refuses to show its quotas, only the context's are
+        returned.
         """
         path = f"{_QUOTAS}/{self._cloud.project_id}{_OF_NEW if self._makes_projects() else ''}"
         response = self._cloud.request("GET", service, path, expected=(200, 403, 404))

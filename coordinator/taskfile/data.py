@@ -18,15 +18,17 @@ from osbench.coordinator.taskfile.places import inside
 def data_file(task: Task, workload: Workload) -> tuple[DataFile | None, list[Problem]]:
     """Return the CSV file that a workload's `args_from` names, and its problems.
 
-    Row N has the arguments of iteration N. (None, []) if the workload names no file.
+    Row N has the arguments of iteration N. (None, []) if the workload names no file; None with
+    problems if the file cannot be used.
     """
     return named_file(task, workload.args_from, _place(workload))
 
 
 def named_file(task: Task, name: str, place: str) -> tuple[DataFile | None, list[Problem]]:
-    """Return a CSV file that the task names at `place`, and its problems; (None, []) if no name.
+    """Return the CSV file `name` and its problems; (None, []) if `name` is "".
 
-    `name` is relative to the folder of the task file.
+    `name` is relative to the folder of the task file; `place` is its place in the task, for
+    problems. The file is None if it cannot be used.
     """
     if not name:
         return None, []
@@ -37,16 +39,18 @@ def named_file(task: Task, name: str, place: str) -> tuple[DataFile | None, list
 def located(task: Task, name: str) -> Path:
     """Return the path of a file that a task names, relative to the folder of the task file.
 
-    If the task is from standard input, it is relative to the current folder.
+    If the task is from standard input, it is relative to the current folder. The file need not
+    exist.
     """
     folder = Path() if task.source == "-" else expanded(task.source).parent
     return folder / expanded(name)
 
 
 def data_files(task: Task) -> dict[int, DataFile]:
-    """Return the data files of workloads by workload number; only workloads that have one.
+    """Return the `args_from` files of a task by workload number, from 0; only workloads that have
+    one.
 
-    Raises TaskError with all problems of the files.
+    Raises TaskError with the problems of all files.
     """
     return files_of_workloads(task, data_file)
 
@@ -54,9 +58,10 @@ def data_files(task: Task) -> dict[int, DataFile]:
 def files_of_workloads(
     task: Task, find: Callable[[Task, Workload], tuple[DataFile | None, list[Problem]]]
 ) -> dict[int, DataFile]:
-    """Return the files that `find` returns, by workload number; workloads without one are left out.
+    """Call `find` for each workload; return its files by workload number, from 0.
 
-    Raises TaskError with the problems of all workloads.
+    Workloads for which it returns None are left out. Raises TaskError with all problems that it
+    returns.
     """
     found, problems = {}, []
     for number, workload in enumerate(task.workloads):
@@ -70,7 +75,7 @@ def files_of_workloads(
 
 
 def given_twice(file: IterationRows, workload: Workload) -> Iterator[Problem]:
-    """Yield a problem for each argument that both the file and the task set."""
+    """Yield a problem for each argument that is both a column of the file and set in the task."""
     for name in file.arguments:
         if name in workload.args:
             yield Problem(_place(workload), f"{name} is a column and among the arguments, too")
@@ -79,9 +84,10 @@ def given_twice(file: IterationRows, workload: Workload) -> Iterator[Problem]:
 def misfits(
     file: IterationRows, workload: Workload, check: Callable[[Mapping[str, Any]], list[str]]
 ) -> Iterator[Problem]:
-    """Yield the messages of `check` for the arguments of each row, as problems with the row number.
+    """Call `check` with the arguments of each row; yield its messages as problems with the row
+    number.
 
-    Ends after `MAX_PROBLEMS` problems.
+    Rows are counted from 1. Ends after `MAX_PROBLEMS` problems.
     """
     told = 0
     for number, row in enumerate(file.rows(), 1):
@@ -93,7 +99,10 @@ def misfits(
 
 
 def too_few(file: IterationRows, workload: Workload, runner: Runner) -> Iterator[Problem]:
-    """Yield a problem if the runner plans more iterations than the file has rows."""
+    """Yield a problem if the runner plans more iterations than the file has rows.
+
+    Nothing if the number of iterations is not known.
+    """
     if runner.planned is not None and runner.planned > len(file):
         yield Problem(
             _place(workload),

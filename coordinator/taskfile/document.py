@@ -28,10 +28,11 @@ _MERGE = "tag:yaml.org,2002:merge"
 
 
 def read(text: str) -> tuple[Any, list[Problem]]:
-    """Return the value of a YAML or JSON text (None if it is empty) and its problems.
+    """Return the value of a YAML or JSON text, and its problems; (None, []) for an empty text.
 
-    Problems are syntax errors, duplicate keys, and values that JSON does not have; the value is
-    None after a syntax error or duplicate key. Logs a warning for each octal or base-60 number.
+    Problems are syntax errors, duplicate keys, exceeded bounds, and values that JSON does not have.
+    For the latter the value is returned all the same, else None. Logs a warning for each octal or
+    base-60 number.
     """
     try:
         return _read(text)
@@ -67,7 +68,11 @@ def _read(text: str) -> tuple[Any, list[Problem]]:
 
 
 def _misread(node: yaml.Node, loader: yaml.SafeLoader, seen: set[int]) -> Iterator[str]:
-    """Yield a message for each octal or base-60 number, which the author may not have meant."""
+    """Yield a warning for each number in `node` that YAML 1.1 reads as octal or in base 60.
+
+    The author may have meant a decimal number. `seen`: ids of collections already visited; added
+    to.
+    """
     if isinstance(node, yaml.ScalarNode):
         if node.tag in _NUMBERS and _OLD_NUMBER.fullmatch(node.value):
             base = "in base 60" if ":" in node.value else "as octal"
@@ -91,7 +96,8 @@ def _position(mark: yaml.Mark | None) -> str:
 def _repeated(node: yaml.Node, above: set[int], seen: set[int]) -> Iterator[Problem]:
     """Yield a problem for each duplicate key of a mapping, and for each node that contains itself.
 
-    `above`: ids of the enclosing nodes; `seen`: ids of all nodes visited. Both are changed.
+    `above`: ids of the enclosing collections, restored at the end; `seen`: ids of all collections
+    visited, added to.
     """
     if id(node) in above:
         yield Problem(_position(node.start_mark), "holds an alias of itself")
@@ -119,7 +125,11 @@ def _twice(node: yaml.MappingNode) -> Iterator[Problem]:
 
 
 def _foreign(value: Any, place: str, key: str | int | None) -> Iterator[Problem]:
-    """Yield a problem for each key or value that JSON, and so a message, cannot express."""
+    """Yield a problem for each key or value in `value`, at any depth, that JSON cannot express.
+
+    Such are dates, NaN, integers beyond 64 bits and lone surrogates. `place`: of `value` in the
+    task; `key`: its key, by which secrets are masked.
+    """
     if isinstance(value, dict):
         for name, item in value.items():
             if isinstance(name, str) and not _SURROGATE.search(name):

@@ -19,10 +19,12 @@ _FAR = 10**6
 
 
 def faults(workload: Workload, runner: Runner, plugins: Plugins) -> Iterator[Problem]:
-    """Yield the problems of a workload's `phases`, and of a criterion `drill` without them.
+    """Yield the problems of a workload's `phases`, and of a criterion `drill` if there are no
+    phases.
 
-    Each phase needs exactly one hook that fires once, during the load and after the warm-up, and
-    `after` must begin later than `fault`. The runner must not search for a rate.
+    Each phase must name exactly one hook. The hook must fire once, during the load; that of `fault`
+    after the warm-up, that of `after` later than that of `fault`. The runner must not search for a
+    rate.
     """
     if not workload.phases:
         for named in workload.sla:
@@ -85,9 +87,10 @@ def _not_one(workload: Workload, label: str, number: int) -> str:
 
 
 def _first(hook: HookConfig, runner: Runner, plugins: Plugins) -> tuple[int | None, str]:
-    """Return the second of the load in which a hook fires, and a problem of its trigger or "".
+    """Return the second of the load at which a hook fires, and a problem of its trigger or "".
 
-    The second is None if there is a problem, the trigger counts iterations, or its plug-in fails.
+    The second is None if there is a problem, the trigger counts iterations, or its plug-in fails,
+    which another check reports.
     """
     try:
         kind = cast(type[Trigger], plugins.get("trigger", hook.trigger.name))
@@ -111,7 +114,9 @@ def _first(hook: HookConfig, runner: Runner, plugins: Plugins) -> tuple[int | No
 
 
 def notes(workload: Workload, runner: type[Runner]) -> Iterator[Problem]:
-    """Yield a note if a workload with phases has a closed load, which shows less of a fault."""
+    """Yield a note if a workload with phases has a closed runner: it starts few iterations in a
+    fault.
+    """
     if workload.phases and not runner.OPEN:
         yield Problem(
             inside(workload.place, "phases"),

@@ -48,9 +48,10 @@ subtasks:
 
 
 def first_task(name: str, address: str = ADDRESS) -> str:
-    """Return the text of a task file that puts an address under load.
+    """Return the text of a task file that puts the URL `address` under load: a closed and an open
+    load.
 
-    `name`: file name for the comments. Raises UsageError if the address is not an HTTP URL.
+    `name`: file name, for its comments. Raises UsageError if the address is not an HTTP URL.
     """
     try:
         parts = urlsplit(address)
@@ -72,5 +73,5 @@ def first_task(name: str, address: str = ADDRESS) -> str:
 
 
 def _quoted(text: str) -> str:
-    """Return the text as a double-quoted YAML string in which Jinja finds nothing to fill in."""
+    """Return the text as a double-quoted YAML string, with Jinja's opening braces escaped."""
     return JINJA.sub(lambda found: f"\\x{ord(found.group()):02x}", json.dumps(text))

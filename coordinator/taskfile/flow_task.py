@@ -33,7 +33,7 @@ _NAME = re.compile(r"\w+")
 
 @dataclass(frozen=True)
 class Computed:
-    """A value of the task file that is written as a Jinja expression in braces."""
+    """A value that is written to the task file as a Jinja expression in braces."""
 
     #: The expression, without its braces.
     source: str
@@ -41,7 +41,7 @@ class Computed:
 
 @dataclass(kw_only=True)
 class WrittenStep:
-    """A step of the flow (one HTTP request) and the notes written as comments above it."""
+    """A step of the flow, one HTTP request, with notes that are written as comments above it."""
 
     #: As `HttpFlow.run` takes them; None: only the notes are written.
     keys: dict[str, Any] | None
@@ -50,7 +50,7 @@ class WrittenStep:
 
 @dataclass(frozen=True, kw_only=True)
 class WrittenBranch:
-    """A branch of a mix: steps that an iteration runs with a probability by weight."""
+    """A branch of a mix: steps that an iteration runs if the branch is chosen, by weight."""
 
     name: str
     weight: int
@@ -62,7 +62,7 @@ class WrittenBranch:
 
 @dataclass(frozen=True, kw_only=True)
 class FlowTask:
-    """The content of a task file made from requests: either steps, or branches."""
+    """The content of a task file made from a recording: either steps, or branches of a mix."""
 
     title: str
     #: The file that it is made of.
@@ -82,7 +82,7 @@ class FlowTask:
     found: Sequence[str] = ()
 
     def made(self) -> int:
-        """Return the number of requests in the task.
+        """Return the number of HTTP requests that the task has as steps.
 
         Requests in commented-out branches do not count.
         """
@@ -90,9 +90,11 @@ class FlowTask:
         return sum(step.keys is not None for step in (*self.steps, *inner))
 
     def omissions(self) -> str:
-        """Return the reasons why requests were left out, each with its count; "" if there are none.
+        """Return the reasons why requests of the recording are not in the task, each with its
+        count.
 
-        The `_NAMED` most frequent reasons are named, the others counted.
+        A text with commas, most frequent first; beyond `_NAMED` reasons only their number. "" if
+        none.
         """
         most = self.left_out.most_common(_NAMED)
         rest = len(self.left_out) - len(most)
@@ -100,20 +102,24 @@ class FlowTask:
         return ", ".join([*said, f"{rest} more reasons"] if rest > 0 else said)
 
     def check_command(self, file: str) -> str:
-        """Return the command line that validates the task in `file`, with its task arguments."""
+        """Return the command line that validates the task in the file named `file`.
+
+        It contains --task-args with "..." for each needed argument.
+        """
         given = ", ".join(f"{name}: ..." for name in self.needed())
         return f"osbench-coord validate {file}" + (f" --task-args '{{{given}}}'" if given else "")
 
     def needed(self) -> list[str]:
-        """Return the names of the task arguments that must be given.
+        """Return the names of the task arguments that steps and branches use, in order of
+        `arguments`.
 
-        Arguments only of commented-out branches are left out.
+        Arguments used only in commented-out branches are left out.
         """
         steps = [step for branch in self.branches if not branch.off for step in branch.steps]
         return self.arguments_of([*self.steps, *steps])
 
     def arguments_of(self, steps: Sequence[WrittenStep]) -> list[str]:
-        """Return the names of the task arguments that these steps use, in order of `arguments`."""
+        """Return the names of the task arguments that `steps` use, in order of `arguments`."""
         sources = [one for step in steps for one in _sources(step.keys)]
         words = {word for source in sources for word in _NAME.findall(_TEXT.sub("", source))}
         return [name for name in self.arguments if name in words]
@@ -121,7 +127,10 @@ class FlowTask:
 
 @dataclass(frozen=True, kw_only=True)
 class RecordingOptions:
-    """Options of `init` that select the requests of a recording and describe its file."""
+    """Options of `init` that select the requests of a recording and describe its file.
+
+    Each form of recording uses only some of them.
+    """
 
     #: Their hosts; empty: the host of the page.
     hosts: Sequence[str] = ()
@@ -142,16 +151,17 @@ RecordingReader = Callable[[str, RecordingOptions], FlowTask]
 
 
 def read_recording(form: str, path: str, options: RecordingOptions) -> FlowTask:
-    """Read a recording and return its task; `form` is the name of the reader, such as "har".
+    """Read the recording at `path` and return its task.
 
-    Raises UsageError if the file has no task, PluginError if there is no such reader.
+    `form` is the name of the reader, such as "har": an entry point `osbench.recording`. Raises
+    UsageError if the file has no task, PluginError if there is no such reader.
     """
     reader: RecordingReader = entry_points.loaded("recording", form)
     return reader(path, options)
 
 
 def _sources(value: Any) -> Iterator[str]:
-    """Yield the Jinja expressions in a value, at any depth."""
+    """Yield the sources of the Jinja expressions in a value, also within mappings and lists."""
     if isinstance(value, Computed):
         yield value.source
     for inner in value.values() if isinstance(value, dict) else ():
@@ -161,27 +171,28 @@ def _sources(value: Any) -> Iterator[str]:
 
 
 def _words(why: str) -> str:
-    """Return a reason why requests were left out, for a list of reasons.
+    """Return a reason why requests were left out as part of the list of `omissions`.
 
-    It is cut to 100 characters; unprintable ones become "_". A reason such as "of the host X"
-    begins with "requests".
+    Cut to 100 characters; unprintable ones become "_". A reason such as "of the host X" becomes
+    "requests of the host X".
     """
     shown = "".join(c if c.isprintable() else "_" for c in _encodable(why))[:100]
     return f"requests {shown}" if shown.startswith(("of the", "without", "answered")) else shown
 
 
 def step_name(method: str, path: str) -> str:
-    """Return the name of a step: method and path, at most 120 characters of the path.
+    """Return the name of a step: method and path, such as "GET /orders".
 
-    Characters outside words and simple punctuation become underscores.
+    Characters of the path other than letters, digits, spaces and some punctuation become
+    underscores; it is cut to 120 characters.
     """
     return f"{method} {_ODD.sub('_', path)[:120] or '/'}"
 
 
 def written(task: FlowTask, file: str) -> str:
-    """Return the text of the task file: YAML with comments.
+    """Return the text of a task file for `task`: YAML with comments and Jinja expressions.
 
-    `file`: its name, which the comments show in a command.
+    `file`: its name, for the command in its comments. Nothing is written to disk.
     """
     think_s = sum(step.keys.get("think", 0) for step in task.steps if step.keys is not None)
     few = {"times": 10, "concurrency": 1, "timeout": f"{math.ceil(_TIMEOUT_S + think_s)}s"}
@@ -210,7 +221,10 @@ def written(task: FlowTask, file: str) -> str:
 
 
 def _inline(value: Any) -> str:
-    """Return an integer or a string as YAML on one line, in quotes if necessary."""
+    """Return an integer or a string as YAML on one line, in quotes unless it is a plain word.
+
+    Braces that Jinja would read become underscores.
+    """
     plain = isinstance(value, int) or re.fullmatch(r"[A-Za-z0-9_][\w.-]*", value)
     return str(value) if plain else json.dumps(JINJA.sub("_", value), ensure_ascii=False)
 
@@ -227,7 +241,10 @@ def _head(task: FlowTask, file: str) -> Iterator[str]:
 
 
 def _comment(text: str) -> Iterator[str]:
-    """Yield the text as one comment line, in which Jinja finds nothing to interpret."""
+    """Yield one line: the text as a YAML comment.
+
+    Unprintable characters become spaces, braces that Jinja would read underscores.
+    """
     shown = "".join(c if c.isprintable() else " " for c in _encodable(text))
     yield f"# {JINJA.sub('_', shown)}"
 
@@ -261,7 +278,9 @@ def _indented(lines: Iterator[str], by: int) -> Iterator[str]:
 
 
 def _dumped(value: Any) -> Iterator[str]:
-    """Yield the lines of a value as YAML; `Computed` values become Jinja expressions."""
+    """Yield the lines of `value` as YAML; `Computed` values within become Jinja expressions in
+    braces.
+    """
     computed: dict[str, str] = {}
     mark = f"computed{secrets.token_hex(12)}"
     text = task_yaml(_marked(value, mark, computed))
@@ -270,9 +289,10 @@ def _dumped(value: Any) -> Iterator[str]:
 
 
 def _marked(value: Any, mark: str, computed: dict[str, str]) -> Any:
-    """Return a copy of `value` with each expression replaced by a unique word.
+    """Return a copy of `value` with each `Computed` replaced by a unique word, at any depth.
 
-    Adds word -> source of the expression to `computed`.
+    Adds word -> source of the expression to `computed`. `mark`: prefix of these words. Lone
+    surrogates in texts become "?".
     """
     if isinstance(value, Computed):
         word = f"{mark}x{len(computed)}x"
@@ -286,5 +306,5 @@ def _marked(value: Any, mark: str, computed: dict[str, str]) -> Any:
 
 
 def _encodable(text: str) -> str:
-    """Return the text with ? for each character that UTF-8 cannot encode: lone surrogates."""
+    """Return the text with "?" for each lone surrogate, which UTF-8 cannot encode."""
     return text.encode("utf-8", "replace").decode()

@@ -18,10 +18,10 @@ from osbench.coordinator.taskfile.schema.schema_errors import validate
 def faults(
     task: Task, workload: Workload, scenario: ScenarioPlugin, plugins: Plugins
 ) -> Iterator[Problem]:
-    """Yield a problem for each action that a criterion judges and the scenario cannot have.
+    """Yield a problem for each atomic action that a criterion judges and the scenario cannot have.
 
-    Nothing is reported if the scenario's actions are not known before the load, and of criteria
-    whose configuration is wrong otherwise.
+    Nothing if the scenario's actions are unknown before the load. Criteria with invalid
+    configurations are skipped: another check reports them.
     """
     known = None
     for use in uses(workload, task.version):

@@ -27,11 +27,11 @@ def load(
     overrides: Sequence[str] = (),
     selection: Selection = ALL,
 ) -> Task:
-    """Read, render, override, parse, select and check a task file; `-` is standard input.
+    """Read, render, override, parse, select and check a task file; return the task.
 
-    Returns the task with durations in seconds. Raises TaskError with all problems of the file, or
-    of the overrides, PluginError if the plug-ins themselves cannot be read, UsageError if the
-    selection matches nothing.
+    `source`: path, or "-" for standard input. `args`: for its template. `overrides`: as of `--set`.
+    Durations in it are seconds. Raises TaskError with all problems of the file or the overrides,
+    PluginError if plug-ins cannot be read, UsageError if the selection matches nothing.
     """
     return checked(read(source, args), source, plugins, overrides, selection)
 
@@ -43,9 +43,10 @@ def checked(
     overrides: Sequence[str] = (),
     selection: Selection = ALL,
 ) -> Task:
-    """Return the checked task of a document that has been read.
+    """Apply overrides and selection to a document that has been read; return the checked task.
 
-    Applies overrides and the selection. Raises TaskError, PluginError, UsageError as `load` does.
+    `value`: the document; it is not modified. `source`: its path, for messages. Raises TaskError,
+    PluginError and UsageError as `load` does.
     """
     if overrides:
         # so that problems of the file are not reported as an override's
@@ -61,9 +62,10 @@ def checked(
 
 
 def _parsed(value: Any, source: str, plugins: Plugins) -> Task:
-    """Return the task of a document, checked against the format only.
+    """Return the task of a document, checked against the format but not its plug-ins.
 
-    Raises TaskError with all faults of its format, and the faults that plug-ins find in the rest.
+    If the format has faults, raises TaskError with all of them and with the problems that plug-ins
+    find in the remaining parts.
     """
     try:
         return parse(value, source)
@@ -77,9 +79,10 @@ def _parsed(value: Any, source: str, plugins: Plugins) -> Task:
 
 
 def _problems(parsed: Task, task: Task, plugins: Plugins) -> list[Problem]:
-    """Return the problems that plug-ins find in a task; logs faults of plug-in files.
+    """Return the problems that plug-ins find in a task, and log faults of plug-in files as
+    warnings.
 
-    `parsed`: the task before `in_seconds`, which keeps whether the SLA is the default.
+    `parsed`: the task before `in_seconds`, in which the default SLA can be recognized.
     """
     problems = semantics.check(task, plugins) + semantics.without_criteria(parsed, plugins)
     plugins.warn(said="".join(problem.message for problem in problems))
@@ -87,9 +90,9 @@ def _problems(parsed: Task, task: Task, plugins: Plugins) -> list[Problem]:
 
 
 def _said_once(problems: Sequence[Problem], reasons: Sequence[str]) -> Iterator[Problem]:
-    """Yield the problems, with the reason of a refused plug-in file only in the first one.
+    """Yield the problems, each reason of a refused plug-in file only in the first message with it.
 
-    In later messages it is replaced by a hint at the first.
+    `reasons`: all such reasons. In later messages "as said above" stands for it.
     """
     said: set[str] = set()
     for problem in problems:
@@ -103,18 +106,19 @@ def _said_once(problems: Sequence[Problem], reasons: Sequence[str]) -> Iterator[
 
 
 def read(source: str, args: Mapping[str, Any]) -> Any:
-    """Return the document of a task file, its template filled in with `args`.
+    """Read the task file `source`, render its template with `args` and return the parsed YAML
+    value.
 
-    `-` is standard input. Raises TaskError if it cannot be read, rendered or parsed.
+    "-" is standard input. Raises TaskError if it cannot be read, rendered or parsed.
     """
     return TaskTemplate(source).filled(args)
 
 
 class TaskTemplate:
-    """The text of a task file, read once: standard input (`-`) cannot be read again."""
+    """The text of a task file, read once because standard input cannot be read again."""
 
     def __init__(self, source: str) -> None:
-        """Read the file, or standard input for `-`.
+        """Read the file at the path `source`, or standard input for `-`.
 
         Raises TaskError if that fails, or the source is a URL or a Python file.
         """
@@ -159,7 +163,9 @@ def _text(source: str) -> str:
 
 
 def _no_task(source: str) -> str:
-    """Return a message on how to run a URL or a Python file instead of a task; "" for others."""
+    """Return a message if `source` is a URL or a Python file, with the command to run it; else
+    "".
+    """
     if source.startswith(("http://", "https://")):
         return (
             "is an address, not a task file: run it with `osbench-coord run --url"

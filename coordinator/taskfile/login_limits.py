@@ -27,10 +27,10 @@ _REQUEST_S = 30.0
 
 
 def login_limits(task: Task, plugins: Plugins, deployment: Deployment | None) -> list[Problem]:
-    """Return the problems that the deployment record itself shows; no request is made.
+    """Return the problems of running a task with a deployment record; no request is made.
 
-    These are unknown users, a missing admin, and one-time credentials in scenarios that log in more
-    than once. Empty if the deployment is None or not of OpenStack.
+    These are users that the record lacks, a missing admin, and one-time credentials with scenarios
+    that log in more than once. Empty if the deployment is None or not of OpenStack.
     """
     if deployment is None or deployment.platform != "openstack":
         return []
@@ -56,10 +56,11 @@ def login_limits(task: Task, plugins: Plugins, deployment: Deployment | None) ->
 
 
 def role_limits(task: Task, plugins: Plugins, deployment: Deployment) -> list[Problem]:
-    """Return a problem for each plug-in that needs the role admin, if a delegated admin lacks it.
+    """Return a problem for each context or scenario that needs the role admin, if the admin lacks
+    it.
 
-    An application credential or a trust may have fewer roles than its user. Logs in as the admin,
-    unless no plug-in needs one or it is not delegated; if login fails, that is the only problem.
+    Only for an admin by application credential or trust, which may have fewer roles than its user,
+    and if a plug-in needs it: then logs in as the admin. If login fails, that is the only problem.
     """
     if deployment.platform != "openstack" or deployment.admin is None:
         return []
@@ -102,7 +103,11 @@ def _roles(credential: Credential) -> list[str]:
 
 
 def _as_admin(task: Task, plugins: Plugins, deployment: Deployment) -> Iterator[tuple[str, str]]:
-    """Yield place and name of each context or scenario that acts as the administrator."""
+    """Yield (place in the task, name such as "context users") of each plug-in that acts as the
+    admin.
+
+    Only native contexts and scenarios; the context `users` only if it makes users.
+    """
     for workload in task.workloads:
         scenario = plugins.scenario(workload.scenario)
         for use in uses(workload, task.version):
@@ -121,7 +126,9 @@ def _as_admin(task: Task, plugins: Plugins, deployment: Deployment) -> Iterator[
 
 
 def _unknown_users(task: Task, plugins: Plugins, deployment: Deployment) -> Iterator[Problem]:
-    """Yield a problem for each user that the context `users` names and the record lacks."""
+    """Yield a problem for each workload whose context `users` names a user that the record
+    lacks.
+    """
     for workload in task.workloads:
         scenario = plugins.scenario(workload.scenario)
         for use in uses(workload, task.version):

@@ -12,9 +12,10 @@ from osbench.coordinator.taskfile.places import inside
 
 
 def scenario_of(workload: Mapping[str, Any]) -> tuple[str, Mapping[str, Any]]:
-    """Return scenario name and arguments of a checked workload.
+    """Return scenario name and arguments of a workload of version 2, which has been checked.
 
-    For a mix the names are joined by `SEPARATOR`, and the arguments are `{name: {weight, args}}`.
+    For a mix the scenarios' names are joined by `SEPARATOR`, and the arguments are `{name: {weight,
+    args}}`.
     """
     scenarios, weights = workload["scenario"], workload.get("mix")
     if weights is None:
@@ -26,10 +27,10 @@ def scenario_of(workload: Mapping[str, Any]) -> tuple[str, Mapping[str, Any]]:
 
 
 def faults(subtasks: Sequence[Mapping[str, Any]]) -> list[Problem]:
-    """Return the problems of `mix` and `scenario` in all workloads of a version 2 document.
+    """Return the problems of `mix` and `scenario` in all workloads of these subtasks (version 2).
 
-    These are several scenarios without `mix`, `mix` with one, missing or surplus weights, and
-    `args_from` with a mix. The document must fit its schema.
+    These are several scenarios without `mix`, `mix` with one scenario, missing or surplus weights,
+    and `args_from` with a mix. The subtasks must fit their schema.
     """
     found: list[Problem] = []
     for number, subtask in enumerate(subtasks):

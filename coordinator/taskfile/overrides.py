@@ -14,15 +14,16 @@ from osbench.coordinator.taskfile.schema.schema_errors import near
 
 
 class _Refused(Exception):
-    """An override cannot be applied; the message is the reason."""
+    """Raised if an override cannot be applied; the message is the reason."""
 
 
 def override(value: Any, texts: Sequence[str]) -> tuple[Any, list[Problem]]:
-    """Return a copy of a task's document with overrides applied, and problems of the refused ones.
+    """Return a copy of a task's document with the overrides applied, and problems of refused
+    overrides.
 
-    An override is `subtask.workload.key=value`. Subtask and workload are given by position, from 0,
-    or by title and name or scenario. The key is `args`, `runner` or another key of a workload, with
-    the keys within it. The value is read as YAML.
+    Each of `texts` is an override `subtask.workload.key=value`. Subtask and workload are given by
+    position, from 0, or by title and by name or scenario. The key is a key of the workload, such as
+    `args` or `runner`, followed by keys within it. The value is read as YAML.
     """
     changed = copy.deepcopy(value)
     problems = []
@@ -54,9 +55,10 @@ def _set(value: Any, path: str, given: Any) -> None:
 
 
 def _subtasks(value: Any) -> Iterator[tuple[str, list[tuple[str, dict[str, Any]]]]]:
-    """Yield for each well-formed subtask its title and its workloads.
+    """Yield for each well-formed subtask of a document its title and its workloads.
 
-    A workload is a pair: name of its scenario, mapping of its settings. Other parts are skipped.
+    A workload is a pair: name of its scenario, its mapping in the document (not a copy). Malformed
+    subtasks and workloads are skipped.
     """
     if not isinstance(value, dict):
         return
@@ -83,10 +85,11 @@ def _scenario(workload: dict[str, Any]) -> str:
 
 
 def _find(what: str, called: Sequence[tuple[str, ...]], path: str) -> tuple[int, str]:
-    """Return the position of the element that a path begins with, and the rest of the path.
+    """Return the index of the element that a path begins with, and the rest of the path.
 
-    `called`: names of each element; `what`: the kind of element, for messages. Raises _Refused if
-    no element fits, or several do.
+    `called`: the names of each element; an index may stand for a name. If several names fit, the
+    longest counts. `what`: the kind of element, for messages. Raises _Refused if no element fits,
+    or several have that name.
     """
     number = re.match(r"(\d+)(?:\.|$)", path)
     if number:

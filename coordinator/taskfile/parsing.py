@@ -23,9 +23,9 @@ DEFAULT_SLA = (Named(name="failure_rate", config={"max": 0}),)
 
 
 def parse(document: Any, source: str) -> Task:
-    """Return the task that a document of version 1 or 2 describes; plug-ins are not consulted.
+    """Convert a document of version 1 or 2 to a task with defaults; plug-ins are not consulted.
 
-    Raises TaskError with all violations of the format.
+    `source`: the path of its file. Raises TaskError with all violations of the format.
     """
     version, problems = _version(document)
     if version:
@@ -37,9 +37,9 @@ def parse(document: Any, source: str) -> Task:
 
 
 def sound_part(document: Any, source: str) -> Task | None:
-    """Return the task of the valid keys of a faulty document; None if there are none.
+    """Return the task of the valid parts of a document with faults; None if nothing can be used.
 
-    Used to check these keys with their plug-ins, so that all problems are reported at once.
+    Its plug-ins are checked, so that all problems are reported at once.
     """
     version, _ = _version(document)
     if not version:
@@ -89,9 +89,11 @@ _WITH_RUNNER = ("users", "think", "abort", "warmup", "phases")
 
 
 def _sound_object(found: Mapping[str, Any], schema: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the keys of an object that its schema knows and whose values fit.
+    """Return a copy of `found`, an object of the document, with only the keys that fit its
+    `schema`.
 
-    Keys that depend on a faulty one are left out, too; a harmless scenario replaces a faulty one.
+    Keys whose check needs a faulty key are left out, too. If a scenario is required and faulty, a
+    harmless one replaces it.
     """
     known = schema["properties"]
     if isinstance(named := found.get("scenario"), str):
@@ -125,9 +127,9 @@ def _version(document: Any) -> tuple[int, list[Problem]]:
 
 
 def _in_seconds(document: Mapping[str, Any], version: int) -> Mapping[str, Any]:
-    """Return a copy of the document with osbench's own durations as seconds.
+    """Return a copy of the document in which osbench's own durations are numbers of seconds.
 
-    Durations in configurations of plug-ins are unchanged.
+    Durations in configurations of plug-ins are unchanged: their schemas are not known here.
     """
     subtasks = document.get("subtasks")
     if version == 1 or not isinstance(subtasks, list):

@@ -19,9 +19,10 @@ _PLAIN = re.compile(r"[\w.@-]+")
 
 
 def inside(place: str, part: str | int) -> str:
-    """Return the place of a key or an index inside `place`, such as `subtasks[0].title`.
+    """Return the path of a key (str) or an index (int) inside the path `place`, such as
+    `subtasks[0].title`.
 
-    Keys with other characters than letters, digits and `_.@-` are in brackets and quotes.
+    A key with characters other than letters, digits and `_.@-` is written as `["..."]`.
     """
     if isinstance(part, int):
         return f"{place}[{part}]"
@@ -31,10 +32,10 @@ def inside(place: str, part: str | int) -> str:
 
 
 def shown(value: Any, key: str | int | None = None) -> str:
-    """Return a value for a message: JSON, cut after `SHOWN` characters, with secrets masked.
+    """Return a value as shown in messages: JSON, cut after `SHOWN` characters, secrets masked.
 
-    Objects and lists are summarized by their keys or length. `key`: key of the value; if it names a
-    secret, the value is masked.
+    Of an object only the keys are shown, of a list only the length. `key`: the value's key; if it
+    names a secret, the whole value is masked.
     """
     if isinstance(key, str) and is_secret(key, value):
         return MASK
@@ -55,7 +56,9 @@ def _cut(text: str) -> str:
 
 @dataclass(frozen=True, kw_only=True)
 class Use:
-    """A plug-in that a workload names: its kind, name, configuration and place in the file."""
+    """A use of a plug-in by a workload: kind, name, configuration, and the path of that in the task
+    file.
+    """
 
     kind: str
     named: Named
@@ -64,10 +67,10 @@ class Use:
 
 
 def uses(workload: Workload, version: int) -> Iterator[Use]:
-    """Yield all plug-ins that a workload names, except scenario and runner.
+    """Yield each use of a plug-in by a workload, except scenario and runner.
 
-    Contexts come first, then SLA criteria, then for each hook its action and its trigger.
-    `version`: of the task format, which determines the places.
+    Contexts first, then SLA criteria, then for each hook its action and its trigger. `version`: 1
+    or 2, of the task format, in which places differ.
     """
     place = inside(workload.place, "context" if version == 1 else "contexts")
     for context in workload.contexts:
@@ -85,14 +88,15 @@ def uses(workload: Workload, version: int) -> Iterator[Use]:
 
 
 def scenario_place(workload: Workload, version: int) -> str:
-    """Return the place of the scenario's name in the document; `version`: of the task format."""
+    """Return the path of the scenario's name in the task file, as of `inside`; `version`: of its
+    format, 1 or 2.
+    """
     return workload.place if version == 1 else inside(workload.place, "scenario")
 
 
 def args_place(workload: Workload, version: int) -> str:
-    """Return the place of the scenario's arguments in the document.
-
-    `version`: of the task format.
+    """Return the path of the scenario's arguments in the task file, as of `inside`; `version`: of
+    its format, 1 or 2.
     """
     if version == 1:
         return inside(workload.place, "args")
@@ -100,6 +104,8 @@ def args_place(workload: Workload, version: int) -> str:
 
 
 def runner_place(workload: Workload, version: int) -> str:
-    """Return the place of the runner's configuration; `version`: of the task format."""
+    """Return the path of the runner's configuration in the task file, as of `inside`; `version`: of
+    its format, 1 or 2.
+    """
     place = inside(workload.place, "runner")
     return place if version == 1 else inside(place, workload.runner.name)

@@ -14,10 +14,10 @@ _BY_ITSELF = "starts iterations itself, in threads of one worker process"
 
 
 def faults(workload: Workload, plugin: ScenarioPlugin) -> Iterator[Problem]:
-    """Yield a problem for each setting that a scripted runner does not support.
+    """Yield a problem for each setting of a workload that a scripted runner does not support.
 
-    These are coroutine scenarios, `on_start`, `on_stop`, `users` and `think`: there are no virtual
-    users of osbench.
+    These are coroutine scenarios, `on_start`, `on_stop`, `users` and `think`: the runner's own code
+    starts iterations, not osbench's virtual users. To be called only for such a runner.
     """
     runner, place = workload.runner.name, workload.place
     other = "use a runner of osbench"

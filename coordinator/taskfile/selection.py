@@ -12,7 +12,7 @@ from osbench.common.task import Named, Subtask, Task, Workload
 
 @dataclass(frozen=True, kw_only=True)
 class Selection:
-    """The selected part of a task; an empty field selects everything."""
+    """The part of a task that a user selects; an empty field selects everything."""
 
     #: Titles, or positions from 0.
     subtasks: tuple[str, ...] = ()
@@ -20,9 +20,10 @@ class Selection:
     workloads: tuple[str, ...] = ()
 
     def of(self, task: Task) -> Task:
-        """Return a copy of the task with the selected subtasks and workloads only.
+        """Return a copy of the task with only the selected subtasks and, within them, workloads.
 
-        Other subtasks are left out. Raises UsageError if an entry matches nothing.
+        Subtasks without a selected workload are left out. The order is the task's. Raises
+        UsageError if an entry matches nothing.
         """
         kept = list(task.subtasks)
         if self.subtasks:
@@ -54,9 +55,10 @@ class Selection:
 
 
 def _numbers(option: str, wanted: Iterable[str], names: Sequence[str]) -> set[int]:
-    """Return the positions of the wanted entries: all with the name, or the one at the position.
+    """Return the indexes of the `wanted` entries in `names`.
 
-    Raises UsageError if an entry matches none; `option` is named in the message.
+    An entry is a name, which stands for all elements with it, or else an index. Raises UsageError
+    if an entry matches none; `option` is named in the message.
     """
     found: set[int] = set()
     for one in wanted:
@@ -82,9 +84,9 @@ _SLA = (Named(name="failure_rate", config={"max": 0}),)
 
 
 def once(task: Task) -> Task:
-    """Return the task with one iteration per workload, one workload at a time.
+    """Return a copy of the task with one iteration per workload, one workload at a time.
 
-    Hooks, phases and warm-up are dropped; the timeout is kept. The SLA becomes "no failed
+    Hooks, phases and warm-up are dropped; the timeout remains. The SLA becomes "no failed
     iteration", because criteria for a load say nothing about one iteration.
     """
     return replace(task, subtasks=tuple(map(_subtask, task.subtasks)))

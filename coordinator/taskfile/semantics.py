@@ -47,9 +47,11 @@ _LIMITS_OF_TIME = (
 
 
 def check(task: Task, plugins: Plugins) -> list[Problem]:
-    """Return all problems of the task with its plug-ins: unknown names, wrong configurations.
+    """Return all problems of a task with its plug-ins: unknown names, wrong configurations, and so
+    on.
 
-    Imports plug-in files and reads data files. Raises PluginError if a plug-in path does not exist.
+    Imports plug-in files and reads data files. Durations must be in seconds (`in_seconds`). Raises
+    PluginError if a plug-in path does not exist.
     """
     plugins.import_files()  # a path that does not exist is not a problem of the task
     return [
@@ -103,9 +105,10 @@ def _workload(task: Task, workload: Workload, plugins: Plugins) -> Iterator[Prob
 
 
 def without_criteria(task: Task, plugins: Plugins) -> list[Problem]:
-    """Return a problem for each searching runner whose workload has no SLA criterion of its load.
+    """Return a problem for each workload whose runner searches for a rate without an SLA criterion.
 
-    `task`: as it was parsed, because only then the default SLA is recognized.
+    Criteria on trace spans do not count: they are judged after the load. `task`: as parsed, because
+    only then the default SLA, which does not count either, is recognized.
     """
     return [
         Problem(
@@ -120,7 +123,10 @@ def without_criteria(task: Task, plugins: Plugins) -> list[Problem]:
 
 
 def _under_load(workload: Workload, plugins: Plugins) -> list[Named]:
-    """Return the SLA criteria that are judged during the load: all except those on trace spans."""
+    """Return the SLA criteria that are judged during the load: all except criteria on trace spans.
+
+    Criteria with unknown names are included: another check reports them.
+    """
 
     def is_on_spans(named: Named) -> bool:
         try:
@@ -140,9 +146,10 @@ def _is_search(workload: Workload, plugins: Plugins) -> bool:
 
 
 def in_seconds(task: Task, plugins: Plugins) -> Task:
-    """Return the task with durations in plug-in configurations as seconds.
+    """Return a copy of the task with durations in plug-in configurations and arguments as seconds.
 
-    Files that runners name become absolute paths. Configurations of unknown plug-ins are unchanged.
+    Names of files in runner configurations become absolute paths. Configurations of unknown
+    plug-ins are unchanged.
     """
 
     def read(kind: str, named: Named) -> Named:
@@ -190,7 +197,8 @@ def in_seconds(task: Task, plugins: Plugins) -> Task:
 
 
 def describe(task: Task, plugins: Plugins) -> Task:
-    """Return the task; workloads without a description get the title of their scenario.
+    """Return a copy of the task in which workloads without a description have their scenario's
+    title.
 
     The task must have been checked.
     """
@@ -210,10 +218,10 @@ def _mapped(task: Task, change: Callable[[Workload], Workload]) -> Task:
 
 
 def notes(task: Task, plugins: Plugins) -> list[Problem]:
-    """Return a note for each setting without effect, or with another effect than in Rally.
+    """Return a note for each setting without effect, or with another effect than users may expect.
 
-    These are unknown placeholders in arguments, limits that pass more easily, phases with a closed
-    load, and notes of runners. The task must have been checked.
+    These are unknown placeholders in arguments, time limits that pass more easily than in Rally,
+    phases with a closed load, and notes of runners. The task must have been checked.
     """
     found = [
         Problem(
@@ -239,9 +247,10 @@ def notes(task: Task, plugins: Plugins) -> list[Problem]:
 
 
 def _easier_limits(workload: Workload, plugins: Plugins) -> Iterator[str]:
-    """Yield a note if a time limit may pass more easily than with Rally's scenario of that name.
+    """Yield a note if a time limit may pass more easily than with Rally's scenario of the same
+    name.
 
-    For example, Rally's scenario logs in in each iteration and osbench's does not.
+    That is if osbench's scenario does less in an iteration; for example, Rally's logs in each time.
     """
     plugin = plugins.scenario(workload.scenario)
     name = asked(workload.scenario).bare
@@ -259,7 +268,7 @@ def _easier_limits(workload: Workload, plugins: Plugins) -> Iterator[str]:
 
 
 def _placeholders(value: Any) -> Iterator[str]:
-    """Yield the names in braces in a value, at any depth, other than {iteration} and {run}."""
+    """Yield each name in braces in a value's texts, at any depth, except {iteration} and {run}."""
     if isinstance(value, str):
         yield from PLACEHOLDER.findall(value)
     elif isinstance(value, Mapping):
@@ -311,7 +320,11 @@ def _scenario(
 def _branch_faults(
     plugin: ScenarioPlugin, file: IterationRows, args: Mapping[str, Any]
 ) -> list[str]:
-    """Return messages on branches that rows of a file name and the scenario lacks."""
+    """Return messages on branches that rows of `file` name and the scenario, with `args`, does not
+    have.
+
+    Empty if the file has no column for the branch.
+    """
     if BRANCH not in file.arguments:
         return []
     names = dict.fromkeys(str(row[BRANCH]) for row in file.rows())
@@ -319,9 +332,9 @@ def _branch_faults(
 
 
 def _arguments_schema(plugin: ScenarioPlugin) -> Mapping[str, Any]:
-    """Return the JSON schema of a scenario's arguments.
+    """Return the JSON schema of the arguments of a scenario's method.
 
-    {}, which accepts anything, if it has none.
+    {}, which accepts anything, if it declares none.
     """
     schemas: Mapping[str, Mapping[str, Any]] = getattr(plugin.cls, "ARGUMENTS", {})
     return schemas.get(plugin.method, {})

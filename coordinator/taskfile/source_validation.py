@@ -15,10 +15,10 @@ from osbench.coordinator.taskfile.places import args_place, scenario_place, uses
 
 
 def check(task: Task, plugins: Plugins, deployment: Deployment | None) -> list[Problem]:
-    """Return the problems of running a task on the deployment, for a task checked without it.
+    """Return the problems of running a task on a deployment; the task has been checked without it.
 
-    Plug-ins of other frameworks (sources) may send requests to the cloud; unless the record has
-    users, they may create a temporary user there.
+    Also asks the frameworks of foreign plug-ins (sources, such as Rally): they may send requests to
+    the cloud and, if the record has no users, create a temporary user there.
     """
     return login_limits(task, plugins, deployment) + [
         problem
@@ -28,7 +28,11 @@ def check(task: Task, plugins: Plugins, deployment: Deployment | None) -> list[P
 
 
 def unasked(task: Task, plugins: Plugins) -> list[str]:
-    """Return names of the checks by other frameworks that `check` would make of a checked task."""
+    """Return names of checks by other frameworks for which `check` would send requests to the
+    cloud.
+
+    No request is made. The task must have been checked.
+    """
     return [
         name
         for source, found in _by_source(task, plugins).items()
@@ -44,7 +48,7 @@ def _by_source(task: Task, plugins: Plugins) -> dict[str, list[SourceUse]]:
 
 
 def _uses(task: Task, plugins: Plugins) -> Iterator[tuple[str, SourceUse]]:
-    """Yield each use of a plug-in of another framework, as (name of the framework, use)."""
+    """Yield (framework, use) for each scenario, context, criterion or hook of another framework."""
     for workload in task.workloads:
         scenario = plugins.scenario(workload.scenario)
         if scenario.source != NATIVE:

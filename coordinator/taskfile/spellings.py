@@ -66,12 +66,20 @@ _OF_WORKLOADS = ("scenario", "runner", "workloads", "sla", "stages", "users", "t
 
 
 def runner_hint(name: str) -> str:
-    """Return the end of a message about an unknown runner: the likely runner, or ""."""
+    """Return ": write ..." with the runner that a user of another load generator may mean by
+    `name`.
+
+    "" if unknown. For the end of a message about an unknown runner.
+    """
     return _write(_RUNNERS.get(name.lower().replace("-", "_"), ""))
 
 
 def criterion_hint(name: str, config: Any) -> str:
-    """Return the end of a message about an unknown SLA criterion: the likely criterion, or ""."""
+    """Return ": write ..." with the SLA criterion that a user of another load generator may mean.
+
+    `config` is its configuration in the task, used as the limit. "" if unknown. For the end of a
+    message.
+    """
     if found := _PERCENTILE.fullmatch(name):
         limit = config if isinstance(config, int | float | str) else "500ms"
         return _write(f"percentile: {{p: {found[1]}, max_s: {limit}}}")
@@ -79,7 +87,9 @@ def criterion_hint(name: str, config: Any) -> str:
 
 
 def without_subtasks(document: Mapping[str, Any]) -> str:
-    """Return a message if a document has a workload's keys at its top and no subtasks; else ""."""
+    """Return a message if a document has no `subtasks` but keys of a workload at its top; else
+    "".
+    """
     keys = [key for key in _OF_WORKLOADS if key in document]
     if not keys or "subtasks" in document:
         return ""
@@ -93,9 +103,10 @@ def without_subtasks(document: Mapping[str, Any]) -> str:
 
 
 def unknown_name(error: PluginError, hint: str, word: str, name: str) -> str:
-    """Return the message about an unknown plug-in: with the hint if there is one, else the error's.
+    """Return the message about an unknown plug-in: with `hint` if it is not "", else the error's
+    own.
 
-    `word`: kind of plug-in, such as "runner".
+    `word`: kind of plug-in, such as "runner"; `name`: the unknown name.
     """
     return f"there is no {word} {name!r}{hint}" if hint else str(error)
 

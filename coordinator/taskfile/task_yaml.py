@@ -13,10 +13,12 @@ JINJA = re.compile(r"\{(?=[{%#])|#(?=\})")
 
 
 class _Dumper(yaml.SafeDumper):
-    """Dumps YAML in block style, without aliases; texts that Jinja would read are double-quoted."""
+    """Dumps YAML in block style without aliases, and double-quotes texts with braces of Jinja."""
 
     def ignore_aliases(self, data: Any) -> bool:
-        """Return True, so that no value is written as a reference to an equal one."""
+        """Return True, so that PyYAML writes a value that occurs twice in full, and not as an
+        alias.
+        """
         return True
 
     def increase_indent(self, flow: bool = False, indentless: bool = False) -> None:
@@ -33,6 +35,9 @@ _Dumper.add_representer(str, _text)
 
 
 def task_yaml(value: Any) -> str:
-    """Return a value as YAML; a task template with this text renders to the value."""
+    """Return `value` as YAML text in which Jinja's opening braces are escaped.
+
+    So rendered as a template and parsed, the text gives the value again.
+    """
     text = yaml.dump(value, Dumper=_Dumper, sort_keys=False, allow_unicode=True, width=math.inf)
     return JINJA.sub(lambda found: f"\\x{ord(found.group()):02x}", text)

@@ -31,10 +31,10 @@ _DEFAULTS = ("default", "d")
 
 
 def render(text: str, folder: str, args: Mapping[str, Any]) -> tuple[str, list[Problem]]:
-    """Return the text rendered with `args`, and its problems; "" if there is a problem.
+    """Return the text rendered with `args`, and its problems; with a problem the result is "".
 
-    `include` and `import` find files under `folder`. An argument that is neither given nor has a
-    default (`{% set x = x or 1 %}`, `{{ x | default(1) }}`) is a problem. So are more CPU time,
+    `include` and `import` read files of `folder`. Problems are an argument without value or default
+    (`{% set x = x or 1 %}`, `{{ x | default(1) }}`), errors of the template, and more CPU time,
     memory or output than `template_bounds` allows.
     """
     environment = _environment(folder)
@@ -60,7 +60,7 @@ def render(text: str, folder: str, args: Mapping[str, Any]) -> tuple[str, list[P
 
 
 def names(text: str, folder: str) -> frozenset[str] | None:
-    """Return the arguments of a template and of the files that it includes, from `folder`.
+    """Return the names of the arguments that a template and its included files in `folder` use.
 
     None if they are unknown: a file cannot be read or parsed, or the template computes its name.
     """
@@ -87,16 +87,19 @@ def names(text: str, folder: str) -> frozenset[str] | None:
 
 
 class _NotSetError(Exception):
-    """An environment variable is not set, and the template gives no default."""
+    """Raised if a template reads an environment variable that is not set, without a default."""
 
 
 class _FolderLoader(jinja2.FileSystemLoader):
-    """Loads files for a template up to a size limit: the folder may contain a pipe or a device."""
+    """Loads files for a template, up to a size limit, because the folder may contain a pipe or a
+    device.
+    """
 
     def get_source(
         self, environment: jinja2.Environment, template: str
     ) -> tuple[str, str, Callable[[], bool]]:
-        """Return a file's text, its path, and a function that always returns True: not changed.
+        """Return the text of a file, its path, and a function for Jinja that returns True: not
+        changed.
 
         Raises jinja2.TemplateNotFound, or TemplateError if the file cannot be read.
         """
@@ -117,16 +120,16 @@ class _FolderLoader(jinja2.FileSystemLoader):
 
 
 class _BoundedEnvironment(SandboxedEnvironment):
-    """A sandbox that refuses products and powers that would fill memory or take forever."""
+    """A Jinja sandbox that refuses products and powers that would fill memory or take forever."""
 
     intercepted_binops = frozenset(("*", "**"))
 
     def call_binop(
         self, context: jinja2.runtime.Context, operator: str, left: Any, right: Any
     ) -> Any:
-        """Return a product or power of a template.
+        """Compute a product or power of a template.
 
-        Raises OverflowError if it would be very large.
+        Raises OverflowError beyond `_BITS` bits, or for a text or list longer than `_LENGTH`.
         """
         if operator == "**" and _bits(left) * abs(right) > _BITS:
             raise OverflowError("a power of more than 4,096 bits")
@@ -153,7 +156,10 @@ def _environment(folder: str) -> jinja2.Environment:
 
 
 def _env(name: str, default: str | None = None) -> str:
-    """Return an environment variable, or `default`. Raises _NotSetError if both are missing."""
+    """Return the environment variable `name`, or `default` if it is not set.
+
+    Raises _NotSetError if there is no default either.
+    """
     value = os.environ.get(name, default)
     if value is None:
         raise _NotSetError(
@@ -192,10 +198,11 @@ def _please_give(missing: list[str]) -> str:
 def _missing(
     environment: jinja2.Environment, tree: nodes.Template, given: set[str], seen: set[str]
 ) -> set[str]:
-    """Return the names that template and included files use without a value or a default.
+    """Return the names of arguments that the parsed template `tree` and files that it includes use
+    without a value or default.
 
-    `given`: names with a value. `seen`: files visited; names are added. Raises jinja2.TemplateError
-    if an included file cannot be read or parsed.
+    `given`: names with a value. `seen`: names of files visited; added to. Raises
+    jinja2.TemplateError if an included file cannot be read or parsed.
     """
     missing = _arguments(environment, tree) - given - _optional(tree)
     within = given | missing | _declared(tree)
@@ -207,9 +214,10 @@ def _missing(
 
 
 def _arguments(environment: jinja2.Environment, tree: nodes.Template) -> set[str]:
-    """Return the arguments of a template: names that it uses and does not define.
+    """Return the arguments of the parsed template `tree`: names that it uses and does not define.
 
-    Global functions, such as `min`, count if the template uses their names as values.
+    Names of global functions, such as `min`, count only if the template uses them other than in
+    calls.
     """
     called = {id(call.node) for call in tree.find_all(nodes.Call)}
     values = {name.name for name in tree.find_all(nodes.Name) if id(name) not in called}
@@ -218,9 +226,10 @@ def _arguments(environment: jinja2.Environment, tree: nodes.Template) -> set[str
 
 
 def _optional(tree: nodes.Template) -> set[str]:
-    """Return the names that have a default in the template.
+    """Return the names for which a template has a default.
 
-    Each use has a default, the template assigns a default to the name, or it tests the definition.
+    That is: each use has one, or the name is assigned one, or the template tests whether it is
+    defined.
     """
     named = {id(name): name.name for name in _defaulted(tree)}
     bare = {
@@ -243,7 +252,7 @@ def _optional(tree: nodes.Template) -> set[str]:
 
 
 def _defaulted(tree: nodes.Node) -> Iterator[nodes.Name]:
-    """Yield the uses of names that have a default: `name or ...` and `name | default(...)`."""
+    """Yield the nodes of names with a default: in `name or ...` and `name | default(...)`."""
     for choice in tree.find_all(nodes.Or):
         if isinstance(choice.left, nodes.Name):
             yield choice.left
@@ -263,7 +272,7 @@ def _declared(tree: nodes.Template) -> set[str]:
 
 
 def _files(tree: nodes.Template) -> set[str]:
-    """Return the files that are included or extended by a literal name."""
+    """Return the names of the files that a template includes or extends by a literal name."""
     parts = [part.template for part in tree.find_all(nodes.Include)]
     parts += [part.template for part in tree.find_all(nodes.Extends)]
     named = [name for part in parts for name in (part, *part.find_all(nodes.Const))]

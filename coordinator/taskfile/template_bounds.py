@@ -23,15 +23,16 @@ MEMORY_BYTES = 512 << 20
 
 
 class TemplateBoundError(Exception):
-    """A template takes more memory, CPU time, characters or recursion than allowed."""
+    """Raised if a template takes more memory, CPU time, characters or recursion than allowed."""
 
 
 @contextlib.contextmanager
 def bounded() -> Iterator[None]:
-    """Limit memory and CPU time of the `with` block; raises TemplateBoundError above them.
+    """Limit memory and CPU time of this process in the `with` block to `MEMORY_BYTES` more and
+    `CPU_S`.
 
-    The limits are `MEMORY_BYTES` and `CPU_S`. Outside the main thread CPU time is not limited,
-    because no signal reaches other threads. Too deep recursion raises the same error.
+    Raises TemplateBoundError above them, and for too deep recursion. Outside the main thread CPU
+    time is not limited, because no signal reaches other threads.
     """
     with _memory(MEMORY_BYTES), _cpu(CPU_S):
         try:
@@ -46,9 +47,10 @@ def bounded() -> Iterator[None]:
 
 
 def joined(pieces: Iterable[str]) -> str:
-    """Return the pieces as one string.
+    """Join the pieces to one string.
 
-    Raises TemplateBoundError as soon as they have more than `CHARACTERS` characters together.
+    Raises TemplateBoundError as soon as they have more than `CHARACTERS` characters together, so
+    that endless output ends.
     """
     found, size = io.StringIO(), 0
     for piece in pieces:
@@ -75,9 +77,8 @@ def _memory(more_bytes: int) -> Iterator[None]:
 
 
 def _address_space() -> int:
-    """Return the bytes of address space that this process uses.
-
-    0 if the system does not report it.
+    """Return the bytes of address space that this process uses; 0 if the system does not report
+    it.
     """
     try:
         pages = int(Path("/proc/self/statm").read_text(encoding="ascii").split()[0])

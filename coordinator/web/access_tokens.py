@@ -29,17 +29,18 @@ class Role(enum.Enum):
 
 @dataclass(frozen=True, kw_only=True)
 class AccessTokens:
-    """The token of the printed URL, with all rights, and a read-only token ("" if none)."""
+    """The tokens of a web server: the token with all rights, and a read-only token ("" if none)."""
 
     token: str
     read_token: str = ""
 
     @classmethod
     def from_environment(cls) -> AccessTokens:
-        """Take the tokens out of the environment, so that child processes inherit none.
+        """Remove the tokens from the environment, so that child processes inherit none, and return
+        them.
 
-        Without a variable the full token is random. Raises UsageError if a token is shorter than 16
-        characters, has characters that a URL would escape, or both are equal.
+        Without a variable for it, the token with all rights is random. Raises UsageError if a token
+        is shorter than 16 characters, has characters that a URL would escape, or both are equal.
         """
         given = {name: os.environ.pop(name, "") for name in (TOKEN, READ_TOKEN)}
         for name, value in given.items():
@@ -52,27 +53,35 @@ class AccessTokens:
         return cls(token=given[TOKEN] or secrets.token_urlsafe(24), read_token=given[READ_TOKEN])
 
     def role_of(self, token: str) -> Role | None:
-        """Return the role of a token; None if it is wrong. Takes constant time."""
+        """Return the role of a token; None if it is wrong. The time taken does not depend on the
+        token.
+        """
         return self._role(token, lambda own: own)
 
     def role_of_cookie(self, value: str) -> Role | None:
-        """Return the role of a cookie; None if it is wrong. Takes constant time."""
+        """Return the role of a cookie's value, as made by `cookie`; None if it is wrong.
+
+        The time taken does not depend on the value.
+        """
         return self._role(value, _cookie)
 
     def cookie(self, role: Role) -> str:
-        """Return the cookie value of a role, from which its token cannot be derived."""
+        """Return the cookie value for a role; the role's token cannot be derived from it."""
         return _cookie(self.token if role is Role.ABORT else self.read_token)
 
     @property
     def abort_key(self) -> str:
-        """Return the key that a request to change something must carry in the header `ABORT_KEY`.
+        """Return the key that a request from a page must have in the header `ABORT_KEY` to change
+        something.
 
-        Only pages for the role ABORT contain it.
+        Derived from the token; only pages for the role ABORT contain it.
         """
         return _derived(self.token, b"abort")
 
     def permits_abort(self, key: str) -> bool:
-        """Return whether a request's key equals `abort_key`. Takes constant time."""
+        """Return whether a request's `key` equals `abort_key`. The time taken does not depend on
+        it.
+        """
         return _same(key, self.abort_key)
 
     def _role(self, value: str, form: Callable[[str], str]) -> Role | None:

@@ -13,7 +13,7 @@ MOST_BYTES = 4096
 
 
 async def bounded_body(request: Request) -> bytes:
-    """Return the body of a request.
+    """Read and return the body of a request.
 
     Raises UsageError as soon as it has more than `MOST_BYTES` bytes.
     """
@@ -26,5 +26,7 @@ async def bounded_body(request: Request) -> bytes:
 
 
 def page_response(text: str, status: int = 200, policy: str = web_pages.POLICY) -> Response:
-    """Return a response with the HTML `text` and the header Content-Security-Policy."""
+    """Return a response with the HTML page `text`; `status`: HTTP status, `policy`:
+    Content-Security-Policy.
+    """
     return HTMLResponse(text, status, {"Content-Security-Policy": policy})

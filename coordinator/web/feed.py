@@ -33,7 +33,9 @@ OVER = "over"
 
 @dataclass(frozen=True, kw_only=True)
 class Frame:
-    """A version of the document, and the events that bring clients to it."""
+    """A version of the document that a feed sends, with its number and the event of the last
+    change.
+    """
 
     number: int
     document: dict[str, Any]
@@ -44,7 +46,7 @@ class Frame:
 
     @cached_property
     def whole(self) -> bytes:
-        """Return the event with the entire document, for clients that lack the previous one."""
+        """Return the event with the entire document, for clients that lack the version before."""
         return event(self.epoch, self.number, {"=": self.document})
 
     @property
@@ -54,30 +56,34 @@ class Frame:
 
 
 def event(epoch: str, number: int, how: dict[str, Any]) -> bytes:
-    """Return a change of the document, in a form of `json_delta`, as a server-sent event.
+    """Return a server-sent event that brings a client to version `number` of the document.
 
-    The id of the event is EPOCH-NUMBER.
+    `how`: the change, in a form of `json_delta`. The id of the event is EPOCH-NUMBER.
     """
     data = json.dumps(how, separators=(",", ":"), allow_nan=False)
     return f"id: {epoch}-{number}\ndata: {data}\n\n".encode()
 
 
 def pause_s(cost_s: float) -> float:
-    """Return the pause after building a document, so that building takes `SHARE` of a core.
+    """Return for how many seconds to pause after building a document, so that it takes `SHARE` of a
+    core.
 
-    `cost_s`: CPU seconds of the last building. At least `PERIOD_S` seconds.
+    `cost_s`: CPU seconds of the last building. At least `PERIOD_S`.
     """
     return max(PERIOD_S, cost_s / SHARE)
 
 
 class Feed:
-    """Builds documents once a second at most while a client is connected, and streams them.
+    """Builds a document at most once a second while a client is connected; streams it to all
+    clients.
 
-    For one event loop.
+    All methods belong to one event loop.
     """
 
     def __init__(self, build: Callable[[], dict[str, Any]]) -> None:
-        """`build` returns the document as JSON values; it is called in a separate thread."""
+        """`build` returns the document as a dict that JSON can express; it is called in a separate
+        thread.
+        """
         self._build = build
         self._epoch = secrets.token_hex(4)
         self._newest: Frame | None = None
@@ -90,12 +96,15 @@ class Feed:
 
     @property
     def over(self) -> bool:
-        """Return whether the last document has been built, so that no further ones follow."""
+        """Return whether the last document has been built; no other follows."""
         return self._newest is not None and self._newest.last
 
     @property
     def at_work(self) -> bool:
-        """Return whether the task that builds documents is running; it ends without clients."""
+        """Return whether the task that builds documents is running.
+
+        It ends `GRACE_S` seconds after the last client has gone, and starts with the next client.
+        """
         return self._work is not None and not self._work.done()
 
     @property
@@ -104,11 +113,11 @@ class Feed:
         return self._watchers
 
     async def stream(self, last_id: str = "") -> AsyncIterator[bytes]:
-        """Yield server-sent events for a client until the last document or `close`.
+        """Yield server-sent events, as bytes, for one client until the last document or `close`.
 
-        `last_id`: id of the last event that the client got before, or "". The client gets changes
-        if it has the previous document, else the entire one. A comment is sent after `QUIET_S`
-        seconds without an event.
+        `last_id`: id of the last event that the client got before; "" if none. The client gets the
+        change if it has the version before, else the entire document. After `QUIET_S` seconds
+        without an event a comment is sent.
         """
         self._watchers += 1
         seen = self._seen(last_id)
@@ -134,9 +143,9 @@ class Feed:
             self._watchers -= 1
 
     async def close(self) -> None:
-        """Build a last document, then end the streams; they send it first.
+        """Build a last document, then end the streams, which send it first.
 
-        Returns when it has been built.
+        Returns when it has been built; the streams may still be sending.
         """
         self._closing.set()
         if self._work is not None:
@@ -167,10 +176,10 @@ class Feed:
                 continue
 
     async def _next(self) -> float:
-        """Build a document and wake the streams if it has changed.
+        """Build a document in a thread; if it has changed, make it the newest and wake the streams.
 
-        Returns the pause after it, seconds. If `build` raises, only the first exception is logged,
-        the streams keep the previous document, and the pause is longer.
+        Returns the pause until the next, seconds. If `build` raises, the newest document stays, the
+        pause is 5 * `PERIOD_S`, and the first such exception is logged.
         """
         try:
             frame, cost_s = await asyncio.to_thread(self._built)

@@ -18,9 +18,10 @@ _OVERHEAD = 12
 
 
 def change(before: Any, after: Any) -> Change | None:
-    """Return the change from `before` to `after`, with the key "=", "+" or "~"; None if equal.
+    """Return the change from one JSON value to the next, with the key "=", "+" or "~"; None if
+    equal.
 
-    The module's docstring describes the forms.
+    The module's docstring describes these forms.
     """
     if before == after:
         return None
@@ -32,9 +33,10 @@ def change(before: Any, after: Any) -> Change | None:
 
 
 def changed(before: Any, how: Change | None) -> Any:
-    """Return a copy of `before` after a change, as `live.js` computes it; for tests and readers.
+    """Apply a change to a JSON value as `live.js` does; return the new value. `before` is not
+    modified.
 
-    `how`: the result of `change`; if it is None, nothing is changed.
+    `how`: a result of `change`; None changes nothing. For tests and clients in Python.
     """
     if how is None:
         return before

@@ -32,7 +32,9 @@ _MISSING = (0, 0)
 
 
 class RunDocument:
-    """The document of a run: its feed calls this object for the state as JSON values."""
+    """The live document of one run: its feed calls this object for the present state as JSON
+    values.
+    """
 
     def __init__(self, directory: RunDirectory) -> None:
         self._directory = directory
@@ -46,10 +48,10 @@ class RunDocument:
         self._first = True
 
     def __call__(self) -> dict[str, Any]:
-        """Return the document of the run as it is now; key "over" is true once it has ended.
+        """Return the document of the run as it is now; key "over" is true once the run has ended.
 
-        The report's part is built again only if the run has written a new timeline, and takes at
-        most about `SHARE` of a core. It is always built once the run has ended.
+        Reads the run directory. The report's part is built again only if the run has written a new
+        timeline, and for at most about `SHARE` of a core; once the run has ended, at each call.
         """
         directory = self._directory
         # `run --web` serves a little before there is a run directory
@@ -74,9 +76,9 @@ class RunDocument:
         }
 
     def _log(self) -> dict[str, Any]:
-        """Return `log_line` and `log` (HTML lines) of the run's log.
+        """Return `log_line` (a summary) and `log` (HTML lines) of the run's log.
 
-        The log is read again only if it has changed.
+        The log is read again only if its file has changed.
         """
         stamp = _stamp(self._directory, RUN_LOG)
         if not self._logged or stamp != self._log_stamp:
@@ -89,18 +91,21 @@ class RunDocument:
         return self._logged
 
     def _lacks(self, status: dict[str, Any] | None) -> bool:
-        """Return whether the report has no chart of the workload in `status`, so that it is urgent.
+        """Return whether the report lacks a chart of the workload in `status`: then it is drawn at
+        once.
 
-        False without a status, and once a report could not be drawn.
+        `status`: content of status.json. False if it is None, or a report could not be drawn
+        before.
         """
         if status is None or self._failed:
             return False
         return int(status["workload"]) >= len(self._report.get("charts", ()))
 
     def _draw(self) -> None:
-        """Build the report's part.
+        """Build the report's part of the document from the run directory, and set when it may be
+        built again.
 
-        If that fails, log the first failure and keep the previous part.
+        If that fails, the previous part stays; the first failure is logged.
         """
         began = time.thread_time()
         try:
@@ -115,7 +120,10 @@ class RunDocument:
 
 @dataclass(frozen=True, kw_only=True)
 class FirstLook:
-    """The first version of a running run's page: HTML parts and its results so far."""
+    """The parts of a running run's page as it is first sent: HTML, and the run's results so far.
+
+    Later changes come by the run's feed.
+    """
 
     line: str
     now: str
@@ -127,12 +135,12 @@ class FirstLook:
 
     @property
     def workloads(self) -> int:
-        """Return the number of workloads that the report shows; 0 without results."""
+        """Return the number of workloads that the report shows; 0 if there are no results."""
         return len(self.facts.report.workloads) if self.facts else 0
 
 
 def first_look(directory: RunDirectory) -> FirstLook:
-    """Return the parts of a running run's page, read from its directory."""
+    """Read a running run's directory and return the parts of its page."""
     status, lines = directory.read("status.json"), read_log(directory)
     return FirstLook(
         line=state_line(status, running=True, summary=None),
@@ -145,13 +153,15 @@ def first_look(directory: RunDirectory) -> FirstLook:
 
 
 class ListDocument:
-    """The document of the list of runs: an object that a feed calls for its current state."""
+    """The live document of the list of runs: its feed calls this object for the present state."""
 
     def __init__(self, shown: RunsShown) -> None:
         self._shown = shown
 
     def __call__(self) -> dict[str, Any]:
-        """Return the newest runs as HTML lines, with their number in words."""
+        """Return the document of the list: HTML lines of the newest runs, and the numbers of runs
+        in words.
+        """
         rows, total = self._shown.newest()
         return {
             "line": list_line(rows, total, self._shown.trouble),
@@ -162,9 +172,10 @@ class ListDocument:
 
 
 def list_line(rows: list[dict[str, Any]], total: int, trouble: str = "") -> str:
-    """Return the number of runs in words; `total` counts also runs that are not in `rows`.
+    """Return the number of all runs and of running runs as text, such as "3 runs, 1 running".
 
-    `trouble`: why an archive's runs may be missing; "" if none are.
+    `rows`: the runs that are shown; only running ones among them are counted. `total`: number of
+    all runs. `trouble`: appended, why an archive's runs may be missing; "" if none are.
     """
     running = sum(row["state"] == RUNNING for row in rows)
     runs = "1 run" if total == 1 else f"{total:,} runs"
@@ -174,9 +185,11 @@ def list_line(rows: list[dict[str, Any]], total: int, trouble: str = "") -> str:
 def state_line(
     status: dict[str, Any] | None, *, running: bool, summary: dict[str, Any] | None
 ) -> str:
-    """Return the state of a run in a few words: its phase, or the exit code at its end.
+    """Return the state of a run in a few words: phase and time if it is `running`, else its exit
+    code.
 
-    `status`, `summary`: contents of status.json and summary.json; None: there is no such file.
+    If it has written no status for `QUIET_S` seconds, that is added. `status`, `summary`: contents
+    of status.json and summary.json; None if there is no such file.
     """
     if running:
         if status is None:
@@ -202,12 +215,17 @@ def _report(directory: RunDirectory) -> dict[str, Any]:
 
 
 def _lines(html: str) -> list[str]:
-    """Return the lines of HTML, for `json_delta`: from one second to the next most are the same."""
+    """Split HTML into lines, most of which are equal from one document to the next: see
+    `json_delta`.
+    """
     return html.split("\n")
 
 
 def _stamp(directory: RunDirectory, name: str) -> tuple[int, int]:
-    """Return modification time (ns) and size (bytes) of a file; `_MISSING` if there is none."""
+    """Return modification time (ns) and size (bytes) of a file in the run directory.
+
+    `_MISSING` if there is no such file. Two different results show that the file has changed.
+    """
     try:
         found = (directory.path / name).stat()
     except FileNotFoundError:

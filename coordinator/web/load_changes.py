@@ -16,10 +16,10 @@ _FORM = (
 
 
 def read(body: bytes) -> dict[str, Any]:
-    """Return the change as `control_requests.ask` takes it: `workload` and one further key.
+    """Parse the JSON body of a request; return the change as `control_requests.ask` takes it.
 
-    The workload is None (the only one) or a string. Raises UsageError if the body is not JSON, has
-    no or several changes, or an invalid value.
+    A dict with `workload`, a string or None (the only workload), and a single key of `_CHANGES`.
+    Raises UsageError if the body is not JSON, has no or several changes, or an invalid value.
     """
     try:
         found = json.loads(body)

@@ -7,15 +7,19 @@ from osbench.coordinator.web import web_pages
 
 
 def framed(bar: str = "", *, live: bool = False) -> PageFrame:
-    """Return the additions to a page: style sheet, bar (HTML), and the script of a live page."""
+    """Return the server's additions to a report page: style sheet, `bar` (HTML above the report).
+
+    `live`: also the script that updates a running run's page.
+    """
     script = "/static/live.js" if live else ""
     return PageFrame(style="/static/web.css", script=script, bar=web_pages.markup(bar))
 
 
 def merged(policy: str) -> str:
-    """Return a Content-Security-Policy that allows both a page's needs and the server's.
+    """Return `policy`, a Content-Security-Policy of a page, extended by all that the server's own
+    allows.
 
-    It has to be one header: with two, a browser allows only the intersection.
+    It has to be one header: of two, a browser allows only the intersection.
     """
     rules: dict[str, list[str]] = {}
     for text in (policy, web_pages.POLICY):

@@ -41,18 +41,22 @@ def live(facts: RunFacts, bar: str) -> str:
 
 @cache
 def report_policy(live: bool) -> str:
-    """Return the Content-Security-Policy of reports; `live`: of the page of a running run."""
+    """Return the Content-Security-Policy of report pages; `live`: of running runs. Cached."""
     return merged(page_assets.policy(live))
 
 
 @cache
 def comparison_policy() -> str:
-    """Return the Content-Security-Policy of comparisons and trends."""
+    """Return the Content-Security-Policy of comparison and trend pages. Cached."""
     return merged(page_policy())
 
 
 def parts(facts: RunFacts) -> tuple[str, list[dict[str, Any]]]:
-    """Return the overview (HTML) of a running run's report, and data and HTML of its charts."""
+    """Return the parts of a running run's report that change: HTML of the overview, data of its
+    charts.
+
+    Each chart is a dict of JSON values, which may have HTML under "html".
+    """
     return live_parts(gather(facts, live=True))
 
 
@@ -62,7 +66,7 @@ def trend(
     alike: Iterable[RunDirectory],
     archived: Iterable[ArchivedRun],
 ) -> str:
-    """Return the page with the trend of a run: percentiles of runs with the same fingerprint.
+    """Return the HTML page with the trend of `run`: percentiles of runs with its fingerprint.
 
     The fingerprint stands for task, load and number of workers. `alike`, `archived`: runs to choose
     from, oldest first; the newest `TREND_RUNS` are shown. Raises UsageError if no run of that
@@ -84,10 +88,10 @@ def trend(
 def comparison(
     data_dir: str, first: RunDirectory, second: RunDirectory, archived: Iterable[ArchivedRun]
 ) -> str:
-    """Return the page that compares two runs, the earlier one first.
+    """Return the HTML page that compares two runs, in any order; the earlier one is "before".
 
-    Earlier runs of the same task, also from `archived`, show how much runs vary. Raises UsageError
-    if a run has no results, or they cannot be compared.
+    Earlier runs of the same task in the data directory and `archived` show how much runs vary.
+    Raises UsageError if a run has no results, or they cannot be compared.
     """
     names = sorted((first, second), key=lambda one: one.path.name)
     before, after = ([read_compared_run(one)] for one in names)

@@ -37,9 +37,11 @@ _NOBODY = (
 
 
 class RequestGuard:
-    """ASGI middleware that checks requests.
+    """ASGI middleware that refuses requests without a token, of other sites, or for other host
+    names.
 
-    Requests that pass have the key "role" in their scope.
+    Requests that pass have the token's role under "role" in their scope. The rules are in the
+    module's docstring.
     """
 
     def __init__(self, app: ASGIApp, tokens: AccessTokens, names: frozenset[str]) -> None:
@@ -48,10 +50,10 @@ class RequestGuard:
         self._names = names
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Send an error or a redirect, or pass the request on.
+        """Check a request: send an error or a redirect, or pass it on to the application.
 
         Adds security headers to any response. Connections of other types than HTTP, such as
-        WebSockets, are ignored.
+        WebSockets, get no response.
         """
         if scope["type"] != "http":
             return
@@ -80,9 +82,10 @@ class RequestGuard:
         return None
 
     def _exchange(self, scope: Scope, headers: Headers) -> Response | None:
-        """Return a redirect that moves the token from the address into a cookie.
+        """Return a redirect to the same address without its token, which sets a cookie instead.
 
-        None without a token. Returns a response with 401 if the token is wrong.
+        From a link of another site it is a page that leads to "/", because the cookie would not be
+        sent. None without a token; a response with 401 if the token is wrong.
         """
         query = parse_qs(scope["query_string"].decode("latin-1"), keep_blank_values=True)
         token = query.pop("token", [""])[0]
@@ -129,7 +132,9 @@ class RequestGuard:
 
 
 def cookie_name(scope: Scope) -> str:
-    """Return the name of the cookie; it has the port, because all ports of a host share cookies."""
+    """Return the name of the server's cookie, with its port, because ports of a host share
+    cookies.
+    """
     _, port = scope.get("server") or ("", 0)
     return f"osbench-{port}"
 
@@ -143,7 +148,10 @@ def _cookies(headers: Headers) -> Mapping[str, str]:
 
 
 def _name(host: str) -> str:
-    """Return the name in a header Host, lower case and without the port: tunnels change ports."""
+    """Return the host name in a header Host: lower case, without port and final dot.
+
+    The port does not count, because tunnels change it.
+    """
     name = host.strip().lower()
     if not name.endswith("]"):
         head, colon, port = name.rpartition(":")

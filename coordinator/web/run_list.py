@@ -31,7 +31,7 @@ _TEXTS = ("task", "verdict", "deployment")
 
 @dataclass(frozen=True, kw_only=True)
 class ListChoice:
-    """Search words and sort order of the list, as a user chose them."""
+    """A user's choice in the list of runs: search words, sort column and order."""
 
     #: Words that all have to be in a row.
     query: str = ""
@@ -42,7 +42,7 @@ class ListChoice:
 
     @classmethod
     def of(cls, parameters: Mapping[str, str]) -> ListChoice:
-        """Return the choice in the parameters q, sort and order of a URL.
+        """Parse the choice from the parameters q, sort and order of a URL.
 
         Missing and unknown values become defaults: all runs, the newest first.
         """
@@ -55,11 +55,15 @@ class ListChoice:
 
     @property
     def is_usual(self) -> bool:
-        """Return whether no search or sort was chosen: all runs are shown, the newest first."""
+        """Return whether it is the default choice: all runs, the newest first."""
         return self == USUAL
 
     def of_rows(self, rows: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
-        """Return the rows that contain all search words, sorted; rows without a value come last."""
+        """Return the rows that contain all search words, sorted by the chosen column.
+
+        Searched are id, task, state, verdict, deployment and tags, in any case of letters. Rows
+        without a value in the column come last.
+        """
         words = self.query.lower().split()
         found = [row for row in rows if all(word in _text(row) for word in words)]
         value = COLUMNS[self.sort][1]
@@ -68,7 +72,9 @@ class ListChoice:
         return known + [row for row in found if value(row) is None]
 
     def heads(self) -> list[dict[str, Any]]:
-        """Return the heads of columns, with their sort state and the order that a click gives."""
+        """Return a dict for the head of each column: name, text, and for links the order that a
+        click gives.
+        """
         return [
             {
                 "name": name,
@@ -96,7 +102,10 @@ def _text(row: Mapping[str, Any]) -> str:
 
 
 def shown(row: Mapping[str, Any], progress: Callable[[], str]) -> dict[str, Any]:
-    """Return a row with strings for the page; `progress` returns the state of a running run."""
+    """Return a copy of a row of the list with texts for the page instead of numbers.
+
+    `progress` returns the state of a running run in words; it is called only for such a run.
+    """
     running = row["state"] == RUNNING
     verdict = row["verdict"] if row["state"] == FINISHED else row["state"]
     return {
@@ -117,12 +126,18 @@ def shown(row: Mapping[str, Any], progress: Callable[[], str]) -> dict[str, Any]
 
 
 def _local(at: Any) -> str:
-    """Return a time in this host's time zone, such as 2026-04-01 12:00; "" if there is none."""
+    """Return a time, seconds since 1970, as text in this host's time zone, such as 2026-04-01
+    12:00.
+
+    "" if `at` is not a number.
+    """
     if not isinstance(at, int | float):
         return ""
     return time.strftime("%Y-%m-%d %H:%M", time.localtime(at))
 
 
 def zone() -> str:
-    """Return the abbreviation of this host's time zone, in which `shown` gives times."""
+    """Return the abbreviation of this host's time zone, such as CET, in which `shown` gives
+    times.
+    """
     return time.strftime("%Z")

@@ -22,7 +22,7 @@ _FORM = 'write {"task": FILE}, or {"again": RUN}'
 
 @dataclass(frozen=True, kw_only=True)
 class StartRequest:
-    """A request to start a run: of a task file, or again of an earlier run."""
+    """A request to start a run from the page: of a task file, or an earlier run's task again."""
 
     #: Name of a task file.
     task: str = ""
@@ -31,9 +31,9 @@ class StartRequest:
 
     @classmethod
     def read(cls, body: bytes) -> StartRequest:
-        """Parse the JSON body of a request.
+        """Parse the JSON body of a request: an object with `task` or `again`.
 
-        Raises UsageError unless it asks for exactly one start.
+        Raises UsageError for any other form.
         """
         try:
             found = json.loads(body)
@@ -49,7 +49,9 @@ class StartRequest:
 
 @dataclass(frozen=True, kw_only=True)
 class StartState:
-    """The progress of a start, from the command's beginning to the run's or the command's end."""
+    """The progress of a run that was started from the page: state, exit code and output of its
+    command.
+    """
 
     #: starting, begun, ended; of a run that has begun its directory has the rest.
     state: str
@@ -58,17 +60,20 @@ class StartState:
     said: str
 
     def to_json(self) -> dict[str, Any]:
-        """Return the state for pages and scripts: `state`, `exit_code` and `said`."""
+        """Return the state as a dict for pages and scripts: `state`, `exit_code` and `said`."""
         return {"state": self.state, "exit_code": self.exit_code, "said": self.said}
 
 
 class RunStarts:
-    """Starts runs of a data directory and remembers the last `REMEMBERED` starts. Thread-safe."""
+    """Starts runs of a data directory, one at a time, and knows the last `REMEMBERED` of them.
+
+    Thread-safe.
+    """
 
     def __init__(
         self, data_dir: str, new_run_id: Callable[[], str], options: Sequence[str] = ()
     ) -> None:
-        """`new_run_id`: returns an unused id.
+        """`new_run_id` returns an unused run id.
 
         `options`: options of all commands, such as `--config-file FILE`.
         """
@@ -83,10 +88,10 @@ class RunStarts:
         self._lock = threading.Lock()
 
     def start(self, wanted: StartRequest) -> str:
-        """Start a run in a separate process and return its id at once.
+        """Start a run in a separate process and return its id, without waiting for it to begin.
 
-        Raises UsageError if a run of the data directory is running or the task file is unknown,
-        OsbenchError if the process cannot be started.
+        A thread waits for its end. Raises UsageError if a run of the data directory is running or
+        the task file is unknown, OsbenchError if the process cannot be started.
         """
         run_id = self._new_run_id()
         if wanted.task:
@@ -111,7 +116,9 @@ class RunStarts:
         return run_id
 
     def state(self, run_id: str) -> StartState | None:
-        """Return the progress of a start; None if the id is unknown or forgotten."""
+        """Return the progress of the run `run_id` that `start` started; None if unknown or
+        forgotten.
+        """
         started = self._started.get(run_id)
         if started is None:
             return None
@@ -122,16 +129,20 @@ class RunStarts:
         return StartState(state=state, exit_code=code, said=said)
 
     def stop(self, run_id: str) -> None:
-        """Interrupt a run that has not begun. Raises UsageError if it has, or is unknown."""
+        """Interrupt the command of a run that has not begun yet.
+
+        Raises UsageError if it has begun or ended, or is unknown.
+        """
         found = self.state(run_id)
         if found is None or found.state != "starting":
             raise UsageError(f"run {run_id} is not starting; abort it on its page if it is running")
         self._started[run_id].interrupt()
 
     def _going_on(self) -> str:
-        """Return the id of a run that is starting, running or ending its workers.
+        """Return the id of a run that is starting, running or ending its workers; "" if there is
+        none.
 
-        "" if there is none.
+        Also runs of the data directory that were not started here.
         """
         for name, one in self._started.items():
             # it may be ending its workers, with its report written

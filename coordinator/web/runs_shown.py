@@ -29,7 +29,7 @@ _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 
 
 class RunsShown:
-    """Finds the runs that are shown, and describes them as rows of the list."""
+    """The runs that the server shows: finds them by id, and returns them as rows of the list."""
 
     def __init__(
         self,
@@ -39,9 +39,10 @@ class RunsShown:
         stays: bool = True,
         archive: RunArchive | None = None,
     ) -> None:
-        """`only`: id of the only run that is shown, which need not exist yet; "" for all.
+        """`only`: id of the only run that is shown, which need not exist yet; "" for all runs.
 
-        `stays`: runs are shown after their end, too. `archive`: its runs are shown as well.
+        `stays`: runs are shown after their end, too. `archive`: its runs are shown as well; None
+        for no archive.
         """
         self.only = only
         self.stays = stays
@@ -54,10 +55,11 @@ class RunsShown:
         self._reading = threading.Lock()
 
     def archived(self) -> list[ArchivedRun]:
-        """Return the runs of the archive that are not in the data directory.
+        """Return the runs of the archive that are not in the data directory; empty without an
+        archive.
 
-        The index is read again after `REREAD_S` seconds; if that fails, `trouble` says why and the
-        earlier runs are returned. While another thread reads it, returns the runs known so far.
+        The index is read again after `REREAD_S` seconds. If that fails, `trouble` gets the reason,
+        and the runs known so far are returned; also while another thread is reading.
         """
         # who comes while another one reads gets what was known before
         if self._archive is not None and self._reading.acquire(blocking=False):
@@ -78,10 +80,10 @@ class RunsShown:
         self._read_at = time.monotonic()
 
     def find(self, name: str) -> RunDirectory | None:
-        """Return the run with an id; None if there is none, or it is not shown.
+        """Return the directory of the run `name`; None if there is no such run, or it is not shown.
 
-        A run only in the archive is fetched, which takes a while. Raises ArchiveError if that
-        fails.
+        A run that is only in the archive is fetched, which takes a while. Raises ArchiveError if
+        that fails.
         """
         found = self.here(name)
         if found is None and self._archive is not None:
@@ -90,10 +92,10 @@ class RunsShown:
         return found
 
     def here(self, name: str) -> RunDirectory | None:
-        """Return the run with an id in the data directory.
+        """Return the directory of the run `name` in the data directory; None if it is missing or
+        not shown.
 
-        None if there is none, or it is not shown. The run that is `only` shown is returned even
-        before it exists.
+        If only one run is shown, its directory is returned even before it exists.
         """
         if _NAME.fullmatch(name) is None or (self.only and name != self.only):
             return None
@@ -101,24 +103,30 @@ class RunsShown:
         return RunDirectory(path) if self.only or path.is_dir() else None
 
     def newest(self) -> tuple[list[dict[str, Any]], int]:
-        """Return the rows of the newest runs in words, newest first, and the number of all runs.
+        """Return the rows of the newest runs, at most `ROWS`, newest first, and the number of all
+        runs.
 
-        At most `ROWS` rows.
+        Rows have texts, as of `run_list.shown`.
         """
         every = self._every()
         return self._in_words(self._rows(every[:ROWS])), len(every)
 
     def chosen(self, choice: ListChoice) -> tuple[list[dict[str, Any]], int, int]:
-        """Return the first `MOST` rows of a choice, the number of all its rows, and of all runs.
+        """Return the first `MOST` rows of a choice, the number of all its rows, and the number of
+        all runs.
 
-        The rows are in words, as `shown` returns them.
+        Rows have texts, as of `run_list.shown`.
         """
         rows = self._rows(self._every())
         found = choice.of_rows(rows)
         return self._in_words(found[:MOST]), len(found), len(rows)
 
     def before(self, name: str) -> tuple[str, str]:
-        """Return the task of a run and the id of its previous finished run; "" for each if none."""
+        """Return the task's title of the run `name`, and the id of the latest finished run of it
+        before.
+
+        "" for each that does not exist.
+        """
         rows = self._rows(self._every())[::-1]
         task = next((str(row["task"]) for row in rows if row["run"] == name), "")
         earlier = [
@@ -129,7 +137,10 @@ class RunsShown:
         return task, earlier[-1] if earlier else ""
 
     def alike(self, name: str) -> tuple[list[RunDirectory], list[ArchivedRun]]:
-        """Return the ended runs with the task of a run, oldest first: here, and in the archive."""
+        """Return the runs that have ended and have the same task as the run `name`, oldest first.
+
+        The first list has the runs in the data directory, the second the others in the archive.
+        """
         archived = self.archived()
         rows = rows_of(self.data_dir, RunDirectory.all(self.data_dir))
         rows += [one.record.row() for one in archived]
@@ -139,7 +150,9 @@ class RunsShown:
         return here, [one for one in archived if one.run_id in alike]
 
     def _every(self) -> list[RunDirectory | ArchivedRun]:
-        """Return all runs, newest first; a run that is here and archived counts as here."""
+        """Return all runs, newest first; a run in both data directory and archive only from the
+        former.
+        """
         found: dict[str, RunDirectory | ArchivedRun] = {one.run_id: one for one in self.archived()}
         found |= {one.path.name: one for one in RunDirectory.all(self.data_dir)}
         return [found[name] for name in sorted(found, reverse=True)]

@@ -18,7 +18,7 @@ from osbench.coordinator.web.runs_shown import RunsShown
 
 
 class StartPages:
-    """The routes for starting runs; only the role ABORT may change something."""
+    """The routes for starting runs from the browser; a read-only token can start and stop none."""
 
     def __init__(self, starts: RunStarts, shown: RunsShown, tokens: AccessTokens) -> None:
         self._starts = starts
@@ -35,10 +35,10 @@ class StartPages:
         )
 
     async def start(self, request: Request) -> Response:
-        """Respond with the page of the tasks that can be started; a POST starts a run.
+        """Respond to GET with the page of tasks that can be started; start a run on POST.
 
-        Status 403 for a read-only token. The start has 202, or 400, 404, 409 or 422 if it is
-        refused.
+        GET: status 403 for a read-only token. POST: 202 with run id and page, 422 with the task's
+        problems, or 400, 404, 409 with the reason why it is refused.
         """
         if request.method == "POST":
             return await self._start(request)
@@ -78,7 +78,7 @@ class StartPages:
         return JSONResponse({"run": run_id, "page": f"/starts/{run_id}"}, 202)
 
     async def check(self, request: Request) -> Response:
-        """Respond with the result of checking a task file, as JSON.
+        """Check the task file that the body names, and respond with the result as JSON.
 
         Status 400 if the request names no task file, 404 if there is no such file.
         """
@@ -97,7 +97,8 @@ class StartPages:
         return JSONResponse(checked.to_json())
 
     async def starting(self, request: Request) -> Response:
-        """Respond with the page of a run that has not begun.
+        """Respond with the page of a run that is starting, or whose command ended before the run
+        began.
 
         Redirects to the run's page once it has begun. Status 404 for an unknown run.
         """
@@ -118,9 +119,9 @@ class StartPages:
         return page_response(page)
 
     async def start_state(self, request: Request) -> Response:
-        """Respond with the state of a start as JSON, for the page's script.
+        """Respond with the `StartState` of a start as JSON, for the page's script.
 
-        Status 404 if it is unknown.
+        Status 404 if the run id is unknown.
         """
         found = await asyncio.to_thread(self._starts.state, request.path_params["run"])
         if found is None:
@@ -128,9 +129,9 @@ class StartPages:
         return JSONResponse(found.to_json())
 
     async def stop_start(self, request: Request) -> Response:
-        """Interrupt a run that has not begun.
+        """Interrupt a run that has not begun; respond with 202 and its id.
 
-        Status 404 for an unknown start, 409 if the run has begun.
+        Status 404 for an unknown start, 409 if the run has begun or ended.
         """
         name = request.path_params["run"]
         if self._starts.state(name) is None:

@@ -31,7 +31,7 @@ _LETTERS = 500
 
 @dataclass(frozen=True, kw_only=True)
 class TaskCheck:
-    """The result of checking a task file by `validate`: problems and notes."""
+    """The result of checking a task file with the command `validate`: problems and notes."""
 
     ok: bool
     #: Each a place in the file ("" for none) and a message.
@@ -42,7 +42,7 @@ class TaskCheck:
     def to_json(self) -> dict[str, Any]:
         """Return the result as a dict with `ok`, `problems` and `notes`, for scripts.
 
-        Each problem and note has `place` and `message`.
+        Each problem and note is a dict with `place` and `message`.
         """
         return {
             "ok": self.ok,
@@ -54,10 +54,13 @@ class TaskCheck:
 
 
 class TaskFolder:
-    """The folder `tasks` in the data directory. It may be a link; the files in it may not."""
+    """The folder `tasks` in the data directory, whose task files may be started from the page.
+
+    The folder may be a symbolic link; linked files in it do not count.
+    """
 
     def __init__(self, data_dir: str, options: Sequence[str] = ()) -> None:
-        """Use the folder of a data directory, which need not exist.
+        """Use the folder of the data directory `data_dir`; it need not exist.
 
         `options`: options of all commands, such as `--config-file FILE`.
         """
@@ -65,9 +68,9 @@ class TaskFolder:
         self._options = tuple(options)
 
     def names(self) -> list[str]:
-        """Return the names of the task files, sorted, at most `MOST`.
+        """Return the names of the task files in the folder, sorted; at most `MOST`.
 
-        Empty if there is no folder.
+        Empty if the folder cannot be read.
         """
         try:
             with os.scandir(self.path) as entries:
@@ -77,17 +80,19 @@ class TaskFolder:
         return sorted(name for name in found if _NAME.fullmatch(name))[:MOST]
 
     def find(self, name: str) -> Path:
-        """Return the path of a task file. Raises UsageError if the folder has no such file."""
+        """Return the path of the task file `name`. Raises UsageError if the folder has no such
+        file.
+        """
         path = self.path / name
         if _NAME.fullmatch(name) is None or not _is_file(path):
             raise UsageError(f"there is no task file {plain(name, 80)!r} in {self.path}")
         return path
 
     def check(self, name: str) -> TaskCheck:
-        """Check a file as `validate --offline` does, in a separate process; return the result.
+        """Check a task file as `validate --offline` does, in a separate process; return the result.
 
-        A check that fails or takes more than `CHECK_S` seconds is a problem. Raises UsageError if
-        the folder has no such file.
+        If the check fails or takes more than `CHECK_S` seconds, the result has that as its problem.
+        Raises UsageError if the folder has no such file.
         """
         path = self.find(name)
         # plug-ins of the task are code: this process does not import them
@@ -117,9 +122,10 @@ def _failed(message: str) -> TaskCheck:
 
 
 def _placed(found: Sequence[Any]) -> list[tuple[str, str]]:
-    """Return place and message of the first `_PROBLEMS` problems, cut and with secrets masked.
+    """Convert the first `_PROBLEMS` problems of `validate --json` to (place, message).
 
-    Raises KeyError or TypeError if they have another form.
+    Both are cut, secrets in messages masked. Raises KeyError or TypeError if they have another
+    form.
     """
     return [
         (plain(str(one["place"]), _LETTERS), plain(mask_text(str(one["message"])), _LETTERS))

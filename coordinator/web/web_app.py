@@ -40,7 +40,9 @@ _FEEDS = 200
 
 
 class WebApp:
-    """The ASGI application of the server. It runs in one event loop, and renders in threads."""
+    """The ASGI application of the server (`asgi`). It runs in one event loop, and renders in
+    threads.
+    """
 
     def __init__(
         self,
@@ -49,7 +51,10 @@ class WebApp:
         names: frozenset[str],
         starts: RunStarts | None = None,
     ) -> None:
-        """`names`: host names in requests; `starts`: starts runs from the page, None: disabled."""
+        """`shown`: the runs to show. `names`: host names allowed in requests, lower case.
+
+        `starts`: starts runs from the page; None if the page can start none.
+        """
         self._shown = shown
         self._starts = starts is not None
         self._tokens = tokens
@@ -76,13 +81,16 @@ class WebApp:
         self.asgi: ASGIApp = RequestGuard(app, tokens, names)
 
     async def close(self) -> None:
-        """Send a last document to all connected clients, and end their streams."""
+        """Send a last document to the clients of all feeds, and end their streams."""
         await asyncio.gather(*(feed.close() for feed in self._feeds.values()))
 
     # lists
 
     async def index(self, request: Request) -> Response:
-        """Respond with the list of runs, or redirect to the run if the server shows only one."""
+        """Respond with the list of runs that q, sort and order in the URL choose.
+
+        If the server shows only one run, redirects to it.
+        """
         if self._shown.only:
             return RedirectResponse(f"/runs/{self._shown.only}", 303)
         choice = ListChoice.of(request.query_params)
@@ -107,13 +115,19 @@ class WebApp:
         return page_response(page)
 
     async def index_frames(self, request: Request) -> Response:
-        """Respond with the event stream of the list; 404 if the server shows only one run."""
+        """Respond with the event stream of the list of the newest runs; 404 if only one run is
+        shown.
+        """
         if self._shown.only:
             return await self._unknown(request, UsageError(""))
         return self._stream(request, "", lambda: ListDocument(self._shown))
 
     async def compare(self, request: Request) -> Response:
-        """Respond with the comparison of the two runs `?run=A&run=B`; 400 if there are not two."""
+        """Respond with the comparison of the two runs in `?run=A&run=B`.
+
+        Status 400 unless these are two different runs that exist, or if the server shows only one
+        run.
+        """
         names = request.query_params.getlist("run")
         looked_up = [await asyncio.to_thread(self._shown.find, name) for name in names[:2]]
         found = [one for one in looked_up if one is not None]
@@ -131,9 +145,9 @@ class WebApp:
     # runs
 
     async def run(self, request: Request) -> Response:
-        """Respond with the report of an ended run, or the live page of a running one.
+        """Respond with the report of an ended run, or the live page of a running run.
 
-        Status 404 if there is no such run.
+        Sets `was_seen`. Status 404 if there is no such run.
         """
         self.was_seen = True
         directory = await self._found(request)
@@ -173,7 +187,7 @@ class WebApp:
         return page_response(page, policy=report_views.report_policy(live=True))
 
     async def _report(self, directory: RunDirectory, *, starts: bool) -> str:
-        """Return the report page of an ended run.
+        """Return the report page of an ended run; `starts`: with a link to start the run again.
 
         One report is rendered at a time, and the last one is cached until its run's files change.
         """
@@ -192,16 +206,17 @@ class WebApp:
         return report_views.report(read_facts(directory), bar)
 
     async def run_frames(self, request: Request) -> Response:
-        """Respond with the event stream of a run; 404 if there is none."""
+        """Respond with the event stream of a run; status 404 if there is no such run."""
         directory = await self._found(request)
         if directory is None:
             return await self._unknown(request, UsageError(""))
         return self._stream(request, directory.path.name, lambda: RunDocument(directory))
 
     async def trends(self, request: Request) -> Response:
-        """Respond with the page of percentiles over runs of the same task, load and worker count.
+        """Respond with the page of the run's trend: percentiles over runs of the same task and
+        load.
 
-        Status 404 if there is no such run.
+        Status 404 if there is no such run, or the server shows only one run.
         """
         directory = await self._found(request)
         if directory is None or self._shown.only:
@@ -215,10 +230,9 @@ class WebApp:
         return report_views.trend(self._shown.data_dir, directory, alike, archived)
 
     async def abort(self, request: Request) -> Response:
-        """Ask a run to end as Ctrl-C would.
+        """Ask a run to end as Ctrl-C would; respond with 202 once it has taken the request.
 
-        Status 202; 404 if there is no such run, 409 if it is not running or does not take the
-        request.
+        Status 404 if there is no such run, 409 if it is not running or does not take the request.
         """
         directory = await self._found(request)
         if directory is None:
@@ -230,9 +244,11 @@ class WebApp:
         return JSONResponse({"asked": directory.path.name, "said": said}, 202)
 
     async def control(self, request: Request) -> Response:
-        """Ask a run to change its load, as the command `control` does; the body has the change.
+        """Ask a run to change its load, as the command `control` does; the JSON body has the
+        change.
 
-        Status 202, 404 if there is no such run, 409 if the change is invalid or refused.
+        Status 202 if it does so, 404 if there is no such run, 409 if the change is invalid or
+        refused.
         """
         directory = await self._found(request)
         if directory is None:
@@ -250,7 +266,9 @@ class WebApp:
         return self._starts and request.scope["role"] is Role.ABORT
 
     async def static(self, request: Request) -> Response:
-        """Respond with a style sheet or a script of `_KINDS`; 404 for other names."""
+        """Respond with the style sheet or script that the URL names, if it is in `_KINDS`; 404 for
+        other names.
+        """
         name = request.path_params["name"]
         if name not in _KINDS:
             return PlainTextResponse("There is no such file.\n", 404)

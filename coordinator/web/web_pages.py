@@ -55,28 +55,32 @@ def _environment() -> jinja2.Environment:
 
 @cache
 def static(name: str) -> str:
-    """Return the text of a style sheet or a script in `ASSETS`, cached.
+    """Return the text of a style sheet or a script in `ASSETS`; cached.
 
-    A style sheet comes after the colours of the report.
+    Before a style sheet's own rules stand the colours of the report.
     """
     text = (ASSETS / name).read_text(encoding="utf-8")
     return page_assets.colours() + text if name.endswith(".css") else text
 
 
 def render(name: str, **values: Any) -> str:
-    """Return the HTML of the template `name` with values, which are escaped."""
+    """Return the HTML of the template `name` in `ASSETS`, filled with `values`, which are
+    escaped.
+    """
     return _environment().get_template(name).render(values)
 
 
 def markup(text: str) -> Markup:
-    """Mark a text that `render` returned, so that a template inserts it unchanged."""
+    """Mark HTML, such as the result of `render`, as safe, so that a template inserts it
+    unescaped.
+    """
     return Markup(text)  # noqa: S704 - it was escaped when it was rendered
 
 
 def now(status: Mapping[str, Any] | None) -> str:
-    """Return a run's current state as HTML: a table of workloads under load and their workers.
+    """Return a run's current state as HTML: a table of the workloads under load and their workers.
 
-    `status`: content of status.json; "" if it is None.
+    `status`: content of status.json; if None, "" is returned.
     """
     if status is None:
         return ""
@@ -90,9 +94,10 @@ def now(status: Mapping[str, Any] | None) -> str:
 
 
 def failures(status: Mapping[str, Any] | None) -> str:
-    """Return an HTML table of the most frequent kinds of failure of the workloads under load.
+    """Return an HTML table of the kinds of failure of the workloads under load, most frequent
+    first.
 
-    Worst first, at most `FAILURES`. `status`: content of status.json, or None.
+    At most `FAILURES` rows. `status`: content of status.json; None if there is none.
     """
     loads = [status, *status.get("beside", ())] if status is not None else []
     found = [(one, kind) for one in loads for kind in one.get("failures", ())]
@@ -122,7 +127,10 @@ def _kind(one: Mapping[str, Any], kind: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def log(lines: Sequence[LogLine]) -> str:
-    """Return the last `LOG_LINES` lines of a run's log, and warnings and errors before, as HTML."""
+    """Return a run's log as HTML: the last `LOG_LINES` lines, and warnings and errors before them.
+
+    Of the latter at most `LOG_LINES` // 2.
+    """
     shown = last_lines(lines, LOG_LINES, LOG_LINES // 2)
     return render(
         "log.html.j2",
@@ -140,7 +148,9 @@ def log(lines: Sequence[LogLine]) -> str:
 
 
 def log_line(lines: Sequence[LogLine]) -> str:
-    """Return the numbers of lines, warnings and errors of a log in words."""
+    """Return how many lines, warnings and errors a log has, in words; "nothing yet" if it is
+    empty.
+    """
     if not lines:
         return "nothing yet"
     levels = Counter(line.level for line in lines)
@@ -150,7 +160,10 @@ def log_line(lines: Sequence[LogLine]) -> str:
 
 
 def _since(at: float | None) -> str:
-    """Return the UTC time at which stale figures were written; "" if they are current."""
+    """Return the time `at`, seconds since 1970, as UTC text if it is `STALE_S` seconds ago or more.
+
+    "" if it is later, or None: then the figures written at that time are current.
+    """
     if at is None or time.time() - at < STALE_S:
         return ""
     return time.strftime("%Y-%m-%d %H:%M:%S UTC", time.gmtime(at))
@@ -205,13 +218,15 @@ def _users(row: Mapping[str, Any]) -> str:
 
 
 def _state(row: Mapping[str, Any]) -> str:
-    """Return the state of a worker, and the seconds without a heartbeat if there are some."""
+    """Return the state of a worker in words; if it is silent, with the seconds since its
+    heartbeat.
+    """
     silent_s = row.get("silent_s", 0)
     return f"{row['state']}, unheard for {silent_s:.0f} s" if silent_s else str(row["state"])
 
 
 def _workers(rows: Sequence[Mapping[str, Any]]) -> str:
-    """Return the number of workers in each state; "" if all are in the same."""
+    """Return the number of workers in each state in words; "" if all are in the same state."""
     states = Counter(str(row["state"]) for row in rows)
     if len(states) < 2:
         return ""
@@ -219,7 +234,10 @@ def _workers(rows: Sequence[Mapping[str, Any]]) -> str:
 
 
 def rows(found: Sequence[Mapping[str, Any]], total: int, choice: ListChoice = USUAL) -> str:
-    """Return the table of runs as HTML; `total`: number of all runs that fit the choice."""
+    """Return the HTML table of the runs `found`; `total`: number of all runs that fit the choice.
+
+    `choice`: the search and order, which the table's head shows.
+    """
     return render(
         "rows.html.j2",
         rows=found,
@@ -232,18 +250,21 @@ def rows(found: Sequence[Mapping[str, Any]], total: int, choice: ListChoice = US
 
 
 def links(run: str, task: str, before: str, *, again: bool = False) -> str:
-    """Return HTML links from a run to the list, to runs of its task, and to the run `before`.
+    """Return HTML links from the run `run` to the list, its task's runs, its trend and a
+    comparison.
 
-    `task`, `before`: "" for no link. `again`: also to the form that starts the run again.
+    `task`: title of its task; `before`: id of the run to compare with; "" for no such link.
+    `again`: also a link to the form that starts the run again.
     """
     query = urlencode({"q": task})
     return render("links.html.j2", run=run, task=task, before=before, query=query, again=again)
 
 
 def message(title: str, text: str, *, to_list: bool, bar: str = "") -> str:
-    """Return an HTML page with a title and a text.
+    """Return a complete HTML page with a title and a text.
 
-    `to_list`: with a link to the list of runs; `bar`: HTML above it, of a live page.
+    `to_list`: with a link to the list of runs. `bar`: HTML above the text; with it the page is
+    live.
     """
     return render(
         "message.html.j2",

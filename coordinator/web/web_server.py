@@ -31,7 +31,9 @@ CONNECTIONS = 300
 
 
 class WebServer:
-    """Serves HTTP in a daemon thread from `start` to `stop`; also a context manager."""
+    """The web server: serves HTTP in a daemon thread from `start` to `stop`; also a context
+    manager.
+    """
 
     def __init__(
         self,
@@ -71,23 +73,27 @@ class WebServer:
 
     @property
     def url(self) -> str:
-        """Return the server's URL without a token; of this host if it listens on all addresses."""
+        """Return the server's URL without a token; with 127.0.0.1 or ::1 if it listens on all
+        addresses.
+        """
         host, port = self._socket.getsockname()[:2]
         host = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(host, host)  # noqa: S104
         return f"http://[{host}]:{port}/" if ":" in host else f"http://{host}:{port}/"
 
     @property
     def token_url(self) -> str:
-        """Return the URL with the token of all rights, which is printed once."""
+        """Return the server's URL with the token that has all rights; it is printed for the
+        user.
+        """
         return f"{self.url}?token={self._tokens.token}"
 
     @property
     def was_seen(self) -> bool:
-        """Return whether a client has looked at the page of some run."""
+        """Return whether a client has requested the page of some run."""
         return self._app.was_seen
 
     def start(self) -> None:
-        """Start the thread that serves requests; returns at once."""
+        """Start the thread that serves requests; does not wait until it serves."""
         self._thread.start()
 
     def __enter__(self) -> Self:
@@ -103,7 +109,10 @@ class WebServer:
         self.stop()
 
     def stop(self) -> None:
-        """Send the clients a last document, and end the thread; waits at most `STOP_S` seconds."""
+        """Send the clients a last document, end the thread and close the socket.
+
+        Waits at most `STOP_S` seconds; then the daemon thread is left behind.
+        """
         loop = self._loop
         if loop is not None and self._thread.is_alive():
             asyncio.run_coroutine_threadsafe(self._end(), loop)
@@ -111,7 +120,7 @@ class WebServer:
         self._socket.close()
 
     def wait(self) -> None:
-        """Block while the server runs; raises OsbenchError once it has ended by itself."""
+        """Block as long as the server runs; raise OsbenchError once it has ended by itself."""
         while self._thread.is_alive():
             self._thread.join(0.5)
         raise OsbenchError("the web server has ended")

@@ -47,7 +47,8 @@ class Asides:
     def add(self, what: str) -> None:
         """Count an error by its message `what`.
 
-        Beyond `KINDS` different messages it is counted as `OTHERS`.
+        After `KINDS` different messages, errors with further messages are counted together as
+        `OTHERS`.
         """
         with self._lock:
             if what not in self._kinds and len(self._kinds) >= KINDS:

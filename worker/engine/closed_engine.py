@@ -52,7 +52,8 @@ class ClosedEngine(GrantedNumbers, ThreadEngine):
 
         `turn`: a time that an earlier call returned and no iteration used; 0 if none. `due`: time
         from which the user is free, monotonic ns. Returns 0 without a time if the limit was lifted,
-        the user is outside the share, the load is over, or the engine is closed.
+        the user is beyond the share (users allowed here), the load is over, or the engine is
+        closed.
         """
         turns = self.pacing.turns(turn, due)
         while user.number < self.share and not self.stopped and monotonic_ns() < self.stop_ns:
@@ -68,7 +69,7 @@ class ClosedEngine(GrantedNumbers, ThreadEngine):
 
         The result is the iterator, its batch, and the time from which the user is free, monotonic
         ns. `due` is that time as known before. None if the engine is closed: after the stop time,
-        or while the user is outside the share, it waits on.
+        or while the user is beyond the share (users allowed here), it waits on.
         """
         wait = Wait(due, self.stop_ns)
         with self._changed:

@@ -107,7 +107,7 @@ class CoroutineEngine(Engine):
     """Base of the engines whose virtual users are coroutines of one event loop, for closed and open
     load.
 
-    The loop runs in a thread of its own, which the engine starts.
+    The loop runs in a separate thread, which the engine starts.
     """
 
     LAGS = "lags"
@@ -160,9 +160,10 @@ class CoroutineEngine(Engine):
         """Run `on_start` of `user` until it succeeds, then set `user.free_ns` to its end and return
         True.
 
-        Waits while the user is outside the share or the lease is over. After a failure, which is
-        recorded, tries again after 1 s, then 2 s and so on up to 30 s. Returns False, and the user
-        must end, if the load is over or `on_start` timed out.
+        Waits while the user is beyond the share (users allowed here) or the lease (permission to
+        start) is over. After a failure, which is recorded, tries again after 1 s, then 2 s and so
+        on up to 30 s. Returns False, and the user must end, if the load is over or `on_start` timed
+        out.
         """
         tries = 0
         while not self.stopped and monotonic_ns() < self.stop_ns:
@@ -232,7 +233,9 @@ class CoroutineEngine(Engine):
                 timer.cancel()
 
     def _wake_pausing(self) -> None:
-        """Wake all users in `_pause_until`, to look whether to end; called in the loop's thread."""
+        """Wake all users in `_pause_until`, so that they check whether they must end. Called in the
+        loop's thread.
+        """
         for over in list(self._pausing):
             _end_pause(over)
 
@@ -240,10 +243,10 @@ class CoroutineEngine(Engine):
         """Run one iteration of `user` and append its row; failures of the scenario are recorded,
         not raised.
 
-        `due`: monotonic ns. Returns its end, monotonic ns, or NOT_STARTED: its user is outside the
-        share or the load is over, and the number went back to the coordinator; LEASE_OVER: the
-        caller must keep the number; GIVEN_UP: it timed out, the watchdog has recorded it, and the
-        user must end.
+        `due`: monotonic ns. Returns its end, monotonic ns, or NOT_STARTED: its user is beyond the
+        share (users allowed here) or the load is over, and the number went back to the coordinator;
+        LEASE_OVER: the caller must keep the number; GIVEN_UP: it timed out, the watchdog has
+        recorded it, and the user must end.
 
         Much is as in `ThreadEngine.run`: a common part would be a call more for each iteration.
         """
@@ -353,8 +356,8 @@ class CoroutineEngine(Engine):
 
         The watchdog calls it at each interval; `now` is in monotonic ns. If two calls in a row find
         the loop in the same task, and it computes or sleeps in a blocking call, the time is added
-        to the line of code in `blocked`. Time in which the loop waits for a core is not. After
-        `HELD_NS` the loop is given up if an iteration that has timed out holds it: see `_see_held`.
+        to the line of code in `blocked`. Time in which the loop waits for a core is not added. If
+        the beat is late by `HELD_NS`, calls `_see_held`.
         """
         overdue = self._loop.overdue_ns(now)
         last, self._sampled = self._sampled, None
@@ -433,8 +436,8 @@ def _end_pause(over: asyncio.Future[None]) -> None:
 
 
 def _scenario_places(frame: FrameType | None) -> list[Place]:
-    """Return the stack of the loop's thread, innermost first, without its outermost frames of
-    asyncio.
+    """Return the stack of the loop's thread, innermost first, without the outermost frames, which
+    are the loop's own.
 
     `frame` is the thread's innermost frame. Empty if it is None, or if no code but the engine's or
     the loop's is running.

@@ -475,11 +475,7 @@ class Engine:
 
     @property
     def started_late(self) -> int:
-        """Return the count of iterations that began before the lease's end and sent requests after
-        it.
-
-        Their tracing began first, and the lease ended meanwhile.
-        """
+        """Return the count of iterations that ran although the lease ended just before."""
         return len(self._late)
 
     # taking back

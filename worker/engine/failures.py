@@ -85,7 +85,7 @@ def _shown(place: Place) -> str:
 
 
 def message_of(error: BaseException) -> str:
-    """Return the message of an exception; a substitute if its `__str__` raises. Never raises."""
+    """Return `str(error)`; if that raises, a text that says so. Never raises."""
     try:
         return str(error)
     except BaseException as broken:  # noqa: BLE001 - SystemExit would end the user's thread
@@ -117,7 +117,7 @@ def _is_shell(error: BaseException) -> bool:
 
 
 def _listed_members(group: BaseExceptionGroup[BaseException]) -> str:
-    """Return the message of a group: its own, its members with their count, and its causes.
+    """Return the message to report for a group: its own, its members with counts, and its causes.
 
     Members are sorted, so that the message does not vary. If they are long, each is cut to an equal
     share of the limit, at least `MEMBER_LEAST` characters.
@@ -177,7 +177,7 @@ def _causes(error: BaseException) -> Iterator[BaseException]:
 
 
 def printable(text: str) -> str:
-    """Return `text` with each lone surrogate as an escape (\\udc80), so that UTF-8 can encode it.
+    """Return `text` with each lone surrogate as an escape, so that UTF-8 can encode it.
 
     Names of files that are not UTF-8 contain lone surrogates.
     """
@@ -217,7 +217,8 @@ class Failures:
         self.masked: Callable[[str], str] = mask_text
 
     def number(self, error: BaseException, message: str) -> int:
-        """Return the number, from 1, of an exception's failure; a new one is queued for `fresh`.
+        """Return the number, from 1, that all failures like this exception share; queue a new one
+        for `fresh`.
 
         `message` is its message, as of `told`. Removes the traceback of `error`. Never raises.
         """
@@ -240,10 +241,10 @@ class Failures:
         return known
 
     def timed_out(self, limit_s: float, stack: Sequence[Place]) -> int:
-        """Return the number, from 1, of a timeout after `limit_s` seconds; a new one is queued for
-        `fresh`.
+        """Return the number, from 1, of timeouts at this stack after `limit_s` seconds; queue a new
+        one for `fresh`.
 
-        Timeouts at the same `stack`, innermost first, share a number. Never raises.
+        `stack` is innermost first. Never raises.
         """
         key = ("timeout", tuple((frame.f_code, line) for frame, line in stack))
         known = self._numbers.get(key)

@@ -21,7 +21,7 @@ Arrival = tuple[int, int, int]
 
 @dataclass(frozen=True, kw_only=True)
 class ArrivalSetup(EngineSetup):
-    """The parameters of an engine of open load, in addition to those of every engine."""
+    """The parameters of an engine of open load, in addition to the parameters of all engines."""
 
     #: An arrival later than this is dropped, nanoseconds.
     max_lag_ns: int
@@ -102,7 +102,8 @@ class GrantedArrivals(Engine):
                 heapq.heappush(self._arrivals, arrival)
 
     def _expect(self, due: int, iteration: int, seq: int) -> Arrival | None:
-        """Return the arrival that a user has taken if it must start now; else None.
+        """Return the arrival (due, iteration, batch) that a user has taken if it must start now;
+        else None.
 
         Before its due time it is queued again; more than `max_lag_ns` after it, it is dropped. The
         due time of an arrival to start is noted on the will page before. `due`: monotonic ns.

@@ -22,7 +22,7 @@ Found = tuple[Iterator[int], int, int]
 
 
 class Wait:
-    """One wait of a virtual user for an iteration that it may start: its begin and state.
+    """The wait of a virtual user for an iteration that it may start: its begin and state.
 
     Times are monotonic ns.
     """
@@ -90,7 +90,8 @@ class GrantedNumbers(Engine):
             return list(rest)
 
     def _keep(self, seq: int, iteration: int) -> None:
-        """Queue an unstarted number of batch `seq` again, before all others, and wake a user.
+        """Queue the unstarted number `iteration` of batch `seq` again, before all others, and wake
+        a user.
 
         If the batch was taken back by the coordinator, notes the number for `returned` instead.
         """
@@ -107,9 +108,9 @@ class GrantedNumbers(Engine):
         waiting.
 
         The result: iterator, its batch, and the time from which the user is free, monotonic ns. It
-        must wait if it is outside the share, no number is queued, or the lease or the load is over.
-        Requests work if no number is queued or the load has ended. Adds the time waited to
-        `want_ns`. Changes `wait`. Call with the lock held.
+        must wait if it is beyond the share (users allowed here), no number is queued, or the lease
+        (permission to start) or the load is over. Requests work if no number is queued or the load
+        has ended. Adds the time waited to `want_ns`. Changes `wait`. Call with the lock held.
         """
         now = monotonic_ns()
         if user.number >= self.share:

@@ -234,8 +234,8 @@ class OpenCoroutines(GrantedArrivals, CoroutineEngine):
     def _next(self, user: TaskUser) -> Arrival | None:
         """Take the next arrival from the queue and return it; None if `user` may not start one now.
 
-        That is if none is due, the user is outside the share, or the lease, the load or the engine
-        has ended.
+        That is if none is due, the user is beyond the share (users allowed here), or the lease, the
+        load or the engine has ended.
         """
         while not self.stopped and user.number < self.share:
             now = monotonic_ns()
@@ -248,8 +248,8 @@ class OpenCoroutines(GrantedArrivals, CoroutineEngine):
         return None
 
     def look(self, now: int) -> None:
-        """Drop arrivals that no user started in time, each with a row, and measure whether a core
-        is idle.
+        """Drop arrivals that are more than `max_lag_ns` late, each with a row; measure whether a
+        core is idle.
 
         Called by the watchdog; `now` in monotonic ns.
         """

@@ -60,8 +60,8 @@ class OpenEngine(GrantedArrivals, ThreadEngine):
 
     @property
     def _full(self) -> bool:
-        """Return whether `share` users exist and all are busy, apart from a user that waits for an
-        arrival.
+        """Return whether `share` users exist and none waits for `_turn`: all but the leader are
+        busy.
         """
         return not self._idle and len(self._users) >= self.share
 
@@ -69,9 +69,9 @@ class OpenEngine(GrantedArrivals, ThreadEngine):
         """Wait for the next arrival, remove it from the queue and return it; None if `user` must
         end.
 
-        It must end if the engine is closed or it is outside the share. Called with the lock `_turn`
-        held. Meanwhile starts a spare user if few are idle, drops late arrivals, and requests work
-        if none is queued.
+        It must end if the engine is closed or it is beyond the share (users allowed here). Called
+        with the lock `_turn` held. Meanwhile starts a spare user if few are idle, drops late
+        arrivals, and requests work if none is queued.
         """
         arrivals = self._arrivals
         started = False
@@ -128,7 +128,8 @@ class OpenEngine(GrantedArrivals, ThreadEngine):
         time.sleep(REST_NS / 1e9)
 
     def look(self, now: int) -> None:
-        """Drop arrivals that no user started in time, and measure whether a core is idle.
+        """Drop arrivals that are more than `max_lag_ns` late, each with a row; measure whether a
+        core is idle.
 
         Called by the watchdog; `now` in monotonic ns. Drops nothing while a user holds `_turn`:
         that user drops them.

@@ -66,7 +66,7 @@ class PreciseSleep:
     """Exact sleep of a thread until a time, by staying awake before it; for one thread at a time.
 
     `budget` is the fraction of a core, 0 to 1, that it may use to stay awake; with 0 it never does.
-    `cores` measures idle cores; by default those of this process.
+    `cores` measures idle cores; by default the cores that this process may use.
     """
 
     def __init__(self, budget: float, cores: IdleCores | None = None) -> None:

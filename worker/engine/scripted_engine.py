@@ -56,7 +56,7 @@ class NotedRows(list[Row]):
         self.noted: dict[int, Row] = {}
 
     def append(self, row: Row) -> None:
-        """Add a row to the list and to `noted`."""
+        """Add a row to the list, and to `noted` under its iteration's number."""
         self.noted[row[0]] = row
         super().append(row)
 
@@ -338,7 +338,7 @@ class ScriptedEngine(GrantedNumbers, ThreadEngine):
         """Return the keyword arguments of an iteration: the workload's, with changes of the
         runner's code.
 
-        The code's own values replace {iteration} and {run} in no string.
+        {iteration} and {run} in such changed values are not replaced.
         """
         expanded = self._expand(iteration)
         changes = self._changed_args.get(iteration)

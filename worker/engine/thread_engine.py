@@ -64,7 +64,12 @@ class ThreadEngine(Engine):
         super().__init__(setup)
 
     def serve(self, user: ThreadUser) -> None:
-        """Run iterations as `user` until the user must end; called in the user's thread."""
+        """Run iterations one after another as `user`, in the calling thread; return if the user
+        must end.
+
+        A user must end if the engine is closed or its iteration timed out; of open loads also if it
+        is beyond the share (users allowed here).
+        """
         raise NotImplementedError
 
     @property
@@ -86,8 +91,8 @@ class ThreadEngine(Engine):
         """Start the thread of user `number`, free from `free_ns` (monotonic); False if the system
         has no thread.
 
-        Returns True without effect if the user exists, is outside the share, or the engine is
-        closed. The first of several failures is logged.
+        Returns True without effect if the user exists, is beyond the share (users allowed here), or
+        the engine is closed. The first of several failures is logged.
         """
         with self._users_lock:
             if number in self._users or number >= self.share or self.stopped:
@@ -136,9 +141,10 @@ class ThreadEngine(Engine):
         """Run `on_start` of `user` until it succeeds, then set `user.free_ns` to its end and return
         True.
 
-        Waits while the user is outside the share or the lease is over. After a failure, which is
-        recorded, tries again after 1 s, then 2 s and so on up to 30 s. Returns False, and the user
-        must end, if the load is over or `on_start` timed out.
+        Waits while the user is beyond the share (users allowed here) or the lease (permission to
+        start) is over. After a failure, which is recorded, tries again after 1 s, then 2 s and so
+        on up to 30 s. Returns False, and the user must end, if the load is over or `on_start` timed
+        out.
         """
         self.await_start(user)
         tries = 0
@@ -210,10 +216,10 @@ class ThreadEngine(Engine):
         """Run one iteration of `user` and append its row; failures of the scenario are recorded,
         not raised.
 
-        `due`: monotonic ns. Returns its end, monotonic ns, or NOT_STARTED: its user is outside the
-        share or the load is over, and the number went back to the coordinator; LEASE_OVER: the
-        caller must keep the number; GIVEN_UP: it timed out, the watchdog has recorded it, and the
-        user must end.
+        `due`: monotonic ns. Returns its end, monotonic ns, or NOT_STARTED: its user is beyond the
+        share (users allowed here) or the load is over, and the number went back to the coordinator;
+        LEASE_OVER: the caller must keep the number; GIVEN_UP: it timed out, the watchdog has
+        recorded it, and the user must end.
         """
         body = self.body
         recorder = new_recorder(body.names)
