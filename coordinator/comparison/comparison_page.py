@@ -87,7 +87,7 @@ def trends_page(
 
 
 def compare_command(result: ComparisonResult) -> str:
-    """Return the command line `osbench-coord compare` that compares the same runs in the same way."""
+    """Return a command line `osbench-coord compare` that compares these runs in the same way."""
     given = f" --margin {100 * result.margin:g}%" if result.margin is not None else ""
     if result.basis is Basis.PAIRS:
         given += " --in-pairs"
