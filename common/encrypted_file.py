@@ -11,17 +11,14 @@ from osbench.common.regular_files import TooOpen, read_private, sync_directory, 
 
 
 class EncryptedFile:
-    """An encrypted file of mode 0600, with its key in the file `key_path`.
-
-    `read` and `write` raise OsbenchError, `remove` raises OSError.
-    """
+    """A file of mode 0600 that is encrypted with the Fernet key in the file `key_path`."""
 
     def __init__(self, path: Path, key_path: Path) -> None:
         self.path = path
         self._key_path = key_path
 
     def read(self) -> bytes | None:
-        """Return the decrypted content; None if the file is missing.
+        """Return the decrypted content; None if the file does not exist.
 
         Raises OsbenchError if the key file is missing or the wrong one, or if other users may read
         either file.
@@ -48,7 +45,8 @@ class EncryptedFile:
     def write(self, content: bytes) -> None:
         """Encrypt `content` and replace the file atomically; returns when it is on disk.
 
-        Creates the key file if it is missing. Raises OsbenchError.
+        Creates the key file with a new key if it is missing. Raises OsbenchError if a file cannot
+        be written, or the key cannot be read.
         """
         token = self._cipher().encrypt(content)
         try:
@@ -57,7 +55,7 @@ class EncryptedFile:
             raise OsbenchError(f"{self.path} cannot be written: {error.strerror}") from None
 
     def remove(self) -> None:
-        """Remove the file if it exists; the key file stays. Raises OSError."""
+        """Remove the file if it exists, but not the key file. Raises OSError."""
         if self.path.exists():
             self.path.unlink(missing_ok=True)
             sync_directory(self.path.parent)

@@ -18,7 +18,7 @@ _PAGE = 1000
 
 @dataclass(frozen=True, kw_only=True)
 class _List:
-    """The place of a list in which names are looked up: service, path, and key in the document."""
+    """Location of a list of objects: service, path, and the key of the list in the document."""
 
     service: str
     path: str
@@ -43,10 +43,10 @@ def listed(
     *,
     page: int = 0,
 ) -> list[dict[str, Any]]:
-    """Return all objects of a list, from all pages; only one page if `params` have a limit.
+    """Return all objects of a list, from all pages; one page if `params` have a limit.
 
-    `key` is the key of the list in a document. `page` is the requested page size; 0 leaves it to
-    the service.
+    `key`: the key of the list in a document. `page`: the page size to request; 0: the service's
+    default.
     """
     found: list[dict[str, Any]] = []
     asked = {**(params or {}), **({"limit": page} if page else {})}
@@ -62,10 +62,12 @@ def listed(
 
 
 def sought(cloud: Cloud, what: str, given: Any) -> str:
-    """Return the id of an image or flavor: the given id, or that of a name or regular expression.
+    """Return the id of an image or flavor from a task: `given` is its id, name or regular
+    expression.
 
-    An id (text, or the key `id`) is returned without a request. The exact name comes first, then
-    the name as a regular expression. Raises DeploymentError unless exactly one object matches.
+    Text, or the key `id`, is an id and returned without a request. Else the key `name` or `regex`:
+    an equal name comes first, then names that it matches as a regular expression. Raises
+    DeploymentError unless exactly one object matches.
     """
     wanted = given if isinstance(given, Mapping) else {"id": given}
     if "id" in wanted:
@@ -85,9 +87,9 @@ def sought(cloud: Cloud, what: str, given: Any) -> str:
 
 
 def require(cloud: Cloud, what: str, given: Any) -> None:
-    """Raise DeploymentError unless the image, flavor or volume type exists.
+    """Raise DeploymentError unless the image, flavor or volume type `given` exists; asks the cloud.
 
-    `given` is as in `sought`; of a volume type a name or id.
+    `what`: which of the three. `given` is as in `sought`; of a volume type a name or id.
     """
     one = _LISTS[what]
     if what == "volume type":
@@ -100,7 +102,7 @@ def require(cloud: Cloud, what: str, given: Any) -> None:
 
 
 def named(cloud: Cloud, what: str, given: str) -> str:
-    """Return the id of the object with this name or id.
+    """Return the id of the image, flavor or volume type (`what`) with the name or id `given`.
 
     Raises DeploymentError unless exactly one object matches.
     """
