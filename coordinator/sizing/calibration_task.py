@@ -26,7 +26,7 @@ ALONE_PART = 0.3
 
 @dataclass(frozen=True, kw_only=True)
 class Calibration:
-    """The load of a calibration of one workload: its phases and its rate."""
+    """The load that a calibration puts on one workload: phases, greatest rate, open or closed."""
 
     phases: CalibrationPhases
     #: Iterations per second at most.
@@ -35,18 +35,19 @@ class Calibration:
     is_open: bool
 
     def risen_rate(self, held_s: float) -> float:
-        """Return the arrivals per second that the users can serve if an iteration takes `held_s`.
+        """Return the arrivals per second that all users can serve if an iteration takes `held_s` s.
 
-        It is between `LEAST_RATE` and `rate`.
+        Limited to the range from `LEAST_RATE` to `rate`.
         """
         return max(LEAST_RATE, min(self.rate, self.phases.users / max(held_s, 1e-6)))
 
 
 def calibration_of(workload: Workload, runner: Runner, lasts_s: float) -> Calibration:
-    """Return a load of `lasts_s` seconds with at most the workload's users and rate.
+    """Return the calibration's load of a workload, with at most the workload's users and rate.
 
-    Users are at most `MOST_USERS`. The rate is at most `MOST_RATE`; of open loads at least
-    `LEAST_RATE`, even if the workload has less.
+    It lasts `IDLE_S` without iterations and then `lasts_s` seconds. Users are at most `MOST_USERS`.
+    The rate is at most `MOST_RATE`; of open loads at least `LEAST_RATE`, even if the workload has
+    less.
     """
     users = max(1, min(MOST_USERS, runner.concurrency or MOST_USERS))
     rate = MOST_RATE
@@ -105,7 +106,11 @@ def _closed(workload: Workload, calibration: Calibration) -> Named:
 
 
 def _open(workload: Workload, calibration: Calibration) -> Named:
-    """Return an open runner at `LEAST_RATE`, which is raised once the service time is known."""
+    """Return an open runner (`stages`) that starts `LEAST_RATE` arrivals per second after `IDLE_S`.
+
+    The rate is raised during the run: see `CalibrationProgress`. Timeout, arrivals and seed are
+    copied from the workload's runner.
+    """
     phases = calibration.phases
     levels = [(0, phases.idle_s), (LEAST_RATE, phases.end_s - phases.idle_s)]
     found = _runner("stages", "target", levels, workload, ("timeout", "arrivals", "seed"))

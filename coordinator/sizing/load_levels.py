@@ -19,7 +19,7 @@ _CAPACITY = (10**7,)
 
 @dataclass(frozen=True, kw_only=True)
 class LoadLevel:
-    """The requested load of an interval, which changes linearly from `begin` to `end`."""
+    """The load that a runner requests in an interval, changing linearly from `begin` to `end`."""
 
     #: Seconds after t0; `to_s` is None if iterations decide when it ends.
     from_s: float
@@ -35,16 +35,17 @@ class LoadLevel:
 
     @property
     def area(self) -> float:
-        """Return arrivals (open loads) or user-seconds (closed ones); 0 if the end is unknown."""
+        """Return arrivals (open) or user-seconds (closed) of the level; 0 if its end is unknown."""
         if self.to_s is None:
             return 0.0
         return (self.begin + self.end) / 2 * (self.to_s - self.from_s)
 
 
 def load_levels(runner: Runner) -> list[LoadLevel]:
-    """Return the levels of a runner's load in order, without levels of no duration.
+    """Return the levels of a runner's load by time; levels of no duration are left out.
 
-    Empty if the runner does not say its load. A searching runner has one level at its highest rate.
+    Empty if the runner gives neither its load over time nor, if open, arrivals. A searching runner
+    has one level, without an end, at its highest rate.
     """
     if isinstance(runner, SearchingRunner) and runner.most_rate is not None:
         # trials are not known beforehand, but none is above this rate
@@ -69,7 +70,11 @@ def _between(asked: Sequence[tuple[float, float]], lasts_s: float | None) -> Ite
 
 
 def _until(levels: Sequence[LoadLevel], planned: int) -> Iterator[LoadLevel]:
-    """Yield the levels of an open load, the last one cut at arrival number `planned`."""
+    """Yield the levels of an open load until they have `planned` arrivals; the last one is cut.
+
+    The end of a cut ramp is computed from its mean rate. Ends early at a level with rate 0 and no
+    end.
+    """
     left = float(planned)
     for level in levels:
         if left <= 0:
@@ -87,9 +92,10 @@ def _until(levels: Sequence[LoadLevel], planned: int) -> Iterator[LoadLevel]:
 
 
 def _counted(runner: Runner) -> list[LoadLevel]:
-    """Return levels of the arrivals per second that the runner plans if no iteration waits.
+    """Return the levels of an open runner's load from the arrivals that its `step` plans.
 
-    At most the first `ASKED_S` seconds, or about `ASKED_ARRIVALS` arrivals.
+    Every planned iteration counts as ended at once. Covers at most the first `ASKED_S` seconds, or
+    about `ASKED_ARRIVALS` arrivals.
     """
     seconds: Counter[int] = Counter()
     allotted = 0
@@ -104,7 +110,10 @@ def _counted(runner: Runner) -> list[LoadLevel]:
 
 
 def _joined(seconds: Counter[int]) -> Iterator[LoadLevel]:
-    """Yield a level for consecutive seconds with equally many arrivals, even 0, from 0 s on."""
+    """Yield one level for each sequence of seconds with the same number of arrivals, even 0.
+
+    `seconds`: arrivals by second after t0. Levels begin at 0 s; none without arrivals.
+    """
     if not seconds:
         return
     begin_s = 0

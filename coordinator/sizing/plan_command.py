@@ -114,9 +114,11 @@ class PlanOptions(OptionSet):
     as_json: bool = json_flag()
 
     def limits(self, virtual_users: int) -> HostLimits:
-        """Return the assumed limits of a host; cores, files and ports not given are this host's.
+        """Return the assumed limits of a host: `cores` and `utilisation` by options, others by this
+        host.
 
-        `virtual_users`: threads per worker process.
+        Without `--cores` it has the usable cores of this host. `virtual_users`: threads per worker
+        process.
         """
         return HostLimits(
             cores=self.cores or usable_cores(),
@@ -185,9 +187,10 @@ def plan(
 
 
 def _costs(run_plan: RunPlan, asked: PlanOptions) -> tuple[str, tuple[IterationCost, ...]]:
-    """Return the id of the calibration run and the costs by workload; id "" if costs were given.
+    """Return the id of the calibration run and the cost of an iteration of each workload, in order.
 
-    Runs the calibration.
+    With `--cost` and `--service-time` nothing runs, and the id is "". Else runs the calibration and
+    raises as `calibrate` does.
     """
     if asked.cost is not None and asked.service_time is not None:
         return "", _given(run_plan, asked.cost, asked.service_time)
@@ -247,7 +250,10 @@ def _pace(one: WorkloadPlan) -> UserPace:
 
 
 def _ports() -> int:
-    """Return the number of local ports that this host gives to outgoing connections."""
+    """Return how many local ports this host has for outgoing connections, from /proc.
+
+    The default of Linux, `_PORTS`, if the file cannot be read.
+    """
     first, last = _PORTS
     with contextlib.suppress(OSError, ValueError):
         text = Path("/proc/sys/net/ipv4/ip_local_port_range").read_text(encoding="ascii")

@@ -22,7 +22,7 @@ FAILED_TOLD = 0.01
 
 @dataclass(frozen=True, kw_only=True)
 class Sizing:
-    """The result of `plan`: needs of the task and of each workload, and the assumed limits."""
+    """The result of the command `plan`: needs of the task and its workloads, and assumed limits."""
 
     task: Task
     digest: str
@@ -34,7 +34,10 @@ class Sizing:
 
 
 def to_document(sizing: Sizing) -> dict[str, Any]:
-    """Return the JSON object that `plan --json` prints and that is saved for later runs."""
+    """Return the result of `plan` as the JSON object that is printed (`--json`) and saved.
+
+    Its notes are messages on figures that are unreliable, or above the limits of a host.
+    """
     needs = sizing.needs
     return {
         "format": SIZING_FORMAT,

@@ -31,7 +31,7 @@ _SHIP_S_PER_WORKER = 0.004
 
 @dataclass(frozen=True, kw_only=True)
 class HostLimits:
-    """The assumed resources of each host of workers, and of a worker process."""
+    """Resources assumed of one host of workers, and limits of one worker process on it."""
 
     #: Cores, and so worker processes, of each.
     cores: int
@@ -48,7 +48,7 @@ class HostLimits:
 
 @dataclass(frozen=True, kw_only=True)
 class LevelNeeds:
-    """Needs of a level of a load at its peak: rate, users, cores and worker processes."""
+    """Needs of one level of a load, at its peak: rate, users, cores and worker processes."""
 
     from_s: float
     to_s: float | None
@@ -73,7 +73,7 @@ class LevelNeeds:
 
 @dataclass(frozen=True, kw_only=True)
 class WorkloadNeeds:
-    """Needs of a workload: its levels, its cost, and derived numbers of processes and users."""
+    """Needs of one workload by levels, the cost of its iteration, and the maxima over levels."""
 
     name: str
     scenario: str
@@ -91,7 +91,7 @@ class WorkloadNeeds:
 
     @property
     def limited_by(self) -> str:
-        """Return the reason for `processes`: "CPU", "users", or "nothing" if it is one process."""
+        """Return the resource that decides `processes`: "CPU" or "users"; "nothing" if it is 1."""
         if self.processes == 1:
             return "nothing"
         cpu = max(one.processes_cpu for one in self.levels)
@@ -99,16 +99,19 @@ class WorkloadNeeds:
 
     @property
     def rate(self) -> float:
-        """Return the highest number of iterations per second over all levels."""
+        """Return the highest number of iterations per second over all levels; 0 without levels."""
         return max((one.rate for one in self.levels), default=0.0)
 
     @property
     def users_peak(self) -> int:
-        """Return the highest number of busy virtual users over all levels; 0 without levels."""
+        """Return the most virtual users with an iteration in hand, over levels; 0 without any."""
         return max((one.users_peak for one in self.levels), default=0)
 
     def shares(self, processes: int) -> list[float]:
-        """Return each process's part at the peak: arrivals per second (open), or virtual users."""
+        """Return the load of each of `processes` worker processes at the peak, a list.
+
+        Arrivals per second of an open load, equal parts; else virtual users, integers.
+        """
         if self.is_open:
             return [self.rate / processes] * processes
         return [float(one) for one in split(self.users_peak, [self.users_each] * processes)]
@@ -116,7 +119,10 @@ class WorkloadNeeds:
 
 @dataclass(frozen=True, kw_only=True)
 class TaskNeeds:
-    """The needs of a task: summed over workloads in parallel, the maximum over groups in turn."""
+    """Needs of a task: workloads that run in parallel add up; of groups the largest counts.
+
+    Memory, files and ports are of the workload that needs most.
+    """
 
     processes: int
     hosts: int
@@ -147,8 +153,8 @@ def workload_needs(
 ) -> WorkloadNeeds:
     """Return the worker processes, users and cores that a workload needs, level by level.
 
-    `levels`: the requested load. `pace` is None for an open load. `coroutines`: its virtual users
-    are coroutines, not threads.
+    `levels`: the requested load. `limits`: of a process. `pace`: of a closed load, None for an open
+    one. `coroutines`: its virtual users are coroutines, not threads.
     """
     users_each = limits.coroutines if coroutines else limits.virtual_users
     return WorkloadNeeds(
@@ -164,7 +170,7 @@ def workload_needs(
 
 @dataclass(frozen=True, kw_only=True)
 class UserPace:
-    """Limits on how fast the virtual users of a closed load start iterations."""
+    """Limits on starts of iterations by virtual users of a closed load: think time and rate."""
 
     #: Mean time between two iterations of a user, seconds.
     think_s: float = 0.0
@@ -208,9 +214,10 @@ def _level(
 
 
 def task_needs(groups: Sequence[Sequence[WorkloadNeeds]], limits: HostLimits) -> TaskNeeds:
-    """Return the needs of a task from groups of workloads that run in parallel.
+    """Return the needs of a task from its groups of workloads; a group's workloads run in parallel.
 
-    Groups run one after another: the result is the maximum over groups.
+    Groups run one after another. Processes, bytes per second and coordinator's CPU are summed in a
+    group, then the greatest counts; memory, files and ports are of the workload that needs most.
     """
     processes = max(sum(one.processes for one in group) for group in groups)
     host_processes = min(processes, limits.cores)
@@ -241,9 +248,10 @@ def _users_of_process(one: WorkloadNeeds) -> int:
 
 
 def _ports(one: WorkloadNeeds, host_processes: int) -> int | None:
-    """Return the ports of a host: of its users' connections, and of connections in TIME_WAIT.
+    """Return the local ports that a workload uses on a host with `host_processes` of its processes.
 
-    None if the number of new connections is unknown.
+    Ports of open connections and of closed ones in TIME_WAIT. None if the number of new connections
+    is unknown.
     """
     if one.cost.new_connections is None:
         return None
