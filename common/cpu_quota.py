@@ -21,8 +21,7 @@ class CpuQuota:
     stat: Path
 
     def periods(self) -> tuple[int, int]:
-        """Return the number of quota periods in which the group ran, and of those it was throttled
-        in.
+        """Return how many quota periods the group ran in, and in how many it was throttled.
 
         Since the group was created; 0 if unreadable.
         """
@@ -30,8 +29,7 @@ class CpuQuota:
 
 
 def cpu_quota(groups: Path = _GROUPS, root: Path = _ROOT) -> CpuQuota | None:
-    """Return the lowest CPU quota of the groups around this process; None without any, as off
-    Linux.
+    """Return the lowest CPU quota of the groups around this process; None without one.
 
     `groups` and `root`: other paths for tests.
     """

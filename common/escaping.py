@@ -38,8 +38,7 @@ def on_page(value: object) -> object:
 
 
 def escaped_in_json(packed: str) -> str:
-    """Return JSON text with escapes for characters that could steer a terminal, so that it stays
-    JSON.
+    """Return JSON text in which characters that could steer a terminal are JSON escapes.
 
     `packed` was written with ensure_ascii=False. Controls below 0x20 are escaped in JSON anyway.
     """

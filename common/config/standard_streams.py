@@ -41,8 +41,7 @@ class _Dropping(io.FileIO):
 
 
 def secure_standard_streams() -> None:
-    """Open closed standard streams on /dev/null; replace stdout and stderr by _Output and
-    _Dropping.
+    """Open closed standard streams on /dev/null; replace stdout and stderr by the classes above.
 
     Otherwise the next file or connection would get the descriptor of a closed stream. Streams that
     other code has replaced stay.

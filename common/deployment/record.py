@@ -93,8 +93,7 @@ class Deployment:
         return record | {"states": dict(self.states)} if self.states else record
 
     def with_states(self, states: Mapping[str, str]) -> Self:
-        """Return a copy with tokens; `states` has them by credential, such as "admin" or
-        "users[0]".
+        """Return a copy with the tokens `states`, by credential, such as "admin" or "users[0]".
 
         A token is a JSON string of `login.state_of`.
         """

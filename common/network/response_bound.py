@@ -19,8 +19,7 @@ class ResponseBound:
     setting: str = ""
 
     def message(self, size: int = 0, *, decoded: bool = False) -> str:
-        """Return the error message on a response that exceeds the limit, with the option that sets
-        it.
+        """Return the error message on a response over the limit, naming the option that sets it.
 
         `size`: its announced bytes, 0 if unknown. `decoded`: it exceeds the limit only once
         decoded.

@@ -166,8 +166,7 @@ class Account:
         )
 
     def _other_regions(self, session: Session) -> str:
-        """Return the end of an error message that lists the regions if the configured one is
-        unknown.
+        """Return the end of an error message: the known regions, if the configured one is unknown.
 
         "" if it is known, no region is configured, or the catalogue names none.
         """

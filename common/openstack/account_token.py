@@ -16,8 +16,7 @@ class AccountToken:
         self._account, self._session = account, session
 
     def headers(self) -> Mapping[str, str]:
-        """Return the token as the header X-Auth-Token, even if it is expired; logs in if there is
-        none.
+        """Return the token, even an expired one, as header X-Auth-Token; logs in without a token.
 
         Raises TimeoutError, ConnectionError, AuthenticationFailed.
         """

@@ -40,8 +40,7 @@ class Cloud:
         return self.account.project_id(self.session())
 
     def address(self, service: str) -> str:
-        """Return the URL of a service with its API version; `service` is its name or a catalogue
-        type.
+        """Return the URL, with API version, of a service given by its name or a catalogue type.
 
         Raises DeploymentError if the catalogue does not have it, and login errors.
         """

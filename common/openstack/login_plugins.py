@@ -66,8 +66,7 @@ def _methods(auth: Mapping[str, Any]) -> Sequence[str]:
 
 
 def options_of(loader: Any, auth_type: str, auth: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the options `auth` of a plug-in by the loader's names; None left out, numbers as
-    strings.
+    """Return a plug-in's options `auth` by the loader's names; numbers become strings, None goes.
 
     Deprecated names are accepted. `auth_type` is for messages. Raises DeploymentError for an
     unknown option.

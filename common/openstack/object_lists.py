@@ -62,8 +62,7 @@ def listed(
 
 
 def sought(cloud: Cloud, what: str, given: Any) -> str:
-    """Return the id of an image or flavor from a task: `given` is its id, name or regular
-    expression.
+    """Return the id of an image or flavor that a task gives by id, name or regular expression.
 
     Text, or the key `id`, is an id and returned without a request. Else the key `name` or `regex`:
     an equal name comes first, then names that it matches as a regular expression. Raises

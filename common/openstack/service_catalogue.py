@@ -56,8 +56,7 @@ class ApiVersion:
 
 
 def overridden(service: Service, wish: ApiVersion | None) -> Service:
-    """Return a copy of `service` with the configured type and API version; itself if `wish` is
-    None.
+    """Return a copy of `service` with the configured type and API version `wish` (None: none).
 
     A microversion (with a dot) does not change it: it becomes a header. Raises DeploymentError if
     the service has only microversions and another major version is configured.

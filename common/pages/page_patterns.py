@@ -117,8 +117,7 @@ class _Cost:
         self.ways = 1
 
     def add(self, parts: Sequence[Part], after: Part | None) -> None:
-        """Add the cost of successive parse-tree nodes; `after` is the node that follows (None: the
-        end).
+        """Add the cost of successive parse-tree nodes; the node `after` follows (None: the end).
 
         Raises BadPattern for a look-around, or a repeat within a repeat.
         """

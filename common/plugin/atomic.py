@@ -149,8 +149,7 @@ class Recorder:
         self.asked = asked
 
     def end_exchange(self, asked: UnderWay) -> None:
-        """Note that an HTTP request has ended, well or not, and add its packed record to
-        `exchanges`.
+        """Note that an HTTP request has ended, well or not; add its record to `exchanges`.
 
         If it is not the last that began, it is marked as `over`.
         """

@@ -100,8 +100,7 @@ class Context:
 def with_text(
     names: Sequence[str], args: Mapping[str, Any], environment: ContextEnvironment
 ) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Return `args` with texts of files for file names, and the environment's context: two new
-    dicts.
+    """Return `args` with texts instead of file names, and the context: two new dicts.
 
     `names`: the arguments that name files, as in `texts_of`. Raises ContextError if a file cannot
     be read.

@@ -41,8 +41,7 @@ def add(table: dict[str, Definition], kind: str, name: str, definition: Definiti
 
 
 def installed(kinds: Iterable[str]) -> dict[str, list[importlib.metadata.EntryPoint]]:
-    """Return the entry points of each kind, by kind: of the group `osbench.<kind>`; imports
-    nothing.
+    """Return the entry points of the group `osbench.<kind>` for each kind; imports none.
 
     A kind without entry points has [].
     """

@@ -104,8 +104,7 @@ class Plugins:
         return self._prefer
 
     def source(self, name: str) -> PluginSource:
-        """Return the source (framework) `name`; imports plug-in files first, and the source if
-        needed.
+        """Return the source (framework) `name`; imports plug-in files and the source if needed.
 
         The source has been given its files. Raises PluginError if it is not installed or cannot be
         loaded.
@@ -192,8 +191,7 @@ class Plugins:
         return self._scenario_table().names()
 
     def scenario(self, name: str) -> ScenarioPlugin:
-        """Return the scenario `name`, native or of a source; several names joined by " + " are a
-        mix.
+        """Return the scenario `name`, native or of a source; names joined by " + " are a mix.
 
         The result is cached. Raises PluginError if there is none, or if the scenarios cannot be
         mixed.
@@ -270,8 +268,7 @@ class Plugins:
         return source not in (None, NATIVE) and name in self.source(source).names(kind)
 
     def _order(self, name: str, prefer: str) -> list[str]:
-        """Return the sources in which to search for a plug-in, first to last; imports plug-in
-        files.
+        """Return the sources in which to search for a plug-in, in order; imports plug-in files.
 
         A name with an @ has only one: `native`, or Rally, which a platform means, too. Other names
         have both, `prefer` first; `native` alone if Rally's package is not installed.
@@ -339,8 +336,7 @@ class Plugins:
         return f"; {'; '.join(said) or 'there is no plug-in in ' + ', '.join(self._paths)}"
 
     def import_files(self) -> None:
-        """Import the plug-in files under the paths and read entry points, once; later calls do
-        nothing.
+        """Import the plug-in files under the paths and read entry points; once, then do nothing.
 
         A file that fails becomes a fault. Raises PluginError if a path does not exist or a name is
         defined twice.

@@ -152,8 +152,7 @@ class Runner:
 
     @property
     def planned_s(self) -> float | None:
-        """Return for how many seconds iterations start: configured, or computed from number and
-        rate.
+        """Return for how many seconds iterations start: configured, or by number and rate.
 
         None if that is not known before the load.
         """
@@ -168,8 +167,7 @@ class Runner:
         return 0.0
 
     def rows(self, key: bytes | None = None) -> IterationRows | None:
-        """Return the rows of arguments by iteration number that the runner reads; None if it has
-        none.
+        """Return the rows of arguments by iteration number; None if the runner has none.
 
         `key` encrypts them in batches; None creates a new one.
         """

@@ -262,7 +262,8 @@ class Scenario:
     def warm_up(cls, context: dict[str, Any]) -> None:
         """Prepare a worker process before the load, untimed: import modules, open connections.
 
-        Called once per workload and process. Does nothing unless it is overridden.
+        Called for each workload, whose `context` it may change. Does nothing unless it is
+        overridden.
         """
 
     @classmethod

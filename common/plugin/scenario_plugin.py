@@ -49,8 +49,7 @@ class ScenarioPlugin:
         return self.name if "@" in self.name else f"{self.name}@{self.source}"
 
     def check_args(self, args: Mapping[str, Any], columns: Collection[str] = ()) -> list[str]:
-        """Return messages on errors in the task's arguments `args`; [] without. Reads files they
-        name.
+        """Return messages on errors in the task's arguments `args`; reads files that they name.
 
         `columns`: names of further arguments, which a data file sets.
         """

@@ -28,8 +28,7 @@ class ScenarioTable:
         self._imported: dict[str, dict[str, Definition]] = {}
 
     def add(self, name: str, definition: Definition) -> None:
-        """Add a scenario of a plug-in file; imports the entry point's class that may have that
-        name.
+        """Add a scenario of a plug-in file; imports the entry point's class that may have its name.
 
         Raises PluginError if the name is taken.
         """

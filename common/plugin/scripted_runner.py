@@ -89,8 +89,7 @@ class ScriptedRunner(Runner):
         return ()
 
     def step(self, elapsed_s: float, totals: Totals, capacity: Sequence[int]) -> Step:
-        """Request one worker process until the runner's code has returned, then no further
-        iterations.
+        """Request one worker process until the runner's code has returned, then none.
 
         The load is done when all iterations so far are settled.
         """

@@ -200,16 +200,14 @@ class Sla:
         raise NotImplementedError
 
     def selections(self) -> Sequence[SpanSelection]:
-        """Return the spans that the criterion judges; if any, `check_spans` is called instead of
-        `check`.
+        """Return the spans that the criterion judges; if any, `check_spans` replaces `check`.
 
         () unless a subclass overrides it.
         """
         return ()
 
     def check_spans(self, figures: Sequence[SpanFigures]) -> Verdict:
-        """Return the verdict on the spans of a finished run: one SpanFigures per `selections`
-        entry.
+        """Return the verdict on a finished run's spans: `figures` in the order of `selections`.
 
         Subclasses with `selections` override this.
         """

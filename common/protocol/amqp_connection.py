@@ -22,8 +22,7 @@ _BLOCKED = spec.Connection.Blocked
 
 
 class AmqpConnection(pyamqp.Connection):  # type: ignore[misc]  # kombu has no types
-    """A connection to RabbitMQ that raises `Blocked` during an alarm, instead of waiting for its
-    end.
+    """A connection to RabbitMQ that raises `Blocked` during an alarm, instead of waiting.
 
     Alarm: the broker lacks memory or disk and reads nothing.
     """

@@ -134,16 +134,14 @@ class Vault:
         self._keyring = keyring
 
     def encrypt(self, record: dict[str, Any]) -> bytes:
-        """Pack and encrypt `record`, a dict of msgpack types; return the Fernet token, which is
-        signed.
+        """Pack and encrypt `record`, a dict of msgpack types; return the Fernet token.
 
         Raises TypeError for other types.
         """
         return _fernet(self._keyring.signing()).encrypt(msgpack.packb(record))
 
     def decrypt(self, token: bytes) -> dict[str, Any]:
-        """Return the record of a Fernet token; if no known key fits, reads a changed key file
-        again.
+        """Return the record of a Fernet token; if no key fits, reads a changed key file again.
 
         Raises Untrusted if no key of the ring decrypts it, or if the record is not a map in
         msgpack.

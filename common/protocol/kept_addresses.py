@@ -50,8 +50,7 @@ class _NamedServer:
         self.addresses = [*known, *(one for one in fresh if one not in known)]
 
     def look_up_again(self) -> None:
-        """Start a lookup of the host name in a background thread, if one is due and none is
-        running.
+        """Start a lookup of the host name in a background thread, if it is due and none runs.
 
         One is due AGAIN_S seconds after the last began, AGAIN_AFTER_FAILURE_S after a failed
         connection. A failed lookup changes nothing.

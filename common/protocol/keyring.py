@@ -81,8 +81,7 @@ class _Place:
 
 
 class Keyring:
-    """Secrets shared by coordinator and workers: the current one first, then older ones still
-    valid.
+    """Secrets that coordinator and workers share: the current one, then older valid ones.
 
     Thread-safe. With a file, it follows the file's changes.
     """

@@ -44,8 +44,7 @@ def checked_fields(cls: type, kind: str, body: Mapping[Any, Any]) -> Mapping[str
 
 @functools.lru_cache(64)
 def _checks(cls: type) -> tuple[dict[str, _Check], dict[str, type]]:
-    """Return two dicts by field of `cls`: a predicate for the value, and the type if that is
-    enough.
+    """Return two dicts by field of `cls`: a check of the value; its type, if that is enough.
 
     The second has only int, str, bytes and bool. Cached.
     """

@@ -18,8 +18,7 @@ def wait_until_there(
     wait_s: float | None = None,
     patient: Callable[[], bool] = lambda: True,
 ) -> None:
-    """Call `look` every LOOK_S seconds until it returns; the wait goes on while it raises
-    StoreMissing.
+    """Call `look` every LOOK_S seconds until it returns without raising StoreMissing.
 
     `tell` gets a message at first and every TELL_S seconds. After `wait_s` seconds (None: no limit)
     StoreMissing is raised; other exceptions of `look` at once. Raises KeyboardInterrupt if

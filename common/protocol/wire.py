@@ -69,8 +69,7 @@ class Wire:
     # what a worker process writes
 
     def beat(self, incarnation: str, heartbeat: bytes, *, listed: bool) -> bool:
-        """Write a signed heartbeat, which expires; if `listed`, add the worker to the set of all
-        workers.
+        """Write a heartbeat, which expires; if `listed`, add the worker to the set of all workers.
 
         Returns False if the set's key held another type: it is deleted, and the caller adds the
         worker with the next heartbeat. Else True.

@@ -79,8 +79,7 @@ class RallySource(PluginSource):
         return list(self._faults)
 
     def held(self) -> dict[str, list[str]]:
-        """Return the plug-ins of each file for Rally, such as "scenario Queue.work"; imports the
-        files.
+        """Return the plug-ins of each file for Rally, as "scenario Queue.work"; imports the files.
 
         Raises PluginError if there are such files and Rally is not installed.
         """

@@ -114,11 +114,10 @@ class PlanOptions(OptionSet):
     as_json: bool = json_flag()
 
     def limits(self, virtual_users: int) -> HostLimits:
-        """Return the assumed limits of a host: `cores` and `utilisation` by options, others by this
-        host.
+        """Return the assumed limits of a host: as the options say, else this host's.
 
-        Without `--cores` it has the usable cores of this host. `virtual_users`: threads per worker
-        process.
+        Without `--cores` these are the usable cores of this host. `virtual_users`: threads per
+        worker process.
         """
         return HostLimits(
             cores=self.cores or usable_cores(),

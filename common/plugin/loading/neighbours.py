@@ -15,8 +15,7 @@ RELATIVE = "."
 
 
 def neighbours(file: Path) -> dict[str, Path]:
-    """Return the modules that a plug-in file imports from its folder, directly or not: path by
-    name.
+    """Return modules that a plug-in file imports from its folder, directly or not: path by name.
 
     The path of a package is its `__init__.py`; a relative import means the file's own package. A
     name that Python also finds elsewhere is left out: the import means the other module.
@@ -52,8 +51,7 @@ def files_of_module(path: Path) -> list[Path]:
 
 
 def sources(file: Path) -> bytes:
-    """Return the joined content of a plug-in file and of all modules that it imports from its
-    folder.
+    """Return the joined content of a plug-in file and of the modules of its folder that it imports.
 
     The file comes first. Raises OSError if a file cannot be read.
     """
@@ -81,8 +79,7 @@ def _beside(file: Path, name: str) -> Path | None:
 
 
 def _origin(name: str) -> str | None:
-    """Return the file of a module that Python finds outside plug-ins' folders; "" if it has no
-    file.
+    """Return the file of a module that Python finds outside plug-ins' folders; "" without a file.
 
     None if there is no such module.
     """

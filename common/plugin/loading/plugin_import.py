@@ -120,8 +120,7 @@ class PluginImport(MetaPathFinder):
         return None
 
     def _admit(self, file: Path) -> str:
-        """Allow a plug-in file to import modules of its folder; return the name of the file's
-        module.
+        """Allow a plug-in file to import modules of its folder; return its own module's name.
 
         Inserts this finder in `sys.meta_path`, removes older modules of these names from
         `sys.modules`, and imports the file's package. Raises PluginError if that fails, or if

@@ -33,8 +33,7 @@ class Actions(list[Any]):
 
 
 def install() -> None:
-    """Patch Rally's timers and pauses in this process so that they call the recorders of
-    iterations.
+    """Patch Rally's timers and pauses in this process to call the recorders of iterations.
 
     A second call does nothing.
     """

@@ -69,8 +69,7 @@ def _class(found: Any) -> type[Runner]:
 
 
 def _model(found: Any) -> tuple[type[Runner], Any] | None:
-    """Return osbench's runner class that makes the load of a Rally runner, and Rally's own class of
-    it.
+    """Return osbench's runner class for a Rally runner's load, and Rally's class of the same.
 
     None for a runner that starts iterations by its own code.
     """

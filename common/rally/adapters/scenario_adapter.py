@@ -44,8 +44,7 @@ class RallyScenario(Scenario):
         context[KEY] = Shared(carried["object"], choose=_chooses(cls.RALLY))
 
     def run(self, **given: Any) -> None:
-        """Run one iteration of Rally's scenario: its constructor and its `run`, with arguments
-        `given`.
+        """Run an iteration of Rally's scenario, constructor and `run`, with the arguments `given`.
 
         Its exceptions pass. Its idle time and outputs are copied to this iteration, also if it
         failed. Raises TypeError if it succeeded and an output cannot be stored.

@@ -38,8 +38,7 @@ def _class(adapter: Any, found: Any) -> Any:
 
 
 def problems(kind: str, found: Any, config: Any) -> list[str]:
-    """Return problems that Rally's validators find in `config`, without a deployment; [] without
-    any.
+    """Return problems that Rally's validators find in `config` without a deployment.
 
     `found`: Rally's class of the plug-in.
     """

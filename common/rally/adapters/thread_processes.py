@@ -46,8 +46,7 @@ class ThreadQueue(queue.Queue[Any]):
 
 
 class ThreadProcesses:
-    """Context manager in which a runner's modules see threads instead of multiprocessing's
-    processes.
+    """Context manager in which a Rally runner's modules see threads instead of processes.
 
     Code that does not end with its load may still run when the next load begins: then the context
     entered last sets the names.
@@ -57,8 +56,7 @@ class ThreadProcesses:
     _entered: ClassVar[ThreadProcesses | None] = None
 
     def __init__(self, runner: type, replacement: Callable[[Any], Any]) -> None:
-        """Compute the substitutes for names in modules of `runner`, Rally's class; replace nothing
-        yet.
+        """Compute the substitutes for names in the runner's modules; replace nothing yet.
 
         `replacement`: returns the substitute for a function of Rally, or the function itself.
         """

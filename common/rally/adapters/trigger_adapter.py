@@ -58,8 +58,7 @@ class RallyTrigger(Trigger):
 
     @classmethod
     def check_config(cls, config: Any) -> list[str]:
-        """Return problems that Rally's validators find; without any, a message if the unit is
-        unknown.
+        """Return problems that Rally's validators find, or a message on an unknown unit.
 
         Units are "time" and "iteration".
         """
@@ -69,8 +68,7 @@ class RallyTrigger(Trigger):
         return found
 
     def due(self, after: int, until: int) -> Sequence[int]:
-        """Return the values from `after` + 1 to `until` at which Rally's trigger would run its
-        action.
+        """Return the values from `after` + 1 to `until` at which Rally's trigger would fire.
 
         Passes each of these values to the trigger as an event.
         """

@@ -18,8 +18,7 @@ _MOST, _LONGEST = 20, 300
 
 
 class CleanupErrors(logging.Handler):
-    """Context manager that collects the warnings logged by Rally's cleanup in `messages`, at most
-    20.
+    """Context manager that collects warnings of Rally's cleanup in `messages`, at most 20.
 
     At the end a last message gives the number of further warnings, if any.
     """

@@ -38,8 +38,7 @@ def pack(value: Any) -> bytes:
 
 
 def unpack(data: bytes) -> Any:
-    """Unpack the value that `pack` packed; objects that occurred several times are one object
-    again.
+    """Unpack the value that `pack` packed; an object that occurred twice is one object again.
 
     Raises ValueError for bytes beyond the limits of `common.protocol.unpacking`, ContextError if a
     plug-in's class is not installed here.

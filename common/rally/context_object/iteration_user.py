@@ -61,8 +61,7 @@ class Shared:
         return self._shared
 
     def narrowed(self, iteration: int) -> dict[str, Any]:
-        """Return an iteration's view of the context object, copied on access; iterations count from
-        1.
+        """Return an iteration's view of the context object, copied on access; numbers from 1.
 
         It has the key `iteration`, and `user` and `tenant` if users are chosen.
         """
