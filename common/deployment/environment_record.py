@@ -178,7 +178,10 @@ def _by_plugin(given: Mapping[str, str], auth_type: str) -> tuple[dict[str, Any]
 
 
 def _openstack(given: Mapping[str, str]) -> dict[str, Any]:
-    """Return the record's keys that do not depend on the login; empty values are left out."""
+    """Return the keys of a record that do not depend on the login, from OS_... variables.
+
+    `given`: the variables by name. Empty values are left out.
+    """
     interface = _first(given, "OS_ENDPOINT_TYPE", "OS_INTERFACE")
     identity = given.get("OS_IDENTITY_API_VERSION")
     words = {name: name.removeprefix("OS_").removesuffix(_OVERRIDE) for name in given}

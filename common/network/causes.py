@@ -13,8 +13,8 @@ def root_cause(error: BaseException, proxies: Mapping[str, str] | None = None) -
     """Return the text of the innermost cause of `error`; if a proxy failed, the text names it.
 
     Outer exceptions of requests and keystoneauth1 have object addresses, request ids and URLs, so
-    that similar failures would not be grouped. `proxies`: proxies by scheme that the request was
-    given in addition to the environment's.
+    similar failures would not be grouped. An exception raised `from None` has no cause. `proxies`:
+    proxies by scheme that the request was given in addition to the environment's.
     """
     proxy = ""
     while True:

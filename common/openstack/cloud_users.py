@@ -146,7 +146,7 @@ def turn(iteration: int, projects: Sequence[Sequence[Any]]) -> tuple[int, int]:
 def openstack_of(deployment: Deployment | None, who: str) -> Deployment:
     """Return `deployment` unchanged; raise DeploymentError if it is None or not an OpenStack.
 
-    `who`: the user of the deployment, for the message.
+    `who`: a plug-in that needs the cloud, for the message.
     """
     if deployment is None or deployment.platform != "openstack":
         raise DeploymentError(

@@ -43,7 +43,7 @@ def in_iteration(run: str, workload: int, iteration: int, key: str) -> str:
 
 
 def is_from_iteration(name: str, key: str) -> bool:
-    """Return whether a name was made by `in_iteration` with this key; checks the keyed hash."""
+    """Return whether `in_iteration` made a name with this key, by the keyed hash at its end."""
     found = _MARKED.fullmatch(name)
     return found is not None and hmac.compare_digest(found[2], _mark(found[1], key))
 

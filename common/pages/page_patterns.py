@@ -197,7 +197,7 @@ def _first_characters(part: Part) -> set[str]:
 
 
 def _matches(part: Part, character: str) -> bool:
-    """Return whether a node can match this character; True if that is unknown."""
+    """Return whether a node can match `character`; True if that is unknown."""
     code, value = str(part[0]), part[1]
     if code == "LITERAL":
         return chr(value) == character

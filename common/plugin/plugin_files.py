@@ -98,7 +98,10 @@ def _refuse_uncallable(cls: type, method: str, where: str) -> None:
 
 
 def _refuse_generator(cls: type, method: str, where: str) -> None:
-    """Raise PluginError if a method has `yield`: calling it would run nothing."""
+    """Raise PluginError if a method of `cls` has `yield`: calling it would run nothing.
+
+    Decorators of atomic actions are looked through. `where` is for the message.
+    """
     function = inspect.getattr_static(cls, method)
     while hasattr(function, "__wrapped__") and getattr(function, "__globals__", {}) is vars(atomic):
         # `action_timer` times whatever it decorates; other decorators may run a generator

@@ -89,7 +89,10 @@ class PluginSource(Protocol):
     def problems(
         self, kind: str, name: str, config: Any = None, workload: Workload | None = None
     ) -> list[str]:
-        """Return messages on errors in `config`, or of a scenario in its `workload`'s arguments."""
+        """Return messages on errors in the configuration `config` of a plug-in; [] without any.
+
+        Of a scenario instead: on errors in the arguments of its `workload`.
+        """
 
     def cloud_problems(
         self, uses: Sequence[SourceUse], deployment: Deployment | None

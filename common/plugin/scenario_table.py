@@ -73,7 +73,7 @@ class ScenarioTable:
         return found
 
     def _dotted(self) -> dict[str, Definition]:
-        """Return the entry points with a dot in their name, which is a scenario's full name."""
+        """Return the entry points whose name, with a dot, is a scenario's, by name."""
         return {name: one for name, one in self._points.items() if "." in name}
 
     def _undotted(self) -> list[str]:

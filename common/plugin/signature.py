@@ -101,7 +101,10 @@ def _types_of(method: Callable[..., Any]) -> Mapping[str, Any]:
 
 
 def near(name: str, known: Iterable[str]) -> str:
-    """Return the end of a message that suggests names of `known` similar to `name`; or ""."""
+    """Return the end of a message on an unknown name: "; did you mean A or B?", similar names.
+
+    `known`: the names to compare with. "" if none is similar.
+    """
     found = difflib.get_close_matches(name, list(known))
     return f"; did you mean {' or '.join(found)}?" if found else ""
 

@@ -195,7 +195,7 @@ class Sla:
     def check(self, statistics: Statistics) -> Verdict:
         """Return the verdict on the results so far; subclasses override this.
 
-        A criterion without data fails.
+        Without data the verdict has to be a failure.
         """
         raise NotImplementedError
 
@@ -222,7 +222,7 @@ class Sla:
         return None
 
     def verdict(self, success: bool, detail: str) -> Verdict:
-        """Return a Verdict with the name of this criterion and these values."""
+        """Return a Verdict of this criterion with these values; limits are added later."""
         return Verdict(criterion=self.NAME, success=success, detail=detail)
 
 

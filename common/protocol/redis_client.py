@@ -119,7 +119,7 @@ def _address(client: Client) -> str:
 
 
 def _remedy(error: redis.RedisError) -> str:
-    """Return advice for a message: the remedy if Redis refuses access with this error."""
+    """Return a remedy for an error by which Redis refuses access, for a message."""
     if isinstance(error, redis.exceptions.NoPermissionError):
         return f"give its user the permissions of {_ACL_PAGE}"
     # with the older and the newer protocol

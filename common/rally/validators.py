@@ -114,7 +114,10 @@ def as_rally(workload: Workload) -> dict[str, Any]:
 
 
 def _sentence(text: str) -> str:
-    """Return a message of Rally's as one line; "" for a schema error, which osbench reports."""
+    """Return Rally's message `text` as one line, naming the validator.
+
+    "" for an error of the JSON schema, which osbench reports itself.
+    """
     found = _REPORTED.fullmatch(text)
     if found is None:
         return text.partition("\n")[0]

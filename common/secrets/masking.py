@@ -94,7 +94,10 @@ def error_text(error: BaseException) -> str:
 
 
 def holds_secret(name: str, value: str, place: Place = Place.FIELD) -> bool:
-    """Return whether `value` is a secret by its name or form, or has a secret in it; "" is none."""
+    """Return whether `value` is a secret by its name or form, or has a secret in it.
+
+    False for "".
+    """
     return bool(value) and (is_secret(name, value, place) or mask_text(value) != value)
 
 
@@ -225,7 +228,10 @@ def _is_pair(value: Sequence[Any]) -> bool:
 
 
 def _is_option(before: Any) -> bool:
-    """Return whether a list's item is an option such as `--password`, whose value comes next."""
+    """Return whether an item of a list is an option with a secret value, such as `--password`.
+
+    The next item is the value. False for `--password=x`.
+    """
     if not isinstance(before, str) or not before.startswith("-"):
         return False
     return "=" not in before and is_secret(before.lstrip("-"))

@@ -244,7 +244,7 @@ def _words(name: str) -> list[str]:
 
 
 def _begins_secret(words: list[str], at: int) -> bool:
-    """Return whether the word at index `at` of a name's words makes the name a secret."""
+    """Return whether the word at index `at` makes a name a secret; `words`: the name's words."""
     word = words[at]
     before = words[at - 1] if at else ""
     if word in _WHOLE or _ROOT.search(word) or (word, *words[at + 1 : at + 2]) in _PAIRS:

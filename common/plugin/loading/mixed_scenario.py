@@ -58,7 +58,10 @@ class MixedScenario(Scenario):
 
     @classmethod
     def check_arguments(cls, method: str, args: Mapping[str, Any]) -> list[str]:
-        """Return messages on errors in the arguments of all parts; [] without errors."""
+        """Return messages on errors in the parts' arguments, `args`; [] without errors.
+
+        Calls each part's check with its own arguments; `method` is not used.
+        """
         return [
             what
             for name, part in cls.PARTS.items()
@@ -69,7 +72,10 @@ class MixedScenario(Scenario):
     def check_user_data(
         cls, method: str, args: Mapping[str, Any], columns: Collection[str]
     ) -> list[str]:
-        """Return messages on arguments of the parts that name columns of the users' data file."""
+        """Return messages on the parts' arguments that name columns of the users' data file.
+
+        Calls each part's check with its own arguments; `columns`: all columns of the file.
+        """
         return [
             what
             for name, part in cls.PARTS.items()
@@ -78,7 +84,10 @@ class MixedScenario(Scenario):
 
     @classmethod
     def check_without_base(cls, method: str, args: Mapping[str, Any]) -> list[str]:
-        """Return messages on errors in arguments of the parts if `http` has no base URL."""
+        """Return messages on errors in the parts' arguments if `http` has no base URL.
+
+        Calls each part's check with its own arguments.
+        """
         return [
             what
             for name, part in cls.PARTS.items()

@@ -233,7 +233,10 @@ def reason(error: BaseException) -> str:
 
 
 def _remedy(error: BaseException) -> str:
-    """Return advice on an import or decorator that osbench does not have; or ""."""
+    """Return the end of a message on an import error: a remedy, if one is known; or "".
+
+    For names that osbench does not have, relative imports without a package, and decorators.
+    """
     if isinstance(error, ModuleNotFoundError) and str(error.name).startswith("osbench.plugin."):
         return f": write `from osbench.plugin import {str(error.name).rpartition('.')[2]}`"
     if isinstance(error, ImportError) and "no known parent package" in str(error):

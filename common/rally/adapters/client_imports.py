@@ -36,16 +36,17 @@ def import_for(rally: Any) -> None:
 
 
 def _services(rally: Any) -> Iterator[str]:
-    """Yield the services that the scenario's default cleanup contexts name, such as "nova"."""
+    """Yield the names of services in a scenario's default cleanup contexts, such as "nova"."""
     for name, config in rally.get_default_context().items():
         if name.partition("@")[0] in ("cleanup", "admin_cleanup"):
             yield from (service.partition(".")[0] for service in config)
 
 
 def _import_client(client: Any) -> None:
-    """Import the modules that methods of a Rally client class import, and their client modules.
+    """Import the modules that methods of a Rally client class import in their code.
 
-    The latter are `LIBRARY.VERSION.client` for each of `_VERSIONS`. Import errors are ignored.
+    Also imports `LIBRARY.VERSION.client` of their libraries, for each of `_VERSIONS`. Import errors
+    are ignored.
     """
     libraries = set()
     for _, method in inspect.getmembers(client, inspect.isfunction):
