@@ -51,7 +51,7 @@ class ExportError(OsbenchError):
 
 
 class ArchiveError(OsbenchError):
-    """An archive of runs cannot be read or written; names it and the reason."""
+    """An archive of runs cannot be read or written; the message has archive and reason."""
 
 
 class RefusedRun(ArchiveError):
@@ -59,7 +59,7 @@ class RefusedRun(ArchiveError):
 
 
 class DamagedArchive(ArchiveError):
-    """A file of an archive is cut, changed or missing; names the file."""
+    """A file of an archive is cut, changed or missing; the message names the file."""
 
     exit_code = 3
 
@@ -130,7 +130,7 @@ class DirectoryRemoved(StorageError):
 
 
 class DamagedRun(OsbenchError):
-    """A file of a run directory is cut, changed, missing or of another run; names the file.
+    """A file of a run directory, named in the message, is cut, changed, missing or of another run.
 
     Its string ends with the remedy: restore the file, or read the rest with --damaged.
     """

@@ -53,8 +53,8 @@ def decoded(data: bytes) -> str:
 def name_of(name: object, limit: int) -> str:
     """Return a name given by a scenario as escaped text of one line, at most `limit` characters.
 
-    Bytes are decoded, other types converted by `str`; if that raises, the text names the
-    exception's type. An empty name becomes NAMELESS.
+    Bytes are decoded, other types converted by `str`. Never raises: if `str` fails, the text names
+    the exception's type. An empty name becomes NAMELESS.
     """
     if isinstance(name, str):
         # of an enumeration its value, which `str` may not return

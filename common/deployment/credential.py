@@ -133,7 +133,7 @@ class Credential:
         return replace(self, auth_type="", auth={}, state="", **fields)
 
     def without_token(self) -> Self:
-        """Return a copy without the stored token, which logs in at its next use, or itself."""
+        """Return a copy without the stored token, to log in anew; itself if it has none."""
         return replace(self, state="") if self.state else self
 
     def plugin_options(self) -> dict[str, Any]:

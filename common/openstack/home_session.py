@@ -50,7 +50,10 @@ class HomeSession(requests.Session):
                 del prepared_request.headers[name]
 
     def takes_secrets(self, home: str, url: str) -> bool:
-        """Return whether `url` has the origin of `home`: secret headers may be sent there."""
+        """Return whether secret headers meant for `home` may be sent to `url`.
+
+        They may to the same origin, and to its upgrade from http to https.
+        """
         return not origin_changes(home, url)
 
     def _request(self, method: str, url: str, *more: Any, **options: Any) -> requests.Response:

@@ -23,7 +23,7 @@ _SINGLE = re.compile(
 class RequestFailed(KindError):
     """Raised for a response with an unexpected status, which `status` holds, or without JSON.
 
-    The message ends with the request's id.
+    The message ends with the request's id, if the service gave one.
     """
 
     def __init__(self, text: str, *, status: int, request_id: str = "") -> None:

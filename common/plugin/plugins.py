@@ -263,7 +263,7 @@ class Plugins:
         return Found(cls=cls, source=source, address=there.full_name(kind, in_source))
 
     def _is_of_platform(self, kind: str, name: str) -> bool:
-        """Return whether `name` has an @ and the source after it knows it, installed or not."""
+        """Return whether `name` is `NAME@PLATFORM` of a source's plug-in, installed or not."""
         source = asked(name).source
         return source not in (None, NATIVE) and name in self.source(source).names(kind)
 

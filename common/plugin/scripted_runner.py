@@ -70,7 +70,7 @@ class ScriptedLoad(Protocol):
         """
 
     def tell_aside(self, what: str) -> None:
-        """Count the error `what`, of no iteration; the report shows it with the count."""
+        """Report an error that belongs to no iteration; reports show `what` with its count."""
 
 
 class ScriptedRunner(Runner):

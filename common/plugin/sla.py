@@ -49,7 +49,10 @@ class Drill(Protocol):
 
     @property
     def recovery_s(self) -> float | None:
-        """Return the seconds from the fault until the load is as before; None if unknown."""
+        """Return the seconds from the fault until the load is as before.
+
+        None if unknown: `doubt` has the reason.
+        """
         ...
 
     @property
@@ -87,7 +90,7 @@ class Statistics(Protocol):
 
     @property
     def checks(self) -> Mapping[str, Sequence[int]]:
-        """Return by soft check how often it held, and how often it did not."""
+        """Return how often each soft check held, and how often it did not, by its name."""
         ...
 
     @property

@@ -50,8 +50,8 @@ def connect(url: str, timeout_s: float) -> Client:
     """Return a Redis client that never resends commands; it connects at its first command.
 
     `timeout_s` limits connecting and each reply, so it must be longer than any BLOCK that is sent.
-    Host names are looked up once in a process, later in the background. Raises StoreError for a
-    malformed URL.
+    Only the first connection of a process to a server waits for its name to be looked up. Raises
+    StoreError for a malformed URL.
     """
     kinds: dict[str, type[Connection]] = {"redis": KeptConnection, "rediss": KeptSSLConnection}
     kind = kinds.get(url.partition("://")[0].lower())

@@ -54,7 +54,10 @@ class RallySource(PluginSource):
         return plugin_hints.names(kind)
 
     def why_absent(self, kind: str, name: str) -> str | None:
-        """Return why a plug-in that Rally has or had is missing; None if Rally never had it."""
+        """Return why a plug-in is missing: removed from Rally, not installed, or too new.
+
+        None if Rally never had it.
+        """
         return plugin_hints.why_absent(kind, name)
 
     def ready(self) -> bool:

@@ -176,7 +176,7 @@ class _TextLoader(SourceFileLoader):
 
 
 class _LoaderOfFile(Loader):
-    """Loader of a plug-in file that is imported by its own name: gives its one module."""
+    """Loader of a plug-in file that another file imports by name; returns its only module."""
 
     def __init__(self, imports: PluginImport, file: Path) -> None:
         self._imports = imports

@@ -10,7 +10,10 @@ from osbench.common.rally.context_object.views import View, own
 
 
 class Choice:
-    """Chooses the user of each iteration by Rally's rules, without copying the list of users."""
+    """Chooses the user of each iteration: at random, or round robin over tenants, as in Rally.
+
+    Unlike in Rally, no list of users is copied for an iteration.
+    """
 
     def __init__(self, shared: Mapping[str, Any]) -> None:
         """Read users, tenants and `user_choice_method` from a workload's Rally context object."""
@@ -61,9 +64,9 @@ class Shared:
         return self._shared
 
     def narrowed(self, iteration: int) -> dict[str, Any]:
-        """Return an iteration's view of the context object, copied on access; numbers from 1.
+        """Return an iteration's view of the context object; its values are copied at first access.
 
-        It has the key `iteration`, and `user` and `tenant` if users are chosen.
+        It has the key `iteration`, counted from 1; also `user` and `tenant` if users are chosen.
         """
         copies: dict[int, Any] = {}
         view = View(self._shared, copies)
