@@ -16,7 +16,10 @@ _ATTEMPTS = 3
 
 
 class ClockSteps:
-    """Sums of the steps by which the wall clock was set, back and forward; for one thread."""
+    """Sums of the steps by which this host's wall clock was set, back and forward, in seconds.
+
+    Only for one thread; `look` finds the steps.
+    """
 
     def __init__(
         self,
@@ -32,11 +35,11 @@ class ClockSteps:
         self.look()
 
     def look(self) -> None:
-        """Compare the clocks; add a step since the last look to `back_s` or `forward_s`, seconds.
+        """Compare the clocks; add a step since the last call to `back_s` or `forward_s`, seconds.
 
-        The caller calls this method about every second. A change by up to 0.1 s, and 1 ms more per
-        second since the last look, is not a step. A look is skipped if the two clocks cannot be
-        read within 20 ms of each other.
+        To be called about every second. A change up to 0.1 s, and 1 ms more per second since the
+        last call, is not a step. If the two clocks cannot be read within 20 ms, the call does
+        nothing.
         """
         found = self._read()
         if found is None:

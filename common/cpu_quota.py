@@ -13,7 +13,7 @@ _ROOT = Path("/sys/fs/cgroup")
 
 @dataclass(frozen=True)
 class CpuQuota:
-    """The lowest CPU quota among the control groups (cgroups) that contain this process."""
+    """The CPU quota of a control group (cgroup) that contains this process, and its statistics."""
 
     #: Cores.
     cores: float
@@ -21,22 +21,25 @@ class CpuQuota:
     stat: Path
 
     def periods(self) -> tuple[int, int]:
-        """Return how many quota periods had work, and how many of them were throttled.
+        """Return how many quota periods the group ran in, and in how many it was throttled.
 
-        Counts since the group was created; 0 if unreadable.
+        Since the group was created; 0 if unreadable.
         """
         return _number(self.stat, "nr_periods"), _number(self.stat, "nr_throttled")
 
 
 def cpu_quota(groups: Path = _GROUPS, root: Path = _ROOT) -> CpuQuota | None:
-    """Return the lowest quota of this process; None without a quota, and if this is not Linux."""
+    """Return the lowest CPU quota of the groups around this process; None without one.
+
+    `groups` and `root`: other paths for tests.
+    """
     return min(_quotas(groups, root), key=lambda one: one.cores, default=None)
 
 
 def usable_cores() -> int:
-    """Return the number of cores this process may use: CPU affinity, limited by the CPU quota.
+    """Return the number of cores this process may use, by CPU affinity and CPU quota, at least 1.
 
-    A quota is rounded down; the number is at least 1.
+    A quota is rounded down.
     """
     if hasattr(os, "sched_getaffinity"):
         cores = len(os.sched_getaffinity(0))
@@ -56,8 +59,8 @@ def _quotas(groups: Path, root: Path) -> Iterator[CpuQuota]:
 def _folders(groups: Path, root: Path) -> Iterator[Path]:
     """Yield the folder of each CPU control group of this process, then its parents up to the root.
 
-    Yields nothing if the list of groups in /proc cannot be read. Folders may be missing: a
-    container without a cgroup namespace sees its path on the host, and its own group is the root.
+    Nothing if `groups`, the list in /proc, cannot be read. Folders may not exist: a container
+    without a cgroup namespace has its host path in the list, and its group at the root.
     """
     try:
         lines = groups.read_text("utf-8").splitlines()
@@ -78,7 +81,7 @@ def _folders(groups: Path, root: Path) -> Iterator[Path]:
 
 
 def _cores(folder: Path) -> float:
-    """Return the quota of the group `folder` alone, in cores; 0 if it has none or is unreadable."""
+    """Return the CPU quota of one group's folder, in cores; 0 if it has none or is unreadable."""
     quota, _, period = _text(folder / "cpu.max").partition(" ")
     if not quota:
         quota, period = (_text(folder / f"cpu.cfs_{part}_us") for part in ("quota", "period"))

@@ -9,9 +9,10 @@ _RATIO = 128 * 1024 // 4
 
 
 def decompressed(frame: bytes, limit: int) -> bytes:
-    """Return the content of one zstandard frame, which must announce its size.
+    """Decompress one zstandard frame, which must announce its size; return the content.
 
-    Raises ValueError if it announces no size or more than `limit` bytes, or is damaged.
+    Raises ValueError if it announces no size, more than `limit` bytes, or an impossible size, or if
+    it is damaged.
     """
     try:
         size = zstandard.get_frame_parameters(frame).content_size

@@ -21,7 +21,7 @@ class EncryptedFile:
         self._key_path = key_path
 
     def read(self) -> bytes | None:
-        """Return the decrypted content; None if the file is missing.
+        """Return the decrypted content; None if the file does not exist.
 
         Raises OsbenchError if the key file is missing or the wrong one, or if other users may read
         either file.
@@ -48,7 +48,8 @@ class EncryptedFile:
     def write(self, content: bytes) -> None:
         """Encrypt `content` and replace the file atomically; returns when it is on disk.
 
-        Creates the key file if it is missing. Raises OsbenchError.
+        Creates the key file with a new key if it is missing. Raises OsbenchError if a file cannot
+        be written, or the key cannot be read.
         """
         token = self._cipher().encrypt(content)
         try:

@@ -19,7 +19,7 @@ INTERRUPTED = 130
 
 
 class OsbenchError(Exception):
-    """Base class of osbench's exceptions; `exit_code` is the exit code that the command ends with.
+    """Base class of osbench's exceptions; a command that ends by one exits with its `exit_code`.
 
     Its string may be printed and stored: secrets in URLs are masked.
     """
@@ -51,7 +51,7 @@ class ExportError(OsbenchError):
 
 
 class ArchiveError(OsbenchError):
-    """An archive of runs cannot be read or written; names it and the reason."""
+    """An archive of runs cannot be read or written; the message has archive and reason."""
 
 
 class RefusedRun(ArchiveError):
@@ -59,7 +59,7 @@ class RefusedRun(ArchiveError):
 
 
 class DamagedArchive(ArchiveError):
-    """A file of an archive is cut, changed or missing; names the file."""
+    """A file of an archive is cut, changed or missing; the message names the file."""
 
     exit_code = 3
 
@@ -98,7 +98,7 @@ class StoreUnreachable(OsbenchError):
     exit_code = 3
 
     def __init__(self, text: str, *, server: str = "Redis") -> None:
-        """Keep the message `text`, and in `server` the name and address of the silent server."""
+        """Set the message `text`, and in `server` the name and address of the silent server."""
         super().__init__(text)
         self.server = server
 
@@ -130,7 +130,7 @@ class DirectoryRemoved(StorageError):
 
 
 class DamagedRun(OsbenchError):
-    """A file of a run directory is cut, changed, missing or of another run; names the file.
+    """A file of a run directory, named in the message, is cut, changed, missing or of another run.
 
     Its string ends with the remedy: restore the file, or read the rest with --damaged.
     """
@@ -139,7 +139,7 @@ class DamagedRun(OsbenchError):
 
     @property
     def problem(self) -> str:
-        """Return the message without the remedy; secrets in URLs are not masked."""
+        """Return the message without the remedy that its string ends with; URLs are not masked."""
         return str(self.args[0])
 
     def __str__(self) -> str:
@@ -180,14 +180,14 @@ class TaskError(OsbenchError):
 
 
 class KindError(Exception):
-    """An exception with a `kind`: its message without values of the single case, such as ids."""
+    """An exception whose `kind` is its message without ids and numbers; reports group by it."""
 
     kind: str
 
 
 @functools.lru_cache(1024)
 def kind_of(message: str) -> str:
-    """Return `message` with `*` instead of numbers and ids, so that errors of one kind are equal.
+    """Return `message` with `*` for numbers and ids, so that reports group similar errors.
 
     Numbers after words such as "status", "errno" or "expected" stay.
     """

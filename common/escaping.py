@@ -21,16 +21,16 @@ NAMELESS = "(no name)"
 
 
 def escaped(text: str, *, breaks: bool = False) -> str:
-    """Return `text` with characters that could steer a terminal as escapes, such as \\x1b.
+    """Return `text` with escapes, such as \\x1b, for characters that could steer a terminal.
 
-    Tabs and newlines are escaped too, unless `breaks` is true.
+    Tabs and newlines are escaped, too, unless `breaks` is true.
     """
     shown = _STEERING.sub(_code, text)
     return shown if breaks else _BREAKS.sub(_code, shown)
 
 
 def on_page(value: object) -> object:
-    """Return a value for a template: strings escaped but for tabs and newlines, all else as it is.
+    """Return a template's value with a string escaped, except tabs and newlines; others unchanged.
 
     Subclasses of str, such as safe markup, are not escaped.
     """
@@ -38,10 +38,9 @@ def on_page(value: object) -> object:
 
 
 def escaped_in_json(packed: str) -> str:
-    """Return JSON text in which strings read as `escaped` would show them.
+    """Return JSON text in which characters that could steer a terminal are JSON escapes.
 
-    `packed` was written without ASCII escapes (ensure_ascii=False). Controls below 0x20 stay: JSON
-    has escaped them already.
+    `packed` was written with ensure_ascii=False. Controls below 0x20 are escaped in JSON anyway.
     """
     return _STEERING.sub(lambda found: "\\" + _code(found), packed)
 
@@ -54,8 +53,8 @@ def decoded(data: bytes) -> str:
 def name_of(name: object, limit: int) -> str:
     """Return a name given by a scenario as escaped text of one line, at most `limit` characters.
 
-    Bytes are decoded, other types go through `str`. Never raises: if `str` fails, the text says so
-    with the exception's type. An empty name becomes NAMELESS.
+    Bytes are decoded, other types converted by `str`. Never raises: if `str` fails, the text names
+    the exception's type. An empty name becomes NAMELESS.
     """
     if isinstance(name, str):
         # of an enumeration its value, which `str` may not return

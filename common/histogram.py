@@ -29,9 +29,9 @@ _ORIGIN = (1023 + _HALF_BITS - 1) << _HALF_BITS
 
 
 def indices(values: Ints, lowest: int) -> NDArray[np.intp]:
-    """Return the position in the counts of each of `values`, nanoseconds from 0 to HIGHEST_NS.
+    """Return the index in the counts for each of `values`, nanoseconds from 0 to HIGHEST_NS.
 
-    `lowest` is the least of `values`.
+    `lowest`: the least of `values`.
     """
     index: NDArray[np.intp] = values.astype(np.float64).view(np.int64)
     index >>= _SHIFT
@@ -43,7 +43,7 @@ def indices(values: Ints, lowest: int) -> NDArray[np.intp]:
 
 
 def highest_equivalent(index: int) -> int:
-    """Return the largest value, in nanoseconds, that is counted at position `index`."""
+    """Return the largest value, in nanoseconds, that is counted at `index` of the counts."""
     bucket = (index >> _HALF_BITS) - 1
     if bucket < 1:
         return index
@@ -51,12 +51,15 @@ def highest_equivalent(index: int) -> int:
 
 
 def rank(count: int, percent: float) -> int:
-    """Return the nearest rank, from 1, of the percentile `percent` (0 to 100) in `count` values."""
+    """Return the rank of a percentile (`percent`, 0 to 100) among `count` sorted values, from 1.
+
+    It is the nearest rank: percent of the count, rounded up.
+    """
     return max(1, math.ceil(Fraction(str(percent)) * count / 100))
 
 
 class Histogram:
-    """Counts of durations in integer nanoseconds, with exact count, sum, minimum and maximum."""
+    """Histogram of durations in integer nanoseconds, with exact count, sum, minimum and maximum."""
 
     __slots__ = ("_counts", "count", "max", "min", "sum")
 
@@ -81,9 +84,9 @@ class Histogram:
         return histogram
 
     def add(self, values: Ints) -> None:
-        """Count `values`, nanoseconds, each limited to 0 to HIGHEST_NS.
+        """Count durations, nanoseconds; values outside 0 to HIGHEST_NS count as the nearer bound.
 
-        The sum adds up the limited values. Values below 0 result from clocks that differ a little.
+        The sum is of the bounded values. Clocks that differ a little make values below 0.
         """
         count = len(values)
         if not count:
@@ -102,7 +105,7 @@ class Histogram:
         self._extend(count, total, low, high)
 
     def merge(self, other: Histogram) -> None:
-        """Add all samples of `other`, which stays unchanged."""
+        """Add all samples of `other` to this histogram; `other` is not changed."""
         if other.count:
             self._reserve(other.max)
             self._counts[: len(other._counts)] += other._counts
@@ -115,9 +118,9 @@ class Histogram:
         return found
 
     def since(self, earlier: Histogram) -> Histogram:
-        """Return a histogram of the samples added since `earlier`, an older copy of this one.
+        """Return a new histogram of the samples added since `earlier`, an older copy of this one.
 
-        Its minimum and maximum are exact to the width of a sub-bucket only (0.1 %).
+        Its minimum and maximum are bounds of buckets, within 0.1 % of the exact values.
         """
         found = Histogram()
         found._counts = self._counts.copy()
@@ -142,10 +145,10 @@ class Histogram:
         return self.at_ranks((rank(self.count, percent),))[0]
 
     def at_ranks(self, ranks: Sequence[int]) -> list[int]:
-        """Return the sample of each rank in nanoseconds; ranks go from 1, the least, to `count`.
+        """Return the samples of the given ranks, in their order, nanoseconds; rank 1 is the least.
 
-        A sample is rounded up to the highest value of its sub-bucket, at most to the exact maximum.
-        Raises ValueError for a rank outside 1 to `count`.
+        A sample is rounded up to the highest value of its bucket, at most the exact maximum. Raises
+        ValueError for a rank outside 1 to `count`.
         """
         if not all(1 <= number <= self.count for number in ranks):
             raise ValueError(f"ranks must be from 1 to {self.count}, got {list(ranks)}")
@@ -153,10 +156,10 @@ class Histogram:
         return [min(highest_equivalent(int(index)), self.max) for index in found]
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the histogram as a dict for msgpack: `index`, `counts`, `sum`, `min`, `max`.
+        """Return the histogram as a dict of msgpack types: `index`, `counts`, `sum`, `min`, `max`.
 
-        `index` and `counts` of the non-empty buckets are bytes of little-endian uint32 and int64.
-        `sum` is a decimal string, `min` and `max` are nanoseconds.
+        `index` and `counts` of non-empty buckets are bytes, little-endian uint32 and int64. `sum`
+        is a decimal string, `min` and `max` are nanoseconds.
         """
         index = np.flatnonzero(self._counts)
         return {

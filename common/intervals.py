@@ -12,7 +12,10 @@ Interval = tuple[int, int]
 
 
 class Intervals:
-    """A mutable set of integers; time and memory depend on its intervals, not on its members."""
+    """A mutable set of integers, stored as disjoint half-open intervals.
+
+    Time and memory depend on the number of intervals, not of members.
+    """
 
     __slots__ = ("_ends", "_starts")
 
@@ -62,7 +65,7 @@ class Intervals:
 
     @property
     def pieces(self) -> int:
-        """Return the number of intervals."""
+        """Return the number of disjoint intervals that the set consists of."""
         return len(self._starts)
 
     def copy(self) -> Intervals:
@@ -102,12 +105,12 @@ class Intervals:
         self._ends[first:last] = ends
 
     def update(self, other: Iterable[Interval]) -> None:
-        """Add all integers of `other`, half-open intervals."""
+        """Add all integers of `other`, half-open intervals in any order."""
         for low, high in other:
             self.add(low, high)
 
     def subtract(self, other: Iterable[Interval]) -> None:
-        """Remove all integers of `other`, half-open intervals."""
+        """Remove all integers of `other`, half-open intervals; missing ones are ignored."""
         for low, high in other:
             self.remove(low, high)
 
@@ -123,7 +126,7 @@ class Intervals:
         return found
 
     def meets(self, other: Iterable[Interval]) -> bool:
-        """Return whether this set and `other`, half-open intervals, have an integer in common."""
+        """Return whether the set has a member in `other`, half-open intervals."""
         starts, ends = self._starts, self._ends
         for low, high in other:
             first = bisect_right(ends, low)
@@ -139,7 +142,7 @@ class Intervals:
         return found
 
     def take(self, count: int) -> Intervals:
-        """Remove the `count` smallest members (all if there are fewer) and return them as a set."""
+        """Remove the `count` smallest members, all if there are fewer; return them as a new set."""
         taken = Intervals()
         while count > 0 and self._starts:
             low, high = self._starts[0], self._ends[0]

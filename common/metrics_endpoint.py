@@ -24,7 +24,7 @@ END_S = 0.05
 
 
 class _Source:
-    """A collector for prometheus_client that calls `collect` for each request."""
+    """Adapter that passes `collect` to prometheus_client, which calls it for each request."""
 
     def __init__(self, collect: Callable[[], Iterable[Metric]]) -> None:
         self._collect = collect
@@ -35,7 +35,7 @@ class _Source:
 
 
 class _Handler(WSGIRequestHandler):
-    """Handles one HTTP request; logs nothing."""
+    """Handles one connection of the metrics server; limits waits, and logs nothing."""
 
     def setup(self) -> None:
         """Set a timeout of WAIT_S seconds for each read and write of the connection."""
@@ -43,17 +43,17 @@ class _Handler(WSGIRequestHandler):
         super().setup()
 
     def handle(self) -> None:
-        """Handle the request; ignore errors of the connection, such as a client that closes it."""
+        """Handle the connection's request; ignore OSError, such as of a client that closes it."""
         # it stopped, or is closed for others
         with contextlib.suppress(OSError):
             super().handle()
 
     def log_message(self, format: str, *args: Any) -> None:
-        """Do nothing: requests are not logged."""
+        """Do nothing, so that requests are not logged."""
 
 
 class _Server(ThreadingMixIn, WSGIServer):
-    """An HTTP server with a thread per connection, for at most CONNECTIONS connections."""
+    """HTTP server with a thread per connection, at most CONNECTIONS; then the oldest is closed."""
 
     daemon_threads = True
     request_queue_size = 128
@@ -65,7 +65,7 @@ class _Server(ThreadingMixIn, WSGIServer):
         super().__init__(*args, **options)
 
     def process_request(self, request: Any, client_address: Any) -> None:
-        """Serve a connection in a new thread; close the oldest one if CONNECTIONS are open."""
+        """Serve a new connection in a new thread; if CONNECTIONS are open, close the oldest one."""
         with self._lock:
             if len(self._open) >= CONNECTIONS:
                 oldest = next(iter(self._open))
@@ -77,7 +77,7 @@ class _Server(ThreadingMixIn, WSGIServer):
         super().process_request(request, client_address)
 
     def shutdown_request(self, request: Any) -> None:
-        """Forget and close a connection that has ended."""
+        """Close a connection that has ended, and stop counting it."""
         with self._lock:
             self._open.pop(request, None)
         super().shutdown_request(request)
@@ -91,11 +91,11 @@ class _Server6(_Server):
 def metrics_endpoint(
     listen: str | None, collect: Callable[[], Iterable[Metric]]
 ) -> Iterator[int | None]:
-    """Serve the metrics that `collect` returns over HTTP during the block; yields the port.
+    """Serve metrics to Prometheus over HTTP during the block; yields the port.
 
-    Serves nothing and yields None if `listen`, PORT or HOST:PORT, is empty. Calls `collect` in
-    server threads; it must not raise. Raises UsageError if the address is invalid or cannot be
-    bound.
+    `listen`: PORT or ADDRESS:PORT; if empty, serves nothing and yields None. `collect` returns the
+    metrics; server threads call it for each request, and it must not raise. Raises UsageError if
+    the address is invalid or cannot be bound.
     """
     if not listen:
         yield None
@@ -122,9 +122,10 @@ def metrics_endpoint(
 
 
 def _listening(address: str, port: int, registry: CollectorRegistry) -> WSGIServer:
-    """Return an HTTP server of `registry` bound to an address; port 0 chooses a free one.
+    """Return an HTTP server for the metrics of `registry`, bound to an address, not serving yet.
 
-    Raises OSError or UnicodeError if the address cannot be resolved or bound.
+    Port 0 is any free port. Raises OSError or UnicodeError if the address cannot be resolved or
+    bound.
     """
     family, *_, found = socket.getaddrinfo(
         address, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE

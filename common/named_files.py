@@ -21,7 +21,7 @@ _PIECE = 1 << 20
 
 
 def expanded(name: Path | str) -> Path:
-    """Return the path with ~ replaced by the home directory; unchanged if that is unknown."""
+    """Return a path with ~ replaced by the home directory; unchanged if that is unknown."""
     try:
         return Path(name).expanduser()
     except RuntimeError:
@@ -29,7 +29,7 @@ def expanded(name: Path | str) -> Path:
 
 
 def read_named(path: Path | str, limit: int = DOCUMENT_BYTES) -> bytes:
-    """Return the content of a file, pipe or device of at most `limit` bytes.
+    """Return the content of a file, pipe or device that a user named, at most `limit` bytes.
 
     Raises OSError if it is larger or unreadable, and if a pipe brings no data for PATIENCE_S
     seconds.
@@ -48,7 +48,7 @@ def read_named(path: Path | str, limit: int = DOCUMENT_BYTES) -> bytes:
 
 
 def read_text(path: Path | str, limit: int = DOCUMENT_BYTES) -> str:
-    """Return the text of a UTF-8 file of at most `limit` bytes; line ends become LF.
+    """Return the text of a UTF-8 file of at most `limit` bytes; CR LF and CR become LF.
 
     Raises OSError as `read_named` does, and UnicodeDecodeError.
     """
@@ -56,7 +56,7 @@ def read_text(path: Path | str, limit: int = DOCUMENT_BYTES) -> str:
 
 
 def read_stdin(limit: int = DOCUMENT_BYTES) -> str:
-    """Return all text of standard input.
+    """Return all text of standard input; waits for its end.
 
     Raises OSError if it is closed or has more than `limit` characters.
     """

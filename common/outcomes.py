@@ -6,7 +6,7 @@ import enum
 
 
 class Outcome(enum.IntEnum):
-    """The outcome of an iteration as a code of one byte; reports show `name.lower()`."""
+    """The outcome of an iteration: the code in a result row. Reports show `name.lower()`."""
 
     OK = 1
     FAILED = 2
@@ -35,9 +35,9 @@ STATES = ("ok", "failed", "timed_out", "dropped", "lost", "not_started")
 
 
 class LifeEvent(enum.IntEnum):
-    """Codes of events: start and end of a virtual user, and the end of a runner's own code.
+    """Events outside of iterations: a virtual user starts or ends, or a runner's own code ends.
 
-    BEGUN, ENDED and SCRIPT_ENDED are successes; the code after each is its failure.
+    BEGUN, ENDED and SCRIPT_ENDED are successes; the next code is the failure of each.
     """
 
     BEGUN = 0

@@ -23,7 +23,7 @@ _SET_NS = 100_000_000
 
 @dataclass(frozen=True, kw_only=True)
 class ClockOffset:
-    """The measured difference between Redis time and this host's monotonic clock."""
+    """A measurement: how far Redis time is ahead of this host's monotonic clock, and its error."""
 
     #: Nanoseconds to add to `time.monotonic_ns()`.
     monotonic_ns: int
@@ -35,11 +35,11 @@ class ClockOffset:
         return round(at_s * 1e9) - self.monotonic_ns
 
     def told_ns(self, at_s: float, told_at: float, since_ns: int) -> int:
-        """Convert a Redis time that another host sent to this host's monotonic clock, nanoseconds.
+        """Convert `at_s`, a Redis time that another host sent, to this host's monotonic clock, ns.
 
-        `at_s` is the time to convert, `told_at` the Redis time at which it was sent, `since_ns` a
-        monotonic time here before that. If `told_at` is not between `since_ns` and now, the clock
-        of Redis was set in between: the result is then `at_s - told_at` seconds from now.
+        `told_at`: the Redis time at which it was sent. `since_ns`: a monotonic time here before
+        that. If `told_at` is not between `since_ns` and now, the clock of Redis was set: then the
+        result is `at_s - told_at` seconds from now.
         """
         now_ns = time.monotonic_ns()
         if since_ns - _SET_NS <= self.to_monotonic_ns(told_at) <= now_ns + _SET_NS:
@@ -56,14 +56,14 @@ class ClockOffset:
 
     @property
     def wall_s(self) -> float:
-        """Return Redis time minus this host's wall clock, in seconds, as of now."""
+        """Return Redis time minus this host's wall clock, in seconds, at the time of the call."""
         return (self.monotonic_ns + time.monotonic_ns() - time.time_ns()) / 1e9
 
 
 def measure(client: Client, samples: int = 9, within_s: float = math.inf) -> ClockOffset:
-    """Return the offset measured by the shortest of up to `samples` round trips to Redis.
+    """Measure Redis time by up to `samples` round trips; return the offset of the shortest one.
 
-    Begins no round trip more than `within_s` seconds after the start, except for the first. Raises
+    No round trip begins more than `within_s` seconds after the start, except the first. Raises
     StoreUnreachable, StoreError.
     """
     wire = Wire(client)
@@ -86,14 +86,14 @@ def measure(client: Client, samples: int = 9, within_s: float = math.inf) -> Clo
 
 
 class RedisClock:
-    """Redis time on this host, by the last measurement; for the coordinator of a run.
+    """Redis time on the coordinator's host, computed from the last measurement.
 
-    The clock of Redis may be set under load. A workload keeps the time of its start on the
-    monotonic clock and sends it in the Redis time of the moment of sending.
+    The clock of Redis may be set under load, so a workload keeps its start on the monotonic clock
+    and converts it whenever it is sent.
     """
 
     def __init__(self, client: Client) -> None:
-        """Measure the offset. Raises StoreUnreachable, StoreError."""
+        """Measure the offset by round trips to Redis. Raises StoreUnreachable, StoreError."""
         self._client = client
         self.measure()
 

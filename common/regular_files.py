@@ -29,9 +29,9 @@ def open_regular(path: Path) -> BinaryIO:
 
 
 def size_of(path: Path) -> int:
-    """Return the current size of a regular file in bytes. Raises OSError as `open_regular` does.
+    """Return the size of a regular file in bytes. Raises OSError as `open_regular` does.
 
-    Opens the file, since a network file system may report an old size until a file is opened.
+    Opens the file, since a network file system may report an old size until then.
     """
     with open_regular(path) as file:
         return os.fstat(file.fileno()).st_size
@@ -60,13 +60,13 @@ def make_private_directory(path: Path) -> None:
 
 
 class TooOpen(Exception):
-    """A file with secrets is accessible to other users; the message names the remedy."""
+    """Raised for a file with secrets that other users may access; the message has the remedy."""
 
 
 def read_private(path: Path, limit: int = -1) -> bytes:
-    """Return the content of a private file: all of it, or its first `limit` bytes if not -1.
+    """Return the content of a private file: its first `limit` bytes, all for -1.
 
-    Raises OSError, and TooOpen if its mode allows more than 0600.
+    Raises OSError, and TooOpen if its mode allows more than 0600 does.
     """
     with open_regular(path) as file:
         mode = stat.S_IMODE(os.fstat(file.fileno()).st_mode)
@@ -76,7 +76,7 @@ def read_private(path: Path, limit: int = -1) -> bytes:
 
 
 def write_private(path: Path, content: bytes) -> None:
-    """Replace a file atomically, with mode 0600; a crash leaves the old or the new content.
+    """Replace a file by `content` atomically, mode 0600; a crash leaves the old or the new content.
 
     Returns when it is on disk. Creates missing parent directories (mode 0700). Raises OSError.
     """

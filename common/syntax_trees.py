@@ -19,16 +19,16 @@ _ATTEMPTS = 5
 
 
 def syntax_tree(source: str | bytes, file: str = "<unknown>") -> ast.Module:
-    """Return the syntax tree of a module; tries again after the SystemError of CPython.
+    """Parse Python source and return its tree; up to five attempts at CPython's SystemError.
 
-    Raises SyntaxError, ValueError for a null byte, and SystemError after five attempts. `file` is
-    the name shown in a SyntaxError.
+    Raises SyntaxError, which names `file`, ValueError for a null byte, and SystemError after the
+    last attempt.
     """
     return _again(lambda: ast.parse(source, file))
 
 
 def first_line(cls: type) -> int:
-    """Return the line number of a class in its file, with its decorators; from 1.
+    """Return the line in its file at which a class begins, decorators included; lines count from 1.
 
     Raises OSError or TypeError if its source is not found.
     """

@@ -12,7 +12,7 @@ ABORT_OVER_S = 10.0
 
 @dataclass(frozen=True, kw_only=True)
 class Named:
-    """The name and configuration of a plug-in, such as a runner, an SLA criterion or a context."""
+    """Name and configuration of a plug-in as a task file has them: runner, criterion, context..."""
 
     #: As the file names it, `name` or `name@platform`.
     name: str
@@ -22,7 +22,7 @@ class Named:
 
 @dataclass(frozen=True, kw_only=True)
 class HookConfig:
-    """An action that a trigger fires while the load runs."""
+    """A hook of a workload: the action, and the trigger that fires it under load."""
 
     action: Named
     trigger: Named
@@ -30,13 +30,13 @@ class HookConfig:
 
     @property
     def label(self) -> str:
-        """Return the name in outputs and in `phases`: the description, else the action's name."""
+        """Return the hook's name in reports and in `phases`: description, else action's name."""
         return self.description or self.action.name
 
 
 @dataclass(frozen=True, kw_only=True)
 class Workload:
-    """A scenario with its arguments, contexts, runner, SLA criteria and hooks."""
+    """A workload of a task file: a scenario with arguments, contexts, runner, SLA, hooks."""
 
     #: Place of the workload in its file, for messages: `subtasks[0].workloads[1]`.
     place: str
@@ -74,7 +74,7 @@ class Workload:
 
     @property
     def name(self) -> str:
-        """Return the name in outputs: the name given in the file, else the scenario's."""
+        """Return the workload's name in reports: as the file names it, else the scenario's."""
         return self.named or self.scenario
 
 

@@ -10,9 +10,9 @@ _FROM, _TO = 4, 8
 
 
 class TraceMark:
-    """The mark of one run: 4 bytes of a trace id, a keyed hash of the other 12.
+    """The mark of one run in its trace ids: bytes 4 to 7, a keyed hash of the other 12.
 
-    The key is the run id. An id of another origin has the mark by chance once in 2**32.
+    The run id is the key. Another trace id has the mark by chance once in 2**32.
     """
 
     __slots__ = ("_keyed",)
@@ -22,7 +22,7 @@ class TraceMark:
         self._keyed = hashlib.blake2b(key=key, digest_size=_TO - _FROM)
 
     def put(self, trace_id: bytes) -> bytes:
-        """Return a copy of the 16 random bytes of a trace id, with the mark in bytes 4 to 7."""
+        """Return a copy of a 16-byte trace id with the run's mark in bytes 4 to 7."""
         return trace_id[:_FROM] + self._of(trace_id) + trace_id[_TO:]
 
     def is_on(self, trace_id: bytes) -> bool:

@@ -21,7 +21,7 @@ _WORDS = frozenset({"on", "off", "yes", "no"})
 
 
 class YamlBoundError(yaml.YAMLError):
-    """A YAML document is too large or too deep, or has a value that cannot be read."""
+    """Raised for a YAML document that is too large or too deep, or has an unreadable value."""
 
 
 class _BoundedLoader(yaml.SafeLoader):
@@ -33,7 +33,7 @@ class _BoundedLoader(yaml.SafeLoader):
         self._nodes = 0
 
     def compose_node(self, parent: yaml.Node | None, index: Any) -> yaml.Node | None:
-        """Return the next node.
+        """Return the next node of the document; PyYAML calls it. Counts nodes and levels.
 
         Raises YamlBoundError beyond a limit, yaml.YAMLError if the text is malformed.
         """
@@ -58,9 +58,9 @@ class _BoundedLoader(yaml.SafeLoader):
             ) from None
 
     def compose_mapping_node(self, anchor: Any) -> yaml.MappingNode:
-        """Return the next map, with its keys on, off, yes and no as strings.
+        """Return the next mapping node; its keys on, off, yes and no stay strings.
 
-        YAML 1.1 reads them as booleans.
+        YAML 1.1 would read them as booleans.
         """
         node = super().compose_mapping_node(anchor)
         for key, _ in node.value:
@@ -103,7 +103,7 @@ def open_yaml(text: str, most: int = CHARACTERS) -> yaml.SafeLoader:
 
 
 def check_bounds(node: yaml.Node) -> bool:
-    """Return whether a composed node holds an alias of itself.
+    """Check the limits of a composed node; return whether it holds an alias of itself.
 
     Raises yaml.YAMLError if it has more than NODES values, each alias written out, or more than
     LEVELS levels; RecursionError if it is nested very deeply.
@@ -118,9 +118,9 @@ def check_bounds(node: yaml.Node) -> bool:
 
 
 class _Measure:
-    """Counts the values and levels of nodes with each alias written out.
+    """Counts the values and levels of nodes, as if each alias were written out.
 
-    `loops` is true after an alias of itself was found; it counts as one value.
+    `loops` becomes true if a node holds an alias of itself, which counts as one value.
     """
 
     def __init__(self) -> None:
@@ -129,7 +129,7 @@ class _Measure:
         self._known: dict[int, tuple[int, int] | None] = {}
 
     def of(self, node: yaml.Node) -> tuple[int, int]:
-        """Return the number of values and the number of levels of a node; a scalar has 1 and 0."""
+        """Return the number of values and of levels of a node; a scalar has 1 and 0."""
         if not isinstance(node, yaml.CollectionNode):
             return 1, 0
         if id(node) in self._known:

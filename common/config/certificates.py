@@ -26,11 +26,10 @@ _PARAMETER = re.compile(r"(?<=[?&])ssl_\w+=[^&\s]*&?")
 
 
 def complete(conf: cfg.ConfigOpts) -> Iterator[str]:
-    """Set the options [messaging] redis_url and broker_url to addresses with the certificates.
+    """Add the configured certificates to [messaging] redis_url and broker_url, in `conf`.
 
-    Does so while its result is iterated, and yields a message per problem: an unreadable file, a
-    key without its certificate, or no address that uses TLS. Changes nothing if no certificate is
-    configured.
+    A generator: acts while it is iterated, and yields a message per problem: an unreadable file, a
+    key without its certificate, or no address with TLS. Without certificates it does nothing.
     """
     messaging = conf.messaging
     files = {name: messaging[name] for name in PARAMETERS if messaging[name]}
@@ -66,12 +65,12 @@ def _with(url: str, files: dict[str, str]) -> str:
 
 
 def shown(url: str) -> str:
-    """Return an address for messages, without its password and parameters of TLS."""
+    """Return an address for messages: password masked, parameters of TLS (ssl_...) removed."""
     return _PARAMETER.sub("", mask_url(url)).rstrip("?&")
 
 
 def taken_from(url: str) -> tuple[str, dict[str, str]]:
-    """Return an address without its parameters of TLS (ssl_...), and those parameters by name."""
+    """Split an address: return it without its parameters of TLS (ssl_...), and these by name."""
     parts = urlsplit(url)
     pairs = parse_qsl(parts.query, keep_blank_values=True)
     found = {name: value for name, value in pairs if name.startswith("ssl_")}

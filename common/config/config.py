@@ -27,12 +27,12 @@ _Sections = dict[str, dict[str, list[str]]]
 
 
 def search_path() -> list[Path]:
-    """Return the paths of the default configuration files; only the first that exists is read."""
+    """Return the paths of default configuration files, in order; `load` reads the first found."""
     return [expanded("~/.osbench/osbench.conf"), Path("/etc/osbench/osbench.conf")]
 
 
 def load(files: Sequence[str] | None = None) -> cfg.ConfigOpts:
-    """Return the configuration: defaults, overridden by `files`, then by environment variables.
+    """Return the checked configuration: defaults, overridden by `files`, then by the environment.
 
     Later files win. Without `files`, the first existing file of `search_path` is read. Raises
     ConfigError, which lists every unknown section or option, every refused value and every file
@@ -69,9 +69,9 @@ def load(files: Sequence[str] | None = None) -> cfg.ConfigOpts:
 
 
 def _parse(paths: Sequence[str]) -> tuple[dict[str, _Sections], list[str]]:
-    """Return sections, options and values by file, and a message for each unreadable file.
+    """Return by file its sections with options and values, and messages on unreadable files.
 
-    Files are parsed one by one, since oslo.config merges them and no longer names the file.
+    Parsed one by one, since oslo.config merges files and does not report the file of a value.
     """
     parsed: dict[str, _Sections] = {}
     problems: list[str] = []
@@ -93,7 +93,7 @@ def _parse(paths: Sequence[str]) -> tuple[dict[str, _Sections], list[str]]:
 
 
 def _group_name(section: str) -> str:
-    """Return the option group of a section: in lower case, or DEFAULT; oslo.config ignores case."""
+    """Return the option group of a section's name, case ignored: lower case, or DEFAULT."""
     return "DEFAULT" if section.upper() == "DEFAULT" else section.lower()
 
 
@@ -123,9 +123,9 @@ def _suggestion(name: str, close: Sequence[str]) -> str:
 
 
 def _described(path: str, section: str, name: str, value: str | None, secret: bool) -> str:
-    """Return place, option and value for a message; a secret value or password in it is masked.
+    """Return "PATH: [SECTION] NAME = VALUE" for a message; `secret`: the value is masked.
 
-    `value` None: without a value.
+    Passwords in URLs are masked, too. With `value` None the text ends after the name.
     """
     if value is None:
         return f"{path}: [{section}] {name}"
@@ -135,9 +135,9 @@ def _described(path: str, section: str, name: str, value: str | None, secret: bo
 
 
 def _refused(conf: cfg.ConfigOpts, parsed: dict[str, _Sections]) -> Iterator[str]:
-    """Yield a message for each option with an invalid value.
+    """Yield a message for each option of `conf` with an invalid value; reads all options.
 
-    Reads every option, since oslo.config checks a value only when it is read.
+    `parsed`: values by file, to name the file. oslo.config checks a value only when it is read.
     """
     for group, options in OPTIONS.items():
         values = conf if group == "DEFAULT" else conf[group]
@@ -151,9 +151,9 @@ def _refused(conf: cfg.ConfigOpts, parsed: dict[str, _Sections]) -> Iterator[str
 
 
 def _origin(group: str, name: str, parsed: dict[str, _Sections]) -> tuple[str, str | None]:
-    """Return the source of an option's effective value, and the value as it is written there.
+    """Return the source of an option's value, and the value as it is written there.
 
-    The source is an environment variable, a file, or "default" with the value None.
+    The source is an environment variable, the last file that sets it, or "default" with None.
     """
     variable = f"OS_{group.upper()}__{name.upper()}"
     if variable in os.environ:
@@ -166,9 +166,9 @@ def _origin(group: str, name: str, parsed: dict[str, _Sections]) -> tuple[str, s
 
 
 def _reason(error: Exception, option: cfg.Opt, value: str | None) -> str:
-    """Return the reason why a value is refused.
+    """Return the reason, for a message, why an option's value is refused, without secrets.
 
-    The text is not oslo.config's, which may show a secret.
+    `value`: as it was written. oslo.config's own message may show a secret.
     """
     if isinstance(error, (cfg.NoSuchOptError, cfg.TemplateSubstitutionError)):
         return "names an unknown option after $; a dollar sign is written $$"
@@ -180,7 +180,7 @@ def _reason(error: Exception, option: cfg.Opt, value: str | None) -> str:
 
 
 def sample() -> str:
-    """Return the content of etc/osbench.conf: all options with help, commented out."""
+    """Return the text of etc/osbench.conf: all options with help and defaults, commented out."""
     lines = [
         "# Configuration of osbench. Read from --config-file, else ~/.osbench/osbench.conf, else",
         "# /etc/osbench/osbench.conf. Each option stands here with its default.",
@@ -197,7 +197,7 @@ def sample() -> str:
 
 
 def limits(option: cfg.Opt) -> str:
-    """Return the choices or the minimum of an option as a message; "" if it has neither."""
+    """Return the end of an option's help: its choices, or its minimum; "" if it has neither."""
     kind = option.type
     choices = getattr(kind, "choices", None)
     if choices:
@@ -207,7 +207,7 @@ def limits(option: cfg.Opt) -> str:
 
 
 def written(default: Any) -> str:
-    """Return a default as a configuration file writes it: lists joined by commas, None as ""."""
+    """Return a default as a configuration file writes it; lists with commas, None as ""."""
     if default is None:
         return ""
     if isinstance(default, list):

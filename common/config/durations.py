@@ -29,10 +29,10 @@ DURATION: Mapping[str, Any] = {"type": "number", "format": "duration"}
 
 
 def seconds(text: str) -> float:
-    """Return the seconds that a text stands for, as an int if there is no fraction.
+    """Return the seconds of a text such as "30", "1.5 s" or "1h30m"; an int if they are integral.
 
-    A text without units is a number of seconds; units are ms, s, m, h and d. Raises ValueError for
-    other text, a sign, or more than 15 characters.
+    A text without units is seconds; units are ms, s, m, h and d. Raises ValueError for other text,
+    a sign, or more than 15 characters.
     """
     written = text.strip()
     if len(written) <= _LONGEST and _NUMBER.fullmatch(written):
@@ -46,5 +46,5 @@ def seconds(text: str) -> float:
 
 
 def is_duration(schema: Mapping[str, Any]) -> bool:
-    """Return whether a JSON schema is for seconds that may be written as a duration."""
+    """Return whether a JSON schema is for seconds for which a task may write a duration."""
     return schema.get("format") == "duration" and schema.get("type") in ("number", "integer")

@@ -15,7 +15,7 @@ from osbench.common.secrets.masking import mask_text
 class SafeFormatter(logging.Formatter):
     """A log formatter that masks secrets and escapes control characters.
 
-    It does so in messages of libraries and in tracebacks, too.
+    It does so in the whole record, with its traceback, also for libraries.
     """
 
     #: Hides secrets in a text.
@@ -29,9 +29,9 @@ class SafeFormatter(logging.Formatter):
 
 
 def begin(level: str, *, process: bool = False) -> None:
-    """Log to stderr records of `level` and above; with `process`, lines name the process id.
+    """Set up logging to stderr for records of `level`, a name, and above, with SafeFormatter.
 
-    Does nothing if the root logger has a handler already.
+    `process`: lines have the process id. Does nothing if the root logger has a handler already.
     """
     handler = logging.StreamHandler()
     parts = ["%(asctime)s", *(["%(process)d"] if process else []), "%(levelname)s", "%(message)s"]

@@ -21,9 +21,9 @@ RESPONSE_LIMIT_MIB = 64
 
 
 class _Number(types.Float):
-    """A finite number; `float` also accepts "nan" and "inf", which no limit would reject.
+    """Option type: a finite number; "nan" and "inf", which `float` accepts, raise ValueError.
 
-    Calling it with a value returns the number or raises ValueError, as all types here do.
+    As in all types here, calling it converts a value or raises ValueError.
     """
 
     def __call__(self, value: Any) -> float:
@@ -41,7 +41,7 @@ class _Number(types.Float):
 
 
 class _Seconds(_Number):
-    """A duration in seconds, given as a number or as a text such as 30s or 5m."""
+    """Option type: seconds, given as a number or as a text such as 30s or 5m."""
 
     def _read(self, value: Any) -> float:
         try:
@@ -51,14 +51,14 @@ class _Seconds(_Number):
 
 
 class _Share(_Number):
-    """A fraction from 0 to 1, or the word `AUTO`."""
+    """Option type: a fraction from 0 to 1, or the word `AUTO`."""
 
     def __call__(self, value: Any) -> float | str:  # type: ignore[override]  # or AUTO
         return AUTO if value == AUTO else super().__call__(value)
 
 
 class _Whole(types.Integer):
-    """An integer; other values raise ValueError, as does one beyond the limits."""
+    """Option type: an integer within its limits; other values raise ValueError."""
 
     def __call__(self, value: Any) -> int:
         try:
@@ -70,14 +70,14 @@ class _Whole(types.Integer):
 
 
 class _Level(types.String):
-    """A log level; upper case and lower case are accepted, upper case is returned."""
+    """Option type: a log level in upper or lower case, converted to upper case."""
 
     def __call__(self, value: Any) -> str:
         return str(super().__call__(str(value).upper()))
 
 
 class _Path(types.String):
-    """A path, with ~ replaced by the home directory."""
+    """Option type: a path that is not empty; ~ is replaced by the home directory."""
 
     def __call__(self, value: Any) -> str:
         if not value:
@@ -86,14 +86,14 @@ class _Path(types.String):
 
 
 class _OptionalPath(_Path):
-    """A path with ~ replaced by the home directory; "" if the value is empty."""
+    """Option type: a path with ~ replaced by the home directory; "" if the value is empty."""
 
     def __call__(self, value: Any) -> str:
         return super().__call__(value) if value else ""
 
 
 class Url(types.ConfigType):
-    """A URL with an allowed scheme; None if it is empty.
+    """Option type: a URL with a scheme of `schemes`; None if the value is empty.
 
     Errors do not show the value, since it may contain a password.
     """

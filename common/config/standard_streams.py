@@ -11,15 +11,15 @@ from osbench.common.errors import OutputError
 
 
 class _Output(io.FileIO):
-    """Standard output: a failed write raises OutputError.
+    """Replacement of stdout that raises OutputError if a write fails.
 
     If the reader of a pipe has gone, it raises BrokenPipeError.
     """
 
     def write(self, data: Any, /) -> int:
-        """Write bytes and return their number.
+        """Write bytes and return the number written.
 
-        Raises BrokenPipeError if the reader has gone, OutputError for other errors.
+        Raises BrokenPipeError if the reader of a pipe has gone, OutputError for other errors.
         """
         try:
             return super().write(data)
@@ -30,7 +30,7 @@ class _Output(io.FileIO):
 
 
 class _Dropping(io.FileIO):
-    """Standard error: bytes that cannot be written are dropped without an error."""
+    """Replacement of stderr that drops bytes that cannot be written, without an error."""
 
     def write(self, data: Any, /) -> int:
         """Write bytes and return their number; if that fails, drop them and return their number."""
@@ -62,10 +62,10 @@ def secure_standard_streams() -> None:
 
 
 def _stream(raw: io.FileIO, before: TextIO | None, *, each_line: bool = False) -> TextIO:
-    """Return a text stream over `raw`, with encoding and error handler of the earlier stream.
+    """Return a text stream over `raw` with the encoding and error handler of the stream `before`.
 
-    If there was none, UTF-8 and backslashreplace. It is flushed after each line for a terminal or
-    if `each_line` is true.
+    If that is None: UTF-8 and backslashreplace. Lines are flushed at once for a terminal, or if
+    `each_line` is true.
     """
     return io.TextIOWrapper(
         io.BufferedWriter(raw),

@@ -33,7 +33,10 @@ _SCOPE_KEYS += ("application_credential_id", "application_credential_name")
 
 @dataclass(frozen=True, kw_only=True)
 class Credential:
-    """A way to log in to a cloud, with region, interface, TLS files and endpoint overrides."""
+    """Login data for one user of a cloud, with region, interface, TLS files, endpoint overrides.
+
+    By user name and password, or by an auth plug-in of keystoneauth1.
+    """
 
     auth_url: str
     #: With `auth_type` the parts of `auth` with these names, or "".
@@ -62,7 +65,7 @@ class Credential:
 
     @property
     def verify(self) -> bool | str:
-        """Return the argument `verify` of requests: False, the path of the CA file, or True."""
+        """Return the argument `verify` of requests: False (insecure), a CA file's path, or True."""
         return False if self.https_insecure else self.https_cacert or True
 
     @property
@@ -74,13 +77,13 @@ class Credential:
 
     @property
     def login_name(self) -> str:
-        """Return name or id of the user, application credential or client; "" if unknown."""
+        """Return the name or id of the user, application credential or client; "" if not given."""
         named = next((key for key in _WHO if self.auth.get(key)), "")
         return self.username or str(self.auth.get(named, ""))
 
     @property
     def subject(self) -> str:
-        """Return who logs in, in words for messages: "user 'alice'" or "a login by token"."""
+        """Return the user in words, for messages: "user 'alice'", or "a login by PLUG-IN"."""
         if not self.auth_type:
             return f"user {self.username!r}"
         named = next((key for key in _WHO if self.auth.get(key)), "")
@@ -88,9 +91,9 @@ class Credential:
 
     @property
     def scope(self) -> str:
-        """Return words for messages on the project, domain or system of a token, "of project 'x'".
+        """Return the scope of tokens in words, for messages, such as "of project 'shop'".
 
-        "" if the auth plug-in's options name none.
+        "" if the auth plug-in's options name no project, domain or system.
         """
         if not self.auth_type:
             return f"of project {self.project_name!r}"
@@ -104,9 +107,9 @@ class Credential:
 
     @property
     def project_key(self) -> tuple[Any, ...]:
-        """Return a tuple that is equal for credentials of the same project.
+        """Return a tuple that is equal for credentials of the same project, to group users.
 
-        Credentials that give a project by name and by id differ.
+        It differs between a project given by name and the same project given by id.
         """
         if not self.auth_type:
             return self.project_name, self.project_domain_name
@@ -123,14 +126,14 @@ class Credential:
         return self.user_domain_name or self.auth.get("user_domain_id") or "default"
 
     def for_user(self, **fields: Any) -> Self:
-        """Return a copy with user and password instead of an auth plug-in or token; same cloud.
+        """Return a copy for another user of the cloud: with a password, no plug-in and no token.
 
-        `fields` are the fields of the class to change, such as `username` and `password`.
+        `fields`: further fields to change, such as `username` and `password`.
         """
         return replace(self, auth_type="", auth={}, state="", **fields)
 
     def without_token(self) -> Self:
-        """Return the credential without its earlier token, so that the next use logs in again."""
+        """Return a copy without the stored token, to log in anew; itself if it has none."""
         return replace(self, state="") if self.state else self
 
     def plugin_options(self) -> dict[str, Any]:

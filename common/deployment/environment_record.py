@@ -22,9 +22,9 @@ class EnvironmentRecord:
 
 
 def openstack_variables(environ: Mapping[str, str]) -> dict[str, str]:
-    """Return the OS_ variables of OpenStack's clients that are set and not empty, by name.
+    """Return the variables of OpenStack's clients (OS_...) that are not empty, by name.
 
-    OS_TEST..., OS_STD... and OS_LOG... are left out, as openstacksdk does.
+    OS_TEST..., OS_STD... and OS_LOG... are left out, which openstacksdk ignores, too.
     """
     return {
         name: value
@@ -34,7 +34,10 @@ def openstack_variables(environ: Mapping[str, str]) -> dict[str, str]:
 
 
 def profiling_of(environ: Mapping[str, str]) -> dict[str, Any]:
-    """Return the keys of a record that OSPROFILER_HMAC_KEY and OSPROFILER_CONN_STR give, if set."""
+    """Return the record's keys for OSProfiler from OSPROFILER_HMAC_KEY and OSPROFILER_CONN_STR.
+
+    Keys of unset variables are left out.
+    """
     return _chosen(
         {
             "profiler_hmac_key": environ.get("OSPROFILER_HMAC_KEY"),
@@ -44,11 +47,11 @@ def profiling_of(environ: Mapping[str, str]) -> dict[str, Any]:
 
 
 def spec_from_environment(environ: Mapping[str, str]) -> EnvironmentRecord:
-    """Return a deployment record from the variables of OpenStack's clients and of OSProfiler.
+    """Return the content of a deployment record from the variables of OpenStack's clients.
 
-    With OSProfiler's variables alone, the record is of platform `osbench`, without OpenStack.
-    OS_CLOUD is ignored. Raises DeploymentError, which lists all missing variables and a bad
-    OS_INSECURE, or names the problem of the auth plug-in.
+    OSProfiler's variables are added; with these alone the record is of platform `osbench`. OS_CLOUD
+    is ignored. Raises DeploymentError, which lists missing variables and a bad OS_INSECURE, or
+    names the problem of the auth plug-in.
     """
     given, profiling = openstack_variables(environ), profiling_of(environ)
     if profiling and not given:
@@ -129,7 +132,7 @@ def _used_by_all(given: Mapping[str, str]) -> set[str]:
 
 
 def _simple(given: Mapping[str, str], auth_type: str) -> tuple[dict[str, Any], set[str]] | None:
-    """Return a user in the record's short form, and the variables that it may use.
+    """Return a user of a record by name and password, and the variables that it may use.
 
     None if the variables need an auth plug-in: another type of login, ids, or other scopes.
     """
@@ -148,7 +151,7 @@ def _simple(given: Mapping[str, str], auth_type: str) -> tuple[dict[str, Any], s
 
 
 def _by_plugin(given: Mapping[str, str], auth_type: str) -> tuple[dict[str, Any], set[str]]:
-    """Return a user with an auth plug-in, and the variables that the plug-in may use.
+    """Return a user of a record with an auth plug-in, and the variables that the plug-in may use.
 
     Raises DeploymentError if the plug-in is unknown.
     """
@@ -175,7 +178,10 @@ def _by_plugin(given: Mapping[str, str], auth_type: str) -> tuple[dict[str, Any]
 
 
 def _openstack(given: Mapping[str, str]) -> dict[str, Any]:
-    """Return the non-empty keys of the record that do not depend on the login."""
+    """Return the keys of a record that do not depend on the login, from OS_... variables.
+
+    `given`: the variables by name. Empty values are left out.
+    """
     interface = _first(given, "OS_ENDPOINT_TYPE", "OS_INTERFACE")
     identity = given.get("OS_IDENTITY_API_VERSION")
     words = {name: name.removeprefix("OS_").removesuffix(_OVERRIDE) for name in given}

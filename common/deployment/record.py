@@ -33,7 +33,7 @@ from osbench.common.secrets.masking import mask
 
 @dataclass(frozen=True, kw_only=True)
 class Deployment:
-    """A named deployment record; a new version string marks each change of its content."""
+    """The content of a deployment file, with a name, and a version that each change changes."""
 
     name: str
     #: The content of the file, with secrets: show `masked()` instead.
@@ -46,10 +46,11 @@ class Deployment:
     def from_spec(
         cls, name: str, spec: Any, *, source: str = "deployment", salt: bytes | None = None
     ) -> Self:
-        """Create a record from the content of a deployment file.
+        """Create a record from the content of a deployment file, which is checked.
 
-        The version is a keyed hash of the content; `salt`, its key (random if None), prevents
-        guessing passwords from it. Raises DeploymentError with all problems, after `source`.
+        The version is a keyed hash of the content; `salt`, its key (None: random), prevents
+        guessing passwords from it. Raises DeploymentError with all problems; `source` begins the
+        message.
         """
         problems = problems_of(spec)
         if problems:
@@ -77,7 +78,7 @@ class Deployment:
 
     @classmethod
     def from_dict(cls, record: Mapping[str, Any]) -> Self:
-        """Create the record from a dict that `to_dict` returned; the content is not checked again.
+        """Create a record from a dict of `to_dict`; the content is not checked again.
 
         Raises DeploymentError for missing or unknown keys.
         """
@@ -87,12 +88,12 @@ class Deployment:
             raise DeploymentError("malformed deployment record") from None
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the record as a dict of msgpack types, with secrets: the caller encrypts it."""
+        """Return the record as a dict of msgpack types, with secrets and tokens: encrypt it."""
         record = {"name": self.name, "spec": dict(self.spec), "version": self.version}
         return record | {"states": dict(self.states)} if self.states else record
 
     def with_states(self, states: Mapping[str, str]) -> Self:
-        """Return a copy with tokens by place of the credential, such as "admin" or "users[0]".
+        """Return a copy with the tokens `states`, by credential, such as "admin" or "users[0]".
 
         A token is a JSON string of `login.state_of`.
         """
@@ -100,7 +101,7 @@ class Deployment:
         return replace(self, states={place: json.loads(state) for place, state in states.items()})
 
     def masked(self) -> dict[str, Any]:
-        """Return a copy of the content with passwords, keys and user information of URLs masked."""
+        """Return a copy of the content with passwords, keys and other secrets masked."""
         masked: dict[str, Any] = mask(self.spec)
         return masked
 
@@ -111,7 +112,7 @@ class Deployment:
 
     @property
     def content(self) -> Mapping[str, Any]:
-        """Return the content of the record under its platform's name."""
+        """Return the part of the content under the platform's name, such as `openstack`."""
         content: Mapping[str, Any] = self.spec[self._platform_name]
         return content
 
@@ -121,7 +122,7 @@ class Deployment:
 
     @cached_property
     def credentials(self) -> Mapping[str, Credential]:
-        """Return all credentials by place: "admin", "system_admin", "users[0]" and so on.
+        """Return all credentials by their key in the record: "admin", "system_admin", "users[0]"...
 
         Empty for the platform `osbench`.
         """
@@ -139,7 +140,7 @@ class Deployment:
 
     @property
     def system_admin(self) -> Credential | None:
-        """Return the credential for requests to Keystone; None if `admin` is used for them, too."""
+        """Return the record's credential for requests to Keystone; None: `admin` sends them."""
         return self.credentials.get("system_admin")
 
     @cached_property
@@ -151,12 +152,12 @@ class Deployment:
 
     @property
     def profiler_hmac_key(self) -> str | None:
-        """Return the HMAC key with which services accept trace headers; None if there is none."""
+        """Return OSProfiler's HMAC key, by which services accept trace headers, or None."""
         return self.content.get("profiler_hmac_key") or None
 
     @property
     def profiler_conn_str(self) -> str | None:
-        """Return OSProfiler's connection string of the trace store; None if there is none.
+        """Return OSProfiler's connection string of the trace store, or None.
 
         It may contain a password.
         """
@@ -164,26 +165,27 @@ class Deployment:
 
     @property
     def enable_profiler(self) -> bool | None:
-        """Return the record's own profiling switch; None leaves it to the configuration file."""
+        """Return the record's `enable_profiler`; None: the configuration file decides."""
         return self.content.get("enable_profiler")
 
     @property
     def services(self) -> Mapping[str, str]:
-        """Return base URLs of the services under test by name; empty for OpenStack."""
+        """Return the base URLs of the services under test, by name; empty for OpenStack."""
         services: Mapping[str, str] = self.content.get("services", {})
         return services
 
     @property
     def api_versions(self) -> Mapping[str, Mapping[str, str]]:
-        """Return configured API versions and types by service, as in the context `api_versions`."""
+        """Return the configured `version` and `service_type` of services, by service name."""
         versions: Mapping[str, Mapping[str, str]] = self.content.get("api_versions", {})
         return versions
 
     @cached_property
     def hosts(self) -> frozenset[str]:
-        """Return the origins that may get trace headers: of Keystone, overrides and `services`.
+        """Return the origins that may get trace headers: Keystone, endpoint overrides, `services`.
 
-        Hosts of a cloud's service catalogue are not among them: a caller that reads it adds them.
+        Origins in a cloud's service catalogue are not included, since that needs a login; callers
+        add them.
         """
         addresses = [*self.services.values()]
         if self.platform == "openstack":

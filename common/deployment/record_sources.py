@@ -14,9 +14,9 @@ from osbench.common.yaml_documents import load_yaml
 
 
 def read_spec(path: Path) -> Any:
-    """Return the content of a deployment file: YAML if it ends in .yaml or .yml, else JSON.
+    """Read a deployment file: as YAML if it ends in .yaml or .yml, else as JSON; return its value.
 
-    Raises DeploymentError with path and position of the first error, but without its text.
+    Raises DeploymentError with path and position of the first error; it does not quote the file.
     """
     try:
         text = read_text(path)

@@ -140,7 +140,7 @@ _SCHEMA_NAMES = {
 
 
 def problems_of(spec: Any) -> list[Problem]:
-    """Return all problems of the content of a deployment file; empty if it is valid.
+    """Return all problems of the content of a deployment file; [] if it is valid.
 
     Messages repeat no password or key.
     """
@@ -190,9 +190,9 @@ def _platform_problems(name: str, content: Any) -> Iterator[Problem]:
 
 
 def _user_problems(place: str, user: Any) -> Iterator[Problem]:
-    """Yield a problem unless a user with a password names one project, for Keystone v2 or v3.
+    """Yield a problem unless a user with a password names one project by one key.
 
-    Users with an auth plug-in are not checked.
+    The keys are `project_name` and `tenant_name`. Users with an auth plug-in are not checked.
     """
     if isinstance(user, Mapping) and not {"auth_type", "auth"} & user.keys():
         projects = [key for key in ("project_name", "tenant_name") if key in user]
@@ -203,7 +203,10 @@ def _user_problems(place: str, user: Any) -> Iterator[Problem]:
 
 
 def _schema_problems(place: str, error: jsonschema.ValidationError) -> Iterator[Problem]:
-    """Yield problems for an error of jsonschema, whose own message would repeat the value."""
+    """Yield our problems for an error of jsonschema, whose own message would repeat the value.
+
+    `place`: its path in the record.
+    """
     rule = error.validator
     wanted: Any = error.validator_value
     value: Any = error.instance

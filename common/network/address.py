@@ -15,7 +15,7 @@ PORT = 8089
 
 @dataclass(frozen=True, kw_only=True)
 class Address:
-    """A host and a port of a listener; port 0 is any free port."""
+    """Host and port on which a server listens; port 0 is any free port."""
 
     host: str = LOOPBACK
     port: int = PORT
@@ -24,9 +24,10 @@ class Address:
 
     @classmethod
     def parse(cls, text: str) -> Address:
-        """Parse "ADDR:PORT", ":PORT" or "PORT" as an address with a fixed port; "" is the default.
+        """Parse "ADDR:PORT", ":PORT" or "PORT" as an address whose port is `fixed`.
 
-        Raises UsageError for other text.
+        "" is the default address, whose port may change if it is taken. Raises UsageError for other
+        text.
         """
         if not text:
             return cls()
@@ -42,9 +43,10 @@ class Address:
             return self.host == "localhost"
 
     def bind(self) -> socket.socket:
-        """Return a socket that listens on the address.
+        """Return a socket that listens on the address; the caller closes it.
 
-        If the default port is taken, a free one is used. Raises UsageError if it cannot listen.
+        If the default port is taken, any free port is used; a `fixed` one is required. Raises
+        UsageError if it cannot listen.
         """
         ports = [self.port] if self.fixed else [self.port, 0]
         for port in ports:
@@ -62,10 +64,11 @@ class Address:
         raise AssertionError("there is a last port")
 
     def names(self) -> frozenset[str]:
-        """Return the host names that a browser may send in the header Host, IPv6 in brackets.
+        """Return the host names that a request's Host header may have, IPv6 in brackets.
 
         The server refuses others: a foreign page could resolve its name to our address (DNS
-        rebinding). If all interfaces are listened on, the host's names and addresses are included.
+        rebinding). If the server listens on all interfaces, all names and addresses of this host
+        are included.
         """
         if self.loopback:
             return frozenset({"localhost", "127.0.0.1", "[::1]", _bracketed(self.host)})

@@ -31,9 +31,9 @@ LINES_BYTES = 2 << 20
 
 
 class _BoundedLines(io.BufferedReader):
-    """A reader with a limit on each line, and on the bytes of successive lines.
+    """A reader that limits the bytes of a line, and of successive lines in sum.
 
-    Reading other bytes than lines ends such a succession.
+    Reading bytes otherwise than by lines starts the sum again at 0.
     """
 
     _lined = 0
@@ -52,7 +52,7 @@ class _BoundedLines(io.BufferedReader):
         return line
 
     def read(self, size: int | None = -1, /) -> bytes:
-        """Read bytes as BufferedReader does, and begin to count lines again."""
+        """Read bytes as BufferedReader does; start the sum of line bytes again at 0."""
         self._lined = 0
         return super().read(size)
 
@@ -62,13 +62,13 @@ class _BoundedLines(io.BufferedReader):
         return super().read1(size)
 
     def readinto(self, buffer: Any, /) -> int:
-        """Read into a buffer as BufferedReader does, and begin to count lines again."""
+        """Read into a buffer as BufferedReader does; start the sum of line bytes again at 0."""
         self._lined = 0
         return super().readinto(buffer)
 
 
 class BoundedResponse(http.client.HTTPResponse):
-    """A response of http.client with limits on its lines: head, interim responses, trailers."""
+    """A response of http.client that limits lines of head, interim responses and trailers."""
 
     def __init__(self, *args: Any, **options: Any) -> None:
         super().__init__(*args, **options)
@@ -79,25 +79,25 @@ class BoundedResponse(http.client.HTTPResponse):
 
 
 class HTTPConnection(connection.HTTPConnection):
-    """An HTTP connection whose responses have limits on lines."""
+    """An HTTP connection that limits the lines of responses, as BoundedResponse does."""
 
     response_class = BoundedResponse
 
 
 class HTTPSConnection(connection.HTTPSConnection):
-    """An HTTPS connection whose responses have limits on lines."""
+    """An HTTPS connection that limits the lines of responses, as BoundedResponse does."""
 
     response_class = BoundedResponse
 
 
 class HTTPConnectionPool(connectionpool.HTTPConnectionPool):
-    """A pool of HTTP connections whose responses have limits on lines."""
+    """A pool of HTTP connections that limit the lines of responses."""
 
     ConnectionCls = HTTPConnection
 
 
 class HTTPSConnectionPool(connectionpool.HTTPSConnectionPool):
-    """A pool of HTTPS connections whose responses have limits on lines."""
+    """A pool of HTTPS connections that limit the lines of responses."""
 
     ConnectionCls = HTTPSConnection
 
@@ -112,14 +112,14 @@ class BoundedLinesAdapter(HTTPAdapter):
     pools: Mapping[str, type[connectionpool.HTTPConnectionPool]] = _POOLS
 
     def init_poolmanager(self, *args: Any, **options: Any) -> None:
-        """Create the pools of direct connections, of the classes `pools`."""
+        """Create the manager of direct connections, with `pools`; requests calls it."""
         super().init_poolmanager(*args, **options)
         self.poolmanager.pool_classes_by_scheme = dict(self.pools)
 
     def proxy_manager_for(self, proxy: str, **options: Any) -> ProxyManager:
-        """Return the pools of connections through `proxy`.
+        """Return the manager of connections through the URL `proxy`; requests calls it.
 
-        A SOCKS proxy's connections have no limits on lines.
+        Its connections limit lines, except through a SOCKS proxy.
         """
         manager: ProxyManager = super().proxy_manager_for(proxy, **options)
         if type(manager) is ProxyManager:
@@ -137,7 +137,7 @@ class BoundedAdapter(BoundedLinesAdapter):
     def send(  # type: ignore[override] # all else as in requests
         self, request: requests.PreparedRequest, stream: bool = False, **options: Any
     ) -> requests.Response:
-        """Send a request and read the body of the response, unless `stream` is true.
+        """Send a request; read the body of the response within `bound`, unless `stream` is true.
 
         Raises requests.RequestException as requests does, and if the body exceeds the limit.
         """
@@ -148,10 +148,10 @@ class BoundedAdapter(BoundedLinesAdapter):
 
 
 def read_bounded(response: requests.Response, bound: ResponseBound) -> None:
-    """Read the body of a streamed response into it, at most `bound.most_bytes`.
+    """Read the body of a response, opened with `stream`, into the response object.
 
-    Raises requests.RequestException, and closes the response, if the announced or the decoded body
-    is larger: a service cannot fill the memory.
+    If its announced or decoded size exceeds `bound.most_bytes`, closes the response and raises
+    requests.RequestException.
     """
     parts, size = [], 0
     announced = announced_bytes(response)
@@ -184,7 +184,7 @@ def announced_bytes(response: requests.Response) -> int:
 
 
 def bounded_session() -> requests.Session:
-    """Return a new session of requests that limits response bodies that are not streamed."""
+    """Return a new session of requests that limits response bodies to 64 MiB, unless streamed."""
     session = requests.Session()
     for scheme in ("http://", "https://"):
         session.mount(scheme, BoundedAdapter())

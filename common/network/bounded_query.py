@@ -17,7 +17,7 @@ from osbench.common.network.bounded_adapter import CHUNK_BYTES, announced_bytes,
 
 @dataclass(frozen=True, kw_only=True)
 class QueryBounds:
-    """Limits of a query: seconds to connect, per read and in total; bytes of the response.
+    """Limits of one GET request: seconds to connect, per read and in total; bytes of the body.
 
     The total is exceeded by one read at most.
     """
@@ -29,11 +29,14 @@ class QueryBounds:
 
 
 class ResponseTooLargeError(Exception):
-    """A response has more bytes than `QueryBounds` allows."""
+    """Raised if the body of a response exceeds `QueryBounds.response_bytes`."""
 
 
 class BoundedQueries:
-    """Sends GET requests with the same headers; `get` may be called from several threads."""
+    """Sends GET requests with the same headers; `get` may be called from several threads.
+
+    Each thread keeps its own session.
+    """
 
     def __init__(self, headers: Mapping[str, str]) -> None:
         self._headers = headers
@@ -88,10 +91,9 @@ def _parts(response: requests.Response) -> Iterator[bytes]:
 
 
 def parse_header_list(headers: str, option: str) -> dict[str, str]:
-    """Return headers by name from a list as in OpenTelemetry's settings: name=value,name=value.
+    """Parse a list of headers as in OpenTelemetry's settings, "name=value,name=value", into a dict.
 
-    Values are percent-decoded. Raises UsageError, which names the setting `option`, if it is
-    malformed.
+    Values are percent-decoded. Raises UsageError if it is malformed, naming the setting `option`.
     """
     found = {}
     for pair in filter(None, headers.split(",")):

@@ -10,11 +10,11 @@ from osbench.common.network.environment_proxy import no_connection, proxy_of
 
 
 def root_cause(error: BaseException, proxies: Mapping[str, str] | None = None) -> str:
-    """Return the text of the innermost cause of `error`, and the proxy if that failed.
+    """Return the text of the innermost cause of `error`; if a proxy failed, the text names it.
 
-    The outer exceptions of requests and keystoneauth1 contain object addresses, request ids and
-    absolute URLs, so similar failures would not be grouped. An exception raised `from None` has no
-    cause. `proxies` are the proxies that the request was given in addition to the environment's.
+    Outer exceptions of requests and keystoneauth1 have object addresses, request ids and URLs, so
+    similar failures would not be grouped. An exception raised `from None` has no cause. `proxies`:
+    proxies by scheme that the request was given in addition to the environment's.
     """
     proxy = ""
     while True:

@@ -23,7 +23,7 @@ HEAD_S = 10.0
 
 
 class Connections:
-    """The open connections of one server; only for the thread of its event loop."""
+    """Open connections of one web server, and their limits; only for its event loop's thread."""
 
     def __init__(self) -> None:
         #: The one that has waited longest comes first.
@@ -32,7 +32,10 @@ class Connections:
         self._clients: Counter[str] = Counter()
 
     def add(self, one: BoundedConnection) -> None:
-        """Add a new connection as waiting; close the longest waiting one if a limit is exceeded."""
+        """Add a new connection as waiting; if a limit is exceeded, close the longest waiting one.
+
+        Limits: OF_CLIENT per client, and the limits of `wait`.
+        """
         self._all.add(one)
         self._clients[one.peer] += 1
         self.wait(one)
@@ -41,10 +44,10 @@ class Connections:
             self._close_oldest([other for other in self._waiting if other.peer == one.peer])
 
     def wait(self, one: BoundedConnection) -> None:
-        """Mark a connection as waiting for a request; no effect after it was removed.
+        """Mark a connection as waiting for a request; does nothing if it was removed.
 
-        If too many wait, of its client or in total, the connection that has waited longest is
-        closed.
+        If more than WAITING_OF_CLIENT of its client wait, or WAITING in total, the longest waiting
+        of these is closed.
         """
         if one not in self._all:
             # it had to go
@@ -58,11 +61,11 @@ class Connections:
             self._close_oldest(list(self._waiting))
 
     def serve(self, one: BoundedConnection) -> None:
-        """Mark a connection as busy: its request is being served."""
+        """Mark a connection as serving a request, so that it is not closed for others."""
         self._waiting.pop(one, None)
 
     def remove(self, one: BoundedConnection) -> None:
-        """Remove a connection that has ended; no effect if it is not known."""
+        """Remove a connection that has ended; does nothing if it was removed before."""
         if one not in self._all:
             return
         self._all.remove(one)
@@ -80,7 +83,8 @@ class Connections:
 class BoundedConnection(H11Protocol):
     """A connection of uvicorn with the limits of `Connections`.
 
-    It is closed if the head of a request does not come within HEAD_S, also between requests.
+    It is closed if the head of a request is not complete within HEAD_S seconds after the connection
+    began or the last response ended.
     """
 
     def __init__(self, *args: Any, among: Connections, **options: Any) -> None:
@@ -91,27 +95,34 @@ class BoundedConnection(H11Protocol):
         self.peer = ""
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override] # as its base
-        """Add the connection to the server's connections, and start the timer for a request."""
+        """Add the connection to `Connections` and start its timer; called by asyncio."""
         super().connection_made(transport)
         self.peer = self.client[0] if self.client else ""
         self._wait()
         self._among.add(self)
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """Stop the timer, and remove the connection from the server's connections."""
+        """Stop the timer and remove the connection from `Connections`; called by asyncio."""
         self._forget_timer()
         self._among.remove(self)
         super().connection_lost(exc)
 
     def handle_events(self) -> None:
-        """Process received events; the complete head of a request ends the wait."""
+        """Process received events; if the head of a request is complete, stop the timer.
+
+        The connection then counts as serving.
+        """
         super().handle_events()
         if self.cycle is not None and not self.cycle.response_complete:
             self._forget_timer()
             self._among.serve(self)
 
     def on_response_complete(self) -> None:
-        """Mark the connection as waiting and start the timer, unless the next request has come."""
+        """Mark the connection as waiting and restart its timer after a response.
+
+        Does nothing if the next request has come; does not mark it while the response is still
+        being sent.
+        """
         super().on_response_complete()
         if not self.cycle.response_complete:
             # of a request that came meanwhile

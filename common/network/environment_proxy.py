@@ -12,10 +12,11 @@ _PORTS = {"http": 80, "https": 443}
 
 
 def proxy_of(url: str, given: Mapping[str, str] | None = None) -> str:
-    """Return the URL of the proxy for `url`, with scheme and port; "" if there is none.
+    """Return the URL of the proxy for `url`, with scheme and port; "" if it is reached directly.
 
-    As in requests: `given` proxies by scheme, then variables such as http_proxy in small letters or
-    capitals, and no_proxy. Raises ValueError for a proxy that is not a URL.
+    As in requests: first `given`, proxies by scheme, then variables such as http_proxy, in small
+    letters or capitals, unless no_proxy has the host. Raises ValueError for a proxy that is not a
+    URL.
     """
     found = select_proxy(url, {**get_environ_proxies(url, no_proxy=None), **(given or {})})
     return _whole(found) if found else ""
@@ -28,7 +29,7 @@ def shown_proxy(proxy: str) -> str:
 
 
 def no_connection(proxy: str, why: str) -> str:
-    """Return the message on a proxy that takes no connection; `why` is the reason."""
+    """Return the error message that a proxy accepts no connection; `why`: the reason."""
     return f"cannot connect to the proxy {shown_proxy(proxy)}: {why}"
 
 

@@ -14,14 +14,15 @@ _ADDRESS = re.compile(r"(?:(?P<host>\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9._-]+)?:)?(?P<p
 
 
 def is_listen_address(text: str) -> bool:
-    """Return whether `text` looks like an address to listen on; the port is not checked."""
+    """Return whether `text` has the form PORT, :PORT or ADDRESS:PORT; a port up to 99999 passes."""
     return _ADDRESS.fullmatch(text) is not None
 
 
 def parse_listen_address(text: str) -> tuple[str, int]:
-    """Return host and port; without a host LOOPBACK, without brackets for IPv6.
+    """Return host and port of "ADDRESS:PORT", ":PORT" or "PORT"; without a host LOOPBACK.
 
-    Raises UsageError for other text or a port above 65535. Port 0 is any free port.
+    Brackets of an IPv6 address are removed. Port 0 is any free port. Raises UsageError for other
+    text, or a port above 65535.
     """
     found = _ADDRESS.fullmatch(text)
     if found is None or int(found["port"]) > 65535:

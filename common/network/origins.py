@@ -11,7 +11,7 @@ _PORTS = {"http": 80, "https": 443}
 
 
 def origin(url: str) -> str:
-    """Return `scheme://host:port` of a URL in lower case, with the scheme's default port.
+    """Return "scheme://host:port" of a URL in lower case; without a port the scheme's default.
 
     Raises ValueError if the URL has an invalid port or host.
     """
@@ -21,10 +21,9 @@ def origin(url: str) -> str:
 
 
 def origin_changes(old: str, new: str) -> bool:
-    """Return whether a request to `new` must not have the secrets meant for `old`.
+    """Return whether `new` has another origin than `old`, so that secret headers must be dropped.
 
-    True if the origins differ or a URL is invalid; False for an upgrade from http to https on the
-    default ports.
+    True also if a URL is invalid; False for an upgrade from http to https on the default ports.
     """
     try:
         before, after = origin(old), origin(new)
@@ -35,5 +34,5 @@ def origin_changes(old: str, new: str) -> bool:
 
 
 def secret_headers(names: Iterable[str]) -> list[str]:
-    """Return the names of secret headers among `names`, such as Authorization, in their order."""
+    """Return the header names with secret values among `names`, such as Authorization, in order."""
     return [name for name in names if is_secret(str(name))]

@@ -12,16 +12,16 @@ from osbench.common.config.options import RESPONSE_LIMIT_MIB
 
 @dataclass(frozen=True)
 class ResponseBound:
-    """The most bytes of a response that are read; `setting` is the option that sets it, or ""."""
+    """The size limit of a response, and in `setting` the option that sets it, or ""."""
 
     #: As they are sent, and decoded.
     most_bytes: int = RESPONSE_LIMIT_MIB << 20
     setting: str = ""
 
     def message(self, size: int = 0, *, decoded: bool = False) -> str:
-        """Return the message on a larger response, with its limit and the setting.
+        """Return the error message on a response over the limit, naming the option that sets it.
 
-        `size`: its announced bytes, 0 if unknown. `decoded`: its body is too large only when
+        `size`: its announced bytes, 0 if unknown. `decoded`: it exceeds the limit only once
         decoded.
         """
         most = self.most_bytes
@@ -42,5 +42,5 @@ BOUND_KEY = "response_bound"
 
 
 def worker_bound(conf: cfg.ConfigOpts) -> ResponseBound:
-    """Return the size limit of responses to iterations, from the configuration of workers."""
+    """Return the size limit of responses to iterations, from [worker] response_limit_mib."""
     return ResponseBound(conf.worker.response_limit_mib << 20, "[worker] response_limit_mib")

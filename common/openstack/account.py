@@ -19,7 +19,7 @@ from osbench.common.openstack.service_catalogue import Service
 
 
 class Account:
-    """A user of a cloud; may be used by all threads of a process."""
+    """A user in a project of a cloud: its credential, token and service addresses. Thread-safe."""
 
     def __init__(
         self,
@@ -29,10 +29,11 @@ class Account:
         gate: LoginGate | None = None,
         system: Credential | None = None,
     ) -> None:
-        """Keep the credential; no request is sent. Raises DeploymentError as `login.login` does.
+        """Create the login plug-in of the credential; no request is sent.
 
         `state`: a token as of `login.state_of`, or "". `gate`: shared by the accounts of a process.
-        `system`: another credential for requests to Keystone, or None.
+        `system`: another credential for requests to Keystone, or None. Raises DeploymentError as
+        `login.login` does.
         """
         self.credential = credential
         self.login: Login = login(credential, gate)
@@ -44,23 +45,30 @@ class Account:
 
     @property
     def name(self) -> str:
-        """Return the user and its project, for messages."""
+        """Return the user and its project in words, such as "user 'alice' of project 'shop'"."""
         return str(self.credential)
 
     def fresh(self) -> Account:
-        """Return the same account without a token and with a new gate: its next request logs in."""
+        """Return a new account of the same credentials without a token and with its own gate.
+
+        Its next request logs in.
+        """
         system = self._system.credential.without_token() if self._system else None
         return Account(self.credential.without_token(), system=system)
 
     def for_service(self, service: str) -> Account:
-        """Return the account for requests to a service: for Keystone the `system` one, if set."""
+        """Return the account whose token requests to `service` carry.
+
+        For Keystone it is the account of the `system` credential, if there is one; else this
+        account.
+        """
         is_keystone = service in ("keystone", "identity")
         return self._system if is_keystone and self._system is not None else self
 
     def token(self, session: Session) -> access.AccessInfo:
         """Return the token with its data; logs in if there is none or it ends soon.
 
-        Raises TimeoutError and ConnectionError if the network fails, else AuthenticationFailed.
+        Raises TimeoutError or ConnectionError if the network fails, else AuthenticationFailed.
         """
         try:
             granted: access.AccessInfo = self.login.get_access(session)
@@ -69,9 +77,9 @@ class Account:
         return granted
 
     def renewed_token(self, session: Session, refused: str = "") -> access.AccessInfo:
-        """Return a token that is not expired and not `refused`; logs in only if necessary.
+        """Return a valid token other than `refused` ("": none was refused); logs in if necessary.
 
-        Raises the same errors as `token`.
+        Raises the errors of `token`.
         """
         try:
             granted: access.AccessInfo = self.login.renewed(session, refused)
@@ -82,8 +90,8 @@ class Account:
     def _granted(self, session: Session) -> access.AccessInfo:
         """Return the present token, even if it is expired; logs in if there is none.
 
-        User and catalogue stay valid. The request that needs a new token gets it, and is timed with
-        it.
+        Its user and catalogue stay valid. A request that needs a new token requests it itself, so
+        that the time counts for that request.
         """
         return self.login.auth_ref or self.token(session)
 
@@ -96,7 +104,10 @@ class Account:
         return str(self._granted(session).project_id)
 
     def hosts(self, session: Session) -> set[str]:
-        """Return the origins of all services of the catalogue; empty if it has none."""
+        """Return the origins (scheme, host, port) of all services in the catalogue; may log in.
+
+        Empty if there is no catalogue.
+        """
         granted = self._granted(session)
         if not granted.has_service_catalog():
             return set()
@@ -104,7 +115,10 @@ class Account:
         return {origin(one.url) for several in found for one in several if one.url}
 
     def regions(self, session: Session) -> list[str]:
-        """Return the names of the regions of the catalogue, sorted."""
+        """Return the names of the regions in the catalogue, sorted; [] without a catalogue.
+
+        Logs in if there is no token.
+        """
         granted = self._granted(session)
         catalogue = granted.service_catalog.catalog if granted.has_service_catalog() else ()
         found = {
@@ -115,10 +129,10 @@ class Account:
         return sorted(str(one) for one in found if one)
 
     def address(self, service: Service, session: Session) -> str:
-        """Return the address of a service with its API version, without a trailing slash; cached.
+        """Return the URL of a service with its API version, without a trailing slash; cached.
 
-        An endpoint override of the credential comes first. Raises DeploymentError if the catalogue
-        does not have the service.
+        An endpoint override of the credential is used before the catalogue, which may need a login.
+        Raises DeploymentError if the catalogue does not have the service.
         """
         key = (service.types, service.version, service.wished)
         known = self._addresses.get(key)
@@ -152,9 +166,9 @@ class Account:
         )
 
     def _other_regions(self, session: Session) -> str:
-        """Return the end of an error message: the regions there are, if the configured is missing.
+        """Return the end of an error message: the known regions, if the configured one is unknown.
 
-        "" if it is not missing, or no region is configured.
+        "" if it is known, no region is configured, or the catalogue names none.
         """
         wished = self.credential.region_name
         # none: a catalogue that was reduced to one region (`login.state_of`)
@@ -165,10 +179,10 @@ class Account:
 
 
 def versioned(url: str, service: Service) -> str:
-    """Return the service address with its API version.
+    """Return the URL of a service with its API version, by `service.version`.
 
-    A configured version (`wished`) replaces the version in the URL; otherwise a default is added
-    only to a URL without a version.
+    A configured version (`wished`) replaces the version in `url`; a default version is only added
+    to a URL without one.
     """
     if not service.version:
         return url

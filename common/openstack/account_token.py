@@ -10,13 +10,13 @@ _HEADER = "X-Auth-Token"
 
 
 class AccountToken:
-    """The token of an account, shared by its virtual users of a process. Thread-safe."""
+    """The token of one account, shared by the virtual users of a process. Thread-safe."""
 
     def __init__(self, account: Account, session: SessionOf) -> None:
         self._account, self._session = account, session
 
     def headers(self) -> Mapping[str, str]:
-        """Return the header X-Auth-Token, even with an expired token; logs in if there is none.
+        """Return the token, even an expired one, as header X-Auth-Token; logs in without a token.
 
         Raises TimeoutError, ConnectionError, AuthenticationFailed.
         """
@@ -25,12 +25,12 @@ class AccountToken:
         return {_HEADER: str(granted.auth_token)}
 
     def is_over(self) -> bool:
-        """Return whether there is no token, or an expired one."""
+        """Return whether there is no token, or it has expired or will within a second."""
         return bool(self._account.login.is_over())
 
     def renew(self, refused: Mapping[str, str]) -> None:
-        """Request a new token, unless there is a newer one than that in the headers `refused`.
+        """Request a new token, unless the present one is valid and not the token in `refused`.
 
-        Raises the same errors as `headers`.
+        `refused`: the headers of a request that was refused. Raises the errors of `headers`.
         """
         self._account.renewed_token(self._session(), refused.get(_HEADER, ""))

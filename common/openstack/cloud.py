@@ -20,7 +20,7 @@ CLIENT_ID = str(uuid.uuid4())
 
 
 class Cloud:
-    """Sends requests as one account. Cheap to create, even for a single iteration."""
+    """Sends requests to services as one account. Cheap to create, even for a single iteration."""
 
     def __init__(
         self, account: Account, session: SessionOf, versions: Mapping[str, ApiVersion] | None = None
@@ -40,9 +40,9 @@ class Cloud:
         return self.account.project_id(self.session())
 
     def address(self, service: str) -> str:
-        """Return the address of a service, given by its name or a type of the catalogue.
+        """Return the URL, with API version, of a service given by its name or a catalogue type.
 
-        Raises DeploymentError if the catalogue does not have it.
+        Raises DeploymentError if the catalogue does not have it, and login errors.
         """
         known = SERVICES.get(service) or Service(types=(service,))
         account = self.account.for_service(service)
@@ -59,12 +59,11 @@ class Cloud:
         microversion: str = "",
         **options: Any,
     ) -> requests.Response:
-        """Send a request to a service and return the response; `options` are of keystoneauth1.
+        """Send a request to a service and return the response; `options` are for keystoneauth1.
 
-        Raises RequestFailed for a status that is not in `expected` (by default any below 400 is),
-        TimeoutError and ConnectionError if there is no response, AuthenticationFailed and
-        DeploymentError. `microversion` is sent to services that have them, unless another is
-        configured.
+        `expected`: accepted statuses; () accepts all below 400, others raise RequestFailed.
+        `microversion`: sent if the service has microversions and none is configured. Raises
+        TimeoutError or ConnectionError without a response, AuthenticationFailed, DeploymentError.
         """
         url = f"{self.address(service)}/{path.lstrip('/')}".rstrip("/")
         account = self.account.for_service(service)
@@ -84,19 +83,18 @@ class Cloud:
         return response
 
     def send(self, method: str, url: str, **options: Any) -> requests.Response:
-        """Send a request with this account's token and return the response.
+        """Send a request with this account's token and return the response, whatever its status.
 
-        The option `auth` gives another account's token. Raises exceptions of keystoneauth1, but not
-        for the status of the response.
+        The option `auth` replaces the account's login. Raises exceptions of keystoneauth1.
         """
         given = {"auth": self.account.login, "authenticated": True, "raise_exc": False, **options}
         found: requests.Response = self.session().request(url, method, **given)
         return found
 
     def document(self, method: str, service: str, path: str, **options: Any) -> Any:
-        """Return the JSON value of a service's response; None if its body is empty.
+        """Send a request as `request` does; return the JSON value of the body, None if it is empty.
 
-        Raises the same errors as `request`, and RequestFailed if the response is not JSON.
+        Raises the errors of `request`, and RequestFailed if the body is not JSON.
         """
         response = self.request(method, service, path, **options)
         if not response.content:
@@ -111,10 +109,10 @@ class Cloud:
             ) from None
 
     def headers(self, service: str, wanted: str = "") -> dict[str, str]:
-        """Return the headers that every request to a service has.
+        """Return the headers of every request to a service: Accept, Client-ID, the microversion.
 
-        `wanted` is the microversion of the request; a configured microversion replaces it. "":
-        none.
+        `wanted`: the microversion of the request, "" for none; a configured microversion replaces
+        it.
         """
         headers = {"Accept": "application/json"}
         known = SERVICES.get(service)
@@ -132,9 +130,9 @@ class Cloud:
 
 
 def _asked(error: BaseException) -> str:
-    """Return method and URL of the request that got no response; "" if unknown.
+    """Return "METHOD URL" of the request that got no response, from an exception; "" if unknown.
 
-    It may be a request for a token, or a hop of a redirect.
+    It may be a request for a token, or the target of a redirect.
     """
     found: BaseException | None = error
     while found is not None:

@@ -23,7 +23,7 @@ CHOSEN = "name"
 
 @dataclass(frozen=True, kw_only=True)
 class CloudUser:
-    """A user in a project, as contexts store it; ids are "" until they are looked up."""
+    """A cloud user in a project, as contexts store it; ids are "" until they are known."""
 
     credential: Credential
     user_id: str = ""
@@ -34,7 +34,7 @@ class CloudUser:
     temporary: bool = False
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the user as a dict of msgpack types; it holds password and token."""
+        """Return the user as a dict of msgpack types; it has the password and the token."""
         credential = self.credential
         plugin = {"auth_type": credential.auth_type, "auth": dict(credential.auth)}
         return {
@@ -52,7 +52,10 @@ class CloudUser:
 
 
 def cloud_user_of(kept: Mapping[str, Any], deployment: Deployment) -> CloudUser:
-    """Return the user of a dict that `to_dict` made; its cloud is that of the deployment."""
+    """Return the user of a dict that `to_dict` made.
+
+    Address, region and TLS files are taken from the credentials of `deployment`.
+    """
     like = deployment.admin or deployment.users[0]
     return CloudUser(
         credential=replace(
@@ -74,9 +77,10 @@ def cloud_user_of(kept: Mapping[str, Any], deployment: Deployment) -> CloudUser:
 
 
 def cloud_users(context: Mapping[str, Any], deployment: Deployment) -> list[CloudUser]:
-    """Return the users for iterations: the context's, else the record's, else its admin.
+    """Return the users for iterations: from the context `users`, else the record's, else its admin.
 
-    Raises DeploymentError if the record has none of them.
+    `context`: results of the contexts, by key. Raises DeploymentError if the record has neither
+    users nor admin.
     """
     if context.get(USERS):
         return [cloud_user_of(kept, deployment) for kept in context[USERS]]
@@ -91,9 +95,10 @@ def cloud_users(context: Mapping[str, Any], deployment: Deployment) -> list[Clou
 
 
 def makes_users(config: Mapping[str, Any], deployment: Deployment) -> bool:
-    """Return whether the context `users` creates users instead of taking the record's.
+    """Return whether the context `users` with this `config` creates users for the run.
 
-    True if the record has no users, or `config` has a key for new ones.
+    If not, it takes the record's users. True if the record has none, or `config` has a key of
+    NEW_USERS.
     """
     return not deployment.users or any(key in config for key in NEW_USERS)
 
@@ -101,7 +106,8 @@ def makes_users(config: Mapping[str, Any], deployment: Deployment) -> bool:
 def chosen_users(config: Mapping[str, Any], deployment: Deployment) -> list[Credential]:
     """Return the users of the record that the context `users` takes, in the record's order.
 
-    All, unless `config` names some. Raises DeploymentError if a named user is missing.
+    All, unless the key `name` of `config` names some. Raises DeploymentError if a named user is not
+    in the record.
     """
     named = config.get(CHOSEN)
     if named is None:
@@ -128,9 +134,9 @@ def by_project(users: Sequence[CloudUser]) -> list[list[CloudUser]]:
 
 
 def turn(iteration: int, projects: Sequence[Sequence[Any]]) -> tuple[int, int]:
-    """Return positions of project and user, from 0, for an iteration, from 1.
+    """Return the indexes, from 0, of the project and of its user for an iteration (from 1).
 
-    Successive iterations use the projects one after another, then the next user of each.
+    Round robin: successive iterations use successive projects, and in each the next user.
     """
     step = iteration - 1
     project = step % len(projects)
@@ -138,9 +144,9 @@ def turn(iteration: int, projects: Sequence[Sequence[Any]]) -> tuple[int, int]:
 
 
 def openstack_of(deployment: Deployment | None, who: str) -> Deployment:
-    """Return `deployment` itself. Raises DeploymentError unless it is of OpenStack.
+    """Return `deployment` unchanged; raise DeploymentError if it is None or not an OpenStack.
 
-    `who` names in the message who needs it.
+    `who`: a plug-in that needs the cloud, for the message.
     """
     if deployment is None or deployment.platform != "openstack":
         raise DeploymentError(

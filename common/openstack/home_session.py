@@ -22,9 +22,9 @@ class HomeSession(requests.Session):
     def request(  # type: ignore[override] # all else as in requests
         self, method: str, url: str, *more: Any, **options: Any
     ) -> requests.Response:
-        """Send a request as requests does, without secret headers after a redirect elsewhere.
+        """Send a request; without secret headers if it follows a redirect to another origin.
 
-        A request follows a redirect if its URL is the Location of the last response.
+        It follows a redirect if its URL is the Location of this session's last response.
         """
         leads, self._leads = self._leads, None
         home = leads[1] if leads is not None and leads[0] == url else None
@@ -40,14 +40,20 @@ class HomeSession(requests.Session):
     def rebuild_auth(
         self, prepared_request: requests.PreparedRequest, response: requests.Response
     ) -> None:
-        """Remove secret headers if a redirect that requests follows leads to another origin."""
+        """Remove secret headers from a request if it follows a redirect to another origin.
+
+        requests calls it for each redirect that it follows.
+        """
         super().rebuild_auth(prepared_request, response)  # type: ignore[no-untyped-call] # its stub
         if not self.takes_secrets(str(response.url), str(prepared_request.url)):
             for name in secret_headers(list(prepared_request.headers)):
                 del prepared_request.headers[name]
 
     def takes_secrets(self, home: str, url: str) -> bool:
-        """Return whether a request to `url` may have the secret headers of a request to `home`."""
+        """Return whether secret headers meant for `home` may be sent to `url`.
+
+        They may to the same origin, and to its upgrade from http to https.
+        """
         return not origin_changes(home, url)
 
     def _request(self, method: str, url: str, *more: Any, **options: Any) -> requests.Response:

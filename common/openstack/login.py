@@ -26,7 +26,10 @@ _SPARE_S = 1
 
 
 class _Shared:
-    """Mixin for auth plug-ins: threads whose token was refused request one new token together."""
+    """Mixin for keystoneauth1's auth plug-ins, by which all threads of a process share one token.
+
+    Threads whose token was refused request one new token together.
+    """
 
     auth_ref: Any
     reauthenticate: bool
@@ -39,7 +42,7 @@ class _Shared:
     _margin_of: Any = None
 
     def share(self, gate: LoginGate) -> None:
-        """Set up locks and gate; the creator calls this before the plug-in is used."""
+        """Create the locks and set the gate; must be called before the plug-in is used."""
         self._gate = gate
         self._handed = threading.local()
         # keystoneauth1 reads its token once more after it has left its own lock
@@ -49,9 +52,8 @@ class _Shared:
         """Return the token and its data; logs in if there is none, or if it ends soon.
 
         If that fails while the token is valid, logs a warning and returns the old token. Raises
-        exceptions of keystoneauth1. `session` has no plugin: if the address responds with 401 to a
-        query of its versions, keystoneauth1 would query once more with a token, and would wait for
-        itself here.
+        exceptions of keystoneauth1. `session` must have no auth plug-in: else keystoneauth1, after
+        a 401 in discovery, would call this method again and deadlock.
         """
         # threads that wait for the one that logs in share its failure
         self._handed.failures = self._gate.failures
@@ -77,9 +79,10 @@ class _Shared:
             return granted
 
     def get_auth_ref(self, session: Any, **options: Any) -> Any:
-        """Request a new token through the gate and return it. Raises exceptions of keystoneauth1.
+        """Request a new token through the gate, which may pause, and return it.
 
-        A plug-in that cannot log in twice raises AuthorizationFailure after its token has ended.
+        Raises exceptions of keystoneauth1; AuthorizationFailure if the plug-in cannot log in again
+        and its token has ended or was refused.
         """
         if self.once and self._ended:
             raise exceptions.AuthorizationFailure(
@@ -90,9 +93,10 @@ class _Shared:
         return self._gate.through(lambda: log_in(session, **options), seen)
 
     def _needs_reauthenticate(self) -> bool:
-        """Return whether to renew the token now: it is missing, or near its end.
+        """Return whether to renew the token now: it is missing, or ends within a margin.
 
-        keystoneauth1 would renew tokens with a life of up to 120 s with each request.
+        The margin depends on the token's life: keystoneauth1's fixed 120 s would renew short-lived
+        tokens at each request.
         """
         if not self.auth_ref:
             return True
@@ -104,7 +108,7 @@ class _Shared:
         return bool(self.auth_ref.will_expire_soon(self._margin_s))
 
     def get_token(self, session: Any, **options: Any) -> str | None:
-        """Return the token, and remember it as this thread's for `invalidate`."""
+        """Return the token's id, and store it as the one this thread uses, for `invalidate`."""
         token: str | None = super().get_token(session, **options)  # type: ignore[misc]
         self._handed.token = token
         return token
@@ -115,7 +119,7 @@ class _Shared:
         return granted is None or bool(granted.will_expire_soon(_SPARE_S))
 
     def renewed(self, session: Any, refused: str) -> Any:
-        """Return a valid token other than `refused`; logs in only if there is none.
+        """Return the token and its data, valid and other than `refused`; logs in only if necessary.
 
         `refused` is "" if no token was refused. Raises exceptions of keystoneauth1.
         """
@@ -128,9 +132,10 @@ class _Shared:
             return current
 
     def invalidate(self) -> bool:
-        """Drop the token that this thread was rejected with; return whether to try again.
+        """Drop the token if this thread used it; return whether to try again.
 
-        A newer token, which another thread has got, stays.
+        keystoneauth1 calls it after a 401. A newer token, which another thread has requested,
+        stays, and True is returned.
         """
         refused = getattr(self._handed, "token", None)
         with self._reading:
@@ -172,15 +177,16 @@ Login = Any
 
 
 def is_v3(auth_url: str) -> bool:
-    """Return whether the path of the URL ends in /v3, so that no query of versions is needed."""
+    """Return whether the path of a Keystone URL ends in /v3, so that discovery is not needed."""
     return urlsplit(auth_url).path.rstrip("/").endswith("/v3")
 
 
 def login(credential: Credential, gate: LoginGate | None = None) -> Login:
-    """Return an auth plug-in for the credential; it logs in when a token is first needed.
+    """Return an auth plug-in of keystoneauth1 for the credential; sends no request.
 
-    `gate` is shared by the accounts of a process; None creates one. Raises DeploymentError if
-    keystoneauth1 has no such plug-in, or if it refuses the options.
+    It logs in when a token is first needed, unless the credential has one. `gate` is shared by the
+    accounts of a process; None creates one. Raises DeploymentError if keystoneauth1 has no such
+    plug-in, or if it refuses the options.
     """
     made: Any
     if not credential.auth_type:
@@ -202,9 +208,9 @@ def login(credential: Credential, gate: LoginGate | None = None) -> Login:
 
 
 def state_of(found: Login, credential: Credential) -> str:
-    """Return the token of a plug-in as JSON, for another process: a secret.
+    """Return the token of an auth plug-in as JSON, for another process; "{}" without one. A secret.
 
-    Its catalogue has only endpoints of the credential's interface and region.
+    Its catalogue is reduced to endpoints of the credential's interface and region.
     """
     state = json.loads(found.get_auth_state() or "{}")
     for service in state.get("body", {}).get("token", {}).get("catalog", ()):

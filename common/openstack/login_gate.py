@@ -21,11 +21,11 @@ T = TypeVar("T")
 
 
 class LoginGate:
-    """Controls logins; shared by the accounts of a process.
+    """Limits logins to an overloaded Keystone; shared by all accounts of a process.
 
-    After a response of 429 or 503 one thread at a time logs in, after a pause. Threads that wait
-    meanwhile get its error if it fails, so that none waits for more than one attempt. Coroutines do
-    not wait: during a pause they get the last error.
+    After a response of 429 or 503 one thread at a time logs in, after a pause. If its login fails,
+    the threads that waited raise its error, too. Coroutines do not wait: during a pause they raise
+    the last error.
     """
 
     def __init__(self) -> None:
@@ -37,10 +37,10 @@ class LoginGate:
         self._error: exceptions.HttpError | None = None
 
     def through(self, log_in: Callable[[], T], seen: int | None = None) -> T:
-        """Call `log_in` and return its result, after a pause if Keystone is overloaded.
+        """Call `log_in` and return its result; if Keystone is overloaded, first wait for the pause.
 
-        Raises the exception of `log_in`, or that of another thread's failed attempt meanwhile.
-        `seen` is the value of `failures` when this thread began to wait; None: its present value.
+        Raises the exception of `log_in`, or of another thread's failed login meanwhile. `seen`: the
+        value of `failures` when this thread began to wait; None: now.
         """
         if self._error is None:
             return self._noted(log_in)
@@ -81,7 +81,7 @@ def _on_event_loop() -> bool:
 
 
 def _retry_after_s(error: exceptions.HttpError) -> float:
-    """Return the seconds of the header Retry-After; 0 if it is missing or a date."""
+    """Return the seconds in the header Retry-After of an error; 0 if it is missing or a date."""
     headers: Any = getattr(error.response, "headers", {})
     with contextlib.suppress(TypeError, ValueError):
         return float(headers.get("Retry-After", 0))

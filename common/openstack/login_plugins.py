@@ -23,16 +23,17 @@ _MULTIFACTOR = "v3multifactor"
 
 
 def is_once(auth_type: str, auth: Mapping[str, Any]) -> bool:
-    """Return whether the plug-in can log in only once, so that its token cannot be renewed.
+    """Return whether an auth plug-in can log in only once, so that its token cannot be renewed.
 
-    True for tokens, one-time codes and browser logins, also as a method of v3multifactor.
+    True for tokens, one-time codes and browser logins, also as a method of v3multifactor. `auth`:
+    its options.
     """
     methods = auth.get("auth_methods") or () if auth_type == _MULTIFACTOR else ()
     return auth_type in _ONCE or any(method in _ONCE for method in methods)
 
 
 def loader_of(auth_type: str, auth: Mapping[str, Any]) -> Any:
-    """Return the keystoneauth1 loader of an auth plug-in.
+    """Return the keystoneauth1 loader of the auth plug-in `auth_type`; `auth`: its options.
 
     Raises DeploymentError if it is unknown or cannot be loaded, or for invalid `auth_methods`.
     """
@@ -65,9 +66,10 @@ def _methods(auth: Mapping[str, Any]) -> Sequence[str]:
 
 
 def options_of(loader: Any, auth_type: str, auth: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the options of `auth` by the loader's names, without None, numbers as strings.
+    """Return a plug-in's options `auth` by the loader's names; numbers become strings, None goes.
 
-    Accepts deprecated names. Raises DeploymentError for an unknown option.
+    Deprecated names are accepted. `auth_type` is for messages. Raises DeploymentError for an
+    unknown option.
     """
     known: dict[str, str] = {}
     for option in loader.get_options():
@@ -88,7 +90,10 @@ def options_of(loader: Any, auth_type: str, auth: Mapping[str, Any]) -> dict[str
 
 
 def _needed(loader: Any, auth_type: str) -> Iterator[str]:
-    """Yield the names of options that a plug-in needs, even if its loader says optional."""
+    """Yield the options that an auth plug-in needs, also if its loader calls them optional.
+
+    These are password, token or passcode, by the name of the plug-in or its methods.
+    """
     options = loader.get_options()
     yield from (option.dest for option in options if option.required)
     methods = [*(getattr(loader, "_methods", None) or ()), auth_type]
@@ -99,10 +104,10 @@ def _needed(loader: Any, auth_type: str) -> Iterator[str]:
 
 
 def load_plugin(auth_type: str, auth: Mapping[str, Any]) -> BaseIdentityPlugin:
-    """Return an auth plug-in of keystoneauth1 that logs in to Keystone; sends no request.
+    """Return a configured auth plug-in of keystoneauth1 that logs in to Keystone; sends no request.
 
-    Raises DeploymentError, without values of options, if it is unknown, lacks an option, refuses
-    one, or does not use Keystone.
+    `auth`: its options. Raises DeploymentError, without their values, if the plug-in is unknown,
+    lacks an option, refuses one, or does not use Keystone.
     """
     loader = loader_of(auth_type, auth)
     options = options_of(loader, auth_type, auth)

@@ -41,22 +41,23 @@ RESERVED = ("name", "project_id", "tenant_id")
 
 
 def path_of(kind: str, identity: str = "") -> str:
-    """Return the path of the list of a kind, or with `identity`, an id, of one object."""
+    """Return the path of a kind's list, such as "security-group-rules", or of an object by id."""
     listed_at = f"{kind.replace('_', '-')}s"
     return f"{listed_at}/{identity}" if identity else listed_at
 
 
 def listed(cloud: Cloud, kind: str, **filters: Any) -> list[dict[str, Any]]:
-    """Return all objects of a kind that match the filters (query parameters), from all pages."""
+    """Return all objects of a kind that match `filters`, query parameters; reads all pages."""
     return pages(cloud, SERVICE, path_of(kind), f"{kind}s", filters)
 
 
 def pages(
     cloud: Cloud, service: str, path: str, key: str, params: Mapping[str, Any]
 ) -> list[dict[str, Any]]:
-    """Return all objects of a list, following the links to next pages as in Neutron and Octavia.
+    """Return all objects of a list, from all pages, by the links of Neutron and Octavia.
 
-    `key` is the key of the list in each document. Ends at a page without a new object.
+    `key`: the key of the list in each document. `params`: the query of the first page. Ends at a
+    page without a new object.
     """
     found: list[dict[str, Any]] = []
     known: set[str] = set()
@@ -76,40 +77,40 @@ def pages(
 
 
 def create(cloud: Cloud, kind: str, fields: Mapping[str, Any]) -> dict[str, Any]:
-    """Create an object with these attributes and return it as Neutron describes it."""
+    """Create an object with the attributes `fields`; return it as Neutron's response has it."""
     document = cloud.document("POST", SERVICE, path_of(kind), json={kind: dict(fields)})
     made: dict[str, Any] = document[kind]
     return made
 
 
 def create_once(cloud: Cloud, kind: str, fields: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the object named `fields["name"]`; create it if there is none.
+    """Return the object named `fields["name"]`; create it with `fields` if there is none.
 
-    So a retry does not create a second one.
+    A retry thus does not create a second object.
     """
     found = listed(cloud, kind, name=fields["name"])
     return found[0] if found else create(cloud, kind, fields)
 
 
 def change_router(cloud: Cloud, router: str, change: str, **fields: Any) -> None:
-    """Add or remove an interface of a router.
+    """Add an interface to a router, or remove it.
 
-    `change` is `add_router_interface` or `remove_router_interface`; `fields` say which subnet or
-    port.
+    `router`: its id. `change`: `add_router_interface` or `remove_router_interface`. `fields`:
+    `subnet_id` or `port_id`.
     """
     cloud.request("PUT", SERVICE, f"{path_of('router', router)}/{change}", json=fields)
 
 
 def network_fields(args: Mapping[str, Any] | None) -> dict[str, Any]:
-    """Return attributes of a network for Neutron, renamed from Rally's arguments."""
+    """Return a new dict of Rally's network arguments with Neutron's names; {} for None."""
     return {_RENAMED.get(key, key): value for key, value in (args or {}).items()}
 
 
 def router_fields(args: Mapping[str, Any] | None, external: str) -> dict[str, Any]:
-    """Return attributes of a router for Neutron from Rally's arguments.
+    """Return a new dict of Neutron's router attributes from Rally's arguments; {} for None.
 
-    `external` is the id of an external network or "". If `discover_external_gw` is true, it becomes
-    the gateway, with SNAT if `enable_snat` is true.
+    `external`: the id of an external network, or "". With `discover_external_gw` it becomes the
+    gateway, with SNAT if `enable_snat` is true.
     """
     fields = dict(args or {})
     discover = fields.pop("discover_external_gw", False)
@@ -124,10 +125,11 @@ def router_fields(args: Mapping[str, Any] | None, external: str) -> dict[str, An
 def subnet_fields(
     network: str, args: Mapping[str, Any] | None, number: int, first: str | None = None
 ) -> dict[str, Any]:
-    """Return attributes of a subnet of `network` for Neutron from Rally's arguments.
+    """Return a new dict of Neutron's subnet attributes for the network id `network`.
 
-    Without `cidr`, it gets the address range `number`, counted from the range `first`. Adds default
-    name servers. Raises ValueError for a malformed range.
+    `args`: Rally's arguments. Without `cidr` it gets address range `number`, counted from the range
+    `start_cidr`, else `first`, else a default. Adds default name servers. Raises ValueError for a
+    malformed range.
     """
     fields = {"network_id": network, **(args or {})}
     first = fields.pop("start_cidr", None) or first
@@ -140,16 +142,16 @@ def subnet_fields(
 
 
 def version_of(addresses: str) -> int:
-    """Return 4 or 6 for an address range. Raises ValueError if it is malformed."""
+    """Return the IP version, 4 or 6, of an address range. Raises ValueError if it is malformed."""
     return ipaddress.ip_network(addresses, strict=False).version
 
 
 def address_range(number: int, first: str | None = None, version: int = 4) -> str:
-    """Return the address range `number` as text, counted from the range `first`, number 0.
+    """Return address range `number` in CIDR notation; the range `first` is number 0.
 
-    All ranges have the size of `first`; None is a default range of the IP `version`. The same
-    number gives the same range in all processes. After the last address the ranges start again with
-    `first`. Raises ValueError if `first` is malformed.
+    All ranges have the size of `first`; if None, a default range of the IP `version`. After the
+    last address of the IP version, numbering starts again at `first`. Raises ValueError if `first`
+    is malformed.
     """
     start = ipaddress.ip_network(first or _FIRST_RANGES[version], strict=False)
     begin, size = int(start.network_address), start.num_addresses
@@ -160,10 +162,10 @@ def address_range(number: int, first: str | None = None, version: int = 4) -> st
 
 
 def external_network(cloud: Cloud, wanted: str | None = None) -> str:
-    """Return the id of the external network with the name or id `wanted`, or of the first.
+    """Return the id of the external network with the name or id `wanted`; None: the first one.
 
-    "" if none is wanted and there is none. Raises DeploymentError if the wanted network does not
-    exist or is not external.
+    "" if `wanted` is None and there is none. Raises DeploymentError if `wanted` does not exist or
+    is not external.
     """
     found = listed(cloud, "network", **{"router:external": True})
     fitting = [one for one in found if wanted in (None, one["name"], one["id"])]
@@ -176,7 +178,7 @@ def external_network(cloud: Cloud, wanted: str | None = None) -> str:
 
 
 def floating_network(cloud: Cloud, wanted: str | None = None) -> str:
-    """Return the id of the external network for floating IPs, as `external_network` chooses it.
+    """Return the id of the external network for floating IPs: `wanted`, or the first for None.
 
     Raises DeploymentError if there is none.
     """

@@ -18,7 +18,7 @@ _PAGE = 1000
 
 @dataclass(frozen=True, kw_only=True)
 class _List:
-    """The place of a list in which names are looked up: service, path, and key in the document."""
+    """Location of a list of objects: service, path, and the key of the list in the document."""
 
     service: str
     path: str
@@ -43,10 +43,11 @@ def listed(
     *,
     page: int = 0,
 ) -> list[dict[str, Any]]:
-    """Return all objects of a list, from all pages; only one page if `params` have a limit.
+    """Return all objects of a list, from all pages; one page if `params` have a limit.
 
-    `key` is the key of the list in a document. `page` is the requested page size; 0 leaves it to
-    the service. Ends at a page without a new object, as of a service that ignores the marker.
+    `key`: the key of the list in a document. `page`: the page size to request; 0: the service's
+    default. Ends at a page without
+    a new object.
     """
     found: list[dict[str, Any]] = []
     known: set[str] = set()
@@ -72,10 +73,11 @@ def identities(page: Iterable[Mapping[str, Any]]) -> set[str]:
 
 
 def sought(cloud: Cloud, what: str, given: Any) -> str:
-    """Return the id of an image or flavor: the given id, or that of a name or regular expression.
+    """Return the id of an image or flavor that a task gives by id, name or regular expression.
 
-    An id (text, or the key `id`) is returned without a request. The exact name comes first, then
-    the name as a regular expression. Raises DeploymentError unless exactly one object matches.
+    Text, or the key `id`, is an id and returned without a request. Else the key `name` or `regex`:
+    an equal name comes first, then names that it matches as a regular expression. Raises
+    DeploymentError unless exactly one object matches.
     """
     wanted = given if isinstance(given, Mapping) else {"id": given}
     if "id" in wanted:
@@ -95,9 +97,9 @@ def sought(cloud: Cloud, what: str, given: Any) -> str:
 
 
 def require(cloud: Cloud, what: str, given: Any) -> None:
-    """Raise DeploymentError unless the image, flavor or volume type exists.
+    """Raise DeploymentError unless the image, flavor or volume type `given` exists; asks the cloud.
 
-    `given` is as in `sought`; of a volume type a name or id.
+    `what`: which of the three. `given` is as in `sought`; of a volume type a name or id.
     """
     one = _LISTS[what]
     if what == "volume type":
@@ -110,7 +112,7 @@ def require(cloud: Cloud, what: str, given: Any) -> None:
 
 
 def named(cloud: Cloud, what: str, given: str) -> str:
-    """Return the id of the object with this name or id.
+    """Return the id of the image, flavor or volume type (`what`) with the name or id `given`.
 
     Raises DeploymentError unless exactly one object matches.
     """

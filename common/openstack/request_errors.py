@@ -21,7 +21,10 @@ _SINGLE = re.compile(
 
 
 class RequestFailed(KindError):
-    """A service sent an unexpected response; `status` is its HTTP status."""
+    """Raised for a response with an unexpected status, which `status` holds, or without JSON.
+
+    The message ends with the request's id, if the service gave one.
+    """
 
     def __init__(self, text: str, *, status: int, request_id: str = "") -> None:
         sample = f" (for example request {request_id})" if request_id else ""
@@ -32,7 +35,7 @@ class RequestFailed(KindError):
 
 
 class NotReady(KindError):
-    """An accepted resource did not become ready: it failed, or took too long."""
+    """Raised if a resource that a service accepted fails, or takes too long to become ready."""
 
     def __init__(self, text: str) -> None:
         super().__init__(text)
@@ -40,9 +43,9 @@ class NotReady(KindError):
 
 
 def explanation(document: Any) -> str:
-    """Return the message in the body of an error response, at most 300 characters; "" if none.
+    """Return the error message in the JSON body of a response, at most 300 characters; "" if none.
 
-    Finds it in strings, lists and nested objects, since each service has its own format.
+    Searches strings, lists and nested objects, since each service has its own format.
     """
     if isinstance(document, str):
         return " ".join(document.split())[:MAX_MESSAGE_CHARS]
@@ -61,7 +64,7 @@ _REQUEST_ID = re.compile(r" \(Request-ID: [^)]*\)")
 
 
 class AuthenticationFailed(Exception):
-    """Keystone responded, but gave no token; `status` is 0 if that was not an HTTP error."""
+    """Raised if Keystone responded but gave no token; `status`: its HTTP status, 0 if unknown."""
 
     def __init__(self, text: str, status: int = 0) -> None:
         super().__init__(text)
@@ -69,9 +72,10 @@ class AuthenticationFailed(Exception):
 
 
 def unreachable(place: str, error: Exception) -> Exception:
-    """Return the exception for a request without a response; its message begins with `place`.
+    """Return the exception to raise for a request without a response; does not raise it.
 
-    It is a TimeoutError if the request timed out, else a ConnectionError.
+    A TimeoutError if the request timed out, else a ConnectionError. Its message: `place`, the
+    request or address, and the root cause of `error`.
     """
     if isinstance(error, exceptions.ConnectTimeout):
         return TimeoutError(f"{place}: {root_cause(error)}")
@@ -79,7 +83,10 @@ def unreachable(place: str, error: Exception) -> Exception:
 
 
 def refusal(credential: Credential, error: Exception) -> Exception:
-    """Return the exception for a failed login: a network error, or AuthenticationFailed."""
+    """Return the exception to raise for a failed login; does not raise it.
+
+    A TimeoutError or ConnectionError if Keystone did not respond, else AuthenticationFailed.
+    """
     if isinstance(error, exceptions.ConnectionError):
         return unreachable(credential.auth_url, error)
     reason, status = root_cause(error), 0

@@ -43,15 +43,15 @@ def in_iteration(run: str, workload: int, iteration: int, key: str) -> str:
 
 
 def is_from_iteration(name: str, key: str) -> bool:
-    """Return whether `in_iteration` made the name with this key."""
+    """Return whether `in_iteration` made a name with this key, by the keyed hash at its end."""
     found = _MARKED.fullmatch(name)
     return found is not None and hmac.compare_digest(found[2], _mark(found[1], key))
 
 
 def run_in(name: str) -> str:
-    """Return the run id in the name of an iteration's or context's resource; "" for other names.
+    """Return the run id in a resource name of osbench; "" for other names.
 
-    It is not proof: another client may have given such a name.
+    It is not proof of origin: another client may have given such a name.
     """
     found = _GIVEN.fullmatch(name)
     if found is None:

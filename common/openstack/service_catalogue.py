@@ -11,7 +11,7 @@ from osbench.common.errors import DeploymentError
 
 @dataclass(frozen=True, kw_only=True)
 class Service:
-    """A service's types in the catalogue, and the version of its API."""
+    """A service that osbench knows: types in the catalogue, API version, needed headers."""
 
     #: Types in the catalogue, the preferred one first.
     types: tuple[str, ...]
@@ -47,7 +47,7 @@ SERVICES: Mapping[str, Service] = MappingProxyType(
 
 @dataclass(frozen=True, kw_only=True)
 class ApiVersion:
-    """The configured version and type of one service, as in the context `api_versions`."""
+    """Configured API version and catalogue type of a service (context `api_versions`)."""
 
     #: Version of the API, or the microversion; "" for the usual.
     version: str = ""
@@ -56,10 +56,10 @@ class ApiVersion:
 
 
 def overridden(service: Service, wish: ApiVersion | None) -> Service:
-    """Return the service with the configured type and API version; unchanged if `wish` is None.
+    """Return a copy of `service` with the configured type and API version `wish` (None: none).
 
-    Raises DeploymentError if the service has only microversions and another major version is
-    configured.
+    A microversion (with a dot) does not change it: it becomes a header. Raises DeploymentError if
+    the service has only microversions and another major version is configured.
     """
     if wish is None:
         return service

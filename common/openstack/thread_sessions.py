@@ -24,20 +24,23 @@ HOSTS_KEPT = 16
 
 
 def plain_transport() -> requests.Session:
-    """Return a new transport of requests with persistent connections and bounded responses."""
+    """Return a new session of requests as transport for keystoneauth1.
+
+    Connections persist, responses are limited, secret headers stay at their origin.
+    """
     transport = HomeSession()
     keep_connections(transport)
     return transport
 
 
 class KeepAliveAdapter(BoundedAdapter, TCPKeepAliveAdapter):
-    """The adapter of keystoneauth1 with TCP keep-alive, and with a limit on response bodies."""
+    """Adapter of requests with TCP keep-alive and limited response bodies."""
 
 
 def keep_connections(transport: requests.Session, bound: ResponseBound = USUAL) -> None:
-    """Make a transport keep one connection to each of up to `HOSTS_KEPT` hosts.
+    """Make a transport keep at most one connection to each of up to `HOSTS_KEPT` hosts.
 
-    `bound` limits responses.
+    Replaces its adapters. `bound`: the size limit of responses.
     """
     for scheme in ("http://", "https://"):
         adapter = KeepAliveAdapter(bound, pool_connections=HOSTS_KEPT, pool_maxsize=1)
@@ -45,7 +48,7 @@ def keep_connections(transport: requests.Session, bound: ResponseBound = USUAL) 
 
 
 class ThreadSessions:
-    """Gives each thread its own session, without a credential."""
+    """Returns a session of keystoneauth1, without credential, for each thread that calls it."""
 
     def __init__(
         self,
@@ -53,9 +56,10 @@ class ThreadSessions:
         timeout_s: float,
         transport: Callable[[], requests.Session] = plain_transport,
     ) -> None:
-        """Keep the settings of new sessions; `transport` creates the transport of each.
+        """Store the settings of sessions; none is created yet.
 
-        `credential` sets how TLS is checked; `timeout_s` is the longest wait for data.
+        `credential`: TLS files and checks. `timeout_s`: longest wait for data. `transport`: creates
+        the requests session under each session.
         """
         self._credential = credential
         self._timeout_s = timeout_s
@@ -64,7 +68,10 @@ class ThreadSessions:
         self._local = threading.local()
 
     def __call__(self) -> Session:
-        """Return this thread's session, made at its first call; other threads must not use it."""
+        """Return the calling thread's session, created at its first call.
+
+        No other thread may use it.
+        """
         session: Session | None = getattr(self._local, "session", None)
         if session is None:
             session = self._local.session = Session(

@@ -23,7 +23,7 @@ _TEXTS = frozenset({"script", "style", "title"})
 
 @dataclass(frozen=True, kw_only=True)
 class FormInput:
-    """A named input of an HTML page, with its value and the names of its form."""
+    """An input of an HTML page that has a name, with its value and its form."""
 
     name: str
     value: str
@@ -34,7 +34,7 @@ class FormInput:
 
 
 def form_inputs(page: str) -> Iterator[FormInput]:
-    """Yield the inputs that have a name, in the order of the page.
+    """Yield the inputs of an HTML page that have a name, in order.
 
     Inputs in comments, scripts, styles and titles are left out. Only the first PAGE_CHARS
     characters are read.
@@ -66,7 +66,7 @@ def form_inputs(page: str) -> Iterator[FormInput]:
 
 
 def input_value(page: str, name: str, form: str = "") -> str | None:
-    """Return the value of the first input called `name`; None if there is none.
+    """Return the value of the first input called `name`, "" if it has none; None without the input.
 
     `form`, unless "", is the id, name or action of the form that it must be in.
     """
@@ -77,9 +77,10 @@ def input_value(page: str, name: str, form: str = "") -> str | None:
 
 
 def _attributes(page: str, at: int) -> tuple[dict[str, str], int]:
-    """Return a tag's attributes from position `at` on, by name in lower case, and its end.
+    """Return a tag's attributes from index `at` on, by name in lower case, and the index behind it.
 
-    No attributes if the tag has no end within its limit.
+    {} if the tag does not end within _TAG_CHARS. Values are unescaped; of equal names the first
+    counts.
     """
     found: dict[str, str] = {}
     end = min(len(page), at + _TAG_CHARS)
@@ -99,6 +100,6 @@ def _attributes(page: str, at: int) -> tuple[dict[str, str], int]:
 
 
 def _behind(page: str, mark: str, at: int) -> int:
-    """Return the position after the next `mark`, whose case is ignored; the page's end if none."""
+    """Return the index behind the next `mark` (case ignored) from `at` on, or the page's length."""
     found = re.compile(re.escape(mark), re.IGNORECASE).search(page, at)
     return found.end() if found else len(page)

@@ -38,18 +38,18 @@ Part = tuple[Any, Any]
 
 
 class BadPattern(ValueError):
-    """An expression is refused; the message says why."""
+    """Raised if a regular expression is not accepted; the message says why."""
 
 
 class SearchedTooLong(ValueError):
-    """The search of a text took more than TEXT_S seconds of CPU."""
+    """Raised if searching a text took more than TEXT_S seconds of CPU."""
 
 
 def found_by(pattern: str, text: str) -> str | None:
-    """Return the group of the first match in `text`, or the match if `pattern` has no group.
+    """Return the first match of `pattern` in `text`: its group, if it has one, else all of it.
 
     None without a match. Searches the first TEXT_CHARS characters, for matches of at most
-    MATCH_CHARS. Raises BadPattern, and SearchedTooLong after TEXT_S seconds of CPU.
+    MATCH_CHARS. Raises BadPattern; SearchedTooLong after TEXT_S seconds of CPU.
     """
     compiled, start = _compiled(pattern)
     text = text[:TEXT_CHARS]
@@ -70,7 +70,7 @@ def found_by(pattern: str, text: str) -> str | None:
 
 
 def check_pattern(pattern: str) -> None:
-    """Raise BadPattern if the expression is empty, malformed or might take too long."""
+    """Raise BadPattern if a regular expression is empty, malformed or might take too long."""
     if not pattern:
         raise BadPattern("the regular expression is empty")
     _compiled(pattern)
@@ -78,7 +78,7 @@ def check_pattern(pattern: str) -> None:
 
 @lru_cache(1000)
 def _compiled(pattern: str) -> tuple[re.Pattern[str], str]:
-    """Return the compiled expression, and the literal text with which each match begins, or "".
+    """Return the compiled expression, and the literal text that begins each match, or "". Cached.
 
     Raises BadPattern if it is malformed, has several groups or might take too long.
     """
@@ -106,7 +106,7 @@ def _compiled(pattern: str) -> tuple[re.Pattern[str], str]:
 
 
 class _Cost:
-    """Counts how often an expression may backtrack over a text."""
+    """Estimate of how often an expression may backtrack over a text, from its parse tree."""
 
     def __init__(self, pattern: str, *, ignore_case: bool) -> None:
         self._pattern = pattern
@@ -117,7 +117,7 @@ class _Cost:
         self.ways = 1
 
     def add(self, parts: Sequence[Part], after: Part | None) -> None:
-        """Add the cost of a sequence of parts that `after` follows (None: the end).
+        """Add the cost of successive parse-tree nodes; the node `after` follows (None: the end).
 
         Raises BadPattern for a look-around, or a repeat within a repeat.
         """
@@ -158,7 +158,10 @@ class _Cost:
             self.open_repeats += 1
 
     def _ends_at(self, part: Part, following: Part) -> bool:
-        """Return whether the repeated part cannot match the first character of `following`."""
+        """Return whether a repeated node cannot match the first character of the node `following`.
+
+        Then the repeat does not backtrack. False if that character is unknown.
+        """
         begin = _first_characters(following)
         if not begin:
             return False
@@ -170,7 +173,7 @@ class _Cost:
 
 
 def _varies(part: Part) -> bool:
-    """Return whether a part can match one text in several ways, or texts of several lengths."""
+    """Return whether a node may match texts of several lengths, or one text in several ways."""
     code, value = str(part[0]), part[1]
     if code in _REPEATS or code in _KEPT:
         return True
@@ -180,7 +183,7 @@ def _varies(part: Part) -> bool:
 
 
 def _first_characters(part: Part) -> set[str]:
-    """Return the characters with which a part can begin; empty if not known or many."""
+    """Return the characters with which a node's match can begin; empty if unknown or too many."""
     code, value = str(part[0]), part[1]
     if code == "LITERAL":
         return {chr(value)}
@@ -194,7 +197,7 @@ def _first_characters(part: Part) -> set[str]:
 
 
 def _matches(part: Part, character: str) -> bool:
-    """Return whether a part can match this character; True for parts of several characters."""
+    """Return whether a node can match `character`; True if that is unknown."""
     code, value = str(part[0]), part[1]
     if code == "LITERAL":
         return chr(value) == character

@@ -38,7 +38,7 @@ NAME_CHARS = 500
 
 
 class Names:
-    """Names of actions in a process, each with a number; a result block has the names it uses."""
+    """Numbers of action names in one process, from 0; result blocks carry the names by number."""
 
     __slots__ = ("_lock", "ids", "names")
 
@@ -48,10 +48,10 @@ class Names:
         self._lock = threading.Lock()
 
     def number(self, name: object) -> int:
-        """Return the number of an action's name, assigned at first use. Thread-safe.
+        """Return the number of an action's name, which is assigned at the first call. Thread-safe.
 
-        A name that is not a plain string is converted. Beyond NAMES_LIMIT names, the number of
-        OTHER.
+        A name that is not a plain string is converted, and cut to NAME_CHARS. After NAMES_LIMIT
+        names, new ones get the number of OTHER.
         """
         known = self.ids.get(name) if type(name) is str else None
         if known is None:
@@ -59,7 +59,7 @@ class Names:
         return known
 
     def plain(self, name: object) -> str:
-        """Return a name as a plain string of at most NAME_CHARS characters, escaped."""
+        """Return an action's name as a plain, escaped string of at most NAME_CHARS characters."""
         return name if type(name) is str and name in self.ids else name_of(name, NAME_CHARS)
 
     def _numbered(self, name: str) -> int:
@@ -94,16 +94,16 @@ class UnderWay(Protocol):
     over: bool
 
     def packed(self, action: int) -> bytes:
-        """Return the record for a result block, with the phases so far.
+        """Return the record of this request for a result block, with the phases so far.
 
-        `action` is the position of its atomic action in the iteration, -1 for none.
+        `action`: index of its atomic action in the iteration, -1 for none.
         """
 
 
 class Recorder:
-    """The atomic actions and HTTP requests of one iteration.
+    """Record of one iteration: its atomic actions and HTTP requests, as they happen.
 
-    Actions are flat: `WIDTH` integers per action, in order of their start.
+    Actions are a flat list: `WIDTH` integers per action, in order of their start.
     """
 
     __slots__ = ("actions", "asked", "exchanges", "names", "open", "profiler")
@@ -132,7 +132,7 @@ class Recorder:
         return ""
 
     def note_exchange(self, packed: bytes) -> None:
-        """Add the packed record of an HTTP request that has ended."""
+        """Add the packed record of an HTTP request that has ended to `exchanges`."""
         if not self.exchanges:
             self.exchanges = packed
             return
@@ -141,12 +141,18 @@ class Recorder:
         self.exchanges += packed
 
     def ask(self, asked: UnderWay) -> None:
-        """Note that an HTTP request begins, within the action that is open now."""
+        """Note that the HTTP request `asked` begins, within the action that is open now.
+
+        Sets `asked.action`, and makes it the last request.
+        """
         asked.action, asked.before, asked.over = self.open, self.asked, False
         self.asked = asked
 
     def end_exchange(self, asked: UnderWay) -> None:
-        """Note that an HTTP request has ended, well or not, and add its packed record."""
+        """Note that an HTTP request has ended, well or not; add its record to `exchanges`.
+
+        If it is not the last that began, it is marked as `over`.
+        """
         if self.asked is asked:
             self.asked = asked.before
         else:
@@ -158,9 +164,9 @@ class Recorder:
             self.exchanges = packed
 
     def exchanges_so_far(self) -> bytes:
-        """Return the packed records of all requests so far, ended or not, joined.
+        """Return the packed records of all requests so far, also of running ones, joined.
 
-        For threads other than the sender's, when an iteration has timed out.
+        Called in another thread than the iteration's, when the iteration has timed out.
         """
         packed, asked = [bytes(self.exchanges)], self.asked
         while asked is not None:
@@ -170,7 +176,10 @@ class Recorder:
         return b"".join(packed)
 
     async def run_blocking(self, call: Callable[[], Any]) -> Any:
-        """Run a blocking call in a thread of asyncio's pool and return its result."""
+        """Run a blocking call in a thread of asyncio's pool; return its result.
+
+        Its exceptions pass.
+        """
         # not needed by scenarios that block, and slow to import
         import asyncio  # noqa: PLC0415 - see above
 
@@ -178,7 +187,7 @@ class Recorder:
 
 
 def new_recorder(names: Names) -> Recorder:
-    """Return `Recorder(names)` in half the time, since each iteration needs one."""
+    """Return `Recorder(names)` without a profiler, made in half the time, for each iteration."""
     recorder = _NEW(Recorder)
     recorder.names = names
     recorder.actions = []
@@ -191,7 +200,10 @@ def new_recorder(names: Names) -> Recorder:
 
 @contextmanager
 def pause_span(recorder: Recorder) -> Iterator[None]:
-    """Open a span around a pause of the scenario; does nothing unless the iteration is traced."""
+    """Open the trace span `PAUSE` around the block, in which a scenario waits.
+
+    Does nothing unless the iteration is traced.
+    """
     profiler = recorder.profiler
     if profiler is None:
         yield

@@ -12,12 +12,12 @@ from osbench.common.named_files import expanded, read_text
 
 
 def no_progress(what: str, done: int, planned: int) -> None:
-    """Do nothing with the progress of a context; the default of `ContextEnvironment.tell`."""
+    """Do nothing: the default of `ContextEnvironment.tell`, which reports progress."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class ContextEnvironment:
-    """Inputs of a context in addition to its configuration: run, deployment, earlier contexts."""
+    """All that a context gets besides its own configuration: run, deployment, other contexts."""
 
     #: Id of the run.
     run: str
@@ -85,14 +85,14 @@ class Context:
     def setup(self) -> None:
         """Create the resources of iterations and record them in `made`; subclasses override this.
 
-        An exception prevents the load.
+        Called once before the load. An exception prevents the load.
         """
         raise NotImplementedError
 
     def cleanup(self) -> None:
-        """Remove the resources in `made`, also after a `setup` that failed or was killed half-way.
+        """Remove the resources in `made`, also after a `setup` that failed or was killed midway.
 
-        Subclasses override this. It is called again if it raised before.
+        Subclasses override this. After an exception it is called again.
         """
         raise NotImplementedError
 
@@ -100,9 +100,10 @@ class Context:
 def with_text(
     names: Sequence[str], args: Mapping[str, Any], environment: ContextEnvironment
 ) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Return `args` with the text of files instead of their names, and the context as a dict.
+    """Return `args` with texts instead of file names, and the context: two new dicts.
 
-    `names` are the arguments that name files. Raises ContextError if a file cannot be read.
+    `names`: the arguments that name files, as in `texts_of`. Raises ContextError if a file cannot
+    be read.
     """
     found = {**args, **texts_of(names, args)}
     return found, dict(environment.context)

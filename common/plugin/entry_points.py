@@ -20,7 +20,7 @@ from osbench.common.plugin.loading.plugin_import import reason
 
 @dataclass(frozen=True, kw_only=True)
 class Definition:
-    """A plug-in that is known but perhaps not imported yet."""
+    """A known plug-in, imported when `load` is called; `load` raises PluginError if that fails."""
 
     #: Place of its definition, for messages.
     place: str
@@ -29,7 +29,10 @@ class Definition:
 
 
 def add(table: dict[str, Definition], kind: str, name: str, definition: Definition) -> None:
-    """Add a plug-in to a table by name. Raises PluginError if the table has that name."""
+    """Add a plug-in to `table` under `name`; `kind` is only for the message.
+
+    Raises PluginError if the table has that name.
+    """
     if name in table:
         raise errors.PluginError(
             f"{kind} {name!r} is defined twice: {table[name].place} and {definition.place}"
@@ -38,13 +41,16 @@ def add(table: dict[str, Definition], kind: str, name: str, definition: Definiti
 
 
 def installed(kinds: Iterable[str]) -> dict[str, list[importlib.metadata.EntryPoint]]:
-    """Return the entry points of each kind, from the group `osbench.<kind>`; imports nothing."""
+    """Return the entry points of the group `osbench.<kind>` for each kind; imports none.
+
+    A kind without entry points has [].
+    """
     points = _read(tuple(sys.path))
     return {kind: points.get(f"osbench.{kind}", []) for kind in kinds}
 
 
 def names(kind: str) -> frozenset[str]:
-    """Return the names of the entry points of a kind."""
+    """Return the names of the entry points of a kind; imports none of them."""
     return frozenset(point.name for point in installed((kind,))[kind])
 
 
@@ -65,7 +71,10 @@ def loaded(kind: str, name: str) -> Any:
 
 @lru_cache(maxsize=1)
 def _read(_path: tuple[str, ...]) -> dict[str, list[importlib.metadata.EntryPoint]]:
-    """Return osbench's entry points by group; reads all metadata once for each `sys.path`."""
+    """Return the entry points of groups `osbench.*`, by group; reads the packages' metadata.
+
+    Cached for the last `sys.path`, which is the argument.
+    """
     points: Any = importlib.metadata.entry_points()
     if isinstance(points, dict):
         # Python 3.11: by group; a `select` for each of ours looks at all that are installed
@@ -80,9 +89,9 @@ def _read(_path: tuple[str, ...]) -> dict[str, list[importlib.metadata.EntryPoin
 def definitions(
     kind: str, points: Iterable[importlib.metadata.EntryPoint]
 ) -> dict[str, Definition]:
-    """Return the plug-ins of entry points by name, not yet imported.
+    """Return the plug-ins of entry points by name, not imported yet; duplicates count once.
 
-    Raises PluginError if two define the same name.
+    `kind` is for messages. Raises PluginError if two entry points define the same name.
     """
     table: dict[str, Definition] = {}
     # a package found twice on the path (an editable install and its sources) is one package
@@ -116,9 +125,9 @@ def _loader(point: importlib.metadata.EntryPoint, where: str) -> Callable[[], tu
 
 
 def _target(point: importlib.metadata.EntryPoint, where: str) -> tuple[Any, Any]:
-    """Import an entry point; return its object, preceded by the module or class that has it.
+    """Import an entry point; return its owner, the module or class that has it, and its object.
 
-    Raises PluginError if that fails.
+    `where` is its place, for messages. Raises PluginError if that fails.
     """
     try:
         owner = target = importlib.import_module(point.module)

@@ -18,7 +18,7 @@ _RAN = frozenset(outcome.name.lower() for outcome in outcomes.RAN)
 
 
 class IterationRow(NamedTuple):
-    """An iteration that ended or was dropped. A tuple, since a run has millions of them."""
+    """Result of an iteration that ended or was dropped. A tuple, since runs have millions."""
 
     #: Counts the workloads of the run from 0.
     workload: int
@@ -70,7 +70,7 @@ class IterationRow(NamedTuple):
 
     @property
     def due_s(self) -> float | None:
-        """Return `due_ns` in seconds, or None; the next properties convert likewise."""
+        """Return `due_ns` in seconds after t0, or None; the next properties convert likewise."""
         return _seconds(self.due_ns)
 
     @property
@@ -104,7 +104,7 @@ Kind = Literal["count", "seconds", "word", "text", "flag", "instant"]
 
 
 class ExportColumn(NamedTuple):
-    """A column of exports: its name, its kind of value, and its value for an iteration."""
+    """A column of exports: its name, the kind of its values, and how to get one from a row."""
 
     #: As it is called in exports.
     name: str
@@ -139,10 +139,10 @@ _TEXTS = tuple(one.name for one in ITERATION_COLUMNS if one.kind in ("word", "te
 
 
 def json_values(row: IterationRow, t0_at: float | None) -> dict[str, Any]:
-    """Return the columns of an iteration by name; missing values are None, durations seconds.
+    """Return the columns of an iteration as a dict for JSON; missing values are None.
 
-    Points in time are seconds since 1970-01-01 UTC. `t0_at` is the start of the load; if it is
-    None, they are None, too.
+    Durations are seconds, points in time seconds since 1970-01-01 UTC. `t0_at`: the start of the
+    load, likewise; if None, points in time are None, too.
     """
     found = {name: get(row) for name, get in _GETTERS}
     for name in _SECONDS:
@@ -159,7 +159,7 @@ def json_values(row: IterationRow, t0_at: float | None) -> dict[str, Any]:
 
 @dataclass(frozen=True, kw_only=True)
 class DurationCounts:
-    """Numbers of durations in groups by length, and their sum."""
+    """Durations as a histogram: number of durations by group of length, and the sum of all."""
 
     #: Nanoseconds that the durations of each group do not exceed, rising.
     upper_ns: Sequence[int] = ()
@@ -194,13 +194,13 @@ class RunSnapshot:
 
 
 class ExportedRun(RunSnapshot):
-    """A finished run, as an exporter gets it; osbench implements the methods."""
+    """Base of a finished run, as an exporter gets it; osbench implements the methods."""
 
     def rows(self) -> Iterator[IterationRow]:
-        """Yield every iteration that ended or was dropped, once; each call begins anew.
+        """Yield a row for every iteration that ended or was dropped; each call begins anew.
 
-        Read from disk on the way: a run may have more of them than memory holds. They come in the
-        order in which they were reported. Lost and not started iterations have no row.
+        In the order in which they were reported, read from disk on the way: a run may have more
+        than memory holds. Lost and not started iterations have no row.
         """
         raise NotImplementedError
 

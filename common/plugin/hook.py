@@ -19,9 +19,10 @@ class Event:
 
 
 class Failed(Exception):
-    """A hook's action failed; its `output` is reported all the same.
+    """Raised by a hook to report that its action failed; `output` still goes into the report.
 
-    `etype` and `details` describe an exception raised elsewhere; `status` appears in the report.
+    `etype` and `details` (text) describe an exception raised elsewhere; `status` appears in the
+    report.
     """
 
     def __init__(
@@ -69,7 +70,7 @@ class Hook:
         raise NotImplementedError
 
     def stop(self) -> None:
-        """End `run` early; by default it does nothing.
+        """End `run` early; does nothing unless it is overridden.
 
-        Called from another thread when the report does not wait any longer.
+        Called from another thread when the coordinator waits no longer for `run`.
         """

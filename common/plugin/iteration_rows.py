@@ -16,7 +16,7 @@ BRANCH = "branch"
 
 
 class IterationRows(Protocol):
-    """A row of arguments for each iteration, from a file; row 1 is for iteration 1."""
+    """A file with a row of arguments for each iteration: row 1 is for iteration 1, and so on."""
 
     #: Encrypts the rows of this run's batches.
     key: bytes
@@ -33,7 +33,7 @@ class IterationRows(Protocol):
 
     @property
     def header(self) -> list[str]:
-        """Return the column headers that workers read the rows with (`RowReader`)."""
+        """Return the column headers, by which workers decode the rows (`RowReader`)."""
 
     @property
     def digest(self) -> str:
@@ -41,7 +41,7 @@ class IterationRows(Protocol):
 
     @property
     def arguments(self) -> Sequence[str]:
-        """Return the names of the arguments that rows give."""
+        """Return the names of the scenario's arguments that rows set."""
 
     @property
     def first(self) -> dict[str, Any]:
@@ -52,10 +52,16 @@ class IterationRows(Protocol):
         """Return how many rows a batch carries at most."""
 
     def rows(self) -> Iterator[dict[str, Any]]:
-        """Yield the arguments of the rows, for checks; equal rows may be left out."""
+        """Yield the arguments of each row, for checks before a run; may skip equal rows."""
 
     def encrypted(self, numbers: Intervals) -> bytes:
-        """Return the rows of the iterations `numbers`, in their order, encrypted for a batch."""
+        """Return the rows of the iterations in `numbers`, encrypted for a batch.
+
+        `numbers`: half-open intervals; their order is kept.
+        """
 
     def within(self, step: Step, totals: Totals) -> Step:
-        """Return the step of a runner without iterations that have no row."""
+        """Return a runner's `step`, limited to the iterations for which the file has a row.
+
+        `totals` says how many iterations were planned before.
+        """

@@ -29,9 +29,9 @@ _PACKED = (type(None), bool, int, float, str, bytes, list, tuple, dict)
 
 
 def _plain(value: Any) -> Any:
-    """Return an equal value of a type that msgpack packs; its elements may need the same.
+    """Return a value of a type that msgpack packs; its elements may still need a conversion.
 
-    If three conversions do not suffice, its `str`.
+    Tries up to three conversions, then returns `str(value)`.
     """
     # an enumeration may hold a number of numpy; nothing that is meant goes deeper
     for _ in range(3):

@@ -33,10 +33,10 @@ def _hidden(path: Path) -> bool:
 
 
 def scenarios(cls: type, file: str) -> Iterator[tuple[str, str]]:
-    """Yield scenario name and method name of each scenario that a class of a file defines.
+    """Yield (scenario name, method name) of each scenario that a class in `file` defines.
 
     The class or its methods are marked by `scenario.configure`. Raises PluginError for a marked
-    class that cannot be a scenario.
+    class or method that cannot be a scenario.
     """
     mark = vars(cls).get(MARK)
     if isinstance(mark, Configuration):
@@ -51,9 +51,10 @@ def scenarios(cls: type, file: str) -> Iterator[tuple[str, str]]:
 
 
 def marked_methods(cls: type, where: str) -> Iterator[tuple[str, str]]:
-    """Yield scenario name and method name of each method that `cls` itself marks as a scenario.
+    """Yield (scenario name, method name) of each method that `cls` itself marks as a scenario.
 
-    Raises PluginError, which names the place `where`, if such a method cannot be a scenario.
+    `where`: the place of the class, for messages. Raises PluginError if such a method cannot be a
+    scenario.
     """
     for method, function in vars(cls).items():
         mark = getattr(function, MARK, None)
@@ -70,8 +71,8 @@ def marked_methods(cls: type, where: str) -> Iterator[tuple[str, str]]:
 def _refuse_uncallable(cls: type, method: str, where: str) -> None:
     """Raise PluginError if a scenario's method cannot be called as the engine calls it.
 
-    It must take the instance, and `warm_up` the class; it, `on_start` and `on_stop` must not be
-    generators.
+    It must be a plain function with `self`, `warm_up` a class or static method, and neither it nor
+    `on_start` or `on_stop` a generator. `where` is for messages.
     """
     function = inspect.getattr_static(cls, method)
     called = f"{cls.__name__}.{method}"
@@ -97,7 +98,10 @@ def _refuse_uncallable(cls: type, method: str, where: str) -> None:
 
 
 def _refuse_generator(cls: type, method: str, where: str) -> None:
-    """Raise PluginError if a method has `yield`: to call it would run nothing of it."""
+    """Raise PluginError if a method of `cls` has `yield`: calling it would run nothing.
+
+    Decorators of atomic actions are looked through. `where` is for the message.
+    """
     function = inspect.getattr_static(cls, method)
     while hasattr(function, "__wrapped__") and getattr(function, "__globals__", {}) is vars(atomic):
         # `action_timer` times whatever it decorates; other decorators may run a generator
@@ -110,9 +114,9 @@ def _refuse_generator(cls: type, method: str, where: str) -> None:
 
 
 def _takes_instance(function: Any) -> bool:
-    """Return whether a function takes a positional argument first, as `self`.
+    """Return whether a function's first parameter is positional, as `self` is.
 
-    True if its signature is not known.
+    True if its signature is unknown.
     """
     try:
         parameters = list(inspect.signature(function).parameters.values())
@@ -128,15 +132,16 @@ def _takes_instance(function: Any) -> bool:
 
 
 def _first_line(function: Any, where: str) -> str:
-    """Return file:line of a method's definition; `where`, the place of its class, if not known."""
+    """Return file:line of a method's definition, for messages; `where` if that is unknown."""
     code = getattr(inspect.unwrap(getattr(function, "__func__", function)), "__code__", None)
     return where if code is None else f"{code.co_filename}:{code.co_firstlineno}"
 
 
 def unmarked(module: ModuleType) -> Iterator[str]:
-    """Yield a message on each scenario class of `module` that no task can name, for lack of a mark.
+    """Yield a message on each scenario class of `module` that lacks the mark `scenario.configure`.
 
-    Base classes of others, and classes whose name begins with "_", are left out.
+    No task can name such a class. Base classes of others, and classes whose name begins with "_",
+    are left out.
     """
     for cls in classes(module):
         if not issubclass(cls, Scenario) or cls.__name__.startswith("_") or cls.__subclasses__():
@@ -158,9 +163,9 @@ def _line(cls: type, file: str) -> str:
 
 
 def others(module: ModuleType, interfaces: Mapping[str, type]) -> Iterator[tuple[str, str, type]]:
-    """Yield kind, name and class of each plug-in of `module` other than scenarios.
+    """Yield (kind, name, class) of each plug-in of `module`, except scenarios.
 
-    These are subclasses of an interface that set a NAME themselves. `interfaces` has the base class
+    Plug-ins are subclasses of an interface that set a NAME themselves. `interfaces`: the base class
     of each kind.
     """
     for cls in classes(module):
@@ -173,7 +178,7 @@ def others(module: ModuleType, interfaces: Mapping[str, type]) -> Iterator[tuple
 
 
 def classes(module: ModuleType) -> list[type]:
-    """Return the classes that a module defines itself, each once, in order."""
+    """Return the classes that a module defines itself, each once, in order of definition."""
     # a class under two names, or one imported from elsewhere, is not defined twice
     found = [v for v in vars(module).values() if isinstance(v, type)]
     return list(dict.fromkeys(c for c in found if c.__module__ == module.__name__))

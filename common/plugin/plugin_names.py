@@ -12,7 +12,7 @@ SOURCES = (NATIVE, RALLY)
 
 @dataclass(frozen=True, kw_only=True)
 class Asked:
-    """A parsed name of a plug-in: the name without its @, and the source that it means."""
+    """A plug-in's name in a task file, parsed: the name before the @, and the source after it."""
 
     #: Without what follows the `@`.
     bare: str
@@ -23,7 +23,10 @@ class Asked:
 
 
 def asked(name: str) -> Asked:
-    """Parse the name of a plug-in in a task file. A platform after the @ means Rally."""
+    """Parse a plug-in's name in a task file: `name`, or `name@` with native, rally or a platform.
+
+    A platform means Rally.
+    """
     bare, at, suffix = name.partition("@")
     if not at:
         return Asked(bare=bare, in_rally=bare)
@@ -33,9 +36,9 @@ def asked(name: str) -> Asked:
 
 
 def order(name: str, prefer: str) -> tuple[str, ...]:
-    """Return the sources to search for a plug-in, first to last.
+    """Return the sources, `NATIVE` and `RALLY`, in which to search for a plug-in, first to last.
 
-    Only one if the name has it; else both, first `prefer`, which is `NATIVE` or `RALLY`.
+    Only one if `name` says it after an @; else both, `prefer` first.
     """
     source = asked(name).source
     if source is not None:

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True)
 class SourceUse:
-    """A plug-in of a source with its configuration, as a task uses it."""
+    """A plug-in of a source (Rally) as a task uses it: with its configuration or workload."""
 
     kind: str
     #: The name that the source knows.
@@ -36,28 +36,28 @@ class SourceUse:
 
 
 class PluginSource(Protocol):
-    """Plug-ins of a framework. Every method raises PluginError if the framework is broken."""
+    """Plug-ins of a framework such as Rally. Every method raises PluginError if it is broken."""
 
     #: Name of the framework in messages.
     TITLE: ClassVar[str]
 
     def divide(self, path: str, imported: Mapping[Path, frozenset[str]]) -> list[Path]:
-        """Take the files under a plug-in path that are for the framework; return the others.
+        """Select and store the framework's files under a plug-in path; return all other files.
 
-        `imported` has by file the top-level names that it imports.
+        `imported`: the top-level names that each file imports, by file.
         """
 
     def missing(self) -> str:
         """Return why the framework cannot be used, and the remedy; "" if it can."""
 
     def names(self, kind: str) -> frozenset[str]:
-        """Return the names of a kind's plug-ins, installed or not.
+        """Return the names of all plug-ins of a kind that are known, installed or not.
 
-        They have the platform after an @, except names of scenarios.
+        Names have the form `name@platform`, but scenarios have no platform.
         """
 
     def why_absent(self, kind: str, name: str) -> str | None:
-        """Return why a plug-in of the framework is missing; None if it never had this name."""
+        """Return why a plug-in that the framework has or had is missing; None for other names."""
 
     def scenario(self, name: str) -> ScenarioPlugin | None:
         """Return the scenario that the framework calls `name`; None if it has none."""
@@ -66,46 +66,55 @@ class PluginSource(Protocol):
         """Return the plug-in `name` as a class of osbench's interface; None if it has none."""
 
     def full_name(self, kind: str, name: str) -> str:
-        """Return `name@platform` of an existing plug-in. Raises PluginError if there is none."""
+        """Return the name of an existing plug-in with its platform, `name@platform`.
+
+        Raises PluginError if there is none.
+        """
 
     def titles(self, kind: str) -> dict[str, str]:
         """Return the title of each plug-in of a kind by full name; empty without the framework."""
 
     def faults(self) -> list[str]:
-        """Return messages on files of the plug-in paths that cannot be used; [] until imported."""
+        """Return messages on plug-in files that cannot be used; [] before they are imported."""
 
     def remedies(self, kind: str) -> list[str]:
-        """Return advice on classes that lack a name, of one kind or all (""); [] until imported."""
+        """Return advice on classes of plug-in files that have no plug-in name.
+
+        `kind`: only of this kind; "" is all. [] before the files are imported.
+        """
 
     def held(self) -> dict[str, list[str]]:
-        """Return by file of the plug-in paths its plug-ins, such as "scenario Queue.work".
-
-        Imports the files.
-        """
+        """Import the plug-in files; return the plug-ins by file, such as "scenario Queue.work"."""
 
     def problems(
         self, kind: str, name: str, config: Any = None, workload: Workload | None = None
     ) -> list[str]:
-        """Return messages on a wrong `config`, or on wrong arguments of a scenario's `workload`."""
+        """Return messages on errors in the configuration `config` of a plug-in; [] without any.
+
+        Of a scenario instead: on errors in the arguments of its `workload`.
+        """
 
     def cloud_problems(
         self, uses: Sequence[SourceUse], deployment: Deployment | None
     ) -> list[Problem]:
-        """Return problems of a deployment with plug-ins; may send requests to the cloud."""
+        """Return problems that the plug-ins in `uses` would have with the deployment.
+
+        May send requests to the cloud.
+        """
 
     def unasked(self, uses: Sequence[SourceUse]) -> list[str]:
-        """Return the names of checks that `cloud_problems` would make, without making them."""
+        """Return the names of the checks that `cloud_problems` would make; makes none."""
 
 
 class Sources:
-    """The sources by name; each is loaded when it is first requested."""
+    """Sources of plug-ins by name; each is imported when it is first requested."""
 
     def __init__(self, points: Iterable[EntryPoint]) -> None:
         self._definitions = definitions("source", points)
         self._loaded: dict[str, PluginSource] = {}
 
     def get(self, name: str) -> PluginSource:
-        """Return the source `name`, loaded if necessary.
+        """Return the source `name`, imported and created at the first call.
 
         Raises PluginError if it is not installed or cannot be loaded.
         """
@@ -121,9 +130,9 @@ class Sources:
         return self._loaded[name]
 
     def names(self) -> list[str]:
-        """Return the names of all sources; loads none."""
+        """Return the names of all installed sources; imports none."""
         return list(self._definitions)
 
     def loaded(self) -> list[PluginSource]:
-        """Return the sources that have been loaded."""
+        """Return the sources that have been requested so far."""
         return list(self._loaded.values())

@@ -59,7 +59,7 @@ KNOWN_TOLD = 20
 
 @dataclass(frozen=True, kw_only=True)
 class Found:
-    """A plug-in other than a scenario, found by its name."""
+    """A plug-in that is not a scenario, as it was found by its name: class, source, full name."""
 
     cls: type
     #: `plugin_names.NATIVE` or `plugin_names.RALLY`.
@@ -104,36 +104,42 @@ class Plugins:
         return self._prefer
 
     def source(self, name: str) -> PluginSource:
-        """Return the source `name`; loads it if necessary, after importing the files of the paths.
+        """Return the source (framework) `name`; imports plug-in files and the source if needed.
 
-        The source has been given the files that are for it. Raises PluginError if it is not
-        installed or cannot be loaded.
+        The source has been given its files. Raises PluginError if it is not installed or cannot be
+        loaded.
         """
         self.import_files()
         return self._sources.get(name)
 
     def notes(self) -> list[str]:
-        """Return messages on classes in files that look like scenarios but have no mark."""
+        """Return messages on scenario classes in files without a mark, which no task can name."""
         self.import_files()
         return list(self._notes)
 
     def faults(self) -> list[str]:
-        """Return messages on files and classes that cannot be used, also of loaded sources."""
+        """Return messages on plug-in files and classes that cannot be used; imports the files.
+
+        Of sources only the loaded ones.
+        """
         self.import_files()
         theirs = [fault for source in self._sources.loaded() for fault in source.faults()]
         return [*self._faults, *theirs]
 
     def reasons(self, kind: str = "") -> list[str]:
-        """Return messages on why a plug-in may be missing: faults, and classes without a name.
+        """Return messages on why a plug-in may be missing: all faults, and classes without a name.
 
-        `kind` limits the latter to a kind; "" is all.
+        `kind`: only classes of this kind; "" is all.
         """
         faults = self.faults()
         remedies = [said for source in self._sources.loaded() for said in source.remedies(kind)]
         return [*faults, *remedies]
 
     def warn(self, said: str = "") -> None:
-        """Log each fault as a warning, unless the text `said` contains it already."""
+        """Log each fault as a warning, except faults that `said` contains.
+
+        `said`: a message that the user has seen.
+        """
         for fault in self.faults():
             if fault not in said:
                 LOG.warning("plug-in file %s", escaped(fault))
@@ -143,19 +149,19 @@ class Plugins:
         return sorted(self._table(kind))
 
     def get(self, kind: str, name: str, *, beside: ScenarioPlugin | None = None) -> type:
-        """Return the class of the plug-in `name`; `beside` is as in `find`.
+        """Return the class of the plug-in `name` of a kind, imported; `beside`: see `find`.
 
         Raises PluginError if there is none.
         """
         return self.find(kind, name, beside=beside).cls
 
     def find(self, kind: str, name: str, *, beside: ScenarioPlugin | None = None) -> Found:
-        """Return the plug-in `name`, native or of a source.
+        """Return the plug-in `name`, native or of a source, with its class imported.
 
-        `beside` is the scenario for which a task file names a context. Scenarios of a source need
-        the resources of its contexts, so for them an ambiguous name means its context. For native
-        scenarios it means the native context, even if the name has the source's platform. Raises
-        PluginError if there is none.
+        `beside`: for a context, the scenario of the same workload. Its source decides on an
+        ambiguous name: a source's scenarios need the contexts of their source, native ones the
+        native context, even under a name with the source's platform. Raises PluginError if there is
+        none.
         """
         prefer = self._preferred()
         if beside is not None and beside.source != NATIVE:
@@ -185,7 +191,7 @@ class Plugins:
         return self._scenario_table().names()
 
     def scenario(self, name: str) -> ScenarioPlugin:
-        """Return the scenario `name`, native or of a source; names joined by " + " make a mix.
+        """Return the scenario `name`, native or of a source; names joined by " + " are a mix.
 
         The result is cached. Raises PluginError if there is none, or if the scenarios cannot be
         mixed.
@@ -257,15 +263,15 @@ class Plugins:
         return Found(cls=cls, source=source, address=there.full_name(kind, in_source))
 
     def _is_of_platform(self, kind: str, name: str) -> bool:
-        """Return whether a source has a plug-in of this name with a platform, installed or not."""
+        """Return whether `name` is `NAME@PLATFORM` of a source's plug-in, installed or not."""
         source = asked(name).source
         return source not in (None, NATIVE) and name in self.source(source).names(kind)
 
     def _order(self, name: str, prefer: str) -> list[str]:
-        """Return the sources to search for a plug-in, first to last; imports plug-in files before.
+        """Return the sources in which to search for a plug-in, in order; imports plug-in files.
 
         A name with an @ has only one: `native`, or Rally, which a platform means, too. Other names
-        have both, first `prefer`; without Rally's edge only `native`.
+        have both, `prefer` first; `native` alone if Rally's package is not installed.
         """
         self.import_files()
         known = {NATIVE, asked(name).source, *self._sources.names()}
@@ -312,7 +318,10 @@ class Plugins:
         return errors.PluginError(f"there is no {word} {name!r}{near}")
 
     def _contents(self) -> str:
-        """Return the end of a message on an unknown name: plug-ins of the files, or advice."""
+        """Return the end of a message on an unknown name: plug-ins in the files.
+
+        Without files, advice to give some.
+        """
         if not self._paths:
             return "; your own need --plugin-path"
         held = dict(self._held)
@@ -327,9 +336,10 @@ class Plugins:
         return f"; {'; '.join(said) or 'there is no plug-in in ' + ', '.join(self._paths)}"
 
     def import_files(self) -> None:
-        """Import the files under the paths, once; keep failures as faults.
+        """Import the plug-in files under the paths and read entry points; once, then do nothing.
 
-        Raises PluginError if a path does not exist or a name is defined twice.
+        A file that fails becomes a fault. Raises PluginError if a path does not exist or a name is
+        defined twice.
         """
         if self._tables is not None:
             return
@@ -373,7 +383,7 @@ class Plugins:
         return self._native_scenarios
 
     def _files(self, foreign: Sources) -> list[Path]:
-        """Return the files under the paths to import here; hands the files of sources to them."""
+        """Return the files under the paths that are native; hands all others to the sources."""
         ours: list[Path] = []
         for path in self._paths:
             imported = {file: imported_names(file) for file in plugin_files.files_of(path)}
@@ -386,7 +396,7 @@ class Plugins:
 
 
 def _definitions(module: ModuleType) -> tuple[list[tuple[str, str, Definition]], list[str]]:
-    """Return kind, name and definition of each plug-in of a file, and messages on wrong classes."""
+    """Return (kind, name, definition) of a file's plug-ins, and messages on unusable classes."""
     found, faults = [], []
     for cls in plugin_files.classes(module):
         try:

@@ -18,12 +18,12 @@ _NO_HOST = re.compile(r"[\s\x00-\x1f\x7f<>\"\\^`{|}]")
 
 
 def is_token(name: str) -> bool:
-    """Return whether `name` may be the name of a header or method (a token of RFC 9110)."""
+    """Return whether `name` may be the name of a header or an HTTP method (a token of RFC 9110)."""
     return _TOKEN.fullmatch(name) is not None
 
 
 def header_faults(headers: Mapping[Any, Any]) -> Iterator[str]:
-    """Yield a message per invalid header name or value, without the value, which may be secret."""
+    """Yield a message per invalid header name or value, without the value: perhaps a secret."""
     for name, value in headers.items():
         if not is_token(str(name)):
             yield f"{str(name)!r} is not a header name"
@@ -33,7 +33,7 @@ def header_faults(headers: Mapping[Any, Any]) -> Iterator[str]:
 
 
 def address_fault(url: str) -> str:
-    """Return a message on an http or https URL with an invalid host or port; "" if it is valid."""
+    """Return a message if an http or https URL has no valid host or port; "" if it has."""
     try:
         parts = urlsplit(url)
         _ = parts.port  # reading it checks it
@@ -45,7 +45,7 @@ def address_fault(url: str) -> str:
 
 
 def base_fault(url: str) -> str:
-    """Return a message on a base URL that is invalid or has a query or fragment; "" if valid."""
+    """Return a message if a base URL is invalid, or has a query or fragment; else ""."""
     if "?" in url or "#" in url:
         return f"paths come after base, which has no query: {mask_url(url)[:80]!r}"
     return address_fault(url)

@@ -11,7 +11,7 @@ from osbench.common.plugin.iteration_rows import IterationRows
 
 @dataclass(frozen=True, kw_only=True)
 class Totals:
-    """The progress of a workload so far, in numbers of iterations."""
+    """Progress of one workload so far, which `Runner.step` gets: numbers of iterations."""
 
     #: Iteration numbers given out (closed) or arrivals planned (open).
     allotted: int
@@ -23,7 +23,7 @@ class Totals:
 
 @dataclass(frozen=True, kw_only=True)
 class Step:
-    """The load that a runner requests from now on: virtual users, or arrivals to come."""
+    """The load that a runner requests from now on: virtual users (closed), or arrivals (open)."""
 
     #: Closed runners: virtual users each worker should keep busy; same order as `capacity`.
     shares: tuple[int, ...] | None = None
@@ -40,7 +40,7 @@ class Step:
 
 @dataclass(frozen=True, kw_only=True)
 class Trial:
-    """A trial of a search: a rate that was offered for a while, and whether it held."""
+    """A trial of a search for the highest rate: the offered rate, and whether it held."""
 
     #: Arrivals per second.
     rate: float
@@ -89,9 +89,10 @@ def split(total: int, capacity: Sequence[int]) -> tuple[int, ...]:
 
 
 class Runner:
-    """Base class of runners. Has no clock and makes no connection: `step` gets all it needs.
+    """Base class of runners: `step` computes the load from elapsed time and progress only.
 
-    The only I/O is to read a file that the configuration names (`FILES`).
+    A runner has no clock and makes no connection. The only I/O is to read a file that the
+    configuration names (`FILES`).
     """
 
     #: Name in task files.
@@ -141,31 +142,34 @@ class Runner:
 
     @property
     def planned(self) -> int | None:
-        """Return the number of iterations of the whole plan; None if a duration ends the load."""
+        """Return the number of iterations of the whole load; None if its duration ends it."""
         return None
 
     @property
     def lasts_s(self) -> float | None:
-        """Return for how many seconds iterations start; None unless the configuration sets it."""
+        """Return the configured duration, in seconds, during which iterations start, or None."""
         return None
 
     @property
     def planned_s(self) -> float | None:
-        """Return for how many seconds iterations start, by a duration or by number and rate.
+        """Return for how many seconds iterations start: configured, or by number and rate.
 
-        None if that is not known beforehand.
+        None if that is not known before the load.
         """
         return self.lasts_s
 
     @property
     def ramp_up_s(self) -> float:
-        """Return the seconds in which a closed runner adds its virtual users; 0: all at once."""
+        """Return the seconds over which a closed runner starts its virtual users.
+
+        0 if all start at once.
+        """
         return 0.0
 
     def rows(self, key: bytes | None = None) -> IterationRows | None:
         """Return the rows of arguments by iteration number; None if the runner has none.
 
-        `key` encrypts them on their way to workers; None makes a new one.
+        `key` encrypts them in batches; None creates a new one.
         """
         return None
 
@@ -218,19 +222,19 @@ class SearchingRunner(Runner):
         return None
 
     def next_rate(self, trials: Sequence[Trial]) -> float | None:
-        """Return the rate of the next trial, arrivals per second; None if the search is over.
+        """Return the rate of the next trial, arrivals per second; None ends the search.
 
-        `trials` are all trials so far, in their order. Subclasses override this.
+        `trials`: all trials so far, first to last. Subclasses override this.
         """
         raise NotImplementedError
 
     def found(self, trials: Sequence[Trial]) -> Capacity:
-        """Return the result of the search after `trials`, all trials so far.
+        """Return the result of the search from all `trials`, first to last.
 
         Subclasses override this.
         """
         raise NotImplementedError
 
     def step(self, elapsed_s: float, totals: Totals, capacity: Sequence[int]) -> Step:
-        """Return an empty step, since trials change the load in another way."""
+        """Return an empty step: the load of a search comes from `next_rate` instead."""
         return Step()

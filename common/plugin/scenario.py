@@ -41,7 +41,7 @@ OUTPUT_LIMIT = 64 * 1024
 
 @dataclass(frozen=True, kw_only=True)
 class Configuration:
-    """The arguments of `configure`, kept on the class or method that it marks."""
+    """Arguments of `configure`, stored on the class or method that it marks as a scenario."""
 
     #: Name in task files; None on a method: `ClassName.method_name`.
     name: str | None
@@ -66,7 +66,7 @@ def configure(
 
 
 def pause(sleep_s: float) -> None:
-    """Sleep for `sleep_s` seconds, in steps of at most PIECE_S: a timed-out iteration ends soon.
+    """Sleep for `sleep_s` seconds, in steps of at most PIECE_S, so that a timeout can interrupt it.
 
     Raises ValueError below 0.
     """
@@ -91,10 +91,10 @@ NO_DATA: Mapping[str, Any] = MappingProxyType({})
 
 
 class VirtualUser:
-    """The object `self.user` of a scenario, which may set any further attribute on it.
+    """A virtual user, as scenarios see it in `self.user`; they may set any further attribute on it.
 
-    It lives as long as the virtual user does. A user whose iteration timed out is replaced by a new
-    one, which has the same number and keeps nothing.
+    It lives as long as the virtual user does. If an iteration times out, a new one with the same
+    number and no attributes replaces it.
     """
 
     def __init__(
@@ -113,7 +113,7 @@ class VirtualUser:
         self._http: Any = None
 
     def http(self) -> Any:
-        """Return the user's HTTP session, opened at the first call.
+        """Return the virtual user's HTTP session, which the first call opens.
 
         Scenarios use `self.http`, which also knows the iteration. Raises RuntimeError outside a
         worker.
@@ -126,7 +126,7 @@ class VirtualUser:
 
 
 class _Over:
-    """An awaitable that is done at once."""
+    """An awaitable that returns None at once."""
 
     def __await__(self) -> Generator[None, None, None]:
         yield from ()
@@ -206,7 +206,8 @@ class Scenario:
     def http(self) -> Any:
         """Return the HTTP session of the virtual user: `self.http.get("/items/3", expect=200)`.
 
-        In an `async def` scenario its methods are awaited. Raises RuntimeError outside a worker.
+        Requests count for this iteration. In an `async def` scenario its methods are awaited.
+        Raises RuntimeError outside a worker.
         """
         return self._user.http().serve(self)
 
@@ -259,9 +260,10 @@ class Scenario:
 
     @classmethod
     def warm_up(cls, context: dict[str, Any]) -> None:
-        """Prepare a worker process before the load, outside every timer: imports, connections.
+        """Prepare a worker process before the load, untimed: import modules, open connections.
 
-        Does nothing by default.
+        Called for each workload, whose `context` it may change. Does nothing unless it is
+        overridden.
         """
 
     @classmethod
@@ -280,8 +282,7 @@ class Scenario:
     ) -> list[str]:
         """Return messages on errors in arguments that name columns of the virtual users' data file.
 
-        [] unless a subclass overrides it. `columns` are all it has; empty if the workload has no
-        such file.
+        [] unless a subclass overrides it. `columns`: all columns of the file; empty without a file.
         """
         return []
 
@@ -289,17 +290,19 @@ class Scenario:
     def check_branches(
         cls, method: str, args: Mapping[str, Any], names: Collection[str]
     ) -> list[str]:
-        """Return messages on errors in arguments if the argument `branch` takes the values `names`.
+        """Return messages on arguments that do not fit the values `names` of the argument `branch`.
 
-        [] unless a subclass overrides it. Called for the runner `replay`, whose file has them.
+        [] unless a subclass overrides it. Called for the runner `replay`, whose file has these
+        values.
         """
         return []
 
     @classmethod
     def action_names(cls, method: str, args: Mapping[str, Any]) -> Collection[str] | None:
-        """Return the names that atomic actions may have, each without the names around it.
+        """Return the names that atomic actions of `method` may have, each without enclosing names.
 
-        None if they cannot be known before the load. Criteria on other actions are refused.
+        None, the default, if they are unknown before the load. SLA criteria on other actions are
+        refused.
         """
         return None
 

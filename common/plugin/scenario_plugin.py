@@ -19,7 +19,7 @@ Args = dict[str, Any]
 
 @dataclass(frozen=True, kw_only=True)
 class ScenarioPlugin:
-    """A scenario as task files name it: a class, and the method that each iteration calls."""
+    """A scenario that a task file can name: a class, and the method that each iteration calls."""
 
     name: str
     cls: type[Scenario]
@@ -40,18 +40,18 @@ class ScenarioPlugin:
 
     @property
     def is_coroutine(self) -> bool:
-        """Return whether the method is `async def`: virtual users are coroutines, not threads."""
+        """Return whether the method is `async def`: virtual users are then coroutines."""
         return inspect.iscoroutinefunction(getattr(self.cls, self.method))
 
     @property
     def address(self) -> str:
-        """Return the name that means this plug-in only, such as `Class.method@native`."""
+        """Return the full name, which no other plug-in has, such as `Class.method@native`."""
         return self.name if "@" in self.name else f"{self.name}@{self.source}"
 
     def check_args(self, args: Mapping[str, Any], columns: Collection[str] = ()) -> list[str]:
-        """Return a message on each error in the keyword arguments `args`; reads files they name.
+        """Return messages on errors in the task's arguments `args`; reads files that they name.
 
-        A data file gives the arguments `columns` in addition.
+        `columns`: names of further arguments, which a data file sets.
         """
         method = getattr(self.cls, self.method)
         mistyped = signature.mistyped(self.name, method, args)
@@ -68,7 +68,7 @@ class ScenarioPlugin:
         return [*found, *self.cls.check_files(texts, args)]
 
     def check_row(self, row: Mapping[str, Any]) -> list[str]:
-        """Return a message on each error in the arguments that a row of a data file gives."""
+        """Return messages on errors in the arguments that a row of a data file gives, by name."""
         mistyped = signature.mistyped(self.name, getattr(self.cls, self.method), row)
         fitting = {name: value for name, value in row.items() if name not in mistyped}
         return [*mistyped.values(), *self.cls.check_arguments(self.method, fitting)]

@@ -19,7 +19,7 @@ _KIND = "scenario"
 
 
 class ScenarioTable:
-    """All native scenarios of a process; classes are imported as late as possible."""
+    """Native scenarios of a process by name; a class is imported only when its name is sought."""
 
     def __init__(self, points: Iterable[EntryPoint]) -> None:
         self._points = definitions(_KIND, points)
@@ -28,14 +28,17 @@ class ScenarioTable:
         self._imported: dict[str, dict[str, Definition]] = {}
 
     def add(self, name: str, definition: Definition) -> None:
-        """Add a scenario of a file. Raises PluginError if the name is taken."""
+        """Add a scenario of a plug-in file; imports the entry point's class that may have its name.
+
+        Raises PluginError if the name is taken.
+        """
         add(self._in_files, _KIND, name, definition)
         self.get(name)
 
     def get(self, name: str) -> Definition | None:
-        """Return the scenario `name`, None if there is none; imports no other class.
+        """Return the definition of the scenario `name`, None if unknown; imports at most its class.
 
-        Raises PluginError if its class cannot be imported, or the name is defined twice.
+        Raises PluginError if the class cannot be imported, or the name is defined twice.
         """
         found: dict[str, Definition] = {}
         for table in (self._in_files, self._dotted(), self._of_class(name)):
@@ -44,7 +47,7 @@ class ScenarioTable:
         return found.get(name)
 
     def names(self) -> list[str]:
-        """Return the names of all scenarios, sorted. Imports their classes.
+        """Return the names of all scenarios, sorted; imports the classes of all entry points.
 
         Raises PluginError if one cannot be imported, or a name is defined twice.
         """
@@ -55,9 +58,9 @@ class ScenarioTable:
         return sorted(found)
 
     def candidates(self, name: str) -> set[str]:
-        """Return the names to compare an unknown name with: of its class, else all that are found.
+        """Return scenario names to suggest for the unknown `name`: of the same class, else all.
 
-        In the latter case it imports all classes, except for classes that cannot be imported.
+        For all it imports all classes; a class that cannot be imported is skipped.
         """
         found = {*self._in_files, *self._dotted(), *self._of_class(name)}
         of_class = {one for one in found if _beginning(one) == _beginning(name)}
@@ -70,17 +73,17 @@ class ScenarioTable:
         return found
 
     def _dotted(self) -> dict[str, Definition]:
-        """Return the entry points whose own name has a dot: full names of scenarios."""
+        """Return the entry points whose name, with a dot, is a scenario's, by name."""
         return {name: one for name, one in self._points.items() if "." in name}
 
     def _undotted(self) -> list[str]:
-        """Return the names of the other entry points: of classes, or of scenarios without a dot."""
+        """Return the names of entry points without a dot, which denote a class or one scenario."""
         return [name for name in self._points if "." not in name]
 
     def _of_class(self, name: str) -> dict[str, Definition]:
-        """Return the scenarios of the entry point named like the part of `name` before the dot.
+        """Return the scenarios of the entry point that has the name before the dot in `name`.
 
-        Imports it once; empty if there is none.
+        Imports the entry point, once; {} if there is none.
         """
         point = _beginning(name)
         if point not in self._imported and point in self._points:
@@ -89,14 +92,15 @@ class ScenarioTable:
 
 
 def _beginning(name: str) -> str:
-    """Return the part of a scenario's name before the first dot."""
+    """Return a scenario's name up to the first dot, without it."""
     return name.partition(".")[0]
 
 
 def _scenarios(point: str, definition: Definition) -> Iterator[tuple[str, Definition]]:
-    """Yield name and definition of the scenarios of an entry point, which is imported.
+    """Import an entry point and yield (name, definition) of each scenario of it.
 
-    Raises PluginError if that fails, or a name does not begin with that of the entry point.
+    `point`: name of the entry point. Raises PluginError if the import fails, or if a scenario's
+    name does not begin with `point` and a dot.
     """
     cls, method = definition.load()
     marked = [] if method else list(plugin_files.marked_methods(cls, definition.place))

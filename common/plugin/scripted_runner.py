@@ -23,7 +23,7 @@ class DoneAction:
 
 @dataclass(frozen=True, kw_only=True)
 class DoneIteration:
-    """An iteration that has ended, as the code that started it sees it."""
+    """Result of one iteration, as the code of a scripted runner gets it."""
 
     number: int
     #: Seconds since 1970-01-01 UTC.
@@ -39,14 +39,14 @@ class DoneIteration:
 
 
 class LoadOver(SystemExit):
-    """The load is over: ends the thread that would start an iteration.
+    """Raised in a thread that would start an iteration when the load is over, to end the thread.
 
-    Threads end by it without a message, and `except Exception` does not catch it.
+    Python ends a thread by it without a message, and `except Exception` does not catch it.
     """
 
 
 class ScriptedLoad(Protocol):
-    """The load of one workload in this process, for the code that starts its iterations."""
+    """A workload in this process, as the code of a scripted runner sees and drives it."""
 
     @property
     def args(self) -> Mapping[str, Any]:
@@ -70,7 +70,7 @@ class ScriptedLoad(Protocol):
         """
 
     def tell_aside(self, what: str) -> None:
-        """Report an error that belongs to no iteration; the report shows `what` with a count."""
+        """Report an error that belongs to no iteration; reports show `what` with its count."""
 
 
 class ScriptedRunner(Runner):
@@ -85,11 +85,14 @@ class ScriptedRunner(Runner):
         return 1
 
     def asked(self) -> Sequence[tuple[float, float]]:
-        """Return no points: the load is not known beforehand."""
+        """Return (): the load is not known beforehand."""
         return ()
 
     def step(self, elapsed_s: float, totals: Totals, capacity: Sequence[int]) -> Step:
-        """Request one worker process until the code has returned; then wait for its iterations."""
+        """Request one worker process until the runner's code has returned, then none.
+
+        The load is done when all iterations so far are settled.
+        """
         if totals.ended:
             done = totals.settled >= totals.allotted
             return Step(shares=(0,) * len(capacity), stop_s=max(0.0, elapsed_s), done=done)

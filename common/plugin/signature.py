@@ -37,9 +37,10 @@ _PLACEHOLDERS: Mapping[Any, Any] = types.MappingProxyType(
 
 
 def misnamed(name: str, method: Callable[..., Any], args: Collection[str]) -> list[str]:
-    """Return a message on each missing or unknown argument if `method` gets the names `args`.
+    """Return messages on required arguments missing in `args`, and on names in it that are unknown.
 
-    `name` is the name of the method in messages. Its first parameter, the instance, is left out.
+    `args`: names only. `method`: its first parameter, self, is left out. `name`: of the method, for
+    messages.
     """
     parameters = list(inspect.signature(method).parameters.values())
     instance = "".join(p.name for p in parameters[:1])
@@ -61,7 +62,10 @@ def misnamed(name: str, method: Callable[..., Any], args: Collection[str]) -> li
 
 
 def mistyped(name: str, method: Callable[..., Any], args: Mapping[str, Any]) -> dict[str, str]:
-    """Return messages, by argument, on `args` whose type the annotations of `method` forbid."""
+    """Return messages on values in `args` whose type the method's annotations forbid, by argument.
+
+    `name`: of the method, for messages. Annotations beyond `ACCEPTED` are not checked.
+    """
     types_of = _types_of(getattr(method, "__func__", method))
     return {
         key: f"argument {key!r} of {name} must be {inspect.formatannotation(types_of[key])},"
@@ -72,7 +76,10 @@ def mistyped(name: str, method: Callable[..., Any], args: Mapping[str, Any]) -> 
 
 
 def _in_seconds(value: Any, annotation: Any) -> str:
-    """Return the end of a message: the seconds of a duration that was given for a float, or ""."""
+    """Return the end of a message if text such as "2m" was given for a float; else "".
+
+    It has the seconds to write instead.
+    """
     if not isinstance(value, str) or annotation is not float:
         return ""
     try:
@@ -83,7 +90,7 @@ def _in_seconds(value: Any, annotation: Any) -> str:
 
 @functools.cache
 def _types_of(method: Callable[..., Any]) -> Mapping[str, Any]:
-    """Return the annotations of parameters that callers pass; cached for rows of data files."""
+    """Return the annotations of a method's named parameters, without self. Cached."""
     parameters = list(inspect.signature(method).parameters.values())[1:]
     types_of = hints(method)
     return {
@@ -94,13 +101,16 @@ def _types_of(method: Callable[..., Any]) -> Mapping[str, Any]:
 
 
 def near(name: str, known: Iterable[str]) -> str:
-    """Return the end of a message on an unknown name with similar `known` names; "" without any."""
+    """Return the end of a message on an unknown name: "; did you mean A or B?", similar names.
+
+    `known`: the names to compare with. "" if none is similar.
+    """
     found = difflib.get_close_matches(name, list(known))
     return f"; did you mean {' or '.join(found)}?" if found else ""
 
 
 def placeholder(hint: Any) -> Any:
-    """Return an example value that fits an annotation; "..." for text and unknown annotations."""
+    """Return an example value for a parameter annotated `hint`; "..." for text and others."""
     if typing.get_origin(hint) in (typing.Union, types.UnionType):
         return placeholder(next(iter(typing.get_args(hint))))
     plain = typing.get_origin(hint) or hint

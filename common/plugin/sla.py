@@ -27,44 +27,47 @@ __all__ = [
 
 
 class Times(Protocol):
-    """Durations of iterations, or of an action, by how they ended."""
+    """Durations of iterations, or of one action, as a histogram for each way of ending."""
 
     def state(self, name: str) -> Histogram:
-        """Return the histogram of durations, ns, that ended as "ok", "failed" or "timed_out"."""
+        """Return the histogram of durations, ns, with one ending: "ok", "failed" or "timed_out"."""
         ...
 
 
 class Drill(Protocol):
-    """A fault that hooks cause under load, and its results so far."""
+    """A drill: a fault that hooks cause under load, and how the workload fared so far."""
 
     @property
     def problem(self) -> str:
-        """The reason why the drill is void: a hook failed, or did not fire; "" if there is none."""
+        """Return why the drill is void: a hook failed, or did not fire; "" if it is valid."""
         ...
 
     @property
     def bad(self) -> int:
-        """The number of failed, timed out and dropped iterations since the fault."""
+        """Return the number of failed, timed out and dropped iterations since the fault."""
         ...
 
     @property
     def recovery_s(self) -> float | None:
-        """The seconds from the fault until the load is as before; None if unknown, see `doubt`."""
+        """Return the seconds from the fault until the load is as before.
+
+        None if unknown: `doubt` has the reason.
+        """
         ...
 
     @property
     def recovery_ci(self) -> tuple[float | None, ...] | None:
-        """The bounds of the 95 % interval of `recovery_s`, seconds; None without one."""
+        """Return the bounds of `recovery_s`'s 95 % interval, seconds; None without one."""
         ...
 
     @property
     def doubt(self) -> str:
-        """The reason why there is no time to recover; "" if there is one."""
+        """Return why `recovery_s` is unknown; "" if it is known."""
         ...
 
 
 class Statistics(Protocol):
-    """The merged results of a workload that criteria judge."""
+    """The merged results of one workload so far, as SLA criteria get them."""
 
     def count(self, state: str) -> int:
         """Return the number of iterations in a state of `osbench.common.outcomes.STATES`."""
@@ -72,12 +75,12 @@ class Statistics(Protocol):
 
     @property
     def service(self) -> Times:
-        """Return the durations of iterations from start to end, without think time."""
+        """Return service times: iterations' durations from start to end, without think time."""
         ...
 
     @property
     def response(self) -> Times:
-        """Return the durations of iterations from due time to end, without think time."""
+        """Return response times: iterations' durations from due time to end, without think time."""
         ...
 
     @property
@@ -87,17 +90,17 @@ class Statistics(Protocol):
 
     @property
     def checks(self) -> Mapping[str, Sequence[int]]:
-        """Return by name of a soft check how often it held, and how often it did not."""
+        """Return how often each soft check held, and how often it did not, by its name."""
         ...
 
     @property
     def drill(self) -> Drill | None:
-        """The drill of the workload; None for loads without the key `phases`."""
+        """Return the drill of the workload; None for loads without the key `phases`."""
         ...
 
     @property
     def start_lag(self) -> Histogram:
-        """Return the nanoseconds from due time to start, of all iterations that ran."""
+        """Return the start lags, nanoseconds from due time to start, of all iterations that ran."""
         ...
 
     @property
@@ -118,7 +121,7 @@ class Statistics(Protocol):
 
 @dataclass(frozen=True, kw_only=True)
 class Verdict:
-    """The verdict of a criterion on a workload: success or failure, with a message."""
+    """Judgement of one criterion on one workload: success or failure, with a message."""
 
     criterion: str
     success: bool
@@ -129,7 +132,10 @@ class Verdict:
 
 @dataclass(frozen=True, kw_only=True)
 class SpanSelection:
-    """Spans that a criterion judges, by `service` and `name`; `*` in either stands for any text."""
+    """Spans to be judged: of services that match `service`, with names that match `name`.
+
+    `*` in either text stands for any characters.
+    """
 
     #: Name of the service; its first part, such as `shop` for `shop/web`, is enough.
     service: str
@@ -139,7 +145,7 @@ class SpanSelection:
 
 @dataclass(frozen=True, kw_only=True)
 class SpanFigures:
-    """Figures of selected spans in the complete traces of successful iterations."""
+    """Figures of spans that a SpanSelection selects, in complete traces of good iterations."""
 
     #: Number of these traces, and of incomplete ones, which are left out.
     traces: int = 0
@@ -176,7 +182,10 @@ class Sla:
 
     @classmethod
     def judged_actions(cls, config: Any) -> Collection[str]:
-        """Return the atomic actions that the criterion judges, nested ones as "outer > inner"."""
+        """Return the atomic actions that a criterion so configured judges; () unless overridden.
+
+        Nested ones are named "outer > inner".
+        """
         return ()
 
     def add(self, columns: Columns) -> None:
@@ -189,40 +198,39 @@ class Sla:
     def check(self, statistics: Statistics) -> Verdict:
         """Return the verdict on the results so far; subclasses override this.
 
-        A criterion without data fails.
+        Without data the verdict has to be a failure.
         """
         raise NotImplementedError
 
     def selections(self) -> Sequence[SpanSelection]:
         """Return the spans that the criterion judges; if any, `check_spans` replaces `check`.
 
-        None unless a subclass overrides it.
+        () unless a subclass overrides it.
         """
         return ()
 
     def check_spans(self, figures: Sequence[SpanFigures]) -> Verdict:
-        """Return the verdict on a finished run's spans, given in the order of `selections`.
+        """Return the verdict on a finished run's spans: `figures` in the order of `selections`.
 
         Subclasses with `selections` override this.
         """
         raise NotImplementedError
 
     def breach(self, statistics: Statistics, plan: int | None) -> Verdict | None:
-        """Return the verdict as soon as failure is certain, whatever the remaining iterations do.
+        """Return a failed verdict as soon as failure is certain, whatever remaining iterations do.
 
-        Returns None to continue, and unless it is overridden. `plan` is the largest number of
-        iterations of the workload; None is unlimited. A run that aborts on SLA failure stops at the
-        first breach.
+        Else None, as always unless it is overridden. `plan`: most iterations of the workload; None
+        is unlimited. A run that aborts on SLA failure stops at the first breach.
         """
         return None
 
     def verdict(self, success: bool, detail: str) -> Verdict:
-        """Return a Verdict with the name of this criterion and these values."""
+        """Return a Verdict of this criterion with these values; limits are added later."""
         return Verdict(criterion=self.NAME, success=success, detail=detail)
 
 
 def remaining(statistics: Statistics, plan: int | None) -> int | None:
-    """Return the largest number of iterations that may still end; None, unlimited, as `plan`."""
+    """Return how many iterations may still end, at most; None if `plan` is None (unlimited)."""
     if plan is None:
         return None
     seen = sum(map(statistics.count, ("ok", "failed", "timed_out", "dropped")))

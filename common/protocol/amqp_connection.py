@@ -22,7 +22,10 @@ _BLOCKED = spec.Connection.Blocked
 
 
 class AmqpConnection(pyamqp.Connection):  # type: ignore[misc]  # kombu has no types
-    """A connection that raises `amqp.exceptions.Blocked` during an alarm instead of waiting."""
+    """A connection to RabbitMQ that raises `Blocked` during an alarm, instead of waiting.
+
+    Alarm: the broker lacks memory or disk and reads nothing.
+    """
 
     # py-amqp does not read the reason
     _METHODS = {**pyamqp.Connection._METHODS, _BLOCKED: spec.method(_BLOCKED, "s")}  # noqa: RUF012
@@ -42,9 +45,10 @@ class AmqpConnection(pyamqp.Connection):  # type: ignore[misc]  # kombu has no t
         self.alarm = ""
 
     def drain_events(self, timeout: float | None = None) -> None:
-        """Wait for a method of the broker and process it, at most `timeout` s (None: `ANSWER_S`).
+        """Read and process methods of the broker, waiting at most `timeout` s (None: `ANSWER_S`).
 
-        Raises TimeoutError, or Blocked during an alarm.
+        Raises TimeoutError if nothing came, amqp's Blocked if an alarm lasts, whether something
+        came or not.
         """
         try:
             super().drain_events(ANSWER_S if timeout is None else timeout)

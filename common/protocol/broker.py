@@ -33,10 +33,10 @@ QUEUE_TTL_S = 60
 
 
 def application(broker_url: str) -> Celery:
-    """Return the Celery application, for delivery only: no result backend, no events.
+    """Return the Celery application for `broker_url`: it only delivers, without results or events.
 
-    Connects to nothing. Changes kombu for the whole process: connections to Redis keep addresses,
-    compressed messages are refused.
+    Connects to nothing. Changes kombu for the whole process: Redis connections cache addresses,
+    AMQP connections limit waits, compressed messages are refused.
     """
     # kombu has no option for it
     KombuChannel.connection_class = KeptConnection
@@ -77,7 +77,10 @@ def application(broker_url: str) -> Celery:
 
 
 def _for_celery(url: str) -> str:
-    """Return a broker URL as Celery wants it: another scheme for a socket, no TLS parameters."""
+    """Return a broker URL in Celery's form, for the schemes unix and amqps; others unchanged.
+
+    `unix://PATH?db=N` becomes `redis+socket://`; of `amqps://` TLS parameters are removed.
+    """
     parts = urlsplit(url)
     if parts.scheme == "amqps":
         # these are not its names of them
@@ -89,9 +92,10 @@ def _for_celery(url: str) -> str:
 
 
 def sending_application(broker_url: str) -> Celery:
-    """Return the application, with all imported that its first message needs.
+    """Return the Celery application of a coordinator, with imports done that a first message needs.
 
-    Celery would import that with the message, between the decision on t0 and t0.
+    Celery would import them when it sends the first batch, in the time between the decision on t0
+    and t0.
     """
     app = application(broker_url)
     for made_when_asked_for in (app.amqp.send_task_message, app.backend):
@@ -120,11 +124,11 @@ def _transport_options(broker_url: str) -> dict[str, Any]:
 
 
 def check(broker_url: str, timeout_s: float, receiver: str = "") -> None:
-    """Raise StoreMissing if the broker is not reachable, StoreError if it refuses something.
+    """Raise StoreMissing if the broker is unreachable or blocked, StoreError if it refuses access.
 
-    `timeout_s` limits each connection attempt. RabbitMQ is checked for rights that are needed
-    later: with a `receiver`, the worker process that will have a queue, to declare and read that
-    queue; else to send to a queue.
+    `timeout_s` limits each connection attempt. On RabbitMQ it also tries rights: with `receiver`, a
+    worker process's incarnation, to declare and read its queue; with "" to send to a queue that is
+    declared for it, and deleted. StoreError also for a certificate that fails.
     """
     connection = application(broker_url).connection_for_write(connect_timeout=timeout_s)
     try:
@@ -157,7 +161,10 @@ def check(broker_url: str, timeout_s: float, receiver: str = "") -> None:
 
 
 def open_connection(connection: Connection, timeout_s: float) -> None:
-    """Connect, with one retry, within about `timeout_s` seconds; raises the transport's errors."""
+    """Connect to the broker, with one retry, within about `timeout_s` seconds.
+
+    Raises the errors of the transport if both attempts fail.
+    """
     # without a limit Celery would retry for ever
     connection.ensure_connection(max_retries=1, interval_start=0, timeout=timeout_s)
 
@@ -176,12 +183,16 @@ def _try_rights(connection: Connection, timeout_s: float, receiver: str) -> None
 
 
 def refusal(error: Exception) -> str:
-    """Return the message for a right that RabbitMQ refuses."""
+    """Return a message about a right that RabbitMQ refuses, naming the page of needed rights."""
     return f"the broker refuses a right ({error}): give its user those of {_RIGHTS_PAGE}"
 
 
 def queue(incarnation: str) -> Queue:
-    """Return the queue of the worker process `incarnation`, for its consumer and its publisher."""
+    """Return the Celery queue of the worker process `incarnation`; nothing is sent to the broker.
+
+    Messages expire after `QUEUE_TTL_S`, as does the queue without a consumer; none are
+    acknowledged.
+    """
     with warnings.catch_warnings():
         return Queue(
             redis_keys.queue(incarnation),

@@ -59,7 +59,7 @@ _PACK_ONE = struct.Struct(f"<{WIDTH}q").pack
 
 @dataclass(frozen=True, kw_only=True)
 class Column:
-    """A numeric column of a result block, one number per row."""
+    """Declaration of a numeric column of result blocks: its type on the wire and its range."""
 
     #: Key in a block, and field of `Columns`.
     name: str
@@ -83,12 +83,15 @@ class Column:
 
     @property
     def size(self) -> int:
-        """Return the bytes that a row takes in the column."""
+        """Return the bytes of one number of the column."""
         return np.dtype(self.dtype).itemsize
 
 
 def _time(name: str, place: int, *, sparse: bool = False, instant: bool = False) -> Column:
-    """Return a column of nanoseconds; `instant`: points in time instead of durations."""
+    """Return the declaration of a column of nanoseconds, with the range of times.
+
+    `instant`: its numbers are points in time, not durations. `sparse`: left out if all are 0.
+    """
     return Column(
         name=name,
         place=place,
@@ -138,7 +141,7 @@ _JOINED = (
 
 @dataclass(frozen=True, kw_only=True)
 class Failure:
-    """A distinct error of a worker in a workload; rows refer to it by `number`."""
+    """A distinct error of one worker in one workload; rows refer to it by `number`."""
 
     #: Number within the worker's failure table, from 1.
     number: int
@@ -154,7 +157,10 @@ class Failure:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Columns:
-    """Decoded rows, an entry per row unless stated otherwise. Times are int64 ns after t0."""
+    """Decoded rows of iterations as arrays, one entry per row unless a field says otherwise.
+
+    Times are int64 nanoseconds after t0, durations int64 nanoseconds.
+    """
 
     iteration: Ints
     #: uint8, values of `osbench.common.outcomes.Outcome`.
@@ -205,7 +211,7 @@ def row(  # noqa: PLR0913 - a row, by name
     actions: Sequence[int] = (),
     extra: Any = None,
 ) -> Row:
-    """Return the tuple of a row, for callers whose speed does not matter.
+    """Return the tuple of one row from named values, for callers whose speed does not matter.
 
     The hot path writes the tuple itself, since a call costs time.
     """
@@ -213,7 +219,7 @@ def row(  # noqa: PLR0913 - a row, by name
 
 
 def replaced(one: Row, **numbers: int) -> Row:
-    """Return a copy of a row with some of its numbers replaced, given by column name."""
+    """Return a copy of row `one` with some numbers replaced: keywords are names of `COLUMNS`."""
     found: list[Any] = list(one)
     for name, number in numbers.items():
         found[_PLACES[name]] = number
@@ -221,7 +227,7 @@ def replaced(one: Row, **numbers: int) -> Row:
 
 
 def pack_actions(actions: Sequence[int]) -> bytes:
-    """Return the integers of actions as bytes, which the garbage collector does not track.
+    """Pack the integers of one row's actions as bytes, which the garbage collector does not track.
 
     Raises OverflowError for an integer beyond 64 bits.
     """
@@ -245,10 +251,11 @@ def _packer(code: str, count: int) -> Callable[..., bytes]:
 
 
 def encode_rows(rows: Sequence[Row], names: Sequence[str], t0_ns: int) -> dict[str, Any]:
-    """Pack rows into a dict of columns for msgpack; sparse columns of zeros are left out.
+    """Return rows as a dict of columns for msgpack: bytes by column name, with "rows" and "t0".
 
-    `names` are the names of actions. `t0_ns` is the start of the load on the clock of the rows.
-    Raises OverflowError for a number that does not fit its column.
+    Sparse columns of zeros are left out. `names`: the names of actions, by index. `t0_ns`: start of
+    the load on the clock of the rows. Raises OverflowError for a number that does not fit its
+    column.
     """
     made: list[list[bytes]] = [[] for _ in _ENCODED]
     steps: list[Any] = []
@@ -280,9 +287,10 @@ def encode_rows(rows: Sequence[Row], names: Sequence[str], t0_ns: int) -> dict[s
 
 
 def _nested(name: str, entries: Sequence[bytes]) -> dict[str, bytes]:
-    """Return two columns: the entries of all rows, joined, and their number per row; {} if empty.
+    """Return two columns: the joined bytes of all rows, and the number of entries per row.
 
-    `name` is a key of `_NESTED`, such as actions; `entries` has the bytes of one row each.
+    `name`: "actions" or "exchanges", the key of the first; `entries` has the bytes of each row. {}
+    if all are empty.
     """
     flat = b"".join(entries)
     if not flat:
@@ -292,7 +300,11 @@ def _nested(name: str, entries: Sequence[bytes]) -> dict[str, bytes]:
 
 
 def _beside(rows: Sequence[Row]) -> dict[str, Any]:
-    """Return trace ids and outputs, with the numbers of iterations that have them; {} if none."""
+    """Return the columns for trace ids and outputs of rows; {} if no row has either.
+
+    Their keys: "traced" (iteration numbers) with "traces" (ids), and "outputs" (pairs of iteration
+    number and packed outputs).
+    """
     some = [(one[0], *one[EXTRA][:2]) for one in rows if one[EXTRA] and any(one[EXTRA][:2])]
     if not some:
         return {}
@@ -311,10 +323,11 @@ def _bytes(column: array[int]) -> bytes:
 
 
 def decode_rows(columns: dict[str, Any]) -> Columns:
-    """Unpack the result of `encode_rows`, with times relative to t0.
+    """Decode the dict that `encode_rows` made; times of the result are relative to t0.
 
-    The result takes memory in proportion to the columns, whatever numbers they hold. Raises
-    Untrusted if columns are malformed, of different lengths or out of range.
+    It comes from a worker and is not trusted: raises Untrusted if columns are malformed, of
+    different lengths or out of range. Memory is in proportion to the columns, whatever numbers they
+    hold.
     """
     try:
         return _decode(columns)
@@ -384,10 +397,10 @@ def _greatest(values: NDArray[Any]) -> int:
 
 
 def _actions(columns: Mapping[str, Any], names: int) -> Ints:
-    """Return a line per action: its row and its integers, times relative to t0.
+    """Return the actions of all rows, shape (n, 6): the row's index, then its 5 integers.
 
-    Raises ValueError for numbers out of range. The column `lengths` has the number of actions of
-    each row.
+    Times become relative to t0. `names`: how many names there are. The column "lengths" has the
+    number of actions per row. Raises a `MALFORMED` error for bad lengths or numbers out of range.
     """
     flat = np.frombuffer(raw_bytes(columns["actions"]), "<i8").reshape(-1, WIDTH)
     lengths = _column(columns, "lengths", "<u4")
@@ -430,7 +443,7 @@ def _all_among(some: Ints, numbers: Ints) -> bool:
 
 
 def raw_bytes(value: Any) -> bytes:
-    """Return a column, which must be bytes. Raises TypeError if it is not."""
+    """Return a column unchanged if it is bytes; raise TypeError if not."""
     if not isinstance(value, bytes):
         raise TypeError("a column is not bytes")
     return value
@@ -449,10 +462,10 @@ def _outputs(number: Any, parts: Any) -> tuple[int, tuple[bytes, ...]]:
 
 
 def join_columns(parts: Sequence[dict[str, Any]]) -> dict[str, Any]:
-    """Join the columns of successive blocks of a worker into one dict; {} for no blocks.
+    """Join successive blocks' columns of one worker and workload into one dict; {} for no blocks.
 
-    Only the lengths of more than one are checked: decoding checks the rest. Raises `MALFORMED` if
-    they do not fit together.
+    A single block is returned itself, unchecked; of more only the lengths are checked: decoding
+    checks the rest. Raises a `MALFORMED` error if they do not fit together.
     """
     if len(parts) < 2:
         return parts[0] if parts else {}
@@ -477,9 +490,9 @@ def join_columns(parts: Sequence[dict[str, Any]]) -> dict[str, Any]:
 
 
 def _last_names(lists: Sequence[list[str]]) -> list[str]:
-    """Return the names of the last block; a worker's list of names only grows.
+    """Return the last of the blocks' lists of action names: a worker's list only grows.
 
-    Raises ValueError if an earlier list is not its beginning.
+    Raises ValueError if an earlier list is not the beginning of the last.
     """
     last = lists[-1]
     if any(last[: len(names)] != names for names in lists):
@@ -488,7 +501,7 @@ def _last_names(lists: Sequence[list[str]]) -> list[str]:
 
 
 def _check(part: Mapping[str, Any]) -> None:
-    """Raise an exception of MALFORMED if the lengths of a block's columns do not agree.
+    """Raise an error of `MALFORMED` if the columns of one block differ in length.
 
     Each block is checked by itself, so that a surplus does not make up for a lack in another.
     """
@@ -508,9 +521,9 @@ def _check(part: Mapping[str, Any]) -> None:
 
 
 def select(columns: Columns, keep: NDArray[np.bool_]) -> Columns:
-    """Return the rows for which `keep` is true, with their actions, requests, traces, outputs.
+    """Return the rows for which `keep` is true, with their actions, requests, traces and outputs.
 
-    Returns `columns` itself if all rows are kept.
+    `keep`: one bool per row. The result is a copy; `columns` itself if all rows are kept.
     """
     kept = np.flatnonzero(keep)
     if len(kept) == len(columns):

@@ -27,29 +27,29 @@ JSON = ":json"
 
 
 def names(header: Sequence[str]) -> list[str]:
-    """Return the argument that each column of a header sets, without the ending `:json`."""
+    """Return the argument names that a header's columns set, in order, without `:json`."""
     return [column.strip().removesuffix(JSON) for column in header]
 
 
 def records(lines: Iterable[str]) -> Iterator[list[str]]:
-    """Yield the cells of each CSV row, header included; an empty list for a blank line.
+    """Return an iterator over CSV rows, header included, each a list of cells; [] for a blank line.
 
-    Raises csv.Error for malformed CSV.
+    It raises csv.Error at malformed CSV.
     """
     return csv.reader(lines, strict=True)
 
 
 class RowReader:
-    """Converts rows of a data file to keyword arguments, by the file's header."""
+    """Converts rows of one data file to keyword arguments of iterations, by the file's header."""
 
     def __init__(self, header: Sequence[str]) -> None:
         self._names = names(header)
         self._json = [at for at, column in enumerate(header) if column.strip().endswith(JSON)]
 
     def arguments(self, cells: Sequence[str]) -> dict[str, Any]:
-        """Return the arguments of a row by name; cells of columns `:json` are decoded.
+        """Return the arguments of one row by name; cells of columns `:json` are decoded.
 
-        Raises ValueError if the row has another number of cells or malformed JSON.
+        Raises ValueError if the number of cells differs from the header's, or for malformed JSON.
         """
         if len(cells) != len(self._names):
             raise ValueError(f"has {len(cells)} cells, the header {len(self._names)}")
@@ -62,9 +62,9 @@ class RowReader:
         return found
 
     def read(self, text: str) -> Iterator[dict[str, Any]]:
-        """Yield the arguments of each row of CSV text without header; blank lines are skipped.
+        """Yield the arguments of each row of CSV text without a header; blank lines are skipped.
 
-        Raises ValueError and csv.Error.
+        Raises ValueError as `arguments` does, csv.Error for malformed CSV.
         """
         for cells in records(io.StringIO(text, newline="")):
             if cells:
@@ -76,15 +76,15 @@ def _refuse(constant: str) -> None:
 
 
 def encrypt(section: bytes, key: bytes) -> bytes:
-    """Compress and encrypt a section of a data file, which is UTF-8, with a Fernet key."""
+    """Compress and encrypt a section (CSV rows in UTF-8) with a Fernet key; return the token."""
     return Fernet(key).encrypt(zstandard.ZstdCompressor(level=1).compress(section))
 
 
 def decrypt(token: bytes, key: bytes) -> str:
-    """Decrypt and decompress a section and return its text.
+    """Decrypt and decompress a token of `encrypt`; return the CSV text.
 
-    Raises Untrusted if it was encrypted with another key, or is not a section of at most `SECTION`
-    bytes in UTF-8.
+    Raises Untrusted if it was encrypted with another key, decompresses to more than `SECTION` bytes
+    or is not UTF-8.
     """
     try:
         packed = Fernet(key).decrypt(token)

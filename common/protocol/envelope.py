@@ -34,7 +34,7 @@ _KIND_BYTES = 256
 
 
 class Signer:
-    """Signs bodies with the current key, verifies them with any key of the ring.
+    """Signs message bodies with the current key of a keyring; verifies them with any of its keys.
 
     The ring may change while messages are signed and verified.
     """
@@ -44,7 +44,7 @@ class Signer:
         self._kind_keys: dict[tuple[bytes, str], bytes] = {}
 
     def sign(self, kind: str, body: dict[str, Any]) -> bytes:
-        """Pack and sign a body of msgpack types as a message of a kind; return its bytes.
+        """Return `body`, a dict of msgpack types, as a packed and signed message of `kind`.
 
         Raises TypeError for other types, OsbenchError if the message exceeds `size_of(kind)`.
         """
@@ -58,10 +58,11 @@ class Signer:
         return signed
 
     def verify(self, kind: str, data: bytes) -> dict[str, Any]:
-        """Return the body of a message that was signed as `kind`; no other message is unpacked.
+        """Return the body of a message if it was signed as `kind` with a key of the ring.
 
-        Raises Untrusted if size, version, kind, key or signature is wrong, or if the body is not a
-        map or beyond the limits of `osbench.common.protocol.unpacking`.
+        The body is unpacked only after that. Raises Untrusted if size, version, kind, key or
+        signature is wrong, or if the body is not a map or beyond the limits of
+        `osbench.common.protocol.unpacking`. May read the key file again.
         """
         key_id, mac, packed = _parts(kind, data)
         key = self._keyring.find(key_id)
@@ -82,7 +83,7 @@ class Signer:
 
 
 def size_of(kind: str) -> int:
-    """Return the most bytes that a signed message of a kind may have."""
+    """Return the greatest size in bytes of a signed message of a kind."""
     return SIZES.get(kind, SIZE)
 
 
@@ -91,9 +92,9 @@ def _shown(kind: str) -> str:
 
 
 def _parts(kind: str, data: bytes) -> tuple[bytes, bytes, bytes]:
-    """Return key id, signature and packed body of an envelope; the signature is not verified.
+    """Split an envelope: return key id, signature and packed body. The signature is not verified.
 
-    Raises Untrusted if it is too large or malformed, or of another version or kind.
+    Raises Untrusted if it is too large, malformed, or of another version or kind.
     """
     if len(data) > size_of(kind):
         raise Untrusted(f"{_shown(kind)} message of {len(data)} bytes, too large")
@@ -124,7 +125,7 @@ def _body(kind: str, packed: bytes) -> dict[str, Any]:
 
 
 class Vault:
-    """Encrypts records with the current key, decrypts them with any key of the ring (Fernet).
+    """Encrypts records with the current key of a keyring, decrypts with any of its keys (Fernet).
 
     The ring may change while records are encrypted and decrypted.
     """
@@ -133,16 +134,17 @@ class Vault:
         self._keyring = keyring
 
     def encrypt(self, record: dict[str, Any]) -> bytes:
-        """Pack, encrypt and sign a record of msgpack types; return the token.
+        """Pack and encrypt `record`, a dict of msgpack types; return the Fernet token.
 
         Raises TypeError for other types.
         """
         return _fernet(self._keyring.signing()).encrypt(msgpack.packb(record))
 
     def decrypt(self, token: bytes) -> dict[str, Any]:
-        """Return the record of a token; reads the key file again if no known key decrypts it.
+        """Return the record of a Fernet token; if no key fits, reads a changed key file again.
 
-        Raises Untrusted if no key of the ring decrypts it, or the record is malformed.
+        Raises Untrusted if no key of the ring decrypts it, or if the record is not a map in
+        msgpack.
         """
         keys = self._keyring.keys
         packed = _decrypted(keys, token)

@@ -57,9 +57,10 @@ _LAST_STATUS = 999
 
 
 def pack_other(action: int, client: int, *, false_body: bool = False) -> bytes:
-    """Return the record of a request of another client than osbench's, without measurements.
+    """Return the packed record of a request that another HTTP client than osbench's made.
 
-    `action` and `client` are numbers as in `EXCHANGE`.
+    Phases, bytes and status are 0. `action`, `client`: as in `EXCHANGE`. `false_body`: the body was
+    cut short or not in its declared content coding.
     """
     return pack_kept(action, client, 0, 0, 0, 0, FALSE_BODY if false_body else 0)
 
@@ -67,11 +68,11 @@ def pack_other(action: int, client: int, *, false_body: bool = False) -> bytes:
 def read_exchanges(
     packed: bytes, of_rows: NDArray[np.uint32], actions: Ints, names: int
 ) -> tuple[NDArray[Any], Ints]:
-    """Return the requests of a block as an array of EXCHANGE, and the row of each.
+    """Return the requests of a block as an array of dtype EXCHANGE, and the row index of each.
 
-    `of_rows` has the number of requests of each row. `actions` are the actions of all rows
-    (`Columns.actions`), `names` is the number of names. Raises ValueError for data that no worker
-    of osbench sends.
+    `packed`: their bytes. `of_rows`: requests per row. `actions`: actions of all rows
+    (`Columns.actions`). `names`: how many names of actions there are. Raises ValueError for data
+    that no worker of osbench sends.
     """
     found: NDArray[Any] = np.frombuffer(packed, EXCHANGE)
     if int(of_rows.sum(dtype=np.int64)) != len(found):
@@ -101,5 +102,5 @@ def read_exchanges(
 
 
 def action_lines(rows: Ints, actions: Ints) -> Ints:
-    """Return for each row in `rows` the position of its first action among all actions."""
+    """Return for each index in `rows` the position of that row's first line in `actions`."""
     return np.searchsorted(actions[:, 0], rows).astype(np.int64)

@@ -9,9 +9,10 @@ from osbench.common.protocol.unpacking import unpack
 
 
 def outputs(packed: Iterable[bytes]) -> dict[str, list[Any]]:
-    """Return the charts of an iteration in lists under "additive" and "complete".
+    """Unpack the outputs of one iteration; return its charts in lists "additive" and "complete".
 
-    Other data, which a faulty worker may have sent, is under "malformed". Soft checks are left out.
+    The list "malformed" has all else, which a faulty worker may have sent. Soft checks are left
+    out.
     """
     found: dict[str, list[Any]] = {"additive": [], "complete": [], "malformed": []}
     for one in packed:
@@ -32,7 +33,7 @@ def outputs(packed: Iterable[bytes]) -> dict[str, list[Any]]:
 
 
 def _without_secrets(item: dict[str, Any]) -> dict[str, Any]:
-    """Return a chart without `conn_str`, a connection string with password that Rally adds."""
+    """Return a chart without the key `conn_str` of its data: Rally puts a password there."""
     data = item["data"]
     if isinstance(data, dict) and "conn_str" in data:
         return {**item, "data": {key: data[key] for key in data if key != "conn_str"}}

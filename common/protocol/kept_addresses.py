@@ -27,7 +27,7 @@ AGAIN_AFTER_FAILURE_S = 2.0
 
 @dataclass
 class _NamedServer:
-    """A server by host and port, with its known IP addresses, the last successful one first."""
+    """A server by host name and port, with cached IP addresses, the last that worked first."""
 
     host: str
     port: int
@@ -39,9 +39,9 @@ class _NamedServer:
     failed: bool = False
 
     def look_up(self) -> None:
-        """Look the name up and replace the addresses; known ones stay first.
+        """Look the host name up and replace `addresses`; addresses found again stay first.
 
-        Blocks without a timeout. Raises OSError if the lookup finds no address.
+        Blocks without a timeout. Raises OSError if the lookup fails.
         """
         self.looked = time.monotonic()
         try:
@@ -54,9 +54,9 @@ class _NamedServer:
         self.addresses = [*known, *(one for one in fresh if one not in known)]
 
     def look_up_again(self) -> None:
-        """Look the name up in a background thread, if that is due and not under way.
+        """Start a lookup of the host name in a background thread, if it is due and none runs.
 
-        It is due AGAIN_S seconds after the last lookup, AGAIN_AFTER_FAILURE_S after a failed
+        One is due AGAIN_S seconds after the last began, AGAIN_AFTER_FAILURE_S after a failed
         connection. A failed lookup changes nothing.
         """
         age_s = time.monotonic() - self.looked
@@ -77,23 +77,23 @@ class _NamedServer:
             self.looking.release()
 
     def note(self, address: str) -> None:
-        """Put an address first, after a connection to it was made."""
+        """Put an address first in `addresses`: a connection to it has just succeeded."""
         self.failed = False
         if self.addresses[:1] != [address]:
             self.addresses = [address, *(one for one in self.addresses if one != address)]
 
 
 class KeptAddresses:
-    """The addresses of servers, by host and port; shared by all threads of a process."""
+    """Cache of servers with addresses, by host and port; shared by threads of a process."""
 
     def __init__(self) -> None:
         self._places: dict[tuple[str, int], _NamedServer] = {}
 
     def of(self, host: str, port: int) -> _NamedServer:
-        """Return the server with its addresses; blocks for a lookup only if none is known.
+        """Return the cached server, with at least one address.
 
-        If some are known, a lookup that is due runs in the background. Raises OSError if the first
-        lookup finds nothing.
+        The first call for a server blocks for a lookup, and raises OSError if that fails. Later
+        calls only start a lookup in the background if one is due.
         """
         place = self._places.setdefault((host, port), _NamedServer(host, port))
         if place.addresses:
@@ -117,7 +117,10 @@ def _is_number(host: str) -> bool:
 
 
 class KeptConnection(Connection):
-    """A connection of redis-py to the cached addresses of its host, tried one after another."""
+    """A connection of redis-py that tries the cached addresses of its host, one after another.
+
+    If all fail it raises the first error, and a lookup may begin in the background.
+    """
 
     def _connect(self) -> Any:
         name = self.host

@@ -45,7 +45,7 @@ _LINE = re.compile(r"[A-Za-z0-9_-]{43}=?")
 
 @dataclass(frozen=True, kw_only=True)
 class Key:
-    """Keys derived from one line of a key file (HKDF-SHA256, RFC 5869, one label per key)."""
+    """Keys derived from one secret, a line of a key file (HKDF-SHA256, RFC 5869, a label each)."""
 
     #: 4 bytes that identify the key in a message; they reveal nothing about the secret.
     id: bytes
@@ -54,7 +54,7 @@ class Key:
 
     @classmethod
     def derive(cls, secret: bytes) -> Self:
-        """Derive id, signing key and encryption key from a secret."""
+        """Derive id, signing key and encryption key from a secret of `SECRET_SIZE` bytes."""
         return cls(
             id=_derived(secret, b"osbench key id 1", 4),
             signing=_derived(secret, b"osbench signing 1", 32),
@@ -68,7 +68,7 @@ def _derived(secret: bytes, label: bytes, size: int) -> bytes:
 
 @dataclass(frozen=True, kw_only=True)
 class _Place:
-    """A key file as it was when it was read."""
+    """Path of a key file, and its state when it was read, by which a change is seen."""
 
     path: Path
     #: Changes when the file does: time of change in nanoseconds, size, inode.
@@ -81,7 +81,10 @@ class _Place:
 
 
 class Keyring:
-    """The current secret, and older secrets that are still accepted. Thread-safe."""
+    """Secrets that coordinator and workers share: the current one, then older valid ones.
+
+    Thread-safe. With a file, it follows the file's changes.
+    """
 
     def __init__(self, secret_list: Sequence[bytes], place: _Place | None = None) -> None:
         if not secret_list or any(len(secret) != SECRET_SIZE for secret in secret_list):
@@ -100,23 +103,23 @@ class Keyring:
 
     @classmethod
     def generate(cls) -> Self:
-        """Create a keyring with one new random secret and no file."""
+        """Create a keyring of one random secret, without a file."""
         return cls([secrets.token_bytes(SECRET_SIZE)])
 
     @classmethod
     def load(cls, path: str | Path) -> Self:
-        """Return the keyring of a key file; it follows later changes of the file.
+        """Read a key file and return its keyring, which follows later changes of the file.
 
         The file has one secret per line: 32 bytes in URL-safe base64. Raises ConfigError if it is
-        missing, malformed, or accessible to others than its owner.
+        missing, malformed, empty, or accessible to others than its owner.
         """
         return cls(*_read(Path(path)))
 
     def signing(self) -> Key:
-        """Return the key to sign and encrypt with now: the first, or the second if the file is new.
+        """Return the key to sign and encrypt with now: the first key of the ring.
 
-        The first is used ADOPT_S seconds after the file was changed. Reads a changed file again, at
-        most once a second.
+        The second instead if the file changed less than ADOPT_S seconds ago. Checks the file at
+        most every LOOK_S seconds, and reads it again if it has changed.
         """
         self._look_now_and_then()
         keys, place = self.keys, self._place
@@ -125,10 +128,10 @@ class Keyring:
         return keys[1]
 
     def find(self, key_id: bytes) -> Key | None:
-        """Return the key with this id; None if there is none.
+        """Return the key whose 4-byte id is `key_id`; None if the ring has no such key.
 
-        Reads the key file again if it has changed, for an unknown id at most every UNKNOWN_S
-        seconds.
+        Reads the key file again if it has changed: checks at most every LOOK_S seconds, for an
+        unknown id every UNKNOWN_S.
         """
         self._look_now_and_then()
         before = self.keys
@@ -138,10 +141,10 @@ class Keyring:
         return found
 
     def changed(self, before: tuple[Key, ...]) -> bool:
-        """Return whether the keys are others than `before`.
+        """Return whether the ring's keys are another tuple than `before`.
 
-        If they are the same, checks the file, at most every UNKNOWN_S seconds, and reads it if it
-        has changed.
+        If not, first checks the key file, at most every UNKNOWN_S seconds, and reads it if it has
+        changed. False without a file.
         """
         if self._place is not None:
             with self._lock:
@@ -159,7 +162,10 @@ class Keyring:
                 self._look(place)
 
     def _look(self, place: _Place) -> None:
-        """Read the file if it has changed; on an error log a warning and keep the known keys."""
+        """Read the key file if it has changed and replace the keys; logs that.
+
+        A missing file is ignored; for a bad one a warning is logged. The known keys then stay.
+        """
         try:
             identity = _identity(place.path.stat())
         except OSError:
@@ -179,7 +185,7 @@ class Keyring:
 
     @classmethod
     def of(cls, text: str) -> Self:
-        """Return the keyring of a text in the format of key files, without a file.
+        """Return the keyring of `text`, in the format of key files; it has no file.
 
         Raises ConfigError if a line is malformed or there is none.
         """
@@ -190,19 +196,19 @@ class Keyring:
 
     @property
     def text(self) -> str:
-        """Return the secrets in the format of a key file."""
+        """Return all secrets in the format of a key file, the current one first."""
         lines = [base64.urlsafe_b64encode(secret).decode("ascii") for secret in self._secrets]
         return "\n".join(lines) + "\n"
 
     def save(self, path: str | Path) -> None:
-        """Write the secrets to a file atomically, mode 0600. Raises ConfigError if that fails."""
+        """Write the secrets to a file atomically, mode 0600. Raises ConfigError on failure."""
         try:
             write_private(Path(path), self.text.encode("ascii"))
         except OSError as error:
             raise ConfigError(f"key file {path}: {error.strerror}") from None
 
     def rotated(self) -> Keyring:
-        """Return a new keyring with a new current secret and the newest old ones, KEPT in all."""
+        """Return a new keyring: a new random secret, then the newest old ones, KEPT in all."""
         return Keyring([secrets.token_bytes(SECRET_SIZE), *self._secrets][:KEPT])
 
 
@@ -215,9 +221,9 @@ def _identity(stat: os.stat_result) -> tuple[int, int, int]:
 
 
 def _read(path: Path) -> tuple[list[bytes], _Place]:
-    """Return the secrets of a key file, and its state.
+    """Read a key file; return its secrets in order, and its path with its state.
 
-    Raises ConfigError if it is unreadable, malformed or empty.
+    Raises ConfigError if it is missing, unreadable, malformed, empty or accessible to others.
     """
     try:
         # looked at before it is read: what is changed in between is read again

@@ -23,10 +23,10 @@ _Check = Callable[[Any], bool]
 
 
 def checked_fields(cls: type, kind: str, body: Mapping[Any, Any]) -> Mapping[str, Any]:
-    """Return `body` if its values have the types that the dataclass `cls` declares.
+    """Return `body` unchanged if each value has the type that the dataclass `cls` declares for it.
 
-    Missing fields are not checked. Raises Untrusted, with the first unknown or wrong field; `kind`
-    is the kind of message in it.
+    Missing fields are not checked. Raises Untrusted, naming the first unknown or wrong field;
+    `kind` is the kind of message to name there.
     """
     checks, plain = _checks(cls)
     for name, value in body.items():
@@ -44,7 +44,10 @@ def checked_fields(cls: type, kind: str, body: Mapping[Any, Any]) -> Mapping[str
 
 @functools.lru_cache(64)
 def _checks(cls: type) -> tuple[dict[str, _Check], dict[str, type]]:
-    """Return the check of each field, and the type of fields whose values need no other check."""
+    """Return two dicts by field of `cls`: a check of the value; its type, if that is enough.
+
+    The second has only int, str, bytes and bool. Cached.
+    """
     hints = get_type_hints(cls)
     named = {field.name: hints[field.name] for field in fields(cls)}
     plain = {name: hint for name, hint in named.items() if hint in (int, str, bytes, bool)}
@@ -52,7 +55,7 @@ def _checks(cls: type) -> tuple[dict[str, _Check], dict[str, type]]:
 
 
 def _check(hint: Any) -> _Check:
-    """Return a predicate that checks the value of a field with this type hint.
+    """Return a predicate that says whether a value fits this type hint of a field.
 
     Raises NotImplementedError for an unsupported type hint.
     """
@@ -90,7 +93,7 @@ def _is_float(value: Any) -> bool:
 
 
 def _is_interval(value: Any) -> bool:
-    """Return whether `value` is a half-open interval of iteration numbers, which begin at 1."""
+    """Return whether `value` is a half-open interval of iteration numbers, 0 < low < high."""
     if not isinstance(value, (list, tuple)) or len(value) != 2:
         return False
     low, high = value

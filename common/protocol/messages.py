@@ -12,18 +12,18 @@ from osbench.common.protocol.message_fields import checked_fields
 
 
 class Message:
-    """Base class of messages: dataclasses whose fields are the body."""
+    """Base class of messages. A message is a dataclass whose fields are the signed body."""
 
     #: Kind of message that the signature covers.
     KIND: ClassVar[str]
 
     def body(self) -> dict[str, Any]:
-        """Return the fields by name, as msgpack types."""
+        """Return the fields of the message in a new dict by name, with values of msgpack types."""
         return dict(vars(self))
 
     @classmethod
     def parse(cls, body: Mapping[str, Any]) -> Self:
-        """Create the message from a body whose signature was verified.
+        """Create the message from the body of a verified envelope.
 
         Raises Untrusted for missing, unknown or wrongly typed fields.
         """
@@ -35,7 +35,10 @@ class Message:
 
 @dataclass(frozen=True, kw_only=True)
 class Offer(Message):
-    """An invitation to a worker to join a run or, with a higher epoch, its new coordinator."""
+    """An invitation to one worker process: to join a run, or to follow the run's new coordinator.
+
+    The second has a higher epoch. The worker decides.
+    """
 
     KIND: ClassVar[str] = "offer"
 
@@ -79,9 +82,9 @@ class Batch(Message):
 
 @dataclass(frozen=True, kw_only=True)
 class Control(Message):
-    """The coordinator's current instructions to one membership; replaces the previous record.
+    """The coordinator's current instructions to one membership; each replaces the one before.
 
-    A membership is one worker process's part in one run.
+    Membership: one worker process's part in one run.
     """
 
     KIND: ClassVar[str] = "control"
@@ -124,7 +127,7 @@ class Control(Message):
 
 @dataclass(frozen=True, kw_only=True)
 class Heartbeat(Message):
-    """The state that a worker process reports every half second."""
+    """The state of one worker process, which it reports every half second and at news."""
 
     KIND: ClassVar[str] = "heartbeat"
 
@@ -204,9 +207,9 @@ class Heartbeat(Message):
 
 @dataclass(frozen=True, kw_only=True)
 class Block(Message):
-    """Numbered results of one membership, a worker process's part in a run.
+    """A numbered part of the results of one membership: one worker process's part in one run.
 
-    It has result rows, iteration numbers that are given back, and failures.
+    It has result rows, numbers of iterations that the worker gives back, and distinct failures.
     """
 
     KIND: ClassVar[str] = "block"
@@ -284,7 +287,10 @@ class Will(Message):
 
 @dataclass(frozen=True, kw_only=True)
 class Specification(Message):
-    """All that a worker needs to run a workload. Sent encrypted: it contains credentials."""
+    """All that a worker needs to run one workload: scenario, arguments, context, limits.
+
+    Sent encrypted, because it contains credentials.
+    """
 
     KIND: ClassVar[str] = "specification"
 

@@ -47,9 +47,9 @@ _WRONG_ADDRESS = "is [messaging] redis_url right?"
 
 
 def connect(url: str, timeout_s: float) -> Client:
-    """Return a client that never resends commands; it connects at its first command.
+    """Return a Redis client that never resends commands; it connects at its first command.
 
-    `timeout_s` limits connecting and each reply; it must be longer than any BLOCK that is sent.
+    `timeout_s` limits connecting and each reply, so it must be longer than any BLOCK that is sent.
     Only the first connection of a process to a server waits for its name to be looked up. Raises
     StoreError for a malformed URL.
     """
@@ -76,10 +76,10 @@ def connect(url: str, timeout_s: float) -> Client:
 
 @contextmanager
 def reached(server: Client | str) -> Iterator[None]:
-    """Translate redis-py's errors within the block: StoreError if Redis refuses a command.
+    """Translate redis-py's errors in the block to StoreError and StoreUnreachable.
 
-    StoreUnreachable if there is no reply, or an error that may pass, such as no memory left.
-    Messages name the `server`, a client or a URL.
+    StoreUnreachable: no reply, or an error that may pass, such as no memory left. StoreError: Redis
+    refuses access or a command. Messages name the `server`, a client or a URL.
     """
     try:
         yield
@@ -119,7 +119,7 @@ def _address(client: Client) -> str:
 
 
 def _remedy(error: redis.RedisError) -> str:
-    """Return the remedy for a server that refuses access, for a message."""
+    """Return a remedy for an error by which Redis refuses access, for a message."""
     if isinstance(error, redis.exceptions.NoPermissionError):
         return f"give its user the permissions of {_ACL_PAGE}"
     # with the older and the newer protocol
@@ -154,13 +154,13 @@ _CERTIFICATES = (
 
 
 def certificate_remedy(text: str) -> str:
-    """Return the remedy for a TLS error that is due to a certificate; "" for other errors."""
+    """Return advice for a TLS error's text if a certificate is the reason; "" for other errors."""
     lower = text.lower()
     return next((what for sign, what in _CERTIFICATES if sign.lower() in lower), "")
 
 
 def _address_remedy(url: str, error: StoreUnreachable) -> str:
-    """Return the remedy for a server that does not respond, by its URL and the error.
+    """Return advice for a Redis that does not respond, from its URL and the error's text.
 
     _WRONG_ADDRESS if neither certificates nor TLS seem to be the reason.
     """
@@ -180,9 +180,10 @@ def _address_remedy(url: str, error: StoreUnreachable) -> str:
 
 
 def check(client: Client, url: str) -> None:
-    """Raise StoreMissing if no server responds at `url`, StoreError if it is unusable.
+    """Raise StoreMissing if no Redis responds at `url`, StoreError if it cannot be used.
 
-    It is unusable if it is too old, may evict keys, refuses access, or if TLS fails.
+    It cannot if it is too old, may evict keys or refuses access, or if TLS or certificates seem to
+    be the reason of no response. `client` is the client for `url`.
     """
     try:
         with reached(url):

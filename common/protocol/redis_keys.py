@@ -46,28 +46,28 @@ OVER_TTL_S = 2 * 3600
 
 
 def worker(incarnation: str) -> str:
-    """Return the key of the heartbeat of a worker process."""
+    """Return the key of the heartbeat of the worker process `incarnation`."""
     return f"{PREFIX}worker:{incarnation}"
 
 
 def offer(incarnation: str) -> str:
-    """Return the key of the offer of a run to a worker process."""
+    """Return the key of the offer to the worker process `incarnation`."""
     return f"{PREFIX}offer:{incarnation}"
 
 
 def run(run_id: str, part: str) -> str:
-    """Return a key of a run; `part` is "results", "specs" or "turns"."""
+    """Return a key of a run; `part`: "results", "specs", "turns" or "ctl:MEMBERSHIP"."""
     return f"{PREFIX}run:{run_id}:{part}"
 
 
 def control(run_id: str, membership: str) -> str:
-    """Return the key of the control record of a membership in a run."""
+    """Return the key of the control record: the coordinator's instructions to a membership."""
     return run(run_id, f"ctl:{membership}")
 
 
 def queue(incarnation: str) -> str:
-    """Return the name of the Celery queue of a worker process.
+    """Return the name of the Celery queue of the worker process `incarnation`.
 
-    On a Redis broker the key has `PREFIX` before it.
+    On a Redis broker the list's key has `PREFIX` before it.
     """
     return f"osbench.w.{incarnation}"

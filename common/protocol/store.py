@@ -30,9 +30,9 @@ _NO_COUNT = ("WRONGTYPE", "value is not an integer", "increment or decrement wou
 
 
 class Store:
-    """Result blocks, specifications and control records of one run in Redis.
+    """Access to the Redis keys of one run: result stream, specifications and control records.
 
-    All methods raise StoreUnreachable and StoreError.
+    Methods raise StoreUnreachable if Redis is unreachable, StoreError if it refuses a command.
     """
 
     def __init__(self, client: Client, run_id: str) -> None:
@@ -46,8 +46,9 @@ class Store:
     def tend(self) -> int:
         """Create the result stream if it is missing or unusable; renew the expiry of keys if due.
 
-        The coordinator calls it again and again. Returns how often, by a counter in Redis: a
-        counter that does not grow shows that Redis has lost something.
+        The coordinator calls it again and again. Returns a counter in Redis that each call
+        increments: if it has not grown, Redis has lost data. An unusable stream is deleted, with
+        its entries.
         """
         results = self._key("results")
         with reached(self._client):
@@ -90,10 +91,9 @@ class Store:
         return int(text.partition("-")[0]) < seconds * 1000 + FUTURE_MS
 
     def append(self, entry: bytes, *, instead_of: str = "") -> str:
-        """Add an entry to the result stream, then remove the entry with the id `instead_of`.
+        """Add an entry to the result stream, then remove the entry with id `instead_of` ("": none).
 
-        "" removes none. Returns the id of the new entry; "", without an entry, if the stream does
-        not exist.
+        Returns the id of the new entry. If the stream does not exist, adds nothing and returns "".
         """
         results = self._key("results")
         with reached(self._client):
@@ -106,10 +106,10 @@ class Store:
         return decoded(place) if place else ""
 
     def read(self, wait_s: float, limit: int) -> list[tuple[str, bytes]]:
-        """Return the oldest entries of the result stream with their ids, at most `limit`.
+        """Return the oldest entries of the result stream as pairs (id, bytes), at most `limit`.
 
-        Waits at most `wait_s` seconds for the first; the entries stay in the stream. Empty if there
-        are none or there is no stream.
+        Waits at most `wait_s` seconds for the first; 0 does not wait. The entries stay in the
+        stream. Empty if there are none, or no stream.
         """
         block = max(1, int(wait_s * 1000)) if wait_s > 0 else None
         key = self._key("results")
@@ -127,7 +127,7 @@ class Store:
         return [(decoded(place), (values or {}).get(b"d", b"")) for place, values in entries]
 
     def delete(self, ids: Sequence[str]) -> None:
-        """Remove entries from the result stream by their ids; missing ones do not matter."""
+        """Remove entries from the result stream by their ids; missing ones are ignored."""
         if not ids:
             return
         with reached(self._client):
@@ -139,11 +139,11 @@ class Store:
                     raise
 
     def control(self, membership: str) -> bytes | None:
-        """Return the control record of a membership; None if there is none. It is not verified."""
+        """Return a membership's signed control record, not verified; None if missing."""
         return Wire(self._client).records([redis_keys.control(self._run, membership)])[0]
 
     def put_controls(self, records: Mapping[str, bytes]) -> None:
-        """Write control records, by membership; each expires after RUN_TTL_S seconds."""
+        """Write signed control records, by membership; each expires after RUN_TTL_S s."""
         with reached(self._client):
             pipe = self._client.pipeline(transaction=False)
             for membership, data in records.items():
@@ -151,7 +151,7 @@ class Store:
             pipe.execute()
 
     def specification(self, workload: int) -> bytes | None:
-        """Return the encrypted specification of a workload; None if missing or too large."""
+        """Return a workload's encrypted specification; None if missing or too large."""
         key, field = self._key("specs"), str(workload)
         with reached(self._client):
             try:
@@ -165,7 +165,10 @@ class Store:
                 return None
 
     def put_specifications(self, records: Mapping[int, bytes]) -> None:
-        """Write encrypted specifications, by workload number; replaces a key of another type."""
+        """Write encrypted specifications, given by workload number; they expire after RUN_TTL_S.
+
+        A value of another type at their key is deleted first.
+        """
         if not records:
             return
         specs = self._key("specs")
@@ -181,10 +184,10 @@ class Store:
             self._client.expire(specs, redis_keys.RUN_TTL_S)
 
     def close(self, left: Iterable[str] = ()) -> None:
-        """Remove the keys of the run, except control records.
+        """Delete the keys of the run, except control records, which expire by themselves.
 
-        Control records expire, soon for the memberships that have `left`. A worker that is
-        unreachable may read only hours later that the run is over, and keeps its blocks until then.
+        Records of memberships in `left`, which have ended, expire after OVER_TTL_S, others after
+        RUN_TTL_S: an unreachable worker may learn only hours later that the run is over.
         """
         with reached(self._client):
             pipe = self._client.pipeline(transaction=False)

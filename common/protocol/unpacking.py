@@ -20,7 +20,7 @@ _CONTAINERS = (dict, list)
 
 
 class _Count:
-    """Counts lists and maps as they are unpacked; raises ValueError after `most`."""
+    """Counts lists and maps as msgpack unpacks them; raises ValueError at more than `most`."""
 
     __slots__ = ("left",)
 
@@ -64,7 +64,7 @@ def unpack(data: bytes, *, containers: int = CONTAINERS, extensions: bool = Fals
 
 
 def unpack_all(data: bytes) -> list[Any]:
-    """Return the values of consecutive MessagePacks, each as from `unpack`; [] for no bytes.
+    """Return the values of consecutive MessagePacks in order; [] for no bytes.
 
     Raises ValueError if a value is malformed or beyond the limits of `unpack`.
     """
@@ -82,10 +82,10 @@ def unpack_all(data: bytes) -> list[Any]:
 
 
 def unpack_parts(data: bytes, *, parts: int, text: int) -> list[Any]:
-    """Return the list of one MessagePack: at most `parts` scalars, strings of at most `text` bytes.
+    """Unpack one MessagePack that is a list of at most `parts` scalars; return the list.
 
-    No other container is made for it, whatever the bytes announce. Raises ValueError for other
-    bytes.
+    Strings may have at most `text` bytes. No memory is reserved for elements that are only
+    announced. Raises ValueError for all other bytes.
     """
     try:
         value = msgpack.unpackb(
@@ -109,9 +109,9 @@ def _refuse_extension(code: int, _: bytes) -> Any:
 
 
 def _walk(data: bytes) -> None:
-    """Raise ValueError unless the bytes are one MessagePack; make nothing of it.
+    """Raise ValueError unless the bytes are exactly one MessagePack; no object is made of them.
 
-    A header may announce 2**32 elements, for which `unpackb` makes room before it looks for them.
+    A header may announce 2**32 elements, for which `unpackb` reserves memory before it reads them.
     Bytes that pass have all elements that they announce.
     """
     walker = msgpack.Unpacker(max_buffer_size=max(1, len(data)))

@@ -18,11 +18,11 @@ def wait_until_there(
     wait_s: float | None = None,
     patient: Callable[[], bool] = lambda: True,
 ) -> None:
-    """Call `look` every LOOK_S seconds until it does not raise StoreMissing.
+    """Call `look` every LOOK_S seconds until it returns without raising StoreMissing.
 
-    `tell` gets a message at first and every TELL_S seconds. After `wait_s` seconds (None: never)
-    the StoreMissing passes; other exceptions of `look` pass at once. Raises KeyboardInterrupt if
-    `patient` returns False.
+    `tell` gets a message at first and every TELL_S seconds. After `wait_s` seconds (None: no limit)
+    StoreMissing is raised; other exceptions of `look` at once. Raises KeyboardInterrupt if
+    `patient`, called after each StoreMissing, returns False.
     """
     begun = time.monotonic()
     told = begun - TELL_S

@@ -28,16 +28,19 @@ def wrong_type(error: object) -> bool:
 
 
 class Wire:
-    """The keys of worker processes in Redis. Methods raise StoreUnreachable and StoreError."""
+    """Access to the Redis keys of worker processes: heartbeats, offers, queues, the set of names.
+
+    Methods raise StoreUnreachable if Redis is unreachable, StoreError if it refuses a command.
+    """
 
     def __init__(self, client: Client) -> None:
         self._client = client
 
     def records(self, keys: Sequence[str]) -> list[bytes | None]:
-        """Return the values of string keys; None for a missing or empty key or another type.
+        """Return the values of string keys, in the order of `keys`, not verified.
 
-        A value longer than `RECORD_BYTES` is cut to one byte more, so that it is refused as too
-        large.
+        None for a missing or empty key or a key of another type. A value longer than `RECORD_BYTES`
+        is cut to one byte more, so that it is refused as too large.
         """
         if not keys:
             return []
@@ -67,10 +70,10 @@ class Wire:
     # what a worker process writes
 
     def beat(self, incarnation: str, heartbeat: bytes, *, listed: bool) -> bool:
-        """Write a heartbeat; if `listed`, add the worker to the set of all workers.
+        """Write a heartbeat, which expires; if `listed`, add the worker to the set of all workers.
 
-        Returns False if the key of the set held another type: it is deleted, and the caller adds
-        the worker with the next heartbeat.
+        Returns False if the set's key held another type: it is deleted, and the caller adds the
+        worker with the next heartbeat. Else True.
         """
         unspoilt = True
         with reached(self._client):
@@ -87,7 +90,7 @@ class Wire:
         return unspoilt
 
     def repair_queue(self, incarnation: str) -> None:
-        """Delete a worker's queue key on a Redis broker if it holds another type than a list."""
+        """Delete a worker process's queue key on a Redis broker if its value is not a list."""
         key = _queue(incarnation)
         with reached(self._client):
             if self._client.type(key) not in (b"list", b"none"):
@@ -96,9 +99,9 @@ class Wire:
     # what a coordinator reads and writes
 
     def names(self) -> list[bytes]:
-        """Return the names in the set of all workers, unverified, at most `NAMES_MOST`.
+        """Return at most `NAMES_MOST` incarnations from the set of all workers, not verified.
 
-        If the key holds another type, deletes it and returns none.
+        If the key holds another type, deletes it and returns [].
         """
         with reached(self._client):
             try:
@@ -112,17 +115,17 @@ class Wire:
                 return []
 
     def unlist(self, names: Sequence[bytes]) -> None:
-        """Remove names from the set of all workers; missing ones do not matter."""
+        """Remove incarnations from the set of all workers; missing ones are ignored."""
         if names:
             with reached(self._client):
                 self._client.srem(redis_keys.WORKERS, *names)
 
     def heartbeats(self, incarnations: Iterable[str]) -> list[bytes | None]:
-        """Return the signed heartbeat of each worker, in order; None if it has expired."""
+        """Return the workers' signed heartbeats, in order, not verified; None if expired."""
         return self.records([redis_keys.worker(name) for name in incarnations])
 
     def offer(self, offers: Mapping[str, bytes]) -> None:
-        """Write signed offers by worker; each expires after OFFER_TTL_S seconds."""
+        """Write signed offers, by the worker's incarnation; they expire after OFFER_TTL_S s."""
         with reached(self._client):
             pipe = self._client.pipeline(transaction=False)
             for incarnation, data in offers.items():
@@ -130,14 +133,14 @@ class Wire:
             pipe.execute()
 
     def withdraw(self, incarnations: Iterable[str]) -> None:
-        """Delete the offers to these workers; missing ones do not matter."""
+        """Delete the offers to the workers with these incarnations; missing ones are ignored."""
         keys = [redis_keys.offer(incarnation) for incarnation in incarnations]
         if keys:
             with reached(self._client):
                 self._client.delete(*keys)
 
     def forget(self, incarnation: str) -> None:
-        """Remove all keys of a worker process that has ended, also its queue on a Redis broker."""
+        """Delete all keys of an ended worker process, also its queue on a Redis broker."""
         with reached(self._client):
             pipe = self._client.pipeline(transaction=False)
             pipe.delete(

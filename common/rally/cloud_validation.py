@@ -17,10 +17,11 @@ _GIVE = "no deployment is in use: give --deployment, or see osbench-coord deploy
 
 
 def problems(uses: Sequence[SourceUse], deployment: Deployment | None) -> list[Problem]:
-    """Return the problems found by validators that need a deployment or its cloud.
+    """Return the problems that Rally's validators find with a deployment or its cloud.
 
-    Validators that query the cloud run only if the others find no problem. For them a temporary
-    user is created in the cloud, unless the record has users; it is removed afterwards.
+    Validators that query the cloud run only if others find no problem. For them a temporary user is
+    created in the cloud, unless the record has users, and removed after. `deployment` None: only
+    problems of missing platforms.
     """
     try:
         known = trial_users.platforms(deployment)
@@ -37,7 +38,7 @@ def problems(uses: Sequence[SourceUse], deployment: Deployment | None) -> list[P
 
 
 def unasked(uses: Sequence[SourceUse]) -> list[str]:
-    """Return the names of validators that `problems` would run, platforms first."""
+    """Return the names of platforms and validators that `problems` would check, platforms first."""
     found = {
         (within != PLATFORM, f"platform {name}" if within == PLATFORM else name)
         for use in uses

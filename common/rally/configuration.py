@@ -14,9 +14,9 @@ Options = Mapping[str, Mapping[str, Any]]
 
 
 def effective() -> dict[str, dict[str, Any]]:
-    """Return options of Rally and its plug-ins that are set in this process, by group and name.
+    """Return the options of Rally and its plug-ins that are set, by group and name.
 
-    Options at their defaults are left out, and the group `database`, which has a password.
+    Options at their defaults, and the group `database`, which has a password, are left out.
     """
     conf = _conf()
     found: dict[str, dict[str, Any]] = {}
@@ -31,9 +31,9 @@ def effective() -> dict[str, dict[str, Any]]:
 def apply(options: Options) -> None:
     """Set Rally's options in this process to `options`, and all others to their defaults.
 
-    `options` is the result of `effective`; unknown ones are ignored. Rally's own tracing is
+    `options` is a result of `effective`; unknown options are ignored. Rally's own tracing is
     disabled: osbench traces iterations itself, and Rally would put the trace store's password into
-    the results of every iteration.
+    each result.
     """
     conf = _conf()
     conf([], project="rally", default_config_files=[], default_config_dirs=[])

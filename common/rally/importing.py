@@ -39,7 +39,7 @@ FILES = (
 
 
 class OwnPath:
-    """The plug-ins for Rally under one plug-in path, and messages on unusable files and classes."""
+    """Results of importing a plug-in path for Rally: plug-ins by file, messages on failures."""
 
     def __init__(self) -> None:
         #: Why files or classes cannot be used.
@@ -49,7 +49,7 @@ class OwnPath:
 
 
 class _Loaded:
-    """The imports of Rally and of plug-in paths in this process so far."""
+    """State of this process: whether Rally's plug-ins and which plug-in paths are imported."""
 
     def __init__(self) -> None:
         self.lock = threading.RLock()
@@ -71,9 +71,8 @@ def installed() -> bool:
 def load(paths: Sequence[str] = ()) -> bool:
     """Import Rally, the plug-ins of its entry points, and the files and folders `paths`.
 
-    Each is imported once, however often this is called and from any thread. Returns False if Rally
-    is not installed. Raises PluginError if Rally or its configuration file is broken; problems of
-    `paths` are in `own`.
+    Each is imported once in a process. Returns False if Rally is not installed, else True. Raises
+    PluginError if Rally or its configuration file is broken; `own` has the problems of `paths`.
     """
     if not installed():
         return False
@@ -90,23 +89,22 @@ def load(paths: Sequence[str] = ()) -> bool:
 
 
 def own(paths: Sequence[str]) -> list[OwnPath]:
-    """Return the contents of each of `paths` that was loaded, in their order."""
+    """Return the import results of `paths`, in order; paths not imported are left out."""
     wanted = [expanded(path).resolve() for path in paths]
     return [_LOADED.paths[path] for path in wanted if path in _LOADED.paths]
 
 
 def configuration_file() -> Path | None:
-    """Return Rally's configuration file; None if there is none."""
+    """Return the first of `FILES` that exists, Rally's configuration file; None if none does."""
     found = (expanded(path) for path in FILES)
     return next((path for path in found if path.is_file()), None)
 
 
 def divide(path: str, imported: Mapping[Path, frozenset[str]]) -> tuple[list[Path], list[str]]:
-    """Return the files under `path` that osbench imports, and the paths that Rally loads.
+    """Return the files under `path` that osbench imports, and the paths that Rally imports.
 
-    A file that imports Rally and not osbench is Rally's. A folder in which no file imports osbench
-    is Rally's as a whole, because its plug-ins may import the files next to them. `imported` has by
-    file the names that it imports.
+    A file is Rally's if it imports Rally and not osbench. A folder is Rally's as a whole if a file
+    of it is, and none imports osbench. `imported`: the names that each file imports.
     """
     of_rally = [file for file, names in imported.items() if names & _RALLY and _OURS not in names]
     if of_rally and not any(_OURS in names for names in imported.values()):
@@ -138,7 +136,7 @@ def _load() -> None:
 def _load_from(path: Path) -> OwnPath:
     """Import the files of a plug-in path, in Rally's order; append its folders to `sys.path`.
 
-    Failures are in the result.
+    The result has the messages on files that fail.
     """
     found = OwnPath()
     with _quiet():
@@ -154,9 +152,9 @@ def _load_from(path: Path) -> OwnPath:
 
 
 def _load_file(file: Path, found: OwnPath) -> None:
-    """Import a file and add its classes or faults to `found`.
+    """Import a plug-in file and add its classes, and messages on failures, to `found`.
 
-    A class that fails does not spoil the file, as it does for Rally itself.
+    A class whose definition fails leaves the rest of the file usable.
     """
     spec = importlib.util.spec_from_file_location(file.stem, file)
     if spec is None:
@@ -176,7 +174,7 @@ def _load_file(file: Path, found: OwnPath) -> None:
 
 @contextmanager
 def _quiet() -> Iterator[None]:
-    """Suppress warnings during foreign imports, and remove handlers added to the root logger."""
+    """Suppress warnings in the block, and remove handlers that it added to the root logger."""
     root = logging.getLogger()
     before = root.handlers[:]
     try:

@@ -16,7 +16,7 @@ _TYPE = "__execution_type__"
 
 
 class OwnClass(NamedTuple):
-    """A class of a file that derives from an interface of Rally."""
+    """A class of a plug-in file that derives from a plug-in interface of Rally."""
 
     kind: str
     #: Name of the plug-in; "" if it has none.
@@ -26,9 +26,10 @@ class OwnClass(NamedTuple):
 
 
 def own_classes(module: ModuleType) -> Iterator[OwnClass]:
-    """Yield the plug-ins for Rally of a file: classes with a plug-in name, and unnamed classes.
+    """Yield the classes of a module that derive from an interface of Rally.
 
-    Unnamed classes have a remedy. An unnamed class with a subclass, or named `_...`, is left out.
+    A class without a plug-in name has a remedy instead. If it has subclasses, or its name begins
+    with "_", it is left out.
     """
     for cls in vars(module).values():
         if not isinstance(cls, type) or cls.__module__ != module.__name__:
@@ -44,7 +45,10 @@ def own_classes(module: ModuleType) -> Iterator[OwnClass]:
 
 
 def fault(file: str, found: ClassFault) -> str:
-    """Return a message on a class whose definition failed, with advice if it marks methods."""
+    """Return a message on a class whose definition failed, with advice if it marks its methods.
+
+    `file`: path for the message. Marked methods are osbench's form of scenarios, not Rally's.
+    """
     said = f"{place(found.error, file)}: class {found.name}: {reason(found.error)}"
     if _marks_methods(found.node):
         return (
@@ -74,7 +78,7 @@ def _nameless(kind: str, cls: type) -> str:
 
 
 def _marks_methods(node: ast.ClassDef) -> bool:
-    """Return whether a method of a class has a decorator `....configure(...)`."""
+    """Return whether a method of the class has a decorator call `X.configure(...)`."""
     methods = [one for one in node.body if isinstance(one, ast.FunctionDef)]
     return any(
         isinstance(mark, ast.Call)

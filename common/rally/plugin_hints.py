@@ -18,10 +18,10 @@ OPENSTACK = "rally-openstack"
 
 
 def why_absent(kind: str, name: str) -> str | None:
-    """Return why the plug-in that Rally calls `name` is missing; None if Rally never had it.
+    """Return why a plug-in that Rally has or had is missing; None if Rally never had `name`.
 
-    It is text for "PLUGIN ...": removed in a release, not installed with the command to install it,
-    or not in the installed release. Names may end with a platform.
+    The text follows the plug-in's name in a message: removed in a release, not installed, with the
+    command to install it, or not in the installed release. `name` may end with `@platform`.
     """
     bare = name.partition("@")[0]
     since = removed(kind).get(bare)
@@ -41,7 +41,10 @@ def why_absent(kind: str, name: str) -> str | None:
 
 @functools.cache
 def names(kind: str) -> frozenset[str]:
-    """Return the known names of a kind: scenarios without platform, the others with it."""
+    """Return the names of Rally's plug-ins of a kind, from the table `known`, not from Rally.
+
+    Names have the form `name@platform`; scenarios no platform.
+    """
     if kind == "scenario":
         return frozenset(_expanded(known.SCENARIOS))
     text = known.CONTEXTS if kind == "context" else known.OTHERS.get(kind, "")
@@ -50,7 +53,7 @@ def names(kind: str) -> frozenset[str]:
 
 @functools.cache
 def removed(kind: str) -> Mapping[str, str]:
-    """Return removed plug-ins of a kind, each with the first release without it.
+    """Return plug-ins that Rally dropped: the first release without each, such as "rally 0.7.0".
 
     Empty for other kinds than "scenario" and "context".
     """
@@ -69,7 +72,7 @@ def _bare(kind: str) -> frozenset[str]:
 
 
 def _expanded(text: str) -> Iterator[str]:
-    """Expand `Group: one two`, with continuation lines, into `Group.one` and `Group.two`."""
+    """Yield `Group.one`, `Group.two` for a line `Group: one two`, and lines that continue it."""
     group = ""
     for line in text.split("\n"):
         head, colon, rest = line.partition(":")

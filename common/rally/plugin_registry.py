@@ -20,9 +20,10 @@ BASES = {
 
 
 def plugin(kind: str, name: str) -> Any | None:
-    """Return Rally's class for `name` or `name@platform`, also a hidden one; None if missing.
+    """Return Rally's class of the plug-in `name` or `name@platform`, also a hidden one.
 
-    Raises PluginError if several platforms have one and none of them is the default.
+    None if Rally has none. Raises PluginError if several platforms have the name and none of them
+    is the default.
     """
     exceptions = importlib.import_module("rally.exceptions")
     try:
@@ -34,12 +35,12 @@ def plugin(kind: str, name: str) -> Any | None:
 
 
 def plugins(kind: str) -> list[Any]:
-    """Return Rally's classes of a kind that are not hidden, sorted by name and platform."""
+    """Return Rally's classes of a kind that are not hidden, sorted by name, then platform."""
     found: list[Any] = base(kind).get_all()
     return sorted(found, key=lambda one: (one.get_name(), one.get_platform()))
 
 
 def base(kind: str) -> Any:
-    """Return Rally's base class of plug-ins of a kind."""
+    """Return Rally's base class of a kind in `BASES`, such as "hook"; imports its module."""
     module, name = BASES[kind]
     return getattr(importlib.import_module(module), name)

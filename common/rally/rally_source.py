@@ -28,7 +28,7 @@ _ADAPTED = {
 
 
 class RallySource(PluginSource):
-    """The plug-in source that looks plug-ins up in Rally."""
+    """The plug-in source "rally": finds plug-ins in Rally, and returns adapter classes for them."""
 
     TITLE: ClassVar[str] = "Rally"
 
@@ -37,9 +37,9 @@ class RallySource(PluginSource):
         self._faults: list[str] = []
 
     def divide(self, path: str, imported: Mapping[Path, frozenset[str]]) -> list[Path]:
-        """Keep the files under `path` for Rally, by their imports; return the others.
+        """Store the paths under `path` that Rally is to import; return the files for osbench.
 
-        `importing.divide` has the rule.
+        `importing.divide` has the rule; `imported`: the names that each file imports.
         """
         ours, theirs = importing.divide(path, imported)
         self._paths += theirs
@@ -50,7 +50,7 @@ class RallySource(PluginSource):
         return "" if importing.installed() else f"not installed: {plugin_hints.INSTALL}"
 
     def names(self, kind: str) -> frozenset[str]:
-        """Return the names of a kind that osbench knows of Rally, installed or not."""
+        """Return the names of Rally's plug-ins of a kind in osbench's table, installed or not."""
         return plugin_hints.names(kind)
 
     def why_absent(self, kind: str, name: str) -> str | None:
@@ -61,9 +61,10 @@ class RallySource(PluginSource):
         return plugin_hints.why_absent(kind, name)
 
     def ready(self) -> bool:
-        """Import Rally and the plug-ins of the paths; return False if Rally is not installed.
+        """Import Rally and the plug-in paths, once; return whether Rally is installed.
 
-        Raises PluginError if it is not installed and the paths contain plug-ins for it.
+        Raises PluginError if it is not installed and there are paths with plug-ins for it, or if it
+        is broken.
         """
         if importing.load(self._paths):
             if not self._faults:
@@ -77,11 +78,11 @@ class RallySource(PluginSource):
         return False
 
     def faults(self) -> list[str]:
-        """Return messages on unusable files of the paths; empty before Rally is loaded."""
+        """Return messages on plug-in files that Rally could not import; [] before the import."""
         return list(self._faults)
 
     def held(self) -> dict[str, list[str]]:
-        """Return by file of the paths its plug-ins, such as "scenario Queue.work"; imports them.
+        """Return the plug-ins of each file for Rally, as "scenario Queue.work"; imports the files.
 
         Raises PluginError if there are such files and Rally is not installed.
         """
@@ -94,7 +95,10 @@ class RallySource(PluginSource):
         }
 
     def remedies(self, kind: str) -> list[str]:
-        """Return advice on classes without a name, of one kind or all (""); [] until imported."""
+        """Return advice on plug-in classes without a name, of one kind, or of all if `kind` is "".
+
+        [] before Rally is imported.
+        """
         return [
             one.remedy
             for path in importing.own(self._paths)
@@ -104,7 +108,7 @@ class RallySource(PluginSource):
         ]
 
     def scenario(self, name: str) -> ScenarioPlugin | None:
-        """Return the scenario that Rally calls `name`; None if there is none or no Rally."""
+        """Return Rally's scenario `name`, importing Rally; None if it has none or is missing."""
         if not self.ready():
             return None
         adapter = _module("adapters.scenario_adapter")
@@ -112,7 +116,7 @@ class RallySource(PluginSource):
         return found
 
     def get(self, kind: str, name: str) -> type | None:
-        """Return the adapter class of Rally's plug-in `name`; None if there is none."""
+        """Return the adapter class of Rally's plug-in `name`; None if there is none or no Rally."""
         if kind not in _ADAPTED or not self.ready():
             return None
         module, function = _ADAPTED[kind]
@@ -120,7 +124,7 @@ class RallySource(PluginSource):
         return found
 
     def full_name(self, kind: str, name: str) -> str:
-        """Return `name@platform` of an existing plug-in. Raises PluginError if there is none."""
+        """Return the name `name@platform` of a plug-in. Raises PluginError if Rally has none."""
         if kind not in plugin_registry.BASES or not self.ready():
             raise PluginError(f"there is no {kind} {name!r} in Rally")
         found = plugin_registry.plugin(kind, name)
@@ -130,7 +134,7 @@ class RallySource(PluginSource):
         return full
 
     def titles(self, kind: str) -> dict[str, str]:
-        """Return the title of each plug-in of a kind that is not hidden, by full name.
+        """Return the titles of Rally's plug-ins of a kind that are not hidden, by full name.
 
         Empty if Rally is not installed.
         """
@@ -143,13 +147,19 @@ class RallySource(PluginSource):
     def problems(
         self, kind: str, name: str, config: Any = None, workload: Workload | None = None
     ) -> list[str]:
-        """Return problems found by Rally's validators that need no deployment."""
+        """Return problems that Rally's validators find without a deployment; [] without any.
+
+        A scenario's validators get its `workload`, others `config`.
+        """
         return validators.problems(kind, name, config, workload=workload)
 
     def cloud_problems(
         self, uses: Sequence[SourceUse], deployment: Deployment | None
     ) -> list[Problem]:
-        """Return problems found by Rally's other validators; may send requests to the cloud."""
+        """Return problems that Rally's validators find with a deployment.
+
+        May send requests to the cloud.
+        """
         found: list[Problem] = _module("cloud_validation").problems(uses, deployment)
         return found
 

@@ -13,7 +13,7 @@ from osbench.common.syntax_trees import syntax_tree
 
 
 class _Removal(NamedTuple):
-    """The removal of a module and of the modules below it."""
+    """Removal of a module, and of all modules below it, from Rally or rally-openstack."""
 
     #: First release without it.
     release: str
@@ -99,7 +99,7 @@ _REMOVALS: Mapping[str, _Removal] = {
 
 
 def imports_removed(file: Path) -> list[str]:
-    """Return a message, in order of lines, on each import of a file whose module was removed.
+    """Return messages on a file's imports of removed modules, in order of lines: "FILE:LINE: ...".
 
     Modules that can be imported here are left out. Raises OSError if the file cannot be read.
     """
@@ -109,7 +109,10 @@ def imports_removed(file: Path) -> list[str]:
 
 
 def _removed(tree: ast.Module) -> Iterator[tuple[int, str, str]]:
-    """Yield line, module and imported name of each such import; "" for the module itself."""
+    """Yield (line, module, imported name) of each import of a removed module.
+
+    The name is "" for an import of the module itself.
+    """
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):
             named = [(one.name, "") for one in node.names]
@@ -130,7 +133,7 @@ def _joined(module: str, attribute: str) -> str:
 
 
 def _known(module: str) -> str:
-    """Return the removed module that `module` is or is in; "" if none was removed."""
+    """Return `module`, or the nearest package around it, that was removed; "" if none was."""
     while module and module not in _REMOVALS:
         module = module.rpartition(".")[0]
     return module

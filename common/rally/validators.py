@@ -36,12 +36,11 @@ def problems(
     workload: Workload | None = None,
     validation_context: Mapping[str, Any] | None = None,
 ) -> list[str]:
-    """Return problems that validators of the type `within` find in a plug-in's configuration.
+    """Return problems that Rally's validators of the type `within` find in a plug-in's use.
 
-    Validators of scenarios get the `workload` and no configuration. `validation_context` is
-    Rally's: `platforms`, or the resources that its context of users has created. A validator that
-    raises an unexpected exception counts as a problem, too. Problems of the JSON schema are left
-    out.
+    Validators of scenarios get `workload`, others `config`. `validation_context` is Rally's:
+    `platforms`, or users that were created. An unexpected exception of a validator is one problem.
+    Problems of the JSON schema are left out.
     """
     if within == SYNTAX and within not in dict(_validators(plugin_registry.plugin(kind, name))):
         return []
@@ -60,7 +59,7 @@ def problems(
 
 
 def needing(kind: str, name: str) -> Iterator[tuple[str, str]]:
-    """Yield type and name of each validator of a plug-in that needs a deployment or cloud."""
+    """Yield (type, name) of each validator of a plug-in that needs a deployment or its cloud."""
     for within, validator in _validators(plugin_registry.plugin(kind, name)):
         if within != SYNTAX:
             yield within, validator
@@ -68,10 +67,10 @@ def needing(kind: str, name: str) -> Iterator[tuple[str, str]]:
 
 @functools.cache
 def _validators(plugin: Any) -> tuple[tuple[str, str], ...]:
-    """Return type and name of each validator of a plug-in, each once, except `SCHEMA`.
+    """Return (type, name) of each validator of a plug-in, each once, except `SCHEMA`.
 
-    Of the type PLATFORM the name is that of the platform. A validator that needs platforms itself
-    is SEMANTIC.
+    Of the type PLATFORM the name is a platform's. A validator that requires platforms itself gives
+    these, and is SEMANTIC.
     """
     validation = importlib.import_module("rally.common.validation")
     found = []
@@ -88,7 +87,7 @@ def _validators(plugin: Any) -> tuple[tuple[str, str], ...]:
 
 
 def as_rally(workload: Workload) -> dict[str, Any]:
-    """Return a copy of a workload in Rally's format; contexts by the names of the task file."""
+    """Return a deep copy of a workload in Rally's format; contexts lose @rally and @native."""
     return copy.deepcopy(
         {
             "name": workload.scenario,
@@ -115,7 +114,10 @@ def as_rally(workload: Workload) -> dict[str, Any]:
 
 
 def _sentence(text: str) -> str:
-    """Return Rally's message in one line; "" for a schema error, which osbench reports itself."""
+    """Return Rally's message `text` as one line, naming the validator.
+
+    "" for an error of the JSON schema, which osbench reports itself.
+    """
     found = _REPORTED.fullmatch(text)
     if found is None:
         return text.partition("\n")[0]

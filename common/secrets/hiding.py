@@ -17,7 +17,7 @@ HIDDEN: ContextVar[Hidden | None] = ContextVar("osbench_hidden", default=None)
 
 
 def without(hidden: Iterable[str], text: str) -> str:
-    """Return `text` with `***` instead of the values, also as written in JSON, HTML and URLs.
+    """Return `text` with `***` for each value in `hidden`, also in its JSON, HTML or URL form.
 
     Empty values are ignored.
     """
@@ -29,6 +29,9 @@ def without(hidden: Iterable[str], text: str) -> str:
 
 
 def hide(text: str) -> str:
-    """Return `text` with `***` instead of the values that the current task or thread hides."""
+    """Return `text` with `***` instead of the values that HIDDEN gives for this task or thread.
+
+    Unchanged if HIDDEN is not set.
+    """
     hidden = HIDDEN.get()
     return text if hidden is None else without(hidden(text), text)

@@ -68,7 +68,7 @@ _LEAST_SECRET = 4
 
 
 def mask_text(text: str) -> str:
-    """Return `text` with `***` for secrets: in URLs, after names of secrets, or known by form."""
+    """Return `text` with `***` for secrets: in URLs, after secret names, or known by form."""
     text = mask_url(text)
     if not _MARK.search(text):
         return text
@@ -84,7 +84,7 @@ def mask_text(text: str) -> str:
 
 
 def mask_field(name: str, value: str, place: Place = Place.FIELD) -> str:
-    """Return `***` if the value of this name is a secret, else the value with secrets masked."""
+    """Return `***` if `value` is secret by name and place, else `value` with secrets masked."""
     return MASK if value and is_secret(name, value, place) else mask_text(value)
 
 
@@ -94,22 +94,25 @@ def error_text(error: BaseException) -> str:
 
 
 def holds_secret(name: str, value: str, place: Place = Place.FIELD) -> bool:
-    """Return whether `value` is a secret by its name or form, or contains one."""
+    """Return whether `value` is a secret by its name or form, or has a secret in it.
+
+    False for "".
+    """
     return bool(value) and (is_secret(name, value, place) or mask_text(value) != value)
 
 
 def mask(value: Any) -> Any:
-    """Return a copy of a JSON value with `***` instead of secrets.
+    """Return a copy of a JSON value with `***` instead of secrets, by names, URLs and forms.
 
-    Tuples become lists; bytes stay bytes unless they contain a secret.
+    Tuples become lists; bytes stay bytes unless they contain a secret, then they become a string.
     """
     return _masked(value, Place.FIELD)
 
 
 def secret_values(value: Any, *, secret: bool = False) -> Iterator[str]:
-    """Yield the secret strings in a JSON value: under secret names, and in URLs.
+    """Yield the secret strings in a JSON value: values of secret names, and secrets in URLs.
 
-    Of a string with several lines each line; none of less than 4 characters. `secret`: all strings
+    Of a string with several lines each line; none shorter than 4 characters. `secret`: all strings
     of `value` are secret.
     """
     yield from _secrets(value, Place.FIELD, secret)
@@ -150,9 +153,10 @@ def _masked_member(name: str, inner: Any, place: Place, beside: frozenset[str]) 
 
 
 def _members(value: Mapping[Any, Any]) -> Iterator[tuple[Any, str, Any, frozenset[str]]]:
-    """Yield of each member its name, the name that decides on secrecy, value and all names.
+    """Yield (name, deciding name, value, all names in lower case) of each member of a mapping.
 
-    The second differs in `{name: ..., value: ...}`: the value's is the given name.
+    In `{name: password, value: x}` the deciding name of the value is "password"; else it is the
+    name.
     """
     pair = _named_pair(value)
     beside = names_beside(map(str, value))
@@ -180,7 +184,7 @@ def _secrets(value: Any, place: Place, secret: bool) -> Iterator[str]:
 
 
 def _lines(text: str) -> Iterator[str]:
-    """Yield the lines of a secret, and the text after the scheme of a header field."""
+    """Yield the lines of a secret; of "Bearer x" also "x"."""
     yield from text.splitlines()
     if scheme := _SCHEME.match(text):
         yield text[scheme.end() :]
@@ -189,7 +193,7 @@ def _lines(text: str) -> Iterator[str]:
 def _of_urls(text: str) -> Iterator[str]:
     """Yield the password and the secret parameters of a text that is a URL or a form.
 
-    Each as written and decoded.
+    Each as it is written, and percent-decoded.
     """
     if "://" in text:
         user, _, _ = text.partition("://")[2].rpartition("@")
@@ -205,7 +209,7 @@ def _of_urls(text: str) -> Iterator[str]:
 
 
 def _named_pair(value: Mapping[Any, Any]) -> str:
-    """Return the name in `{name: ..., value: ...}`, such as a recorded header field; or ""."""
+    """Return the text that names the value in `{name: ..., value: ...}`, as of headers; or ""."""
     if "value" not in value:
         return ""
     found = (value.get(name) for name in _NAMES)
@@ -213,7 +217,10 @@ def _named_pair(value: Mapping[Any, Any]) -> str:
 
 
 def _is_pair(value: Sequence[Any]) -> bool:
-    """Return whether a list is a name with its value; `[password, totp]` (methods) is not."""
+    """Return whether a list is [name, value], as for a header.
+
+    Two strings are, unless the second is itself a secret's name, as in `[password, totp]`.
+    """
     if len(value) != 2 or not all(isinstance(one, str | bytes) for one in value):
         return False
     second = _text(value[1])
@@ -221,7 +228,10 @@ def _is_pair(value: Sequence[Any]) -> bool:
 
 
 def _is_option(before: Any) -> bool:
-    """Return whether an item is an option whose value, the next item, is secret: `--password`."""
+    """Return whether an item of a list is an option with a secret value, such as `--password`.
+
+    The next item is the value. False for `--password=x`.
+    """
     if not isinstance(before, str) or not before.startswith("-"):
         return False
     return "=" not in before and is_secret(before.lstrip("-"))
@@ -236,7 +246,10 @@ def _shown_name(name: Any) -> Any:
 
 
 def _value_span(text: str, found: re.Match[str]) -> tuple[int, int]:
-    """Return begin and end of the secret after the name that `found` matched; empty if none."""
+    """Return begin and end of the secret value after a name in `text`; equal if there is none.
+
+    `found`: the match of `_NAME`.
+    """
     at = found.end()
     nothing = at, at
     name = found["part"] or found["pair"] or found["tag"] or found["option"] or found["name"]
@@ -258,12 +271,15 @@ def _value_span(text: str, found: re.Match[str]) -> tuple[int, int]:
 
 
 def _opens_pair(text: str, found: re.Match[str]) -> bool:
-    """Return whether a quoted name before a comma begins a pair: `('password', '...')`."""
+    """Return whether a matched quoted name before a comma begins a tuple: `('password', '...')`."""
     return text[max(0, found.start() - 4) : found.start()].rstrip("\"'\\bru").endswith("(")
 
 
 def _is_whole_line(text: str, at: int, name: str, said: str) -> bool:
-    """Return whether a header field's value goes to the end of the line, with spaces and quotes."""
+    """Return whether the value at `at` ends with its line, as of a Cookie or Authorization header.
+
+    `name`: of the field; `said`: the text matched before the value.
+    """
     if not _LINES.search(name) or _SCHEME.match(text, at):
         return False
     return said.rstrip().endswith(":") or not text.startswith(("'", '"'), at)
@@ -286,7 +302,10 @@ def _value_end(text: str, at: int, name: str, said: str) -> tuple[int, int]:
 
 
 def _bare_span(text: str, at: int, name: str, said: str) -> tuple[int, int]:
-    """Return begin and end of a secret value without quotes or brackets; empty if not secret."""
+    """Return begin and end of the unquoted secret value at `at`; equal if it is not secret.
+
+    `name`: of the value; `said`: the text matched before it.
+    """
     scheme = _SCHEME.match(text, at)
     begin = scheme.end() if scheme else at
     if ":" in said and (marks := _YAML.match(text, at)):
@@ -303,14 +322,14 @@ def _bare_span(text: str, at: int, name: str, said: str) -> tuple[int, int]:
 
 
 def _is_kept(name: str, text: str) -> bool:
-    """Return whether a list or an object is shown: it is empty, or has counts."""
+    """Return whether a list or object under a secret name is shown: empty, or numbers only."""
     if not text.strip("[]{} \t\r\n"):
         return True
     return not is_secret(name, [1]) and bool(_NUMBERS.fullmatch(text))
 
 
 def _bracket_end(text: str, at: int) -> int:
-    """Return the end of the bracket that opens at a position; the end of a text that is cut."""
+    """Return the index after the bracket that closes the one at `at`, else the text's end."""
     depth = 0
     for found in _BRACKETS.finditer(text, at):
         if found[0] in "[{":

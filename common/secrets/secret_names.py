@@ -19,7 +19,7 @@ MASK = "***"
 
 
 class Place(Enum):
-    """Places of names: the same word means different things in them."""
+    """The place in which a name stands: the same name may be secret in one and not in another."""
 
     #: JSON, YAML, arguments, and header fields.
     FIELD = auto()
@@ -32,7 +32,7 @@ class Place(Enum):
 
 
 class _Kind(Enum):
-    """Meanings that a name can give to its value."""
+    """Meaning of a name for its value: plain, secret, or secret under a condition."""
 
     PLAIN = auto()
     SECRET = auto()
@@ -159,8 +159,8 @@ def is_secret(
 ) -> bool:
     """Return whether a value under a name may be a secret.
 
-    `beside` are the names in the same query or form, as of `names_beside`. None, True and False are
-    not secrets; without a value the name alone counts.
+    `beside`: all names of the same query or form, as of `names_beside`. None, True and False are
+    not secrets; the value "" leaves the name to decide.
     """
     if value is None or isinstance(value, bool):
         return False
@@ -185,16 +185,16 @@ def is_secret(
 
 
 def names_beside(names: Iterable[str], path: str = "") -> frozenset[str]:
-    """Return the names of one query or form in lower case, as `beside` of `is_secret`.
+    """Return the names of one query or form in lower case, for `beside` of `is_secret`.
 
-    If `path` is that of a login, such as `/oauth/callback`, "state" is added: `code` is secret
-    then.
+    If `path`, of the URL, looks like a login, such as `/oauth/callback`, "state" is added, which
+    makes `code` a secret.
     """
     return frozenset({*map(str.lower, names), *(["state"] if _LOGIN_PATH.search(path) else ())})
 
 
 def secret_segments(segments: Collection[str]) -> list[bool]:
-    """Return for each segment of a path whether it is secret, as in `/reset/9f8e7d6c5b4a3928`.
+    """Return whether each segment of a path is secret, in order, as in `/reset/9f8e7d6c5b4a3928`.
 
     Secret is a random-looking segment at most two after a word such as reset or invite.
     """
@@ -244,7 +244,7 @@ def _words(name: str) -> list[str]:
 
 
 def _begins_secret(words: list[str], at: int) -> bool:
-    """Return whether the word at a position of a name makes the name a secret."""
+    """Return whether the word at index `at` makes a name a secret; `words`: the name's words."""
     word = words[at]
     before = words[at - 1] if at else ""
     if word in _WHOLE or _ROOT.search(word) or (word, *words[at + 1 : at + 2]) in _PAIRS:
@@ -264,7 +264,7 @@ def _beside_login(name: str, beside: Collection[str]) -> bool:
 
 
 def _is_login(value: Any) -> bool:
-    """Return whether `value` is a login of Keystone: `password: {user: {name: ..., ...}}`."""
+    """Return whether `value` is Keystone's login object, `password: {user: ...}`: no secret."""
     return isinstance(value, Mapping) and value.keys() == {"user"}
 
 
@@ -275,7 +275,7 @@ def _is_section(value: Any) -> bool:
 
 
 def _counts(value: Any) -> bool:
-    """Return whether `value` is a number, or a non-empty list of numbers, also as texts."""
+    """Return whether `value` is a number or its text, or a non-empty list of these: no secret."""
     if isinstance(value, list | tuple):
         return bool(value) and all(_counts(one) for one in value)
     if isinstance(value, str):

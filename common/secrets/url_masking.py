@@ -31,14 +31,14 @@ _PATH_CHARS = 120
 
 
 def mask_url(text: str) -> str:
-    """Return `text` with `***` for secrets in URLs, and for secrets known by their form."""
+    """Return `text` with `***` for secrets in its URLs, and for secrets known by their form."""
     return _masked(text, _shown_query)
 
 
 def without_credentials(url: str) -> str:
-    """Return the URL without user, password and secret parameters.
+    """Return a URL without user, password, and secret parameters of the query.
 
-    "" if it has no scheme, or a secret would remain in the rest.
+    "" if it has no scheme, or if a secret would remain.
     """
     scheme, mark, rest = url.partition("://")
     if not mark:
@@ -94,7 +94,10 @@ def _with_masked_pairs(found: re.Match[str], holds_secret: Callable[[str], bool]
 
 
 def _holds_url(value: str) -> bool:
-    """Return whether a parameter holds an escaped URL with a secret: `next=https%3A%2F%2F...`."""
+    """Return whether a parameter's value is an escaped URL with a secret: `https%3A%2F%2F...`.
+
+    Decodes it up to three times.
+    """
     for _ in range(_ESCAPES):
         plain = unquote_plus(value)
         if plain == value:

@@ -48,9 +48,10 @@ class Calibrated:
 
 
 class CalibrationProgress(Progress):
-    """Shows the progress of a calibration, and samples its only worker process under load.
+    """Progress of a calibration run: shows it, and samples the one worker process under load.
 
-    Raises the rate of each open workload once, when its service time is known.
+    It also requests a higher rate for each open workload, once, when the median service time is
+    known.
     """
 
     def __init__(
@@ -65,10 +66,11 @@ class CalibrationProgress(Progress):
         self.samples: dict[int, list[ProcessSample]] = defaultdict(list)
 
     def __call__(self, snapshot: Snapshot) -> None:
-        """Show a snapshot of the run, and add a sample of the worker process to `samples`.
+        """Show a snapshot of the run; under load also add a `ProcessSample` to `samples`.
 
-        If the service time of an open load is known for the first time, asks the run, in a thread,
-        to raise its rate. A process that has ended is not sampled.
+        Of an open load, the first call after the low-load phase with a known median service time
+        requests a higher rate, in a background thread. No sample is taken of a process that has
+        ended.
         """
         super().__call__(snapshot)
         if snapshot.elapsed_s < 0 or not snapshot.rows:
@@ -106,12 +108,11 @@ def _sample(pid: int, at_s: float) -> ProcessSample:
 
 
 def calibrate(plan: RunPlan, lasts_s: float, *, quiet: bool) -> Calibrated:
-    """Run a low load of `lasts_s` seconds per workload, in local mode; return the cost per
-    workload.
+    """Run a calibration of all workloads: `lasts_s` seconds of low load on the service for each.
 
-    This sends real requests to the service. Changes `plan.conf` to private servers. `quiet`: shows
-    no progress. Raises CalibrationError if a workload has no iteration that ended well or too many
-    that did not, OsbenchError if the run fails, KeyboardInterrupt if the user ends it.
+    It is a separate run in the data directory, with one local worker process. Sets Redis and broker
+    in `plan.conf` to private servers. Raises CalibrationError if a workload gives no cost of a good
+    iteration, OsbenchError if the run fails, KeyboardInterrupt if it was interrupted.
     """
     conf = plan.conf
     conf.set_override("redis_url", "", "messaging")

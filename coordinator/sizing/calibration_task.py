@@ -26,7 +26,7 @@ ALONE_PART = 0.3
 
 @dataclass(frozen=True, kw_only=True)
 class Calibration:
-    """The low load that a calibration puts on the service for one workload: its phases and rate."""
+    """The load that a calibration puts on one workload: phases, greatest rate, open or closed."""
 
     phases: CalibrationPhases
     #: Iterations per second at most.
@@ -35,19 +35,19 @@ class Calibration:
     is_open: bool
 
     def risen_rate(self, held_s: float) -> float:
-        """Return the rate, arrivals per second, that the phases' users can serve; between
-        `LEAST_RATE` and `rate`.
+        """Return the arrivals per second that all users can serve if an iteration takes `held_s` s.
 
-        `held_s`: how long an iteration occupies its user, seconds.
+        Limited to the range from `LEAST_RATE` to `rate`.
         """
         return max(LEAST_RATE, min(self.rate, self.phases.users / max(held_s, 1e-6)))
 
 
 def calibration_of(workload: Workload, runner: Runner, lasts_s: float) -> Calibration:
-    """Return a low load of `lasts_s` seconds for a workload.
+    """Return the calibration's load of a workload, with at most the workload's users and rate.
 
-    It has at most the workload's own users and rate, at most `MOST_USERS` users and `MOST_RATE`;
-    but an open load has at least `LEAST_RATE`, even if the workload has less.
+    It lasts `IDLE_S` without iterations and then `lasts_s` seconds. Users are at most `MOST_USERS`.
+    The rate is at most `MOST_RATE`; of open loads at least `LEAST_RATE`, even if the workload has
+    less.
     """
     users = max(1, min(MOST_USERS, runner.concurrency or MOST_USERS))
     rate = MOST_RATE
@@ -106,10 +106,10 @@ def _closed(workload: Workload, calibration: Calibration) -> Named:
 
 
 def _open(workload: Workload, calibration: Calibration) -> Named:
-    """Return an open runner with no load during the idle phase, then `LEAST_RATE` arrivals per
-    second.
+    """Return an open runner (`stages`) that starts `LEAST_RATE` arrivals per second after `IDLE_S`.
 
-    The rate is raised in the run, once the service time is known.
+    The rate is raised during the run: see `CalibrationProgress`. Timeout, arrivals and seed are
+    copied from the workload's runner.
     """
     phases = calibration.phases
     levels = [(0, phases.idle_s), (LEAST_RATE, phases.end_s - phases.idle_s)]

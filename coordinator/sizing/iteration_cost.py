@@ -45,7 +45,7 @@ class CalibrationPhases:
 
 @dataclass(frozen=True, kw_only=True)
 class ProcessSample:
-    """CPU time, memory and open files of the worker process of a calibration at a point in time."""
+    """CPU time, memory and open files of one worker process, read at one time."""
 
     #: Seconds after t0.
     at_s: float
@@ -58,10 +58,7 @@ class ProcessSample:
 
 @dataclass(frozen=True, kw_only=True)
 class IterationCost:
-    """The cost of one iteration of a workload, and the fixed cost of a worker process.
-
-    Measured by a calibration, or given by the user; fields with a default have it if not measured.
-    """
+    """Measured or assumed cost of an iteration of a workload, and of a worker process alone."""
 
     #: CPU time of the worker process per iteration, seconds; and whether that is a bound, as they
     #: took too little, or too few ended, to measure it.
@@ -92,9 +89,9 @@ class IterationCost:
 
 
 def _ran_columns(rows: Iterable[Columns]) -> list[Ints]:
-    """Return arrays of start, end, idle time (all ns) and outcome of the iterations that ran.
+    """Return four arrays on the iterations that ran: start, end, idle time (ns) and outcome.
 
-    Rows of dropped arrivals are left out.
+    Rows of dropped arrivals, which did not run, are left out.
     """
     parts = list(rows)
     columns = [
@@ -106,9 +103,10 @@ def _ran_columns(rows: Iterable[Columns]) -> list[Ints]:
 
 
 def _by_load(service: Floats, started: Ints, phases: CalibrationPhases) -> tuple[Floats, Floats]:
-    """Split service times by `phases.alone_s`: at low load before, with more users after.
-    `service`: seconds; `started`: ns after t0, of the same iterations. If none was at low load, the
-    first result has all.
+    """Return service times of iterations that began at low load, and of those after it.
+
+    `service` (seconds) and `started` (ns after t0) are of the same iterations. If none began at low
+    load, the first array has all service times.
     """
     low = started < phases.alone_s * 1e9
     return service[low] if low.any() else service, service[~low]
@@ -127,11 +125,11 @@ def measured_cost(
     result_bytes: int,
     connections: int | None,
 ) -> IterationCost | None:
-    """Compute the cost of an iteration from rows and samples of one process in the `phases` of a
-    calibration.
+    """Return the cost of an iteration, from a calibration's rows; None if no iteration ended well.
 
-    `result_bytes`: size of all rows as shipped; `connections`: number of connections opened, None
-    if unknown. Figures that could not be measured have defaults. None if no iteration ended well.
+    `samples`: of the worker process, by time. `result_bytes`: size of all result blocks.
+    `connections`: HTTP connections opened, None if unknown. A figure without samples gets its
+    default.
     """
     started, ended, idle, outcome = _ran_columns(rows)
     well = outcome == Outcome.OK
@@ -164,15 +162,14 @@ def measured_cost(
 
 
 def _last(samples: Sequence[ProcessSample], at_s: float) -> ProcessSample | None:
-    """Return the last sample up to `at_s`, seconds after t0; None if there is none."""
+    """Return the last of `samples`, ordered by time, up to `at_s` seconds after t0, or None."""
     return next((one for one in reversed(samples) if one.at_s <= at_s), None)
 
 
 def _idle_cpu(samples: Sequence[ProcessSample], phases: CalibrationPhases) -> float:
-    """Return the fraction of a core, 0 to 0.2, that the process used in the phase without
-    iterations.
+    """Return the fraction of a core that the worker process used before the first iteration.
 
-    The default `IDLE_CPU` if there are fewer than two samples in it.
+    It is at most 0.2. With fewer than two samples of that phase it is the default `IDLE_CPU`.
     """
     quiet = [one for one in samples if IDLE_SETTLE_S <= one.at_s <= phases.idle_s]
     if len(quiet) < 2 or quiet[-1].at_s <= quiet[0].at_s:
@@ -184,12 +181,11 @@ def _idle_cpu(samples: Sequence[ProcessSample], phases: CalibrationPhases) -> fl
 def _cpu_per_iteration(
     ended: Ints, samples: Sequence[ProcessSample], phases: CalibrationPhases, idle_cpu: float
 ) -> tuple[float, bool]:
-    """Return the CPU seconds per iteration, and whether they are only an upper bound; (0, False) if
-    unknown.
+    """Return CPU seconds per iteration without `idle_cpu`, and whether they are an upper bound.
 
-    They are a bound if iterations took no more CPU than a process varies by itself. Measured in the
-    last phase; if that has too few samples, because the host is busy, in more of the run. `ended`:
-    ns after t0; `idle_cpu`: fraction of a core, which is subtracted.
+    A bound is returned if the iterations' CPU use is within the noise, `VARIES`. Measured over the
+    last phase; over more of the run if that has too few samples or iterations, or only noise. (0,
+    False) if nothing was measured.
     """
     bounds = []
     for from_s in (phases.alone_s + SETTLE_S, phases.idle_s, 0.0):
@@ -208,11 +204,9 @@ def _cpu_per_iteration(
 
 
 def _per_user(alone: ProcessSample | None, crowd: ProcessSample | None, users: int) -> int:
-    """Return the bytes of memory of each virtual user after the first.
+    """Return the bytes of memory that one more virtual user takes, from two samples.
 
-    `alone`, `crowd`: samples with one and with `users` users.
-
-    At least `USER_BYTES`; exactly that if a sample is missing.
+    At least `USER_BYTES`, also if a sample is missing or `users` is 1.
     """
     if alone is None or crowd is None or users < 2:
         return USER_BYTES

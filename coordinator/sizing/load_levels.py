@@ -19,7 +19,7 @@ _CAPACITY = (10**7,)
 
 @dataclass(frozen=True, kw_only=True)
 class LoadLevel:
-    """The load that a runner requests in an interval; it changes linearly from `begin` to `end`."""
+    """The load that a runner requests in an interval, changing linearly from `begin` to `end`."""
 
     #: Seconds after t0; `to_s` is None if iterations decide when it ends.
     from_s: float
@@ -35,20 +35,17 @@ class LoadLevel:
 
     @property
     def area(self) -> float:
-        """Return the number of arrivals (open loads) or user-seconds (closed loads) of the
-        interval.
-
-        0 if its end is unknown.
-        """
+        """Return arrivals (open) or user-seconds (closed) of the level; 0 if its end is unknown."""
         if self.to_s is None:
             return 0.0
         return (self.begin + self.end) / 2 * (self.to_s - self.from_s)
 
 
 def load_levels(runner: Runner) -> list[LoadLevel]:
-    """Return the levels of a runner's load in order of time, without levels of no duration.
+    """Return the levels of a runner's load by time; levels of no duration are left out.
 
-    Empty if the runner does not say its load. A searching runner has one level at its highest rate.
+    Empty if the runner gives neither its load over time nor, if open, arrivals. A searching runner
+    has one level, without an end, at its highest rate.
     """
     if isinstance(runner, SearchingRunner) and runner.most_rate is not None:
         # trials are not known beforehand, but none is above this rate
@@ -73,8 +70,10 @@ def _between(asked: Sequence[tuple[float, float]], lasts_s: float | None) -> Ite
 
 
 def _until(levels: Sequence[LoadLevel], planned: int) -> Iterator[LoadLevel]:
-    """Yield the levels of an open load, the last one cut at the time of arrival number
-    `planned`.
+    """Yield the levels of an open load until they have `planned` arrivals; the last one is cut.
+
+    The end of a cut ramp is computed from its mean rate. Ends early at a level with rate 0 and no
+    end.
     """
     left = float(planned)
     for level in levels:
@@ -93,10 +92,10 @@ def _until(levels: Sequence[LoadLevel], planned: int) -> Iterator[LoadLevel]:
 
 
 def _counted(runner: Runner) -> list[LoadLevel]:
-    """Return levels with the arrivals of each second, as the runner plans them if no iteration
-    waits.
+    """Return the levels of an open runner's load from the arrivals that its `step` plans.
 
-    Calls the runner's `step` for the first `ASKED_S` seconds, or about `ASKED_ARRIVALS` arrivals.
+    Every planned iteration counts as ended at once. Covers at most the first `ASKED_S` seconds, or
+    about `ASKED_ARRIVALS` arrivals.
     """
     seconds: Counter[int] = Counter()
     allotted = 0
@@ -111,10 +110,9 @@ def _counted(runner: Runner) -> list[LoadLevel]:
 
 
 def _joined(seconds: Counter[int]) -> Iterator[LoadLevel]:
-    """Yield a level for each group of consecutive seconds with equally many arrivals, from second 0
-    on.
+    """Yield one level for each sequence of seconds with the same number of arrivals, even 0.
 
-    `seconds`: number of arrivals by second. Seconds without arrivals have levels, too.
+    `seconds`: arrivals by second after t0. Levels begin at 0 s; none without arrivals.
     """
     if not seconds:
         return

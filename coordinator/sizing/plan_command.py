@@ -114,10 +114,10 @@ class PlanOptions(OptionSet):
     as_json: bool = json_flag()
 
     def limits(self, virtual_users: int) -> HostLimits:
-        """Return the assumed limits of a host; cores, if not given, open files and ports are this
-        host's.
+        """Return the assumed limits of a host: as the options say, else this host's.
 
-        `virtual_users`: threads per worker process.
+        Without `--cores` these are the usable cores of this host. `virtual_users`: threads per
+        worker process.
         """
         return HostLimits(
             cores=self.cores or usable_cores(),
@@ -186,9 +186,10 @@ def plan(
 
 
 def _costs(run_plan: RunPlan, asked: PlanOptions) -> tuple[str, tuple[IterationCost, ...]]:
-    """Return the id of the calibration run, and the cost per workload.
+    """Return the id of the calibration run and the cost of an iteration of each workload, in order.
 
-    Runs the calibration, unless the user gave the costs: then the id is "".
+    With `--cost` and `--service-time` nothing runs, and the id is "". Else runs the calibration and
+    raises as `calibrate` does.
     """
     if asked.cost is not None and asked.service_time is not None:
         return "", _given(run_plan, asked.cost, asked.service_time)
@@ -248,9 +249,9 @@ def _pace(one: WorkloadPlan) -> UserPace:
 
 
 def _ports() -> int:
-    """Return the number of local ports that this host has for outgoing connections.
+    """Return how many local ports this host has for outgoing connections, from /proc.
 
-    Linux' default if it cannot be read.
+    The default of Linux, `_PORTS`, if the file cannot be read.
     """
     first, last = _PORTS
     with contextlib.suppress(OSError, ValueError):

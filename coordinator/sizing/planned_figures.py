@@ -27,9 +27,10 @@ SHORTEST_S = 1.0
 
 
 def plan_section(task: Task, data_dir: str) -> ReportSection:
-    """Return a report section that compares each workload with the result of `plan` for the task.
+    """Return a function that compares a workload's outcome with the saved result of `plan`.
 
-    That is read from the data directory here, once; without one the section is empty.
+    Reads that document from the data directory, once. The function takes the workload's number and
+    outcome.
     """
     return partial(compared_with_plan, load_sizing(data_dir, task_digest(task)))
 
@@ -37,10 +38,10 @@ def plan_section(task: Task, data_dir: str) -> ReportSection:
 def compared_with_plan(
     document: Mapping[str, Any] | None, number: int, outcome: WorkloadOutcome
 ) -> PlanComparison | None:
-    """Compare a workload's outcome with the result of `plan`.
+    """Return planned and measured figures of a workload, and messages on differences.
 
-    `document`: that result, None if there is none; `number`: of the workload. Returns None if there
-    is no document, the workload has not begun, or the document has no valid entry on it.
+    `document`: the saved JSON object of `plan`, or None. `number`: the workload's index in it. None
+    without a document, if the workload has not begun, or if the document has no valid entry for it.
     """
     if document is None or not outcome.begun:
         return None
@@ -71,10 +72,10 @@ def _compared(planned: Mapping[str, Any], outcome: WorkloadOutcome) -> PlanCompa
 def _figures(
     planned: Mapping[str, Any], outcome: WorkloadOutcome, used: float, idle: float, workers: int
 ) -> _Figures:
-    """Return the figures to compare, each planned and measured.
+    """Return pairs of planned and measured figures; `measured` is None if it is unknown.
 
-    `used`: cores that all worker processes took on average; `idle`: the part of it that they take
-    without load; `workers`: their number.
+    `used`: cores that all `workers` used on average; `idle`: the part of it without load. Loads
+    shorter than `SHORTEST_S` give no CPU figures.
     """
     cost, lasted_s = planned["cost"], outcome.offered.duration_s
     statistics = outcome.statistics
@@ -101,9 +102,9 @@ def _figures(
 
 
 def _mean_rate(planned: Mapping[str, Any]) -> float:
-    """Return the planned iterations per second, averaged over the time of all levels.
+    """Return the planned iterations per second, averaged over the duration of all levels.
 
-    If a level has no known end, the peak rate.
+    The peak rate if a level has no known end; 0 without levels.
     """
     rate = lasts_s = 0.0
     for level in planned["levels"]:

@@ -22,9 +22,7 @@ FAILED_TOLD = 0.01
 
 @dataclass(frozen=True, kw_only=True)
 class Sizing:
-    """The result of `plan` before it is printed: needs of task and workloads, and assumed
-    limits.
-    """
+    """The result of the command `plan`: needs of the task and its workloads, and assumed limits."""
 
     task: Task
     digest: str
@@ -36,8 +34,9 @@ class Sizing:
 
 
 def to_document(sizing: Sizing) -> dict[str, Any]:
-    """Convert the result of `plan` to the JSON object that `--json` prints and `save_sizing`
-    stores.
+    """Return the result of `plan` as the JSON object that is printed (`--json`) and saved.
+
+    Its notes are messages on figures that are unreliable, or above the limits of a host.
     """
     needs = sizing.needs
     return {

@@ -20,10 +20,10 @@ _MOST_BYTES = 64 << 20
 
 
 def task_digest(task: Task) -> str:
-    """Return a digest, 32 hexadecimal digits, of the part of a task that decides an iteration's
-    cost.
+    """Return a digest of all that decides a task's load: 32 hexadecimal digits.
 
-    Path, titles, descriptions, tags, SLA, hooks and abort rules do not change it.
+    Two tasks that differ only in path, names, description, tags, SLA, hooks, drills or `abort` have
+    the same.
     """
     subtasks = [
         {
@@ -43,9 +43,9 @@ def _load_of(workload: dict[str, Any]) -> dict[str, Any]:
 
 
 def save_sizing(data_dir: str, digest: str, document: Mapping[str, Any]) -> None:
-    """Write the result of `plan` for the task with this digest to the data directory.
+    """Write `document`, the result of `plan`, to the data directory, replacing an earlier one.
 
-    Replaces an earlier result. Raises OsbenchError if it cannot be written.
+    `digest`: from `task_digest`; it names the file. Raises OsbenchError if it cannot be written.
     """
     path = _path(data_dir, digest)
     try:
@@ -55,9 +55,9 @@ def save_sizing(data_dir: str, digest: str, document: Mapping[str, Any]) -> None
 
 
 def load_sizing(data_dir: str, digest: str) -> dict[str, Any] | None:
-    """Return the result of `plan` for the task with this digest from the data directory.
+    """Return the result of `plan` saved for the task with this digest.
 
-    None if there is none, or it is unreadable or of another version.
+    None if there is no such file, or if it is unreadable, malformed or of another format version.
     """
     try:
         found = json.loads(read_regular(_path(data_dir, digest), _MOST_BYTES))

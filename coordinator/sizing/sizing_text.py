@@ -20,9 +20,7 @@ _BARS = " ▁▂▃▄▅▆▇█"
 
 
 def render_sizing(document: Mapping[str, Any], console: Console) -> None:
-    """Print the result of `plan`, a JSON object, on `console`: workloads with levels, total, and
-    notes.
-    """
+    """Print the JSON object of `plan` to `console`: each workload, totals of the task, notes."""
     _show(console, Text(f"Plan of {plain(document['task'])}", style="bold"))
     if document["calibration"]:
         _show(console, Text(f"calibrated by run {document['calibration']}"))
@@ -113,10 +111,9 @@ def _levels(workload: Mapping[str, Any]) -> Table:
 
 
 def _drawn(levels: Sequence[Mapping[str, Any]]) -> str:
-    """Draw the load over time as a line of `LINE` bars; "" if it does not change or has no known
-    end.
+    """Return a line that draws the load over time, one bar per time slot, with duration and peak.
 
-    `levels`: as in the JSON object. The line ends with the duration and the peak.
+    "" if the load does not change, is 0, or has a level with no known end.
     """
     ends = [level["to_s"] for level in levels]
     peak = max((max(level["begin"], level["end"]) for level in levels), default=0.0)

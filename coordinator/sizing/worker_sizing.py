@@ -31,7 +31,7 @@ _SHIP_S_PER_WORKER = 0.004
 
 @dataclass(frozen=True, kw_only=True)
 class HostLimits:
-    """The assumed resources of each host of workers, and limits of each worker process."""
+    """Resources assumed of one host of workers, and limits of one worker process on it."""
 
     #: Cores, and so worker processes, of each.
     cores: int
@@ -48,7 +48,7 @@ class HostLimits:
 
 @dataclass(frozen=True, kw_only=True)
 class LevelNeeds:
-    """The needs of a level of a load at its peak: rate, users, cores and worker processes."""
+    """Needs of one level of a load, at its peak: rate, users, cores and worker processes."""
 
     from_s: float
     to_s: float | None
@@ -75,7 +75,7 @@ class LevelNeeds:
 
 @dataclass(frozen=True, kw_only=True)
 class WorkloadNeeds:
-    """The needs of a workload: its levels and its cost; properties give the maximum over levels."""
+    """Needs of one workload by levels, the cost of its iteration, and the maxima over levels."""
 
     name: str
     scenario: str
@@ -93,9 +93,7 @@ class WorkloadNeeds:
 
     @property
     def limited_by(self) -> str:
-        """Return the resource that decides `processes`: "CPU", "users", or "nothing" for one
-        process.
-        """
+        """Return the resource that decides `processes`: "CPU" or "users"; "nothing" if it is 1."""
         if self.processes == 1:
             return "nothing"
         cpu = max(one.processes_cpu for one in self.levels)
@@ -103,19 +101,18 @@ class WorkloadNeeds:
 
     @property
     def rate(self) -> float:
-        """Return the highest number of iterations per second over all levels."""
+        """Return the highest number of iterations per second over all levels; 0 without levels."""
         return max((one.rate for one in self.levels), default=0.0)
 
     @property
     def users_peak(self) -> int:
-        """Return the greatest number of busy virtual users over all levels; 0 without levels."""
+        """Return the most virtual users with an iteration in hand, over levels; 0 without any."""
         return max((one.users_peak for one in self.levels), default=0)
 
     def shares(self, processes: int) -> list[float]:
-        """Return the load of each of `processes` worker processes at the peak, one element per
-        process.
+        """Return the load of each of `processes` worker processes at the peak, a list.
 
-        Arrivals per second for an open load, else virtual users.
+        Arrivals per second of an open load, equal parts; else virtual users, integers.
         """
         if self.is_open:
             return [self.rate / processes] * processes
@@ -124,10 +121,9 @@ class WorkloadNeeds:
 
 @dataclass(frozen=True, kw_only=True)
 class TaskNeeds:
-    """The needs of a task: hosts, worker processes and their resources.
+    """Needs of a task: workloads that run in parallel add up; of groups the largest counts.
 
-    Processes and results are sums over workloads in parallel, and maxima over groups that run in
-    turn; memory, files and ports are the maximum over workloads.
+    Memory, files and ports are of the workload that needs most.
     """
 
     processes: int
@@ -159,8 +155,8 @@ def workload_needs(
 ) -> WorkloadNeeds:
     """Compute the worker processes, users and cores that a workload needs, level by level.
 
-    `levels`: the requested load. `limits`: of hosts and processes. `pace`: of a closed load; None
-    for an open load. `coroutines`: its virtual users are coroutines, not threads.
+    `levels`: the requested load. `limits`: of a process. `pace`: of a closed load, None for an open
+    one. `coroutines`: its virtual users are coroutines, not threads.
     """
     users_each = limits.coroutines if coroutines else limits.virtual_users
     return WorkloadNeeds(
@@ -176,9 +172,7 @@ def workload_needs(
 
 @dataclass(frozen=True, kw_only=True)
 class UserPace:
-    """Limits on how fast the virtual users of a closed load start iterations: think time and
-    rate.
-    """
+    """Limits on starts of iterations by virtual users of a closed load: think time and rate."""
 
     #: Mean time between two iterations of a user, seconds.
     think_s: float = 0.0
@@ -222,10 +216,10 @@ def _level(
 
 
 def task_needs(groups: Sequence[Sequence[WorkloadNeeds]], limits: HostLimits) -> TaskNeeds:
-    """Compute the needs of a task: `groups` of workloads run one after another, each group in
-    parallel.
+    """Return the needs of a task from its groups of workloads; a group's workloads run in parallel.
 
-    Processes and results are summed within a group; the greatest group counts.
+    Groups run one after another. Processes, bytes per second and coordinator's CPU are summed in a
+    group, then the greatest counts; memory, files and ports are of the workload that needs most.
     """
     processes = max(sum(one.processes for one in group) for group in groups)
     host_processes = min(processes, limits.cores)
@@ -256,11 +250,10 @@ def _users_of_process(one: WorkloadNeeds) -> int:
 
 
 def _ports(one: WorkloadNeeds, host_processes: int) -> int | None:
-    """Return the local ports of a host that a workload uses; None if new connections are not
-    counted.
+    """Return the local ports that a workload uses on a host with `host_processes` of its processes.
 
-    These are ports of its users' open connections, and of connections in TIME_WAIT.
-    `host_processes`: worker processes of a host.
+    Ports of open connections and of closed ones in TIME_WAIT. None if the number of new connections
+    is unknown.
     """
     if one.cost.new_connections is None:
         return None

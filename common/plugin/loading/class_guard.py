@@ -13,7 +13,7 @@ _GUARD = "__osbench_guard__"
 
 
 class ClassFault(NamedTuple):
-    """A top-level class of a file whose definition raised an exception."""
+    """A top-level class of a plug-in file whose definition raised `error`."""
 
     name: str
     error: Exception
@@ -22,10 +22,11 @@ class ClassFault(NamedTuple):
 
 
 def execute(source: bytes, file: str, namespace: dict[str, Any]) -> list[ClassFault]:
-    """Execute a file in `namespace`; return the top-level classes whose definition failed.
+    """Execute the source of a plug-in file in `namespace`; return classes whose definition failed.
 
-    Classes that fail only because they need such a class are left out of the list. Raises
-    SyntaxError, and the exceptions of the rest of the file.
+    The other definitions stay. Classes that fail only because they use a failed class are not
+    returned. `file` is the path for tracebacks. Raises SyntaxError, and the exceptions of the rest
+    of the file.
     """
     tree = syntax_tree(source, file)
     classes = {node.name: node for node in tree.body if isinstance(node, ast.ClassDef)}
@@ -57,7 +58,7 @@ class _Guard:
         self._found = found
 
     def __enter__(self) -> None:
-        """Begin the block that defines the class."""
+        """Do nothing at the beginning of the block that defines the class."""
 
     def __exit__(
         self,

@@ -15,10 +15,10 @@ LOG = logging.getLogger(__name__)
 
 
 def refuse_exits() -> Callable[[int], NoReturn]:
-    """Make `os._exit` raise SystemExit in this process; return the original function.
+    """Replace `os._exit` in this process by a function that raises SystemExit; return the original.
 
-    The original would end the process without naming its caller. Processes forked from this one
-    still end by it. In other threads than the main one, a warning names the caller, too.
+    `os._exit` would end the process without naming its caller. Forked processes still end by it.
+    Outside the main thread the call is also logged as a warning with its line.
     """
     really, here = os._exit, os.getpid()
 
@@ -38,7 +38,7 @@ def refuse_exits() -> Callable[[int], NoReturn]:
 
 @contextlib.contextmanager
 def exits_refused() -> Iterator[None]:
-    """Make `os._exit` raise SystemExit while the block runs."""
+    """Replace `os._exit` within the block by a function that raises SystemExit."""
     really = refuse_exits()
     try:
         yield

@@ -22,7 +22,7 @@ _KINDS = {True: "async def", False: "def"}
 
 @dataclass(frozen=True, kw_only=True)
 class MixPart:
-    """A scenario that is part of a mix: its class, method, contexts and check of arguments."""
+    """A scenario of a mix: its class, method, contexts and check of arguments."""
 
     name: str
     cls: type[Scenario]
@@ -36,13 +36,19 @@ class MixPart:
 
 
 class MixedScenario(Scenario):
-    """Base class of mixes. Arguments are `{weight, args}` by the name of a part."""
+    """Base class of mixes of scenarios; `mixed` makes the classes.
+
+    An argument of a mix has the name of a part, and the value `{"weight": W, "args": {...}}`.
+    """
 
     PARTS: ClassVar[Mapping[str, MixPart]] = {}
 
     @classmethod
     def warm_up(cls, context: dict[str, Any]) -> None:
-        """Warm up each part with its own arguments; store each part's context in `context`."""
+        """Call `warm_up` of each part with its own arguments, before the load.
+
+        Stores the context of each part in `context`, for `_of_part`.
+        """
         given = context["args"]
         context[_CONTEXTS] = {}
         for name, part in cls.PARTS.items():
@@ -52,7 +58,10 @@ class MixedScenario(Scenario):
 
     @classmethod
     def check_arguments(cls, method: str, args: Mapping[str, Any]) -> list[str]:
-        """Return messages on errors in the arguments of each part."""
+        """Return messages on errors in the parts' arguments, `args`; [] without errors.
+
+        Calls each part's check with its own arguments; `method` is not used.
+        """
         return [
             what
             for name, part in cls.PARTS.items()
@@ -63,7 +72,10 @@ class MixedScenario(Scenario):
     def check_user_data(
         cls, method: str, args: Mapping[str, Any], columns: Collection[str]
     ) -> list[str]:
-        """Return messages on errors in the columns that arguments of each part name."""
+        """Return messages on the parts' arguments that name columns of the users' data file.
+
+        Calls each part's check with its own arguments; `columns`: all columns of the file.
+        """
         return [
             what
             for name, part in cls.PARTS.items()
@@ -72,7 +84,10 @@ class MixedScenario(Scenario):
 
     @classmethod
     def check_without_base(cls, method: str, args: Mapping[str, Any]) -> list[str]:
-        """Return messages on errors in the arguments of each part without a base URL."""
+        """Return messages on errors in the parts' arguments if `http` has no base URL.
+
+        Calls each part's check with its own arguments.
+        """
         return [
             what
             for name, part in cls.PARTS.items()
@@ -80,9 +95,10 @@ class MixedScenario(Scenario):
         ]
 
     def _of_part(self, name: str, method: str) -> Callable[..., Any]:
-        """Return a method of a part, bound to a new object that shares this object's attributes.
+        """Return a bound method of a part, of a new object that shares this object's attributes.
 
-        So all that the part measures and outputs is that of this iteration.
+        `name`: of the part; `method`: such as `on_start`. Times and outputs of the part thus count
+        for this iteration. Replaces `self.context` by the part's.
         """
         part: Scenario = object.__new__(self.PARTS[name].cls)
         own = self.context[_CONTEXTS][name] | {"iteration": self.context["iteration"]}
@@ -99,9 +115,10 @@ class MixedScenario(Scenario):
 
 
 def mixed(parts: Sequence[MixPart]) -> type[MixedScenario]:
-    """Return a new class whose method `run` runs a scenario drawn from `parts`.
+    """Return a new class whose method `run` draws a scenario of `parts` by weight and runs it.
 
-    Raises PluginError if only some are `async def`, or if a part reads files.
+    That is an atomic action. `on_start` and `on_stop` call each class's own once. Raises
+    PluginError if only some are `async def`, or if a part reads files.
     """
     loops = {part.name: _is_loop(part.cls, part.method) for part in parts}
     if len(set(loops.values())) > 1:
@@ -135,12 +152,12 @@ def _is_loop(cls: type[Scenario], method: str) -> bool:
 
 
 def source_hash(parts: Sequence[MixPart]) -> str:
-    """Return a SHA-256, in hex, of the source hashes of the parts."""
+    """Return the SHA-256, in hex, of the parts' source hashes, joined in order."""
     return hashlib.sha256("".join(part.source_hash for part in parts).encode()).hexdigest()
 
 
 def contexts(parts: Sequence[MixPart]) -> Mapping[str, Any]:
-    """Return the configuration of all contexts that the parts need, by name.
+    """Return the contexts that the parts always need, by name, with their configuration.
 
     Raises PluginError if two parts need a context with different configurations.
     """

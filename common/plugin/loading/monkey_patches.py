@@ -11,7 +11,7 @@ GEVENT = "gevent.monkey"
 
 
 class PatchRefused(ImportError):
-    """A plug-in patches modules of Python that this process needs unpatched."""
+    """Raised if a plug-in patches modules of Python that this process needs unpatched."""
 
     def __init__(self, package: str) -> None:
         super().__init__(
@@ -21,7 +21,10 @@ class PatchRefused(ImportError):
 
 
 def watch_gevent() -> None:
-    """Make gevent raise PatchRefused to a caller that tries to patch; imports gevent.events."""
+    """Import gevent.events and make gevent raise PatchRefused to code that is to patch.
+
+    A second call does nothing.
+    """
     subscribers = importlib.import_module("gevent.events").subscribers
     if _refuse not in subscribers:
         subscribers.append(_refuse)

@@ -15,10 +15,10 @@ RELATIVE = "."
 
 
 def neighbours(file: Path) -> dict[str, Path]:
-    """Return the modules that a plug-in file imports from its folder, also indirectly, by name.
+    """Return modules that a plug-in file imports from its folder, directly or not: path by name.
 
-    The path of a package is its `__init__.py`; with a relative import the file imports its own
-    package. Left out is a name that Python also finds elsewhere: it means the other module.
+    The path of a package is its `__init__.py`; a relative import means the file's own package. A
+    name that Python also finds elsewhere is left out: the import means the other module.
     """
     found: dict[str, Path] = {}
     waiting = [file]
@@ -46,14 +46,14 @@ def package_of(file: Path) -> Path | None:
 
 
 def files_of_module(path: Path) -> list[Path]:
-    """Return the files of a module: the file itself, or for an `__init__.py` all of its package."""
+    """Return the files of a module: `path`; of an `__init__.py` all .py files of its package."""
     return sorted(path.parent.rglob("*.py")) if path.name == "__init__.py" else [path]
 
 
 def sources(file: Path) -> bytes:
-    """Return the content of a plug-in file, then of all modules that it imports from its folder.
+    """Return the joined content of a plug-in file and of the modules of its folder that it imports.
 
-    Raises OSError if a file cannot be read.
+    The file comes first. Raises OSError if a file cannot be read.
     """
     modules = [part for path in neighbours(file).values() for part in files_of_module(path)]
     others = sorted(set(modules) - {file})
@@ -61,7 +61,7 @@ def sources(file: Path) -> bytes:
 
 
 def imported_names(file: Path) -> frozenset[str]:
-    """Return the top-level names that a file imports, RELATIVE for relative imports.
+    """Return the top-level module names that a file imports; RELATIVE stands for relative imports.
 
     Empty if the file cannot be read or is not valid Python.
     """
@@ -79,7 +79,7 @@ def _beside(file: Path, name: str) -> Path | None:
 
 
 def _origin(name: str) -> str | None:
-    """Return the file of a module outside the folders of plug-ins: "" if it has none.
+    """Return the file of a module that Python finds outside plug-ins' folders; "" without a file.
 
     None if there is no such module.
     """

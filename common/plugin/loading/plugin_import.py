@@ -38,9 +38,9 @@ _ALONE = "osbench_plugin_"
 
 
 class PluginImport(MetaPathFinder):
-    """Imports each file once, even if another plug-in file imports it from its folder.
+    """Imports plug-in files, each once, even if one plug-in file imports another from its folder.
 
-    It is a finder in `sys.meta_path`, for modules in the folders of plug-ins.
+    It is also a finder in `sys.meta_path` for modules in the plug-ins' folders.
     """
 
     #: Distinguishes finders of this class from others.
@@ -54,10 +54,10 @@ class PluginImport(MetaPathFinder):
         self._neighbours: dict[str, Path] = {}
 
     def load(self, file: Path) -> ModuleType:
-        """Import a file, unless that is done, and return its module; sets `faults` of the file.
+        """Import a plug-in file unless it is imported, and return its module; sets `faults[file]`.
 
-        Logs output and slow imports; refuses `os._exit` and monkey patches. Raises PluginError with
-        file and line if the import fails.
+        Logs printed lines and slow imports; refuses `os._exit` and monkey patches. Raises
+        PluginError with file and line if the import fails.
         """
         known = self._modules.get(file)
         if known is not None:
@@ -97,7 +97,7 @@ class PluginImport(MetaPathFinder):
     def find_spec(
         self, fullname: str, path: Sequence[str] | None = None, target: ModuleType | None = None
     ) -> ModuleSpec | None:
-        """Return the spec of a module in a plug-in's folder; None for other names.
+        """Return the spec of a module in a plug-in's folder; None for all other names.
 
         Called by Python's import. Before gevent.monkey is imported, gevent is made to refuse
         patches.
@@ -120,10 +120,11 @@ class PluginImport(MetaPathFinder):
         return None
 
     def _admit(self, file: Path) -> str:
-        """Let a file import modules of its folder; return the name of its module.
+        """Allow a plug-in file to import modules of its folder; return its own module's name.
 
-        Imports the package that it is in. Raises PluginError if that fails, or if a module of that
-        name is in another plug-in's folder, since Python knows one module of a name.
+        Inserts this finder in `sys.meta_path`, removes older modules of these names from
+        `sys.modules`, and imports the file's package. Raises PluginError if that fails, or if
+        another plug-in's folder has a module of the same name.
         """
         beside = neighbours(file)
         for name, path in beside.items():
@@ -165,24 +166,24 @@ class PluginImport(MetaPathFinder):
 
 
 class _TextLoader(SourceFileLoader):
-    """Loads a module of a package from its source, never from an older .pyc."""
+    """Loads a module of a plug-in's package from its source, never from an older .pyc."""
 
     def get_code(self, fullname: str) -> CodeType:
-        """Return the compiled source of a module."""
+        """Return the code of a module, compiled from its source now."""
         path = self.get_filename(fullname)
         code: CodeType = self.source_to_code(read_named(path), path)
         return code
 
 
 class _LoaderOfFile(Loader):
-    """Gives the module of a plug-in file to modules that import it by its own name."""
+    """Loader of a plug-in file that another file imports by name; returns its only module."""
 
     def __init__(self, imports: PluginImport, file: Path) -> None:
         self._imports = imports
         self._file = file
 
     def create_module(self, spec: ModuleSpec) -> ModuleType:
-        """Import the file and return its module, which is partial while it is being imported."""
+        """Import the plug-in file and return its module, perhaps partial, during its own import."""
         return self._imports.load(self._file)
 
     def exec_module(self, module: ModuleType) -> None:
@@ -190,14 +191,17 @@ class _LoaderOfFile(Loader):
 
 
 class _LoggedPrints(io.TextIOBase):
-    """Replaces stdout during an import, since a program may read it: logs printed lines."""
+    """Replacement of stdout during a plug-in's import: logs printed lines as warnings.
+
+    A program may read stdout, so they must not go there.
+    """
 
     def __init__(self, file: str) -> None:
         self._file = file
         self._line = ""
 
     def write(self, text: str) -> int:
-        """Log each complete line as a warning with its file and line; keep the rest for later."""
+        """Log each complete line as a warning with file and line; an incomplete line is stored."""
         *lines, self._line = (self._line + text).split("\n")
         for line in lines:
             LOG.warning("%s prints: %s", self._place(), line)
@@ -211,7 +215,7 @@ class _LoggedPrints(io.TextIOBase):
 
 
 def place(error: BaseException, file: str) -> str:
-    """Return where in `file` an import failed, as `file:line`; only `file` if unknown."""
+    """Return where in `file` an exception was raised, as `file:line`; only `file` if unknown."""
     if isinstance(error, SyntaxError) and error.filename == file:
         return f"{file}:{error.lineno}"
     lines = [f.lineno for f in traceback.extract_tb(error.__traceback__) if f.filename == file]
@@ -219,7 +223,7 @@ def place(error: BaseException, file: str) -> str:
 
 
 def reason(error: BaseException) -> str:
-    """Return the type of the exception and its message, with a remedy if one is known."""
+    """Return type and message of an exception, for a message, with a remedy if one is known."""
     text = str(error)
     if isinstance(error, SyntaxError):
         line = (error.text or "").strip()
@@ -229,7 +233,10 @@ def reason(error: BaseException) -> str:
 
 
 def _remedy(error: BaseException) -> str:
-    """Return the remedy for an import or decorator that osbench lacks, for a message; or ""."""
+    """Return the end of a message on an import error: a remedy, if one is known; or "".
+
+    For names that osbench does not have, relative imports without a package, and decorators.
+    """
     if isinstance(error, ModuleNotFoundError) and str(error.name).startswith("osbench.plugin."):
         return f": write `from osbench.plugin import {str(error.name).rpartition('.')[2]}`"
     if isinstance(error, ImportError) and "no known parent package" in str(error):

@@ -19,7 +19,7 @@ SLOW_S = 5.0
 def told_if_slow(file: str, after_s: float = SLOW_S) -> Iterator[None]:
     """Log a warning with the line of `file` that runs, if the block takes over `after_s` seconds.
 
-    Repeats it after pauses that double each time. A separate thread watches this thread.
+    Repeats it after pauses that double each time. A separate thread watches the calling one.
     """
     thread, done = threading.get_ident(), threading.Event()
 

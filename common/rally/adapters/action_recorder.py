@@ -23,7 +23,7 @@ _LOCK = threading.Lock()
 
 
 class Actions(list[Any]):
-    """The list in which Rally collects actions of an iteration, with the iteration's recorder."""
+    """A list that replaces a Rally scenario's list of actions and has the recorder."""
 
     __slots__ = ("_recorder",)
 
@@ -33,7 +33,10 @@ class Actions(list[Any]):
 
 
 def install() -> None:
-    """Patch Rally's timers and pauses to call the recorders of iterations; once per process."""
+    """Patch Rally's timers and pauses in this process to call the recorders of iterations.
+
+    A second call does nothing.
+    """
     atomic: Any = importlib.import_module("rally.task.atomic")
     with _LOCK:
         if not hasattr(atomic.ActionTimer, MARK):

@@ -19,7 +19,7 @@ _VERSIONS = ("v1", "v2", "v2_0", "v3")
 
 
 def import_for(rally: Any) -> None:
-    """Import the client libraries of an OpenStack scenario class; ignore errors.
+    """Import the client libraries that an OpenStack scenario class of Rally needs; ignore errors.
 
     Iterations report the errors. Does nothing for other scenarios.
     """
@@ -36,14 +36,18 @@ def import_for(rally: Any) -> None:
 
 
 def _services(rally: Any) -> Iterator[str]:
-    """Yield the names of the services that the scenario's cleanup lists."""
+    """Yield the names of services in a scenario's default cleanup contexts, such as "nova"."""
     for name, config in rally.get_default_context().items():
         if name.partition("@")[0] in ("cleanup", "admin_cleanup"):
             yield from (service.partition(".")[0] for service in config)
 
 
 def _import_client(client: Any) -> None:
-    """Import the modules that a client's methods import, and its library's client by version."""
+    """Import the modules that methods of a Rally client class import in their code.
+
+    Also imports `LIBRARY.VERSION.client` of their libraries, for each of `_VERSIONS`. Import errors
+    are ignored.
+    """
     libraries = set()
     for _, method in inspect.getmembers(client, inspect.isfunction):
         if method.__module__ != client.__module__:

@@ -18,15 +18,16 @@ BEGUN = "rally_begun"
 
 
 class RallyContext(Context):
-    """Base class of adapters: sets up and cleans up one Rally context."""
+    """Base class of adapters: each runs setup and cleanup of a Rally context."""
 
     #: The class of Rally's or of one of its plug-ins.
     RALLY: ClassVar[Any]
 
     def setup(self) -> None:
-        """Run Rally's setup on the context object, and store the object before and after.
+        """Run Rally's setup on the context object; store the object in `made` before and after.
 
-        Exceptions of Rally's setup pass. Raises ContextError if the object cannot be stored.
+        The object is of the Rally context before, else a new one. Exceptions of Rally's setup pass.
+        Raises ContextError if the object cannot be stored.
         """
         carried = self._carried()
         # if this process is killed, cleanup finds the resources by the object's owner id
@@ -41,9 +42,10 @@ class RallyContext(Context):
         self._keep(carried)
 
     def cleanup(self) -> None:
-        """Run Rally's cleanup on the stored object; does nothing if there is none.
+        """Run Rally's cleanup on the context object stored in `made`; do nothing if none is stored.
 
-        Raises ContextError with the resources that it did not remove.
+        If setup did not finish, also removes users and projects by name. Raises ContextError that
+        names resources left behind.
         """
         packed = self.made.get(KEY)
         if packed is None:
@@ -82,10 +84,10 @@ class RallyContext(Context):
 
 
 def context_class(name: str) -> type[Context] | None:
-    """Return the adapter of the Rally context `name`, with or without @platform.
+    """Return the adapter class of Rally's context `name` or `name@platform`; imports Rally.
 
-    None if there is none. Raises PluginError if Rally is broken, or if several platforms have the
-    name.
+    None if there is none or Rally is not installed. Raises PluginError if Rally is broken, or if
+    several platforms have the name.
     """
     if not importing.load():
         return None
@@ -95,7 +97,7 @@ def context_class(name: str) -> type[Context] | None:
 
 @functools.cache
 def adapter(rally: Any) -> type[RallyContext]:
-    """Return the adapter class of a Rally context class."""
+    """Return the adapter class of a Rally context class; the same one each time."""
     body = {
         "RALLY": rally,
         "NAME": rally.get_fullname(),

@@ -13,9 +13,10 @@ from osbench.common.rally import importing, plugin_registry
 
 
 def exporter_class(name: str) -> type[Exporter] | None:
-    """Return the adapter of Rally's exporter `name` or `name@platform`; None if there is none.
+    """Return the adapter class of Rally's exporter `name` or `name@platform`; imports Rally.
 
-    Raises PluginError if Rally is broken, or if several platforms have the name.
+    None if there is none or Rally is not installed. Raises PluginError if Rally is broken, or if
+    several platforms have the name.
     """
     found = plugin_registry.plugin("exporter", name) if importing.load() else None
     if found is None:
@@ -25,16 +26,17 @@ def exporter_class(name: str) -> type[Exporter] | None:
 
 
 class RallyExporter(Exporter):
-    """Base class of adapters of Rally's exporters; the whole run has to fit in memory."""
+    """Base class of adapters of Rally's exporters; they get the whole run in memory."""
 
     #: Rally's class.
     RALLY: ClassVar[Any]
     ANY_SUFFIX: ClassVar[bool] = True
 
     def export(self, run: ExportedRun, path: Path) -> None:
-        """Write the files that Rally's class makes for the destination `path`, else its output.
+        """Write the files that Rally's class returns for the destination `path`.
 
-        Raises ExportError if Rally refuses the destination.
+        If that leaves no file at `path`, writes the text there that Rally would print. Raises
+        ExportError if Rally refuses the destination.
         """
         made = self._made(run, str(path))
         for name, text in made.get("files", {}).items():
@@ -43,7 +45,7 @@ class RallyExporter(Exporter):
             path.write_text(made["print"], encoding="utf-8")
 
     def send(self, run: ExportedRun, url: str) -> str:
-        """Send the run by Rally's class; return its message.
+        """Call Rally's class with the destination `url`; return the text that Rally would print.
 
         Raises ExportError if Rally refuses the URL.
         """

@@ -18,15 +18,16 @@ _BAD = ("failed", "validation_failed")
 
 
 def hook_class(name: str) -> type[Hook] | None:
-    """Return the adapter of Rally's action `name` or `name@platform`; None if there is none.
+    """Return the adapter class of Rally's action `name` or `name@platform`; imports Rally.
 
-    Raises PluginError if Rally is broken, or if several platforms have the name.
+    None if there is none or Rally is not installed. Raises PluginError if Rally is broken, or if
+    several platforms have the name.
     """
     return adapted(RallyHook, "hook", name)
 
 
 class RallyTask(dict[str, Any]):
-    """A substitute for Rally's task object: only the run's id, and no database.
+    """A substitute for Rally's task object: it has the run's id as `uuid`, and no database.
 
     Any other key raises LookupError.
     """
@@ -46,9 +47,9 @@ class RallyHook(Hook):
 
     @classmethod
     def check_config(cls, config: Any) -> list[str]:
-        """Return problems found by Rally's validators.
+        """Return problems of the configuration that Rally's validators find; [] without any.
 
-        For an action that needs Rally's database, a message that it cannot run here.
+        For an action that needs Rally's database: one message that it cannot run here.
         """
         wanted = NEEDS_DATABASE.get(cls.RALLY.get_fullname())
         if wanted:
@@ -56,9 +57,9 @@ class RallyHook(Hook):
         return problems("hook", cls.RALLY, config)
 
     def run(self, event: Event) -> Mapping[str, Any] | None:
-        """Perform the action and return its charts, or None.
+        """Run Rally's action and return its charts, or None.
 
-        Raises Failed with the error that Rally's class reports.
+        Raises Failed with the error and output that Rally's class reports if it did not succeed.
         """
         cause = {"event_type": event.unit, "value": event.value}
         action = self.RALLY(RallyTask(event.run), self.config, cause)

@@ -22,10 +22,11 @@ _NO_TEXT = {
 
 
 def records(columns: Columns, failures: Texts, t0_at: float) -> Iterator[tuple[int, Any]]:
-    """Yield number and record of each iteration that ran, in the order of the rows.
+    """Yield (number, record) of each iteration that ran, in the order of the rows.
 
-    Times are seconds since 1970-01-01 UTC, durations seconds. `failures` has type, message and
-    traceback by failure number of the rows. `t0_at` is t0 of the rows, seconds since 1970.
+    A record is a mapping of Rally's runners: times in seconds since 1970-01-01 UTC, durations in
+    seconds. `failures`: type, message and traceback by failure number. `t0_at`: t0, seconds since
+    1970.
     """
     charts = dict(columns.outputs)
     actions = _actions_by_row(columns, t0_at)
@@ -47,13 +48,19 @@ def records(columns: Columns, failures: Texts, t0_at: float) -> Iterator[tuple[i
 
 
 def _charts(packed: Iterable[bytes]) -> dict[str, list[Any]]:
-    """Return the charts of an iteration by kind, "additive" and "complete", secrets masked."""
+    """Unpack an iteration's outputs; return its charts by kind, "additive" and "complete".
+
+    Secrets in them are masked.
+    """
     found: dict[str, list[Any]] = mask(outputs(packed))
     return {kind: found[kind] for kind in ("additive", "complete")}
 
 
 def _actions_by_row(columns: Columns, t0_at: float) -> dict[int, list[dict[str, Any]]]:
-    """Return by row its actions as a tree; in input rows an action has its parent's position."""
+    """Return the actions of each row by its index, as trees in Rally's format.
+
+    An action without an end was interrupted: it ends with the iteration, as failed.
+    """
     found: dict[int, list[dict[str, Any]]] = {}
     of_row: dict[int, list[dict[str, Any]]] = {}
     for row, name, parent, started, ended, failed in columns.actions.tolist():

@@ -29,10 +29,10 @@ OWN: Mapping[str, tuple[str, str]] = {
 
 
 def runner_class(name: str) -> type[Runner] | None:
-    """Return osbench's class for Rally's runner `name` or `name@platform`; None if there is none.
+    """Return osbench's runner class for Rally's runner `name` or `name@platform`; imports Rally.
 
-    Rally's own four become osbench's runners of the same names. Raises PluginError if osbench
-    cannot run it.
+    Rally's own four are osbench's runners of the same names. None if there is none or Rally is not
+    installed. Raises PluginError if osbench cannot run it.
     """
     found = plugin_registry.plugin("runner", name) if importing.load() else None
     return None if found is None else _class(found)
@@ -69,7 +69,7 @@ def _class(found: Any) -> type[Runner]:
 
 
 def _model(found: Any) -> tuple[type[Runner], Any] | None:
-    """Return osbench's runner for the load of a runner, and the Rally class it derives from.
+    """Return osbench's runner class for a Rally runner's load, and Rally's class of the same.
 
     None for a runner that starts iterations by its own code.
     """
@@ -83,7 +83,7 @@ def _model(found: Any) -> tuple[type[Runner], Any] | None:
 
 
 def _changes(found: Any, theirs: Any) -> bool:
-    """Return whether a runner replaces a method of `theirs`, except its constructor."""
+    """Return whether a runner class overrides a method of `theirs` except the constructor."""
     for cls in found.__mro__[: found.__mro__.index(theirs)]:
         for name, value in vars(cls).items():
             method = inspect.isroutine(value) or isinstance(value, classmethod | staticmethod)
@@ -93,12 +93,12 @@ def _changes(found: Any, theirs: Any) -> bool:
 
 
 def _schema(found: Any) -> Mapping[str, Any]:
-    """Return Rally's schema of a runner without the required key `type`, which tasks lack."""
+    """Return a Rally runner's JSON schema without the required key `type`, which tasks lack."""
     schema = dict(found.CONFIG_SCHEMA)
     required = [name for name in schema.pop("required", ()) if name != "type"]
     return {**schema, "required": required} if required else schema
 
 
 def _settled(found: Any, config: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return the configuration after the runner's constructor, which may set missing values."""
+    """Return a copy of `config` as the runner's constructor leaves it, perhaps with defaults."""
     return dict(found(RallyTask(""), dict(config)).config)

@@ -25,17 +25,17 @@ from osbench.common.secrets.masking import error_text
 
 
 class RallyScenario(Scenario):
-    """Base class of adapters: runs iterations of one Rally scenario."""
+    """Base class of adapters: each runs iterations of a Rally scenario."""
 
     #: The class of Rally's or of one of its plug-ins.
     RALLY: ClassVar[Any]
 
     @classmethod
     def warm_up(cls, context: dict[str, Any]) -> None:
-        """Import, unpack and set up everything that must not be timed as part of an iteration.
+        """Prepare a worker process for iterations of Rally's scenario, before the load, untimed.
 
-        Replaces the packed context object in `context` by a `Shared`, sets Rally's options, and
-        patches Rally's timers in this process.
+        Replaces the packed context object in `context` by a `Shared`, sets Rally's options, patches
+        Rally's timers, and imports the clients.
         """
         carried = codec.unpack(context[KEY])
         configuration.apply(carried["options"])
@@ -44,10 +44,10 @@ class RallyScenario(Scenario):
         context[KEY] = Shared(carried["object"], choose=_chooses(cls.RALLY))
 
     def run(self, **given: Any) -> None:
-        """Run an iteration, from the constructor of Rally's scenario to the end of its `run`.
+        """Run an iteration of Rally's scenario, constructor and `run`, with the arguments `given`.
 
-        Exceptions pass. Idle time and outputs are taken over in any case. Raises TypeError if it
-        succeeded and an output cannot be stored.
+        Its exceptions pass. Its idle time and outputs are copied to this iteration, also if it
+        failed. Raises TypeError if it succeeded and an output cannot be stored.
         """
         context = self.context[KEY].narrowed(self.context["iteration"])
         scenario = self.RALLY.__new__(self.RALLY)
@@ -61,9 +61,9 @@ class RallyScenario(Scenario):
         self._take(scenario, strict=True)
 
     def _take(self, scenario: Any, *, strict: bool) -> None:
-        """Set the iteration's idle time, and add its outputs.
+        """Copy idle time and outputs of Rally's scenario object to this iteration.
 
-        Raises TypeError for an output that cannot be stored, or if not `strict`, leaves it out.
+        An output that cannot be stored raises TypeError if `strict`, else it is left out.
         """
         self._idle_ns = int(getattr(scenario, "_idle_duration", 0.0) * 1e9)
         for kind, items in getattr(scenario, "_output", {}).items():
@@ -79,9 +79,10 @@ class RallyScenario(Scenario):
 
 
 def scenario_plugin(name: str) -> ScenarioPlugin | None:
-    """Return the Rally scenario `name`, with or without @platform; None if there is none.
+    """Return Rally's scenario `name` or `name@platform` as a plug-in; imports Rally.
 
-    Raises PluginError if Rally is broken, or if several platforms have the name.
+    None if there is none or Rally is not installed. Raises PluginError if Rally is broken, or if
+    several platforms have the name.
     """
     if not importing.load():
         return None
@@ -91,7 +92,7 @@ def scenario_plugin(name: str) -> ScenarioPlugin | None:
 
 @functools.cache
 def adapter(rally: Any) -> type[RallyScenario]:
-    """Return the adapter class of a Rally scenario class."""
+    """Return the adapter class of a Rally scenario class; the same one each time."""
 
     @functools.wraps(rally.run)
     def run(self: Any, **given: Any) -> None:
@@ -104,10 +105,10 @@ def adapter(rally: Any) -> type[RallyScenario]:
 def prepare(
     rally: Any, args: Mapping[str, Any], environment: ContextEnvironment
 ) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Return arguments and context for the workers, after the workload's contexts are set up.
+    """Return arguments and context for workers, once the workload's contexts are set up.
 
-    The arguments are the task's, converted by Rally's types, packed if they are not plain data.
-    Raises ContextError.
+    Arguments `args` are converted by Rally's types, and packed if they are not plain data. The
+    context gets Rally's context object and options, packed. Raises ContextError if that fails.
     """
     types: Any = importlib.import_module("rally.task.types")
     packed = environment.context.get(KEY)
@@ -138,7 +139,7 @@ def _plugin(name: str, rally: Any) -> ScenarioPlugin:
 
 
 def _file(rally: Any) -> Path:
-    """Return the path of the file that defines a scenario."""
+    """Return the path of the file that defines a Rally scenario class."""
     module = sys.modules.get(rally.__module__)
     if module is not None and module.__file__:
         return Path(module.__file__)
@@ -147,7 +148,7 @@ def _file(rally: Any) -> Path:
 
 
 def _chooses(rally: Any) -> bool:
-    """Return whether the scenario uses Rally's own selection of users and does not override it."""
+    """Return whether a Rally scenario class uses Rally's own selection of users, not overridden."""
     try:
         base = importlib.import_module("rally_openstack.task.scenario").OpenStackScenario
     except ImportError:

@@ -13,7 +13,7 @@ PACKED = "osbench.rally.packed"
 
 
 def for_workers(args: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the arguments in types that messages support, others packed as bytes.
+    """Return a new dict of the arguments for messages: plain data as it is, other values packed.
 
     Raises ContextError for a value that cannot be packed.
     """
@@ -21,9 +21,10 @@ def for_workers(args: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def for_iteration(args: Mapping[str, Any], scenario: Any) -> dict[str, Any]:
-    """Return copies of the arguments, so that changes by an iteration do not affect others.
+    """Return the arguments for one iteration: unpacked copies, which it may change.
 
-    Unpacks packed arguments. Arguments that Rally resolves with the scenario object are resolved.
+    Arguments that Rally resolves per iteration are resolved with `scenario`, Rally's scenario
+    object.
     """
     return {name: _settled(value, scenario) for name, value in args.items()}
 

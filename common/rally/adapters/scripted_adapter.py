@@ -40,16 +40,16 @@ _LOCK = threading.Lock()
 
 
 class RallyScripted(ScriptedRunner):
-    """Base class of adapters: runs `_run_scenario` of a runner of Rally's plug-ins."""
+    """Base class of adapters: each calls `_run_scenario` of one runner of Rally's plug-ins."""
 
     #: The class of the plug-in.
     RALLY: ClassVar[Any]
 
     @classmethod
     def check(cls, config: Mapping[str, Any]) -> list[str]:
-        """Return problems found by Rally's validators.
+        """Return problems of the configuration that Rally's validators find; [] without any.
 
-        If there are none, tries the plug-in's constructor, whose exceptions pass.
+        Without problems it also calls the plug-in's constructor, whose exceptions pass.
         """
         found = problems("runner", cls.RALLY, config)
         if not found:
@@ -72,10 +72,10 @@ class RallyScripted(ScriptedRunner):
         return float(limit) if known else 0.0
 
     def drive(self, load: ScriptedLoad) -> None:
-        """Call the plug-in's `_run_scenario` once; returns when it does.
+        """Call the plug-in's `_run_scenario` once, in this thread, until it returns.
 
-        Its exceptions pass. Raises the first failure of an iteration or of a thread, unless the
-        load is over.
+        Its exceptions pass. Afterwards raises the first failure of an iteration's start or of a
+        thread of the plug-in, unless the load is over.
         """
         _replace_functions()
         context = LoadContext(_rally_context(load.context), load)
@@ -94,16 +94,16 @@ class RallyScripted(ScriptedRunner):
 
 
 class LoadTask(RallyTask):
-    """Rally's task object, of which a runner asks whether each result is valid."""
+    """A substitute for Rally's task object: a runner asks it whether a result is valid."""
 
     def __init__(self, load: ScriptedLoad) -> None:
         super().__init__(str(load.context["run"]))
         self._load = load
 
     def result_has_valid_schema(self, result: Any) -> bool:
-        """Return True; osbench counts iterations as they run.
+        """Return True, since osbench counts iterations as they run.
 
-        Reports an error for a result that the runner made itself.
+        For a result that osbench did not make, also reports an error of no iteration.
         """
         if not isinstance(result, IterationResult):
             self._load.tell_aside("results that the runner made itself, of no iteration")
@@ -111,18 +111,18 @@ class LoadTask(RallyTask):
 
 
 class IterationResult(dict[str, Any]):
-    """The result of an iteration, in the format of Rally's runners."""
+    """The result of one iteration, as Rally's runners get it: a dict with Rally's keys."""
 
 
 class LoadContext(dict[str, Any]):
-    """The context object of a load; copies of it, even deep ones, share its items and load."""
+    """Rally's context object of one load; copies, even deep ones, share its items and load."""
 
     def __init__(self, given: Mapping[str, Any], load: ScriptedLoad) -> None:
         super().__init__(given)
         self.load = load
 
     def of_iteration(self, number: int) -> LoadContext:
-        """Return a shallow copy with the key `iteration` set to `number`."""
+        """Return a shallow copy for one iteration, with the key `iteration` set to `number`."""
         made = LoadContext(self, self.load)
         made["iteration"] = number
         return made
@@ -135,9 +135,9 @@ class LoadContext(dict[str, Any]):
         return LoadContext(self, self.load)
 
     def changed(self, given: Mapping[str, Any]) -> list[str]:
-        """Return the keys in which `given` differs from this context, sorted.
+        """Return the keys whose values differ in `given`, or are missing in either, sorted.
 
-        The key `iteration` may differ.
+        The key `iteration` is not compared.
         """
         keys = (self.keys() | given.keys()) - {"iteration"}
         return sorted(key for key in keys if not _same(self, given, key))
@@ -150,7 +150,7 @@ def _same(one: Mapping[str, Any], other: Mapping[str, Any], key: str) -> bool:
 
 
 class ScenarioHandle:
-    """A substitute for a scenario's class, which the plug-in gets."""
+    """A substitute for a scenario class, which a Rally runner gets; starts iterations."""
 
     def __init__(self, load: ScriptedLoad, context: LoadContext) -> None:
         self.load = load
@@ -168,7 +168,10 @@ class ScenarioHandle:
         return self
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        """Raise PluginError: the plug-in must not create the scenario itself."""
+        """Raise PluginError, since the runner must not create the scenario object.
+
+        The error is stored in `failed`, too.
+        """
         raise self._refused(
             "the runner makes the scenario itself, so that its iterations could not be accounted "
             "for: call rally.task.runner._run_scenario_once"
@@ -179,10 +182,10 @@ class ScenarioHandle:
         return self.failed
 
     def iterate(self, context: Mapping[str, Any], args: Mapping[str, Any]) -> IterationResult:
-        """Run the next iteration with `args` and return its result.
+        """Run the load's next iteration with the arguments `args`; return its result.
 
-        Raises LoadOver if none starts any more, PluginError if `context` was changed by the
-        plug-in.
+        Raises LoadOver if no iteration starts any more, PluginError if `context`, the runner's
+        copy, differs from the load's.
         """
         changed = self.context.changed(context)
         if changed:
@@ -194,10 +197,10 @@ class ScenarioHandle:
 
 
 def scripted_class(found: Any) -> type[RallyScripted]:
-    """Return the adapter class of a plug-in.
+    """Return the adapter class of a Rally runner that starts iterations by its own code.
 
-    Raises PluginError if osbench cannot run it: it is abstract, overrides `run`, or derives a class
-    from a process.
+    Raises PluginError if osbench cannot run it: it is abstract, overrides `run`, or its module
+    derives a class from a process.
     """
     base = importlib.import_module("rally.task.runner").ScenarioRunner
     named = f"runner {found.get_name()!r} of Rally's plug-in {found.__module__}.{found.__name__}"
@@ -223,12 +226,15 @@ def scripted_class(found: Any) -> type[RallyScripted]:
 
 
 def _file(found: Any) -> Path:
-    """Return the path of the code that starts iterations."""
+    """Return the path of the file that has a runner's `_run_scenario`."""
     return Path(inspect.unwrap(found._run_scenario).__code__.co_filename)
 
 
 def _rally_context(context: Mapping[str, Any]) -> dict[str, Any]:
-    """Return Rally's context object of a load; for a native scenario perhaps only the task's id."""
+    """Return Rally's context object of a load, a new dict; unpacks it if it is packed.
+
+    Without one, as for a native scenario, it has only the task's id.
+    """
     given = context.get(KEY)
     if isinstance(given, bytes):
         given = codec.unpack(given)["object"]
@@ -238,9 +244,9 @@ def _rally_context(context: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _replace_functions() -> None:
-    """Replace Rally's functions that make and run an iteration, once per process.
+    """Replace Rally's functions that start an iteration and make its context, once per process.
 
-    For loads of osbench they run its iterations; other calls go to Rally's functions.
+    The new functions run iterations of osbench if they get its objects; else they call Rally's.
     """
     runner: Any = importlib.import_module("rally.task.runner")
     with _LOCK:
@@ -261,9 +267,9 @@ def _asking(theirs: Any, ours: Any) -> Any:
 
 
 def _replacement(function: Any) -> Any:
-    """Return the replacement of a Rally function that a plug-in has imported by name.
+    """Return the substitute for `function` if it is a Rally function that osbench replaced.
 
-    Any other function is returned itself.
+    Plug-ins may have imported it by name. Any other function is returned itself.
     """
     runner: Any = importlib.import_module("rally.task.runner")
     for name in ("_run_scenario_once", "_get_scenario_context"):
@@ -274,9 +280,9 @@ def _replacement(function: Any) -> Any:
 
 
 def _run_once(*args: Any, **kwargs: Any) -> IterationResult | None:
-    """Run an iteration of osbench for a call of `_run_scenario_once`, and return its result.
+    """Run an iteration of osbench from the arguments of `_run_scenario_once`; return its result.
 
-    None if the call is not for a load of osbench. Raises as `ScenarioHandle.iterate`.
+    None if they do not belong to a load of osbench. Raises as `ScenarioHandle.iterate` does.
     """
     if len(args) == 1 and not kwargs and isinstance(args[0], tuple):
         # early releases: (i, cls, method_name, context, args)
@@ -289,10 +295,10 @@ def _run_once(*args: Any, **kwargs: Any) -> IterationResult | None:
 
 
 def _context(*args: Any, **kwargs: Any) -> LoadContext | None:
-    """Return an iteration's context for a call of `_get_scenario_context`.
+    """Return an iteration's context from the arguments of `_get_scenario_context`.
 
-    None if the call is not for a load of osbench. Early releases took no number, or both in one
-    tuple.
+    It is numbered by the integer among them plus 1, 1 without any, as in early releases. None if
+    they do not belong to a load of osbench.
     """
     given = [*args, *kwargs.values()]
     if len(given) == 1 and isinstance(given[0], tuple):

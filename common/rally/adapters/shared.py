@@ -11,10 +11,10 @@ T = TypeVar("T")
 
 
 def adapted(adapter: type[T], kind: str, name: str) -> type[T] | None:
-    """Return a subclass of `adapter` for Rally's plug-in `name` or `name@platform`.
+    """Return a subclass of `adapter` for Rally's plug-in `name` or `name@platform`; imports Rally.
 
-    None if there is none. Its attribute RALLY is the plug-in. Raises PluginError if several
-    platforms have one.
+    Its attribute RALLY is the plug-in. None if there is none or Rally is not installed. Raises
+    PluginError if several platforms have the name.
     """
     found = plugin_registry.plugin(kind, name) if importing.load() else None
     key: Any = (adapter, found)
@@ -38,5 +38,8 @@ def _class(adapter: Any, found: Any) -> Any:
 
 
 def problems(kind: str, found: Any, config: Any) -> list[str]:
-    """Return problems that Rally's validators find in a configuration, without a cloud."""
+    """Return problems that Rally's validators find in `config` without a deployment.
+
+    `found`: Rally's class of the plug-in.
+    """
     return validators.problems(kind, found.get_fullname(), config, within=validators.SYNTAX)

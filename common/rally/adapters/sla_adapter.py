@@ -10,15 +10,16 @@ from osbench.common.rally.adapters.shared import adapted, problems
 
 
 def sla_class(name: str) -> type[Sla] | None:
-    """Return the adapter of Rally's criterion `name` or `name@platform`; None if there is none.
+    """Return the adapter class of Rally's criterion `name` or `name@platform`; imports Rally.
 
-    Raises PluginError if Rally is broken, or if several platforms have the name.
+    None if there is none or Rally is not installed. Raises PluginError if Rally is broken, or if
+    several platforms have the name.
     """
     return adapted(RallySla, "sla", name)
 
 
 class RallySla(Sla):
-    """Base class of adapters of Rally's SLA criteria; RALLY is the class that judges."""
+    """Base class of adapters of Rally's SLA criteria; the class RALLY computes the verdict."""
 
     #: Rally's class.
     RALLY: ClassVar[Any]
@@ -32,11 +33,14 @@ class RallySla(Sla):
 
     @classmethod
     def check_config(cls, config: Any) -> list[str]:
-        """Return problems found by Rally's validators."""
+        """Return problems that Rally's validators find in `config`; [] without any."""
         return problems("sla", cls.RALLY, config)
 
     def add(self, columns: Columns) -> None:
-        """Pass the iterations that ran to Rally's criterion, in the order of their results."""
+        """Pass a record of each iteration that ran to Rally's criterion, in the order of the rows.
+
+        The verdict when it first fails is stored, for `breach`.
+        """
         for _, record in records(columns, columns.failures, columns.t0_at):
             self._seen += 1
             if not self._criterion.add_iteration(record) and self._unmet is None:
@@ -49,7 +53,11 @@ class RallySla(Sla):
         return self._verdict()
 
     def breach(self, statistics: Statistics, plan: int | None) -> Verdict | None:
-        """Return the first failing verdict, None until then: as in Rally, the load ends with it."""
+        """Return the verdict when the criterion first failed; None if it never has.
+
+        A load that stops on SLA failure ends with it, even if the criterion holds again, as in
+        Rally.
+        """
         return self._unmet
 
     def _verdict(self) -> Verdict:

@@ -34,31 +34,31 @@ _ALIKE = (
 
 
 class ThreadQueue(queue.Queue[Any]):
-    """A queue with the methods of a multiprocessing queue, for threads."""
+    """A queue for threads, with the further methods of a multiprocessing queue."""
 
     def close(self) -> None:
-        """Do nothing: items in the queue can still be read."""
+        """Do nothing, so that items in the queue can still be read."""
 
     def join_thread(self) -> None:
-        """Do nothing: no thread feeds the queue."""
+        """Do nothing, since no thread feeds the queue."""
 
     cancel_join_thread = join_thread
 
 
 class ThreadProcesses:
-    """Context manager in which a runner's modules see threads instead of processes.
+    """Context manager in which a Rally runner's modules see threads instead of processes.
 
-    Code that does not end with its load may still run when the next load begins: then the last
-    context that was entered sets the names.
+    Code that does not end with its load may still run when the next load begins: then the context
+    entered last sets the names.
     """
 
     _lock: ClassVar[threading.Lock] = threading.Lock()
     _entered: ClassVar[ThreadProcesses | None] = None
 
     def __init__(self, runner: type, replacement: Callable[[Any], Any]) -> None:
-        """Prepare the replacements; nothing is replaced yet.
+        """Compute the substitutes for names in the runner's modules; replace nothing yet.
 
-        `replacement` returns the substitute for a function of Rally, or the function itself.
+        `replacement`: returns the substitute for a function of Rally, or the function itself.
         """
         self._runner = runner
         self._replacement = replacement
@@ -71,9 +71,9 @@ class ThreadProcesses:
 
     @classmethod
     def refuse_own(cls, runner: type, named: str) -> None:
-        """Raise PluginError if a module of the runner derives a class from a process.
+        """Raise PluginError if a module of the runner's class defines a subclass of a process.
 
-        `named` is the name of the runner in the message.
+        `named`: the runner, for the message.
         """
         for names in _namespaces(runner):
             for name, value in names.items():
@@ -111,7 +111,7 @@ class ThreadProcesses:
             names[name] = value
 
     def _replacements(self) -> dict[int, Any]:
-        """Return the substitutes for modules and classes, by the `id` of the original."""
+        """Return the substitutes for modules and classes of processes, by the original's `id`."""
         threads = self._threads()
         pools = SimpleNamespace(
             **{
@@ -135,11 +135,11 @@ class ThreadProcesses:
         return found
 
     def _threads(self) -> SimpleNamespace:
-        """Return a substitute for the module multiprocessing, whose processes are threads."""
+        """Return a substitute for the module multiprocessing, with threads as processes."""
         outer, dummy = self, multiprocessing.dummy
 
         class ThreadProcess(dummy.DummyProcess):
-            """A thread with the methods of a multiprocessing process."""
+            """A thread with a process's methods; stores its uncaught exception in `failed`."""
 
             pid = property(lambda self: os.getpid())
 
@@ -153,10 +153,10 @@ class ThreadProcesses:
                     raise
 
             def terminate(self) -> None:
-                """Do nothing: a thread ends by itself, at the latest with the load."""
+                """Do nothing, since a thread ends by itself, at the latest with the load."""
 
             def close(self) -> None:
-                """Do nothing."""
+                """Do nothing, since a thread has no resources to release."""
 
             kill = terminate
 
@@ -176,9 +176,10 @@ class ThreadProcesses:
 
 
 def _namespaces(runner: type) -> Iterator[dict[str, Any]]:
-    """Yield the global names of the modules of a runner and of its bases, except Rally's base.
+    """Yield the global names of each module that defines the runner's class or a base of it.
 
-    Files of a plug-in path may have no module: their functions have their names.
+    Rally's base classes are left out. The names are found by methods, since a file of a plug-in
+    path may have no module.
     """
     found: dict[int, dict[str, Any]] = {}
     for cls in runner.__mro__:

@@ -12,15 +12,16 @@ from osbench.common.rally.adapters.shared import adapted, problems
 
 
 def trigger_class(name: str) -> type[Trigger] | None:
-    """Return the adapter of Rally's trigger `name` or `name@platform`; None if there is none.
+    """Return the adapter class of Rally's trigger `name` or `name@platform`; imports Rally.
 
-    Raises PluginError if Rally is broken, or if several platforms have the name.
+    None if there is none or Rally is not installed. Raises PluginError if Rally is broken, or if
+    several platforms have the name.
     """
     return adapted(RallyTrigger, "trigger", name)
 
 
 class _ActionRecorder:
-    """A substitute for Rally's action class: records the values at which the trigger runs it."""
+    """A substitute for Rally's action class: stores the values at which the action would run."""
 
     def __init__(self) -> None:
         self.values: list[int] = []
@@ -30,18 +31,18 @@ class _ActionRecorder:
         return self
 
     def run_async(self) -> None:
-        """Do nothing: the action is run elsewhere."""
+        """Do nothing: osbench runs the hook's action itself."""
 
     #: Rally's triggers log the name of the action.
     __name__ = "action"
 
     def get_name(self) -> str:
-        """Return "action", the name that Rally's triggers log."""
+        """Return "action", the action's name in Rally's log."""
         return "action"
 
 
 class RallyTrigger(Trigger):
-    """Base class of adapters: a class of Rally decides when the hook fires."""
+    """Base class of adapters: a trigger class of Rally decides when the hook fires."""
 
     #: Rally's class.
     RALLY: ClassVar[Any]
@@ -57,14 +58,20 @@ class RallyTrigger(Trigger):
 
     @classmethod
     def check_config(cls, config: Any) -> list[str]:
-        """Return problems found by Rally's validators, or a message on an unknown unit."""
+        """Return problems that Rally's validators find, or a message on an unknown unit.
+
+        Units are "time" and "iteration".
+        """
         found = problems("trigger", cls.RALLY, config)
         if not found and (unit := cls(config).unit) not in LEAST:
             found = [f"listens to {unit}; there are {' and '.join(LEAST)}"]
         return found
 
     def due(self, after: int, until: int) -> Sequence[int]:
-        """Return the values from `after` + 1 to `until` at which Rally's class runs its action."""
+        """Return the values from `after` + 1 to `until` at which Rally's trigger would fire.
+
+        Passes each of these values to the trigger as an event.
+        """
         for value in range(max(after + 1, LEAST[self.unit]), until + 1):
             self._trigger.on_event(self.unit, value)
         found, self._recorder.values = self._recorder.values, []

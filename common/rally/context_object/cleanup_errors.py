@@ -18,9 +18,9 @@ _MOST, _LONGEST = 20, 300
 
 
 class CleanupErrors(logging.Handler):
-    """Context manager that collects the warnings of Rally's cleanup, at most 20, in `messages`.
+    """Context manager that collects warnings of Rally's cleanup in `messages`, at most 20.
 
-    Its end adds a message with the number of further ones.
+    At the end a last message gives the number of further warnings, if any.
     """
 
     def __init__(self) -> None:
@@ -52,7 +52,10 @@ class CleanupErrors(logging.Handler):
             self.messages.append(f"and {self._more} more")
 
     def emit(self, record: logging.LogRecord) -> None:
-        """Keep the message of a log record, unless the resource does not exist any more."""
+        """Add a logged warning to `messages`, cut to 300 characters, or count it if there are 20.
+
+        A warning about a resource that does not exist any more is ignored.
+        """
         # the message is logged inside the exception handler
         if _is_gone(sys.exc_info()[1]):
             return

@@ -28,17 +28,17 @@ _TIMES = ((datetime.datetime, _TIME), (datetime.date, _DATE))
 
 
 def pack(value: Any) -> bytes:
-    """Return a part of Rally's context object as bytes for `unpack`.
+    """Pack Rally's context object, or a part of it, as bytes for `unpack`.
 
-    Taken are plain data, dates, and Rally's credentials, resources and deferred objects;
-    dictionaries, lists and credentials that occur twice stay shared. Raises ContextError, which
-    names the place, for a value of another type or nested more than DEPTH levels deep.
+    Supported are plain data, dates, tuples, sets, Rally's credentials, resources and deferred
+    objects. A dict, list or credential that occurs twice stays one object. Raises ContextError,
+    with the key, for other types and for nesting deeper than DEPTH.
     """
     return _Writer().pack(value, "")
 
 
 def unpack(data: bytes) -> Any:
-    """Return the value that was packed; shared objects are shared again.
+    """Unpack the value that `pack` packed; an object that occurred twice is one object again.
 
     Raises ValueError for bytes beyond the limits of `common.protocol.unpacking`, ContextError if a
     plug-in's class is not installed here.
@@ -47,7 +47,7 @@ def unpack(data: bytes) -> Any:
 
 
 class _Writer:
-    """Packs a value; numbers containers in the order in which they are visited."""
+    """Packs a value; numbers dicts, lists and credentials as it visits them, to refer to them."""
 
     def __init__(self) -> None:
         self._seen: dict[int, int] = {}
@@ -127,7 +127,7 @@ class _Writer:
 
 
 class _Reader:
-    """Unpacks a value; visits containers in the writer's order, so their numbers are the same."""
+    """Unpacks one value. Visits containers in the writer's order, so that references resolve."""
 
     def __init__(self) -> None:
         self._seen: list[Any] = []
@@ -181,15 +181,15 @@ class _Reader:
 
 
 def is_deferred(value: Any) -> bool:
-    """Return whether Rally resolves the argument for each iteration (Rally 5.1 and later)."""
+    """Return whether Rally resolves the argument `value` for each iteration (from Rally 5.1)."""
     cls = getattr(importlib.import_module("rally.task.types"), "DeferredResource", None)
     return cls is not None and isinstance(value, cls)
 
 
 def copied(value: Any) -> Any:
-    """Return a deep copy, faster than `copy.deepcopy`; credentials are copied without caches.
+    """Return a deep copy, made faster than by `copy.deepcopy`; credentials lose their caches.
 
-    An object that occurs several times has several copies.
+    An object that occurs several times is copied several times.
     """
     kind = type(value)
     if kind in PLAIN:
@@ -213,7 +213,7 @@ def _credential_class() -> Any:
 
 
 def _fields(credential: Any) -> dict[str, Any]:
-    """Return the constructor arguments of a credential, without its caches."""
+    """Return the constructor arguments of a Rally credential, without its cache of endpoints."""
     fields: dict[str, Any] = dict(credential.to_dict())
     fields.pop("discovery_cache", None)
     return fields

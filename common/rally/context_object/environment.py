@@ -27,10 +27,10 @@ _RUNS = uuid.UUID("6b0d3f2e-9f0c-4a55-8d4e-2f4a5d1c7e90")
 
 
 def context_object(environment: ContextEnvironment, scenario: str) -> dict[str, Any]:
-    """Return the context object with which Rally's engine would start a workload.
+    """Return a new context object, as Rally's engine makes it before it starts a workload.
 
-    Its owner id, a new one each time, is part of the names of all resources of contexts and
-    scenarios; Rally's cleanup finds them by it. Raises ContextError as `platform_data` does.
+    `scenario`: its name. The new owner id becomes part of the names of all resources; Rally's
+    cleanup finds them by it. Raises ContextError as `platform_data` does.
     """
     return {
         "task": {"uuid": str(uuid.uuid5(_RUNS, environment.run))},
@@ -42,9 +42,9 @@ def context_object(environment: ContextEnvironment, scenario: str) -> dict[str, 
 
 
 def platform_data(deployment: Deployment) -> dict[str, Any]:
-    """Return Rally's data of the deployment's cloud; sends no request.
+    """Return Rally's data of the deployment's cloud: admin, users, API versions; sends no request.
 
-    Raises ContextError if rally-openstack is not installed or a user has no password.
+    Raises ContextError if rally-openstack is not installed, or if a login is not by password.
     """
     try:
         module = importlib.import_module("rally_openstack.environment.platforms.existing")
@@ -86,9 +86,9 @@ def _spec(deployment: Deployment) -> dict[str, Any]:
 
 
 def _user(deployment: Deployment, place: str, user: dict[str, Any]) -> dict[str, Any]:
-    """Return a user in Rally's form, since rally-openstack knows passwords only.
+    """Return a login of the record in Rally's form: user name, password, project, domain names.
 
-    Raises ContextError for another type of login.
+    `place`: its key, for messages. Raises ContextError for a login that this form cannot express.
     """
     if "auth_type" not in user:
         return user
@@ -114,7 +114,7 @@ def _user(deployment: Deployment, place: str, user: dict[str, Any]) -> dict[str,
 
 
 def _config(contexts: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the configuration of Rally's contexts among `contexts`, by full name."""
+    """Return copies of the configuration of Rally's contexts among `contexts`, by full name."""
     found = {}
     for name, config in contexts.items():
         cls = plugin_registry.plugin("context", name)

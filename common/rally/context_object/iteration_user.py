@@ -10,13 +10,13 @@ from osbench.common.rally.context_object.views import View, own
 
 
 class Choice:
-    """Chooses the user of each iteration as Rally does: at random, or by turns through the tenants.
+    """Chooses the user of each iteration: at random, or round robin over tenants, as in Rally.
 
     Unlike in Rally, no list of users is copied for an iteration.
     """
 
     def __init__(self, shared: Mapping[str, Any]) -> None:
-        """Read the users of a context object; its `user_choice_method` says how to choose."""
+        """Read users, tenants and `user_choice_method` from a workload's Rally context object."""
         self._users: list[Any] = list(shared.get("users") or ())
         self._tenants: Mapping[str, Any] = shared.get("tenants") or {}
         self._method = shared.get("user_choice_method")
@@ -34,7 +34,8 @@ class Choice:
     def user(self, iteration: int) -> Any:
         """Return the user of an iteration, numbered from 1; None if no users were prepared.
 
-        At random, or one tenant after another and each tenant's users in turn.
+        By `user_choice_method`: "random"; else round robin over tenants, and over the users of each
+        tenant. The user is not a copy.
         """
         if not self._users or self._method is None:
             return None
@@ -45,27 +46,27 @@ class Choice:
         return users[turn // len(self._turns) % len(users)]
 
     def tenant(self, user: Mapping[str, Any]) -> Any:
-        """Return the tenant of a user: the entry of the context object for its `tenant_id`."""
+        """Return the entry of the context object's `tenants` for a user; not a copy."""
         return self._tenants[user["tenant_id"]]
 
 
 class Shared:
-    """The context object of a workload, shared by all its iterations."""
+    """Rally's context object of one workload, shared by all its iterations in this process."""
 
     def __init__(self, shared: Mapping[str, Any], *, choose: bool) -> None:
-        """Keep the context object; `choose`: iterations get a user (not all scenarios need one)."""
+        """Store a shallow copy of the context object; `choose`: iterations get a user of it."""
         self._shared = dict(shared)
         self._choice = Choice(shared) if choose else None
 
     @property
     def whole(self) -> dict[str, Any]:
-        """Return the context object itself, not a copy."""
+        """Return the shared dict itself, not a copy."""
         return self._shared
 
     def narrowed(self, iteration: int) -> dict[str, Any]:
-        """Return the copy-on-access view of the context object for an iteration, numbered from 1.
+        """Return an iteration's view of the context object; its values are copied at first access.
 
-        The view has the keys `iteration` and, if users are chosen, `user` and `tenant`.
+        It has the key `iteration`, counted from 1; also `user` and `tenant` if users are chosen.
         """
         copies: dict[int, Any] = {}
         view = View(self._shared, copies)

@@ -12,13 +12,11 @@ from osbench.common.plugin.context import ContextEnvironment
 
 
 def users_for_rally(environment: ContextEnvironment, platform: Mapping[str, Any]) -> dict[str, Any]:
-    """Return entries to add to Rally's context object: admin, and users of the native context.
+    """Return entries for Rally's context object: the admin, and users made by the native context.
 
-    Rally's own context `users` writes such entries. Without it, that is with the native `users` or
-    none, other contexts of Rally would not find them.
-
-    `platform` is Rally's data of the cloud (`environment.platform_data`). If the native context
-    `users` was set up before, its users are added, with tenants and choice method.
+    Other contexts of Rally need them if Rally's own context `users` is not used. `platform`:
+    Rally's data of the cloud. Users come with tenants and `user_choice_method`, if the native
+    context `users` was set up before.
     """
     added: dict[str, Any] = {}
     admin = platform.get("admin")
@@ -60,10 +58,10 @@ _RALLY_USERS = "users@openstack"
 
 
 def remove_orphans(context: Any) -> None:
-    """Delete the users and projects of a `users` context whose setup did not finish.
+    """Delete users and projects that a Rally `users` context created before its setup failed.
 
-    They are found by name: Rally records them only after all are created. Other contexts find their
-    resources by name anyway.
+    They are found by name, since Rally records them only when all exist. Does nothing for other
+    contexts, and for existing users.
     """
     if context.get_fullname() != _RALLY_USERS or context.existing_users:
         return

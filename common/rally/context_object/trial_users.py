@@ -24,7 +24,7 @@ USERS = {"users@openstack": dict[str, Any]()}
 def platforms(deployment: Deployment | None) -> dict[str, Any]:
     """Return Rally's validation context for validators of platforms; sends no request.
 
-    Raises ContextError if the deployment needs rally-openstack and it is not installed.
+    It has no platform without an OpenStack deployment. Raises ContextError as `platform_data` does.
     """
     known = {}
     if deployment is not None and deployment.platform == "openstack":
@@ -36,8 +36,8 @@ def platforms(deployment: Deployment | None) -> dict[str, Any]:
 def users(deployment: Deployment) -> Iterator[dict[str, Any]]:
     """Yield Rally's validation context for validators that query the cloud; clean up afterwards.
 
-    It has the users of the record, else a new user in a new project. Resources that cannot be
-    removed are logged. Raises ContextError if the users cannot be created.
+    Rally's context `users` is set up: users of the record, else a new user in a new project.
+    Resources that cannot be removed are logged. Raises ContextError if setup fails.
     """
     rally: Any = importlib.import_module("rally.task.context")
     environment = ContextEnvironment(run="validate", deployment=deployment)

@@ -18,7 +18,7 @@ _FIXED = frozenset(PLAIN)
 
 
 class View(dict[Any, Any]):
-    """A dict whose values are copied when they are first accessed; the source stays unchanged."""
+    """A dict whose mutable values are copied at their first access; the source stays unchanged."""
 
     __slots__ = ("_copies",)
 
@@ -44,7 +44,7 @@ class View(dict[Any, Any]):
         dict.__setitem__(self, key, keep(value, self._copies))
 
     def update(self, *args: Any, **kwargs: Any) -> None:
-        """Set items as `dict.update` does; the values are not copied when accessed."""
+        """Set items, as `dict.update` does; these values are the iteration's and are not copied."""
         for key, value in dict(*args, **kwargs).items():
             self[key] = value
 
@@ -57,7 +57,7 @@ class View(dict[Any, Any]):
         return dict.__iter__(self)
 
     def get(self, key: Any, default: Any = None) -> Any:
-        """Return the iteration's copy of a value, or `default`, as `dict.get` does."""
+        """Return the iteration's copy of a key's value; `default` if the key is missing."""
         return self[key] if key in self else default  # noqa: SIM401 - this is get itself
 
     def values(self) -> Any:
@@ -76,18 +76,18 @@ class View(dict[Any, Any]):
                 self._own(key, value)
 
     def pop(self, key: Any, *default: Any) -> Any:
-        """Remove a key and return the copy of its value, as `dict.pop` does."""
+        """Remove a key and return the iteration's copy of its value, as `dict.pop` does."""
         if key in self:
             self[key]
         return dict.pop(self, key, *default)
 
     def popitem(self) -> tuple[Any, Any]:
-        """Remove the last item and return it with a copy of its value, as `dict.popitem` does."""
+        """Remove the last item; return its key and the iteration's copy of its value."""
         key, value = dict.popitem(self)
         return key, own(value, self._copies)
 
     def setdefault(self, key: Any, default: Any = None) -> Any:
-        """Return the copy of a value, set first if it is missing, as `dict.setdefault` does."""
+        """Return the iteration's copy of a key's value; a missing key is first set to `default`."""
         if key not in self:
             self[key] = default
         return self[key]
@@ -111,7 +111,7 @@ class View(dict[Any, Any]):
 
 
 class ListView(list[Any]):
-    """A list whose items are copied when they are first accessed; the source stays unchanged."""
+    """A list whose mutable items are copied at their first access; the source stays unchanged."""
 
     __slots__ = ("_copies",)
 
@@ -136,15 +136,15 @@ class ListView(list[Any]):
         list.__setitem__(self, at, keep(value, self._copies))
 
     def append(self, value: Any) -> None:
-        """Append a value, as `list.append` does; it is not copied when accessed."""
+        """Append a value; it is the iteration's and is not copied at access."""
         list.append(self, keep(value, self._copies))
 
     def insert(self, at: SupportsIndex, value: Any) -> None:
-        """Insert a value, as `list.insert` does; it is not copied when accessed."""
+        """Insert a value before index `at`; it is the iteration's and is not copied at access."""
         list.insert(self, at, keep(value, self._copies))
 
     def extend(self, values: Iterable[Any]) -> None:
-        """Append values, as `list.extend` does; they are not copied when accessed."""
+        """Append values; they are the iteration's and are not copied at access."""
         list.extend(self, [keep(value, self._copies) for value in values])
 
     def __iadd__(self, other: Any) -> Any:
@@ -164,7 +164,7 @@ class ListView(list[Any]):
         return self[:] + list(other)
 
     def pop(self, at: SupportsIndex = -1) -> Any:
-        """Remove an item and return its copy, as `list.pop` does."""
+        """Remove the item at an index and return the iteration's copy of it."""
         return own(list.pop(self, at), self._copies)
 
     def copy(self) -> list[Any]:
@@ -172,7 +172,7 @@ class ListView(list[Any]):
         return list(self)
 
     def sort(self, **options: Any) -> None:
-        """Copy all items and sort them in place, as `list.sort` does."""
+        """Copy all items and sort them in place; `options` are those for `sorted`."""
         self[:] = sorted(self, **options)
 
     def __deepcopy__(self, memo: dict[int, Any]) -> list[Any]:
@@ -183,9 +183,10 @@ class ListView(list[Any]):
 
 
 def own(value: Any, copies: dict[int, Any]) -> Any:
-    """Return this iteration's copy of a value, made once; immutable values and views themselves.
+    """Return the iteration's copy of a value, made at the first call; immutable values themselves.
 
-    Dicts and lists become views. `copies` has the copies by the `id` of the original.
+    Dicts and lists become views, which copy lazily. `copies`: the iteration's copies by `id` of the
+    original; a new copy is added.
     """
     kind = type(value)
     if kind in _FIXED or kind is View or kind is ListView:
@@ -204,7 +205,7 @@ def own(value: Any, copies: dict[int, Any]) -> Any:
 
 
 def keep(value: Any, copies: dict[int, Any]) -> Any:
-    """Mark a value as this iteration's own in `copies`, so that it is not copied; return it."""
+    """Return `value`; note in `copies` that it is the iteration's, so `own` keeps it."""
     kind = type(value)
     if kind not in _FIXED and kind is not View and kind is not ListView:
         copies[id(value)] = value
