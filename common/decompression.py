@@ -21,4 +21,4 @@ def decompressed(frame: bytes, limit: int) -> bytes:
             raise ValueError("larger than it may be")
         return zstandard.ZstdDecompressor().decompress(frame)
     except (zstandard.ZstdError, MemoryError) as error:
-        raise ValueError(f"not compressed as it should be: {error}") from None
+        raise ValueError(f"expected a complete zstandard frame: {error}") from None

@@ -31,7 +31,9 @@ class EncryptedFile:
         except FileNotFoundError:
             return None
         except (OSError, TooOpen) as error:
-            raise OsbenchError(f"{self.path}: {error}") from None
+            raise OsbenchError(
+                f"cannot read {self.path}: {error}; make it readable for this user alone: chmod 600"
+            ) from None
         if not self._key_path.exists():
             raise OsbenchError(
                 f"{self.path} cannot be decrypted: {self._key_path} is not there; copy it from the "
@@ -55,7 +57,10 @@ class EncryptedFile:
         try:
             write_private(self.path, token)
         except OSError as error:
-            raise OsbenchError(f"{self.path} cannot be written: {error.strerror}") from None
+            raise OsbenchError(
+                f"cannot write {self.path}: {error.strerror}; free space, or make its folder "
+                "writable"
+            ) from None
 
     def remove(self) -> None:
         """Remove the file if it exists; the key file stays. Raises OsbenchError."""
@@ -72,4 +77,7 @@ class EncryptedFile:
                 write_private(self._key_path, Fernet.generate_key())
             return Fernet(read_private(self._key_path))
         except (OSError, TooOpen, ValueError) as error:
-            raise OsbenchError(f"{self._key_path}: {error}") from None
+            raise OsbenchError(
+                f"cannot use the key {self._key_path}: {error}; restore it from a copy, with mode "
+                "0600"
+            ) from None

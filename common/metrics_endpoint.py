@@ -106,7 +106,10 @@ def metrics_endpoint(
         server = _listening(address, port, registry)
     except (OSError, UnicodeError) as error:
         reason = getattr(error, "strerror", None) or error
-        raise UsageError(f"cannot listen on {listen}: {reason}") from None
+        raise UsageError(
+            f"cannot listen on {listen}: {reason}; give another address or port, or end the "
+            "process that listens there"
+        ) from None
     thread = threading.Thread(
         target=server.serve_forever, args=(END_S,), name="metrics", daemon=True
     )

@@ -71,7 +71,7 @@ def read_private(path: Path, limit: int = -1) -> bytes:
     with open_regular(path) as file:
         mode = stat.S_IMODE(os.fstat(file.fileno()).st_mode)
         if mode & 0o177:
-            raise TooOpen(f"has mode {mode:04o}, others may use it: run 'chmod 600 {path}'")
+            raise TooOpen(f"has mode {mode:04o}, others may use it")
         return file.read(limit)
 
 

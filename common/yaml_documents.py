@@ -40,9 +40,13 @@ class _BoundedLoader(yaml.SafeLoader):
         self._levels += 1
         self._nodes += 1
         if self._nodes > NODES:
-            raise YamlBoundError(f"has more than {NODES:,} values")
+            raise YamlBoundError(
+                f"the document has more than {NODES:,} values; shorten or split it"
+            )
         if self._levels > LEVELS + 1:
-            raise YamlBoundError(f"is nested deeper than {LEVELS} levels")
+            raise YamlBoundError(
+                f"the document is nested deeper than {LEVELS} levels; use fewer levels"
+            )
         node: yaml.Node | None = super().compose_node(parent, index)
         self._levels -= 1
         return node
@@ -82,14 +86,17 @@ def load_yaml(text: str) -> Any:
             if node is None:
                 return None
             if check_bounds(node):
-                raise YamlBoundError("holds an alias of itself")
+                raise YamlBoundError("the document holds an alias of itself; remove it")
             return loader.construct_document(node)
         finally:
             loader.dispose()
     except (ValueError, OverflowError) as error:
-        raise YamlBoundError(f"holds a value that YAML cannot read: {error}") from None
+        raise YamlBoundError(
+            f"the document holds a value that YAML cannot read: {error}; put it in quotes, or "
+            "correct it"
+        ) from None
     except RecursionError:
-        raise YamlBoundError("is nested too deeply") from None
+        raise YamlBoundError("the document is nested too deeply; use fewer levels") from None
 
 
 def open_yaml(text: str, most: int = CHARACTERS) -> yaml.SafeLoader:
@@ -98,7 +105,9 @@ def open_yaml(text: str, most: int = CHARACTERS) -> yaml.SafeLoader:
     Raises yaml.YAMLError if `text` has more than `most` characters or characters YAML forbids.
     """
     if len(text) > most:
-        raise YamlBoundError(f"is longer than {most:,} characters")
+        raise YamlBoundError(
+            f"the document is longer than {most:,} characters; shorten or split it"
+        )
     return _BoundedLoader(text)
 
 
@@ -111,9 +120,14 @@ def check_bounds(node: yaml.Node) -> bool:
     measure = _Measure()
     size, levels = measure.of(node)
     if size > NODES:
-        raise YamlBoundError(f"has more than {NODES:,} values where its aliases are written out")
+        raise YamlBoundError(
+            f"the document has more than {NODES:,} values with its aliases written out; shorten or "
+            "split it"
+        )
     if levels > LEVELS:
-        raise YamlBoundError(f"is nested deeper than {LEVELS} levels")
+        raise YamlBoundError(
+            f"the document is nested deeper than {LEVELS} levels; use fewer levels"
+        )
     return measure.loops
 
 

@@ -64,7 +64,9 @@ def load(files: Sequence[str] | None = None) -> cfg.ConfigOpts:
         problems += certificates.complete(conf)
     if problems:
         count = "1 problem" if len(problems) == 1 else f"{len(problems)} problems"
-        raise ConfigError(f"configuration: {count}\n" + "\n".join(f"  {line}" for line in problems))
+        raise ConfigError(
+            f"configuration: {count} to correct\n" + "\n".join(f"  {line}" for line in problems)
+        )
     return conf
 
 

@@ -26,7 +26,10 @@ class _Output(io.FileIO):
         except BrokenPipeError:
             raise
         except OSError as error:
-            raise OutputError(f"cannot write to standard output: {error.strerror}") from None
+            raise OutputError(
+                f"cannot write to standard output: {error.strerror}; free space on its disk, or "
+                "write it elsewhere"
+            ) from None
 
 
 class _Dropping(io.FileIO):

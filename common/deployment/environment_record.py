@@ -65,7 +65,9 @@ def spec_from_environment(environ: Mapping[str, str]) -> EnvironmentRecord:
     if insecure not in _YES | _NO:
         problems.append(f"OS_INSECURE is {insecure!r}, neither true nor false")
     if problems:
-        raise DeploymentError(f"environment: {'; '.join(problems)}{_hint(given, auth_type)}")
+        raise DeploymentError(
+            f"environment: {'; '.join(problems)}; correct these variables{_hint(given, auth_type)}"
+        )
     used = _used_by_all(given)
     admin, its = _simple(given, auth_type) or _by_plugin(given, auth_type)
     content = {"auth_url": given["OS_AUTH_URL"], "admin": admin} | _openstack(given)

@@ -56,7 +56,7 @@ class Deployment:
         if problems:
             count = "1 problem" if len(problems) == 1 else f"{len(problems)} problems"
             lines = "\n".join(f"  {problem}" for problem in problems)
-            raise DeploymentError(f"{source}: {count}\n{lines}")
+            raise DeploymentError(f"{source}: {count} to correct\n{lines}")
         try:
             content = json.loads(json.dumps(spec, allow_nan=False))
         except (TypeError, ValueError, RecursionError):

@@ -21,19 +21,24 @@ def read_spec(path: Path) -> Any:
     try:
         text = read_text(path)
     except OSError as error:
-        raise DeploymentError(f"{path}: {error.strerror}") from None
+        raise DeploymentError(
+            f"cannot read {path}: {error.strerror}; give a file that can be read"
+        ) from None
     except UnicodeDecodeError:
-        raise DeploymentError(f"{path}: is not text in UTF-8") from None
+        raise DeploymentError(f"{path} is not text in UTF-8; save it in UTF-8") from None
     if path.suffix in {".yaml", ".yml"}:
         return _read_yaml(path, text)
     try:
         return json.loads(text)
     except json.JSONDecodeError as error:
         raise DeploymentError(
-            f"{path}: line {error.lineno}, column {error.colno}: is not JSON: {error.msg}"
+            f"{path}: line {error.lineno}, column {error.colno}: is not JSON: {error.msg}; correct "
+            "it there, or name a file in YAML *.yaml"
         ) from None
     except RecursionError:
-        raise DeploymentError(f"{path}: is nested too deeply") from None
+        raise DeploymentError(
+            f"{path} is nested too deeply; write a record with fewer levels"
+        ) from None
 
 
 def _read_yaml(path: Path, text: str) -> Any:
@@ -42,4 +47,4 @@ def _read_yaml(path: Path, text: str) -> Any:
     except yaml.YAMLError as error:
         mark = getattr(error, "problem_mark", None)
         place = f"line {mark.line + 1}, column {mark.column + 1}: " if mark else ""
-        raise DeploymentError(f"{path}: {place}is not YAML") from None
+        raise DeploymentError(f"{path}: {place}is not YAML; correct it there") from None

@@ -60,7 +60,10 @@ class Address:
                 if port != ports[-1]:
                     continue
                 shown = f"[{self.host}]" if ":" in self.host else self.host
-                raise UsageError(f"cannot listen on {shown}:{port}: {reason}") from None
+                raise UsageError(
+                    f"cannot listen on {shown}:{port}: {reason}; give another address or port, or "
+                    "end the process that listens there"
+                ) from None
         raise AssertionError("there is a last port")
 
     def names(self) -> frozenset[str]:

@@ -100,6 +100,6 @@ def parse_header_list(headers: str, option: str) -> dict[str, str]:
         name, equals, value = (part.strip() for part in pair.partition("="))
         value = unquote(value)
         if not equals or not name or not name.isascii() or not (name + value).isprintable():
-            raise UsageError(f"{option} must be name=value,name=value")
+            raise UsageError(f"{option} must be name=value,name=value in printable ASCII")
         found[name] = value
     return found

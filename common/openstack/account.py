@@ -162,7 +162,8 @@ class Account:
         )
         raise DeploymentError(
             f"the catalogue of {self.credential.auth_url} has no service of type {types[0]} "
-            f"({place}); it has {', '.join(there) or 'none'}{self._other_regions(session)}"
+            f"({place}); it has {', '.join(there) or 'none'}{self._other_regions(session)}; set "
+            "region_name or endpoint_type of the deployment, or register the service"
         )
 
     def _other_regions(self, session: Session) -> str:

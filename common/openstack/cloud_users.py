@@ -117,8 +117,8 @@ def chosen_users(config: Mapping[str, Any], deployment: Deployment) -> list[Cred
     missing = [one for one in wanted if one not in there]
     if missing:
         raise DeploymentError(
-            f"deployment {deployment.name} has no user {', '.join(missing)}; its users are "
-            f"{', '.join(sorted(there)) or 'none'}"
+            f"deployment {deployment.name} has no user {', '.join(missing)}; add one, or choose "
+            f"from {', '.join(sorted(there)) or 'none'}"
         )
     return [one for one in deployment.users if one.login_name in wanted]
 

@@ -62,7 +62,7 @@ class _Shared:
                 return super().get_access(session, **options)  # type: ignore[misc]
         except exceptions.MissingAuthPlugin:
             raise exceptions.DiscoveryFailure(
-                "responds with 401 where Keystone lists its versions; is auth_url right?"
+                "responds with 401 where Keystone lists its versions; check auth_url"
             ) from None
         except exceptions.ClientException as error:
             granted = self.auth_ref

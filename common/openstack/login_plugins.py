@@ -45,10 +45,14 @@ def loader_of(auth_type: str, auth: Mapping[str, Any]) -> Any:
     try:
         loader: Any = loading.get_plugin_loader(auth_type)
     except exceptions.NoMatchingPlugin:
-        raise DeploymentError(f"auth plug-in {auth_type!r} cannot be loaded here") from None
+        raise DeploymentError(
+            f"auth plug-in {auth_type!r} cannot be loaded here; reinstall the package that has it, "
+            "or set another auth_type"
+        ) from None
     if not loader.available:
         raise DeploymentError(
-            f"auth plug-in {auth_type!r} of keystoneauth1 needs packages that are not here"
+            f"auth plug-in {auth_type!r} needs packages that are not installed; install its extra "
+            "of keystoneauth1, such as keystoneauth1[kerberos], or set another auth_type"
         )
     if auth_type == _MULTIFACTOR:
         # its own options are the options of its methods
@@ -113,14 +117,19 @@ def load_plugin(auth_type: str, auth: Mapping[str, Any]) -> BaseIdentityPlugin:
     options = options_of(loader, auth_type, auth)
     lacking = [repr(one) for one in _needed(loader, auth_type) if options.get(one) in (None, "")]
     if lacking:
-        raise DeploymentError(f"auth plug-in {auth_type!r} needs {', '.join(lacking)}")
+        raise DeploymentError(
+            f"auth plug-in {auth_type!r} needs {', '.join(lacking)}; set them in auth"
+        )
     try:
         plugin = loader.load_from_options(**options)
     except (exceptions.ClientException, exceptions.OptionError) as error:
-        raise DeploymentError(f"auth plug-in {auth_type!r}: {error}") from None
+        raise DeploymentError(
+            f"auth plug-in {auth_type!r}: {error}; correct its options in auth"
+        ) from None
     except Exception as error:  # noqa: BLE001 - of plug-ins of others; its text may have a secret
         raise DeploymentError(
-            f"auth plug-in {auth_type!r} does not take these options ({type(error).__name__})"
+            f"auth plug-in {auth_type!r} refuses its options ({type(error).__name__}); correct "
+            "them in auth"
         ) from None
     if not isinstance(plugin, BaseIdentityPlugin):
         raise DeploymentError(

@@ -172,7 +172,8 @@ def external_network(cloud: Cloud, wanted: str | None = None) -> str:
     if wanted is not None and not fitting:
         there = ", ".join(sorted(str(one["name"]) for one in found)[:10])
         raise DeploymentError(
-            f"there is no external network {wanted!r}; external networks: {there or 'none'}"
+            f"there is no external network {wanted!r}; "
+            f"{f'choose from {there}' if there else 'create one'}"
         )
     return str(fitting[0]["id"]) if fitting else ""
 

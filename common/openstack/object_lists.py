@@ -90,7 +90,8 @@ def sought(cloud: Cloud, what: str, given: Any) -> str:
             pattern = re.compile(name)
         except re.error as error:
             raise DeploymentError(
-                f"there is no {what} {name!r}, and it is not a regular expression: {error}"
+                f"there is no {what} {name!r}, and it is not a regular expression: {error}; give "
+                "an exact name"
             ) from None
         fitting = [one for one in found if pattern.search(one["name"] or "")]
     return _only(what, name, fitting, found)
@@ -108,7 +109,9 @@ def require(cloud: Cloud, what: str, given: Any) -> None:
     identity = sought(cloud, what, given)
     response = cloud.request("GET", one.service, f"{one.path}/{identity}", expected=(200, 404))
     if response.status_code != HTTPStatus.OK:
-        raise DeploymentError(f"there is no {what} with the id {identity!r}")
+        raise DeploymentError(
+            f"there is no {what} with the id {identity!r}; give the id or name of one that exists"
+        )
 
 
 def named(cloud: Cloud, what: str, given: str) -> str:
@@ -128,7 +131,11 @@ def _every(cloud: Cloud, what: str) -> list[dict[str, Any]]:
 def _only(what: str, name: str, fitting: list[dict[str, Any]], found: list[dict[str, Any]]) -> str:
     if len(fitting) != 1:
         if fitting:
-            raise DeploymentError(f"there is more than one {what} {name!r}: give the exact name")
+            raise DeploymentError(
+                f"there is more than one {what} {name!r}: give the exact name, or an id"
+            )
         there = ", ".join(sorted(str(one["name"]) for one in found)[:10])
-        raise DeploymentError(f"there is no {what} {name!r}; there are {there or 'none'}")
+        raise DeploymentError(
+            f"there is no {what} {name!r}; {f'choose from {there}' if there else 'create one'}"
+        )
     return str(fitting[0]["id"])

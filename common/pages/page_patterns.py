@@ -65,14 +65,16 @@ def found_by(pattern: str, text: str) -> str | None:
         at += 1
         tries += 1
         if tries % _TRIES == 0 and thread_time() > until:
-            raise SearchedTooLong(f"the regular expression took over {TEXT_S:g} s of CPU")
+            raise SearchedTooLong(
+                f"the regular expression took over {TEXT_S:g} s of CPU; shorten it"
+            )
     return None
 
 
 def check_pattern(pattern: str) -> None:
     """Raise BadPattern if a regular expression is empty, malformed or might take too long."""
     if not pattern:
-        raise BadPattern("the regular expression is empty")
+        raise BadPattern("the regular expression is empty; write one")
     _compiled(pattern)
 
 
@@ -83,7 +85,7 @@ def _compiled(pattern: str) -> tuple[re.Pattern[str], str]:
     Raises BadPattern if it is malformed, has several groups or might take too long.
     """
     if len(pattern) > PATTERN_CHARS:
-        raise BadPattern(f"a regular expression has at most {PATTERN_CHARS} characters")
+        raise BadPattern(f"a regular expression must have at most {PATTERN_CHARS} characters")
     try:
         compiled = re.compile(pattern)
         tree = _parser.parse(pattern)
@@ -136,8 +138,7 @@ class _Cost:
                     self.add(list(branch), following)
             elif name not in _SINGLE and name != "AT":
                 raise BadPattern(
-                    f"the regular expression {self._pattern!r} looks ahead or back, which is not"
-                    " taken"
+                    f"the regular expression {self._pattern!r} must not look ahead or back"
                 )
 
     def _add_repeat(self, name: str, value: Any, following: Part | None) -> None:

@@ -132,7 +132,10 @@ def _text(argument: str, path: str) -> str:
     try:
         return read_text(expanded(path))
     except OSError as error:
-        raise ContextError(f"argument {argument}: {path}: {error.strerror}") from None
+        raise ContextError(
+            f"argument {argument}: cannot read {path}: {error.strerror}; give a file that this "
+            "host can read"
+        ) from None
     except UnicodeDecodeError:
         raise ContextError(
             f"argument {argument}: {path} is not text in UTF-8: save it in UTF-8, or give "

@@ -35,7 +35,8 @@ def add(table: dict[str, Definition], kind: str, name: str, definition: Definiti
     """
     if name in table:
         raise errors.PluginError(
-            f"{kind} {name!r} is defined twice: {table[name].place} and {definition.place}"
+            f"{kind} {name!r} is defined twice: {table[name].place} and {definition.place}; rename "
+            "one of them"
         )
     table[name] = definition
 
@@ -119,7 +120,10 @@ def _loader(point: importlib.metadata.EntryPoint, where: str) -> Callable[[], tu
             return target, ""
         if isinstance(owner, type) and callable(target):
             return owner, point.attr.rpartition(".")[2]
-        raise errors.PluginError(f"{point.name} ({where}) is neither a class nor a method of one")
+        raise errors.PluginError(
+            f"{point.name} ({where}) is neither a class nor a method of one; correct the entry "
+            "point in its package"
+        )
 
     return load
 
@@ -135,6 +139,7 @@ def _target(point: importlib.metadata.EntryPoint, where: str) -> tuple[Any, Any]
             owner, target = target, getattr(target, part)
     except (Exception, SystemExit) as error:
         raise errors.PluginError(
-            f"{point.name} ({where}) cannot be loaded: {reason(error)}"
+            f"{point.name} ({where}) cannot be loaded: {reason(error)}; correct its package, or "
+            "install it again"
         ) from error
     return owner, target

@@ -257,7 +257,7 @@ class Exporter:
         Raise ExportError with a message to report an error, as this method does unless it is
         overridden.
         """
-        raise ExportError(f"the exporter {self.NAME} writes files: {url} is not a path")
+        raise ExportError(f"the exporter {self.NAME} writes files; give it a path instead of {url}")
 
     def export_failure(self, failure: Mapping[str, Any], path: Path) -> bool:
         """Report a run that ended before it had results; return whether something was written.

@@ -20,7 +20,9 @@ def pack_output(kind: str, item: Mapping[str, Any]) -> bytes:
     try:
         packed: bytes = msgpack.packb({"kind": kind, "item": dict(item)}, default=_plain)
     except ValueError as error:
-        raise TypeError(f"{kind} output cannot be stored: {error}") from error
+        raise TypeError(
+            f"{kind} output cannot be stored: {error}; give text, numbers, lists and mappings"
+        ) from error
     return packed
 
 

@@ -24,7 +24,9 @@ def files_of(path: str) -> list[Path]:
     if top.is_file() and top.suffix == ".py":
         return [top]
     if not top.is_dir():
-        raise errors.PluginError(f"plug-in path {path}: neither a .py file nor a folder")
+        raise errors.PluginError(
+            f"plug-in path {path} is neither a .py file nor a folder; name one that exists"
+        )
     return sorted(f for f in top.rglob("*.py") if not _hidden(f.relative_to(top)))
 
 
@@ -42,8 +44,8 @@ def scenarios(cls: type, file: str) -> Iterator[tuple[str, str]]:
     if isinstance(mark, Configuration):
         if not issubclass(cls, Scenario) or not callable(getattr(cls, "run", None)):
             raise errors.PluginError(
-                f"{file}: class {cls.__name__} is marked as a scenario but is not "
-                "a subclass of osbench.plugin.scenario.Scenario with a method run"
+                f"{file}: class {cls.__name__} is marked as a scenario; derive it from "
+                "osbench.plugin.scenario.Scenario, and give it a method run"
             )
         _refuse_uncallable(cls, "run", file)
         yield mark.name or f"{cls.__name__}.run", "run"
@@ -61,8 +63,8 @@ def marked_methods(cls: type, where: str) -> Iterator[tuple[str, str]]:
         if isinstance(mark, Configuration) and not isinstance(function, type):
             if not issubclass(cls, Scenario):
                 raise errors.PluginError(
-                    f"{where}: {cls.__name__}.{method} is marked as a scenario but "
-                    f"{cls.__name__} is not a subclass of osbench.plugin.scenario.Scenario"
+                    f"{where}: {cls.__name__}.{method} is marked as a scenario; derive "
+                    f"{cls.__name__} from osbench.plugin.scenario.Scenario"
                 )
             _refuse_uncallable(cls, method, where)
             yield mark.name or f"{cls.__name__}.{method}", method

@@ -208,7 +208,10 @@ class Plugins:
         for one in map(self.scenario, names):
             if one.source != NATIVE:
                 title = self.source(one.source).TITLE
-                raise errors.PluginError(f"{one.address} is {title}'s, and cannot be in a mix")
+                raise errors.PluginError(
+                    f"{one.address} is {title}'s and cannot be in a mix; mix osbench's own "
+                    "scenarios"
+                )
             parts.append(
                 mixed_scenario.MixPart(
                     name=one.name,
@@ -250,7 +253,7 @@ class Plugins:
         interface = INTERFACES.get(kind, object)
         if not issubclass(cls, interface):
             raise errors.PluginError(
-                f"{kind} {bare!r} ({definition.place}) is not a subclass of "
+                f"{kind} {bare!r} ({definition.place}) must be a subclass of "
                 f"{interface.__module__}.{interface.__qualname__}"
             )
         return Found(cls=cls, source=NATIVE, address=f"{bare}@{NATIVE}")
@@ -282,7 +285,8 @@ class Plugins:
             source = self.source(self._prefer)
             if missing := source.missing():
                 raise errors.PluginError(
-                    f"{source.TITLE}'s plug-ins are preferred, but {source.TITLE} is {missing}"
+                    f"{source.TITLE}'s plug-ins are preferred, but {source.TITLE} is {missing}, or "
+                    "leave out --prefer"
                 )
         return self._prefer
 
@@ -373,7 +377,7 @@ class Plugins:
 
     def _table(self, kind: str) -> dict[str, Definition]:
         if kind not in KINDS:
-            raise ValueError(f"no such kind of plug-in: {kind}")
+            raise ValueError(f"no such kind of plug-in: {kind}; kinds are {', '.join(KINDS)}")
         self.import_files()
         assert self._tables is not None
         return self._tables[kind]
@@ -424,7 +428,7 @@ def _scenario(name: str, cls: type, method: str, where: str) -> ScenarioPlugin:
     function = getattr(cls, method, None)
     if not issubclass(cls, Scenario) or function is None:
         raise errors.PluginError(
-            f"scenario {name!r} ({where}) is not a subclass of osbench.plugin.scenario.Scenario "
+            f"scenario {name!r} ({where}) must be a subclass of osbench.plugin.scenario.Scenario "
             f"with a method {method}"
         )
     owner: Any = cls if method == "run" else function

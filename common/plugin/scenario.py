@@ -82,7 +82,7 @@ def pause(sleep_s: float) -> None:
 def _drawn(min_sleep: float, max_sleep: float | None) -> float:
     high = min_sleep if max_sleep is None else max_sleep
     if not 0 <= min_sleep <= high:
-        raise ValueError(f"0 <= min_sleep <= max_sleep must hold, got {min_sleep}, {high}")
+        raise ValueError(f"expected 0 <= min_sleep <= max_sleep, got {min_sleep} and {high}")
     return random.uniform(min_sleep, high)  # noqa: S311 - load, not secrets
 
 
@@ -220,12 +220,12 @@ class Scenario:
         """
         weights = list(parts.values())
         if min(weights, default=0) < 0 or not sum(weights):
-            raise ValueError(f"weights must be 0 or more, and one of them more: {weights}")
+            raise ValueError(f"weights must be 0 or more, and at least one above 0; got {weights}")
         (part,) = random.choices(list(parts), weights)  # noqa: S311 - load, not secrets
         name = getattr(part, "__name__", None)
         if name is None:
             raise TypeError(
-                f"one_of needs methods, as in {{self.look: 3}} without (): got {part!r}"
+                f"one_of needs methods, such as {{self.look: 3}} without (); got {part!r}"
             )
         if inspect.iscoroutinefunction(part):
             return cast("R", self._awaited_part(name, part))
@@ -384,7 +384,9 @@ class Scenario:
                 continue
             missing = [key for key in ("title", "chart_plugin", "data") if key not in item]
             if missing:
-                raise ValueError(f"{kind} output lacks {', '.join(missing)}")
+                raise ValueError(
+                    f"{kind} output lacks {', '.join(missing)}; give title, chart_plugin and data"
+                )
             if self._outputs is None:
                 self._outputs = []
             self._outputs.append(pack_output(kind, item))

@@ -154,7 +154,7 @@ def check(broker_url: str, timeout_s: float, receiver: str = "") -> None:
         kind = StoreError if refused or remedy else StoreMissing
         raise kind(
             f"cannot connect to the broker at {shown(broker_url)}: {error}; "
-            + (remedy or "is [messaging] broker_url right?")
+            + (remedy or "check [messaging] broker_url")
         ) from None
     finally:
         connection.collect()

@@ -236,7 +236,9 @@ def pack_actions(actions: Sequence[int]) -> bytes:
     try:
         return _PACK_ONE(*flat) if len(flat) == WIDTH else _action_packer(len(flat))(*flat)
     except struct.error as error:
-        raise OverflowError(f"a number of an action: {error}") from None
+        raise OverflowError(
+            f"an atomic action has a number out of range: {error}; check the clock of this host"
+        ) from None
 
 
 @functools.lru_cache(256)
@@ -267,7 +269,9 @@ def encode_rows(rows: Sequence[Row], names: Sequence[str], t0_ns: int) -> dict[s
             for chunks, (_, code, place, _) in zip(made, _ENCODED, strict=True):
                 chunks.append(_packer(code, len(part))(*turned[place]))
         except struct.error as error:
-            raise OverflowError(f"a number of a row: {error}") from None
+            raise OverflowError(
+                f"an iteration has a number out of range: {error}; check the clock of this host"
+            ) from None
         steps += turned[ACTIONS]
         extras += turned[EXTRA]
     columns: dict[str, Any] = {"rows": len(rows), "t0": t0_ns}
@@ -383,7 +387,7 @@ def _bound(values: NDArray[Any], low: int, high: int, outside: str) -> None:
 def _column(columns: Mapping[str, Any], name: str, dtype: str) -> NDArray[Any]:
     found: NDArray[Any] = np.frombuffer(raw_bytes(columns[name]), dtype)
     if len(found) != columns["rows"]:
-        raise ValueError(f"column {name} has {len(found)} rows, not {columns['rows']}")
+        raise ValueError(f"column {name}: expected {columns['rows']} rows, got {len(found)}")
     return found
 
 
@@ -510,12 +514,12 @@ def _check(part: Mapping[str, Any]) -> None:
         raise ValueError("its number of rows is not a valid number")
     for name, sparse, size in _JOINED:
         if (not sparse or name in part) and len(raw_bytes(part[name])) != rows * size:
-            raise ValueError(f"column {name} is not of {rows} rows")
+            raise ValueError(f"column {name}: expected {rows} rows of {size} bytes")
     for name, (counts, size) in _NESTED.items():
         if name in part:
             count = int(np.add.reduce(np.frombuffer(part[counts], "<u4"), dtype=np.int64))
             if len(raw_bytes(part[name])) != count * size or "names" not in part:
-                raise ValueError(f"there are not {count} {name}, with their names")
+                raise ValueError(f"expected {count} {name} and their names")
     if len(part.get("traces", b"")) != 2 * len(part.get("traced", b"")):
         raise ValueError("trace ids and their iterations differ in number")
 

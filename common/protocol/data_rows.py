@@ -52,13 +52,19 @@ class RowReader:
         Raises ValueError if the number of cells differs from the header's, or for malformed JSON.
         """
         if len(cells) != len(self._names):
-            raise ValueError(f"has {len(cells)} cells, the header {len(self._names)}")
+            raise ValueError(
+                f"has {len(cells)} cells, the header has {len(self._names)}; write a cell for each "
+                "name"
+            )
         found: dict[str, Any] = dict(zip(self._names, cells, strict=True))
         for at in self._json:
             try:
                 found[self._names[at]] = json.loads(cells[at], parse_constant=_refuse)
             except ValueError as error:
-                raise ValueError(f"column {self._names[at]} is not JSON: {error}") from None
+                raise ValueError(
+                    f"column {self._names[at]} is not JSON: {error}; write JSON, with text in "
+                    "double quotes"
+                ) from None
         return found
 
     def read(self, text: str) -> Iterator[dict[str, Any]]:
@@ -72,7 +78,7 @@ class RowReader:
 
 
 def _refuse(constant: str) -> None:
-    raise ValueError(f"{constant} is not a number in JSON")
+    raise ValueError(f"{constant} is not a number in JSON; write a number, or null")
 
 
 def encrypt(section: bytes, key: bytes) -> bytes:

@@ -54,7 +54,10 @@ class Signer:
         signed: bytes = msgpack.packb((VERSION, kind, key.id, mac, packed))
         if len(signed) > size_of(kind):
             most = f"at most {size_of(kind):,} are sent"
-            raise OsbenchError(f"{_shown(kind)} message of {len(signed):,} bytes: {most}")
+            raise OsbenchError(
+                f"{_shown(kind)} message of {len(signed):,} bytes: {most}; shorten what the task "
+                "gives to workers"
+            )
         return signed
 
     def verify(self, kind: str, data: bytes) -> dict[str, Any]:

@@ -91,7 +91,7 @@ def read_exchanges(
         lasted = found[phase]
         # a NaN is neither
         if not ((lasted >= 0) & (lasted < _LONGEST_NS)).all():
-            raise ValueError(f"the phase {phase} of a request is not a time")
+            raise ValueError(f"phase {phase} of a request: expected a time of 0 or more")
     for way in ("sent", "received"):
         if not 0 <= found[way].min() <= found[way].max() < _MOST_BYTES:
             raise ValueError("a request with an impossible number of bytes")

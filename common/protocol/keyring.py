@@ -88,7 +88,7 @@ class Keyring:
 
     def __init__(self, secret_list: Sequence[bytes], place: _Place | None = None) -> None:
         if not secret_list or any(len(secret) != SECRET_SIZE for secret in secret_list):
-            raise ValueError(f"a keyring holds secrets of {SECRET_SIZE} bytes, at least one")
+            raise ValueError(f"a keyring must hold one or more secrets of {SECRET_SIZE} bytes")
         self._secrets = tuple(secret_list)
         #: Derived keys; the first is current.
         self.keys = tuple(Key.derive(secret) for secret in self._secrets)
@@ -205,7 +205,10 @@ class Keyring:
         try:
             write_private(Path(path), self.text.encode("ascii"))
         except OSError as error:
-            raise ConfigError(f"key file {path}: {error.strerror}") from None
+            raise ConfigError(
+                f"cannot write the key file {path}: {error.strerror}; free space, or make its "
+                "folder writable"
+            ) from None
 
     def rotated(self) -> Keyring:
         """Return a new keyring: a new random secret, then the newest old ones, KEPT in all."""
@@ -235,9 +238,12 @@ def _read(path: Path) -> tuple[list[bytes], _Place]:
             f"coordinator's host and copy its key file to every worker"
         ) from None
     except OSError as error:
-        raise ConfigError(f"key file {path}: {error.strerror}") from None
+        raise ConfigError(
+            f"cannot read the key file {path}: {error.strerror}; make it readable for this user "
+            "alone"
+        ) from None
     except TooOpen as error:
-        raise ConfigError(f"key file {path} {error}") from None
+        raise ConfigError(f"key file {path} {error}; run 'chmod 600 {path}'") from None
     except UnicodeDecodeError:
         raise ConfigError(
             f"key file {path} is not an osbench key file (not ASCII): create one with "
@@ -252,6 +258,7 @@ def _read(path: Path) -> tuple[list[bytes], _Place]:
 def _secret(path: Path | str, number: int, line: str) -> bytes:
     if not _LINE.fullmatch(line):
         raise ConfigError(
-            f"key file {path}: line {number} is not {SECRET_SIZE} bytes in URL-safe base64"
+            f"key file {path}: line {number} is not {SECRET_SIZE} bytes in URL-safe base64; copy "
+            "the file again from the coordinator's host"
         )
     return base64.urlsafe_b64decode(line.rstrip("=") + "=")

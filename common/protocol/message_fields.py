@@ -79,7 +79,9 @@ def _check(hint: Any) -> _Check:
             and len(value) == len(each)
             and all(check(one) for check, one in zip(each, value, strict=True))
         )
-    raise NotImplementedError(f"a message field of type {hint}")
+    raise NotImplementedError(
+        f"no check of a message field of type {hint}; use a type that _check knows"
+    )
 
 
 def _is_int(value: Any) -> bool:

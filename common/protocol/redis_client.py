@@ -68,9 +68,8 @@ def connect(url: str, timeout_s: float) -> Client:
     except ValueError:
         # the malformed part may be the password
         raise StoreError(
-            f"[messaging] redis_url: {shown(url)} is not an address of Redis; it begins with "
-            "redis://, rediss:// or unix://, and special characters in its password are "
-            "written as %XX"
+            f"[messaging] redis_url: {shown(url)} is not an address of Redis; begin it with "
+            "redis://, rediss:// or unix://, and write special characters of its password as %XX"
         ) from None
 
 
@@ -94,7 +93,9 @@ def reached(server: Client | str) -> Iterator[None]:
         text = str(error).rpartition(_OF_PIPELINE)[2]
         if isinstance(error, _PASSING) or text.startswith(_PASSING_CODES):
             raise _away(server, f"cannot serve now: {text}") from None
-        raise StoreError(f"{named(server)}: {text}") from None
+        raise StoreError(
+            f"{named(server)} refused a command: {text}; check its configuration and its log"
+        ) from None
 
 
 def _away(server: Client | str, how: str) -> StoreUnreachable:
@@ -196,8 +197,8 @@ def check(client: Client, url: str) -> None:
         raise kind(f"{error}; {remedy}") from None
     if tuple(map(int, re.findall(r"\d{1,9}", version)[:2])) < MINIMUM_VERSION:
         raise StoreError(
-            f"Redis at {shown(url)} is version {version[:40]}; "
-            "osbench needs 6.2 or newer, or Valkey"
+            f"Redis at {shown(url)} is version {version[:40]}; install Redis 6.2 or newer, or "
+            "Valkey"
         )
     if policy != "noeviction":
         raise StoreError(

@@ -105,7 +105,7 @@ def unpack_parts(data: bytes, *, parts: int, text: int) -> list[Any]:
 
 
 def _refuse_extension(code: int, _: bytes) -> Any:
-    raise ValueError(f"extension type {code}")
+    raise ValueError(f"expected no extension types of msgpack, got {code}")
 
 
 def _walk(data: bytes) -> None:

@@ -130,7 +130,10 @@ def _load() -> None:
         importlib.import_module("rally.plugins").load()
     except Exception as error:
         where = f" (its configuration file is {file})" if file else ""
-        raise PluginError(f"Rally cannot be loaded{where}: {error_text(error)}") from error
+        raise PluginError(
+            f"Rally cannot be loaded{where}: {error_text(error)}; correct what this names, or "
+            "install osbench[rally] again"
+        ) from error
 
 
 def _load_from(path: Path) -> OwnPath:

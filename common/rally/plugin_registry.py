@@ -31,7 +31,7 @@ def plugin(kind: str, name: str) -> Any | None:
     except exceptions.PluginNotFound:
         return None
     except exceptions.MultiplePluginsFound as error:
-        raise PluginError(f"{kind} {name!r}: {error}") from None
+        raise PluginError(f"{kind} {name!r}: {error}; write NAME@PLATFORM") from None
 
 
 def plugins(kind: str) -> list[Any]:

@@ -126,10 +126,16 @@ class RallySource(PluginSource):
     def full_name(self, kind: str, name: str) -> str:
         """Return the name `name@platform` of a plug-in. Raises PluginError if Rally has none."""
         if kind not in plugin_registry.BASES or not self.ready():
-            raise PluginError(f"there is no {kind} {name!r} in Rally")
+            raise PluginError(
+                f"there is no {kind} {name!r} in Rally; see `osbench-coord plugin list {kind} "
+                "--rally`"
+            )
         found = plugin_registry.plugin(kind, name)
         if found is None:
-            raise PluginError(f"there is no {kind} {name!r} in Rally")
+            raise PluginError(
+                f"there is no {kind} {name!r} in Rally; see `osbench-coord plugin list {kind} "
+                "--rally`"
+            )
         full: str = found.get_fullname()
         return full
 

@@ -160,11 +160,14 @@ def decoded(name: str, content: bytes) -> ArchiveRecord:
     try:
         document = json.loads(decompressed(content, MOST_BYTES))
         if document["format"] != FORMAT:
-            raise ValueError(f"its format is {document['format']}, this version reads {FORMAT}")
+            raise ValueError(
+                f"its format is {document['format']}, expected {FORMAT}: install the osbench that "
+                "wrote it"
+            )
         found = _record(document)
         fits = found.name == f"{INDEX}/{name}" and _fits(found)
     except (AttributeError, KeyError, TypeError, RecursionError) as error:
-        raise ValueError(f"no index record: {error}") from None
+        raise ValueError(f"expected an index record: {error}") from None
     if not fits:
         raise ValueError("cut or changed")
     return found

@@ -165,7 +165,8 @@ class FolderStore:
             if isinstance(error, FileNotFoundError) and not missing:
                 raise
             raise ArchiveError(
-                f"the archive {self.place}: cannot {verb} {name}: {reason_of(error)}"
+                f"the archive {self.place}: cannot {verb} {name}: {reason_of(error)}; check its "
+                "address and permissions"
             ) from None
 
 

@@ -34,9 +34,14 @@ class FsspecStore:
         try:
             self._files, root = fsspec.url_to_fs(url)
         except ImportError as error:
-            raise UsageError(f"the archive {self.place}: {_needed(url, error)}") from None
+            raise UsageError(
+                f"the archive {self.place}: {_needed(url, error)}; or give a folder"
+            ) from None
         except ValueError as error:
-            raise UsageError(f"the archive {self.place}: {plain(str(error), 300)}") from None
+            raise UsageError(
+                f"the archive {self.place}: {plain(str(error), 300)}; give a folder, or an address "
+                "such as s3://BUCKET/FOLDER"
+            ) from None
         except Exception as error:  # noqa: BLE001 - as `_told`
             raise self._error("open it", error) from None
         self._root: str = root.rstrip("/")

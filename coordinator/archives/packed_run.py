@@ -95,7 +95,9 @@ def pack(folder: Path, files: Mapping[str, Entry], target: BinaryIO) -> None:
                         raise
                 grown = sums.entry == entry and file.read(1)
             if sums.entry != entry or grown:
-                raise RefusedRun(f"run {folder.name}: {name} changed while it was packed")
+                raise RefusedRun(
+                    f"run {folder.name}: {name} changed while it was packed; push it again"
+                )
 
 
 def unpack(source: BinaryIO, folder: Path, files: Mapping[str, Entry]) -> None:
@@ -121,9 +123,9 @@ def unpack(source: BinaryIO, folder: Path, files: Mapping[str, Entry]) -> None:
                     raise ValueError("it has other files than its index record names")
                 _write(data, folder / name, entry)
     except (tarfile.TarError, zstandard.ZstdError, EOFError) as error:
-        raise ValueError(f"it is cut or changed: {error}") from None
+        raise ValueError(f"expected a complete tar file in zstandard: {error}") from None
     if missing:
-        raise ValueError(f"{min(missing)} is missing")
+        raise ValueError(f"expected {min(missing)} in it, found none")
 
 
 def _write(data: IO[bytes], path: Path, entry: Entry) -> None:
@@ -136,7 +138,7 @@ def _write(data: IO[bytes], path: Path, entry: Entry) -> None:
             if file.tell() > entry["bytes"]:
                 break
     if sums.entry != entry:
-        raise ValueError(f"{path.name} was changed")
+        raise ValueError(f"{path.name} was changed; expected the SHA-256 of its index record")
 
 
 def is_bomb(files: Mapping[str, Entry], packed_bytes: int) -> bool:

@@ -228,13 +228,14 @@ class RunArchive:
             elif other.finished:
                 raise RefusedRun(
                     f"the archive {self.place} has a run {record.run_id} already, of different"
-                    " content; it is left as it is"
+                    " content; it is left as it is: to replace it, remove it there"
                 )
         try:
             self._push(directory, record)
         except OSError as error:
             raise StorageError(
-                f"cannot pack run {record.run_id} in {self._drafts}: {reason_of(error)}"
+                f"cannot pack run {record.run_id} in {self._drafts}: {reason_of(error)}; free "
+                "space there"
             ) from None
         return True
 
@@ -303,7 +304,8 @@ class RunArchive:
                 return _renamed(folder / record.run_id, target)
         except OSError as error:
             raise StorageError(
-                f"cannot write run {record.run_id} to {target.parent}: {reason_of(error)}"
+                f"cannot write run {record.run_id} to {target.parent}: {reason_of(error)}; free "
+                "space there, or make it writable"
             ) from None
 
     def _check_space(self, record: ArchiveRecord, packed_bytes: int) -> None:
@@ -312,8 +314,8 @@ class RunArchive:
         free = shutil.disk_usage(self._drafts).free
         if needed > free:
             raise StorageError(
-                f"run {record.run_id} needs {size(needed)} in {self._drafts}, which has"
-                f" {size(free)} left"
+                f"run {record.run_id} needs {size(needed)} in {self._drafts}, which has "
+                f"{size(free)} left; free space there"
             )
 
     def _damaged(self, record: ArchiveRecord, why: str, *, there: bool = True) -> OsbenchError:
@@ -348,7 +350,7 @@ def _described(directory: RunDirectory) -> ArchiveRecord:
     name = directory.path.name
     row = described(directory)
     if row["state"] == RUNNING:
-        raise UsageError(f"run {name} goes on; push it when it is over")
+        raise UsageError(f"run {name} is still running; push it when it is over")
     problems = directory.files.problems()
     if row["state"] == DAMAGED and not problems:
         problems = [str(row["why"])]
@@ -359,9 +361,13 @@ def _described(directory: RunDirectory) -> ArchiveRecord:
         manifest = (directory.path / "run.json").read_text("utf-8")
         summary = (directory.path / SUMMARY).read_text("utf-8") if SUMMARY in files else None
     except FileNotFoundError:
-        raise UsageError(f"run {name} did not begin: there is nothing to push") from None
+        raise UsageError(
+            f"run {name} did not begin and has nothing to push; push a run that has begun"
+        ) from None
     except OSError as error:
-        raise StorageError(f"run {name} cannot be read: {reason_of(error)}") from None
+        raise StorageError(
+            f"cannot read run {name}: {reason_of(error)}; restore its files, or make them readable"
+        ) from None
     except ValueError:
         raise damaged(directory.path, ["run.json or summary.json is not UTF-8"]) from None
     return ArchiveRecord(

@@ -94,7 +94,10 @@ class ArrivalFile:
                 # an own descriptor: the file is read until the run ends, even if it is removed
                 self._descriptor = os.dup(file.fileno())
         except OSError as error:
-            raise ArrivalFileError(f"{path} cannot be read: {error.strerror or error}") from None
+            raise ArrivalFileError(
+                f"cannot read {path}: {error.strerror or error}; give a file of `osbench-coord "
+                "init --from-access-log`"
+            ) from None
         except ArrivalFileError as error:
             raise ArrivalFileError(f"{path} {error}") from None
         weakref.finalize(self, os.close, self._descriptor)
@@ -195,7 +198,7 @@ class ArrivalWriter:
         `MOST_NAMES` names.
         """
         if not 0 < len(names) <= MOST_NAMES:
-            raise ValueError(f"1 to {MOST_NAMES} names, got {len(names)}")
+            raise ValueError(f"expected 1 to {MOST_NAMES} names, got {len(names)}")
         self._file = file
         self._names = list(names)
         self._span_us = max(1, span_us)
@@ -317,8 +320,8 @@ def _index(file: BinaryIO) -> _Index:
     if version != b"%d" % _VERSION:
         said = version.decode("ascii", "replace")[:20]
         raise ArrivalFileError(
-            f"has version {said} of files of arrivals, and this osbench reads {_VERSION}: make it"
-            " again with `osbench-coord init --from-access-log`"
+            f"has version {said} of files of arrivals, and this osbench reads {_VERSION}; make it "
+            "again with `osbench-coord init --from-access-log`"
         )
     end = file.seek(0, os.SEEK_END) - _TRAILER.size - len(_TAIL)
     if end < 0:

@@ -220,5 +220,8 @@ def write_file(path: Path, content: str) -> None:
     try:
         path.write_text(content, encoding="utf-8")
     except OSError as error:
-        raise UsageError(f"cannot write {path}: {error.strerror}") from None
+        raise UsageError(
+            f"cannot write {path}: {error.strerror}; free space, or give a path in a writable "
+            "folder"
+        ) from None
     click.echo(f"wrote {path}", err=True)

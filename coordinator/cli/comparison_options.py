@@ -107,7 +107,7 @@ def read_side(
             ]
             if not tagged:
                 raise UsageError(
-                    f"no finished run has the tag {tag!r}: `osbench-coord runs list` shows the tags"
+                    f"no finished run has the tag {tag!r}; `osbench-coord runs list` shows the tags"
                 )
             found += [read_compared_run(_directory_of(run)) for run in tagged]
         elif archived:

@@ -39,7 +39,10 @@ def remove_orphans(
         search = OrphanSearch(record)
         found = search.find(time.time() - older_s)
     except OSError as error:
-        raise UsageError(f"cannot reach the cloud of {record.name}: {error}") from None
+        raise UsageError(
+            f"cannot reach the cloud of {record.name}: {error}; check it with `osbench-coord "
+            f"deployment check {record.name}`"
+        ) from None
     removable = _without_kept(settings, found)
     _tell(found, older)
     if not removable:

@@ -62,7 +62,10 @@ def show_iteration(directory: RunDirectory, iteration: int, *, as_json: bool) ->
         for number, made in sorted(_of_iteration(directory, iteration))
     ]
     if not found:
-        raise UsageError(f"no workload of run {directory.path.name} has iteration {iteration}")
+        raise UsageError(
+            f"no workload of run {directory.path.name} has iteration {iteration}; `osbench-coord "
+            f"results {directory.path.name} --csv` lists them"
+        )
     if as_json:
         click.echo(json.dumps({"outputs": found}, indent=1, default=str))
         return

@@ -58,7 +58,7 @@ def find_commit(repository: Path, revision: str) -> Commit:
             f"there is no commit {revision}; in a shallow clone, fetch its history"
             " (git fetch --deepen=1, `fetch-depth: 2`)"
         )
-        raise UsageError(f"{repository}: {reason}")
+        raise UsageError(f"{repository}: {reason}; name a commit that it has")
     return Commit(revision, found.stdout.strip())
 
 
@@ -130,7 +130,9 @@ def _git(repository: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
 def _check_out(repository: Path, commit: Commit, tree: Path) -> None:
     done = _git(repository, "worktree", "add", "--detach", "--force", str(tree), commit.id)
     if done.returncode:
-        raise OsbenchError(f"{commit} cannot be checked out: {done.stderr.strip()}")
+        raise OsbenchError(
+            f"{commit} cannot be checked out: {done.stderr.strip()}; correct this in the repository"
+        )
 
 
 def _set_up(tree: Path, commit: Commit, command: str, log: Path) -> None:
@@ -140,7 +142,8 @@ def _set_up(tree: Path, commit: Commit, command: str, log: Path) -> None:
         ).returncode
     if code:
         raise OsbenchError(
-            f"the setup of {commit} ended with exit code {code}; the last lines of {log}:\n"
+            f"the setup of {commit} ended with exit code {code}; correct --setup or the commit. "
+            f"The last lines of {log}:\n"
             f"{last_lines(log)}"
         )
 
@@ -150,13 +153,16 @@ def _await_service(child: Child, commit: Commit, port: int, ready_s: float) -> N
     while True:
         reason = child.exit_reason()
         if reason is not None:
-            raise OsbenchError(f"the service of {commit} {reason}")
+            raise OsbenchError(
+                f"the service of {commit} is not running; correct --serve or the commit. It "
+                f"{reason}"
+            )
         with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", port), _LOOK_S):
             return
         if clock.monotonic() > end:
             raise OsbenchError(
-                f"the service of {commit} does not accept connections on 127.0.0.1:{port} (PORT)"
-                f" within {ready_s:g} s; {child.log_end()}"
+                f"the service of {commit} does not accept connections on 127.0.0.1:{port} (PORT); "
+                f"correct --serve, or raise --ready-within from {ready_s:g} s; {child.log_end()}"
             )
         clock.sleep(_LOOK_S)
 

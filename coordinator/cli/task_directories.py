@@ -69,7 +69,7 @@ def run_directory(
     wrong = _wrong(settings, wanted, paths)
     if wrong and not keep_going:
         listed = "\n".join(f"{path.name}: {said}" for path, said in wrong.items())
-        raise UsageError(f"{listed}\n--keep-going runs the other tasks")
+        raise UsageError(f"{listed}\ncorrect these tasks, or run only the others with --keep-going")
     tag = f"directory-{new_run_id()}"
     found = _run_all(settings, wanted, progress, tag, paths, wrong, keep_going, as_json=as_json)
     code = worst([one.exit_code for one in found if one.exit_code is not None])
@@ -144,7 +144,9 @@ def task_files(folder: Path) -> list[Path]:
         if path.suffix in _SUFFIXES and not path.name.startswith(".") and path.is_file()
     )
     if not found:
-        raise UsageError(f"{folder} has no file *.yaml, *.yml or *.json to run")
+        raise UsageError(
+            f"{folder} has no file *.yaml, *.yml or *.json to run; name a folder of tasks"
+        )
     return found
 
 

@@ -36,7 +36,9 @@ def write_new(target: Path, text: str) -> None:
         with target.open("x", encoding="utf-8") as file:
             file.write(text)
     except OSError as error:
-        raise UsageError(f"{target}: {error.strerror or error}") from None
+        raise UsageError(
+            f"cannot write {target}: {error.strerror or error}; give a path in a writable folder"
+        ) from None
 
 
 def refuse_existing(target: Path) -> None:

@@ -145,7 +145,8 @@ def read_compared_run(directory: RunDirectory) -> ComparedRun:
     summary = summary_of(directory)
     if summary is None:
         raise UsageError(
-            f"run {name} has no results to compare; `osbench-coord status {name}` says why"
+            f"run {name} has no results to compare; name a finished run: `osbench-coord status "
+            f"{name}` says why it is not"
         )
     return ComparedRun(
         manifest=directory.read("run.json") or {},

@@ -118,7 +118,7 @@ def _check_distinct(before: Sequence[ComparedRun], after: Sequence[ComparedRun])
     names = [run.run_id for run in (*before, *after)]
     twice = sorted({name for name in names if names.count(name) > 1})
     if twice:
-        raise UsageError(f"{', '.join(twice)} is given twice: a run can be on one side only")
+        raise UsageError(f"{', '.join(twice)} is given twice; name each run on one side only")
 
 
 def _workloads_in_common(runs: Sequence[ComparedRun]) -> list[str]:
@@ -132,8 +132,8 @@ def _check_permitted(found: Sequence[Caveat]) -> None:
     forbidding = [one.text for one in found if one.refuses]
     if forbidding:
         raise UsageError(
-            f"these runs should not be compared: {'; '.join(forbidding)}."
-            " With --anyway they are compared in spite of that"
+            f"these runs should not be compared: {'; '.join(forbidding)}. Compare them in spite of "
+            "that with --anyway"
         )
 
 

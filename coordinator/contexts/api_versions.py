@@ -64,13 +64,15 @@ class ApiVersions(context.Context):
             if service.get("name") == name:
                 return str(service["type"])
         there = ", ".join(sorted(str(service.get("name")) for service in catalogue))
-        raise ValueError(f"the catalogue has no service named {name!r}; it has {there}")
+        raise ValueError(
+            f"api_versions: the catalogue has no service named {name!r}; choose from {there}"
+        )
 
 
 def _version(service: str, wanted: str | float) -> str:
     if isinstance(wanted, float) and SERVICES[service].microversion:
         raise ContextError(
-            f"{service}: version {wanted} must be in quotes, since a number loses the zero at its "
-            "end: 2.90 is read as 2.9"
+            f"{service}: put version {wanted} in quotes, since a number loses the zero at its end: "
+            "2.90 is read as 2.9"
         )
     return str(wanted)

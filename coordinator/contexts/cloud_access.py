@@ -82,7 +82,10 @@ class CloudAccess:
         """
         found = self.deployment.admin or next(iter(self.deployment.users), None)
         if found is None:
-            raise DeploymentError(f"deployment {self.deployment.name} has neither users nor admin")
+            raise DeploymentError(
+                f"deployment {self.deployment.name} has neither users nor admin; add one of them "
+                "to its record"
+            )
         return found
 
     @cached_property
@@ -93,8 +96,8 @@ class CloudAccess:
         """
         if self.deployment.admin is None:
             raise DeploymentError(
-                f"context {self._who} needs the admin of the cloud, and deployment "
-                f"{self.deployment.name} has none"
+                f"context {self._who} needs the admin of the cloud; add admin to the record of "
+                f"deployment {self.deployment.name}"
             )
         system = self.deployment.system_admin
         return self.cloud(Account(self.deployment.admin, gate=self._gate, system=system))

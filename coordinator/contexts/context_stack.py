@@ -281,7 +281,10 @@ class ContextStack:
                 _instance(self._store, self._plugins, entry, environment).setup()
         except Exception as error:
             LOG.debug("context %s", name, exc_info=True)
-            raise ContextError(f"context {name} cannot be set up: {_reason(error)}") from error
+            raise ContextError(
+                f"context {name} cannot be set up: {_reason(error)}; check contexts.{name} of the "
+                "task"
+            ) from error
         self._store.save()
 
     def _undo(self, number: int, *, unanswered: bool, crashed: bool = False) -> None:

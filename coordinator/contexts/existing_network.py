@@ -51,7 +51,7 @@ def _networks(cloud: Cloud) -> list[dict[str, Any]]:
     ]
     if not found:
         raise ContextError(
-            f"project {cloud.project_id} has no network, except external ones: use the context "
+            f"project {cloud.project_id} has no network, except external ones; use the context "
             "network, which makes some"
         )
     return found

@@ -130,7 +130,7 @@ def _local(place: str, folder: Path) -> Path:
     if "://" not in place:
         path = expanded(place)
         if not path.is_file():
-            raise ContextError(f"image: no such file: {place}")
+            raise ContextError(f"image: there is no file {place}; give an existing one, or a URL")
         return path
     path = folder / "image"
     try:
@@ -139,5 +139,7 @@ def _local(place: str, folder: Path) -> Path:
             for block in response.iter_content(_BLOCK):
                 file.write(block)
     except requests.RequestException as error:
-        raise ContextError(f"{place} cannot be fetched: {error}") from None
+        raise ContextError(
+            f"image: cannot fetch {place}: {error}; give a URL that this host can reach"
+        ) from None
     return path

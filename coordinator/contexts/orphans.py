@@ -258,7 +258,9 @@ def _assign(admin: Cloud, project: str) -> None:
     by_name = {str(role["name"]).lower(): str(role["id"]) for role in roles}
     named = next((name for name in _ADMINS if name in by_name), None)
     if named is None:
-        raise DeploymentError(f"the cloud has no role {_ADMINS[0]}")
+        raise DeploymentError(
+            f"the cloud has no role {_ADMINS[0]}; create one of {', '.join(_ADMINS)}"
+        )
     path = f"projects/{project}/users/{admin.user_id}/roles/{by_name[named]}"
     admin.request("PUT", "keystone", path, expected=(204,))
 

@@ -68,9 +68,13 @@ class PerProjectContext(Context):
             if status == ready:
                 return found
             if status.lower().startswith(failed):
-                raise ContextError(f"a {key} is in {status} instead of {ready}")
+                raise ContextError(
+                    f"a {key} is in {status} instead of {ready}; see the log of its service"
+                )
             if time.monotonic() - begin > READY_S:
-                raise ContextError(f"a {key} is still in {status} after {READY_S:g} s")
+                raise ContextError(
+                    f"a {key} is still in {status} after {READY_S:g} s; see the log of its service"
+                )
             time.sleep(POLL_S)
 
     def make_all(self) -> None:

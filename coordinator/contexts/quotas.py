@@ -48,8 +48,8 @@ class Quotas(context.Context):
         unknown = [service for service in self.config if service in _RALLYS]
         if unknown:
             raise ContextError(
-                f"sets no quotas of {', '.join(unknown)}: Rally's does, with osbench[rally] and "
-                "the name quotas@rally"
+                f"osbench's quotas has none of {', '.join(unknown)}; install osbench[rally], and "
+                "name the context quotas@rally"
             )
         access = CloudAccess(self.surroundings, self.NAME)
         admin = access.admin
@@ -89,7 +89,10 @@ class Quotas(context.Context):
             for (project, temporary), found in zip(projects.items(), before, strict=True):
                 absent = [name for name in names if name not in found]
                 if absent:
-                    raise ContextError(f"{service} has no quota {', '.join(absent)}")
+                    raise ContextError(
+                        f"{service} has no quota {', '.join(absent)}; choose from "
+                        f"{', '.join(sorted(found))}"
+                    )
                 # for a project that will be deleted, quotas are deleted, not restored
                 kept = None if temporary else {name: found[name] for name in names}
                 self.made.setdefault("quotas_before", []).append([service, project, kept])

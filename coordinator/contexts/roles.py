@@ -64,7 +64,9 @@ class Roles(context.Context):
 def _role(admin: Cloud, name: str) -> str:
     found = admin.document("GET", "keystone", "roles", params={"name": name})["roles"]
     if not found:
-        raise ContextError(f"there is no role {name!r}")
+        raise ContextError(
+            f"there is no role {name!r} in Keystone; create it there, or name another"
+        )
     return str(found[0]["id"])
 
 

@@ -93,7 +93,10 @@ class ContextStateStore:
                 record = unpack(prepared)
                 found.prepared = {number: PreparedWorkload(**one) for number, one in record.items()}
         except (AttributeError, KeyError, TypeError, ValueError):
-            raise ContextError(f"what the contexts of {folder} have made is damaged") from None
+            raise ContextError(
+                f"the data of the contexts of {folder} is damaged; restore the folder from a copy, "
+                "or remove their resources by hand"
+            ) from None
         return found
 
     def of(self, workload: int) -> list[Entry]:
@@ -166,7 +169,9 @@ def _write(file: EncryptedFile, record: dict[Any, Any]) -> None:
     try:
         content = msgpack.packb(record)
     except (TypeError, ValueError, OverflowError) as error:
-        raise ContextError(f"what a context has made cannot be stored: {error}") from None
+        raise ContextError(
+            f"a context's data cannot be stored: {error}; put only JSON values into `made`"
+        ) from None
     with _translated():
         file.write(content)
 

@@ -216,7 +216,9 @@ def _domain(admin: Cloud, named: str) -> dict[str, str]:
         response = admin.request("GET", "keystone", f"domains/{named}", expected=(200, 404))
         found = [response.json()["domain"]] if response.status_code == 200 else []
     if not found:
-        raise ContextError(f"there is no domain {named!r}")
+        raise ContextError(
+            f"there is no domain {named!r} in Keystone; create it there, or name another"
+        )
     return {"id": found[0]["id"], "name": found[0]["name"]}
 
 
@@ -226,7 +228,7 @@ def _role(admin: Cloud) -> str:
     for name in _ROLES:
         if name in by_name:
             return by_name[name]
-    raise ContextError(f"there is no role {_ROLES[0]} for new users")
+    raise ContextError(f"there is no role {_ROLES[0]} in Keystone for new users; create it there")
 
 
 def _remove_security_groups(access: CloudAccess, names: Collection[str]) -> None:

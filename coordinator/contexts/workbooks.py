@@ -80,7 +80,9 @@ def _definition(path: str) -> dict[str, Any]:
         found = load_yaml(read_text(expanded(path)))
     except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
         said = " ".join(str(error).split())
-        raise ContextError(f"the definition {path} cannot be read: {said}") from None
+        raise ContextError(
+            f"the definition {path} cannot be read: {said}; give a readable file in YAML"
+        ) from None
     if not isinstance(found, dict):
-        raise ContextError(f"the definition {path} is not a workbook")
+        raise ContextError(f"the definition {path} must be a mapping, as Mistral's workbooks are")
     return found

@@ -67,9 +67,13 @@ def read_queries(path: Path) -> tuple[CounterQuery, ...]:
         found = load_yaml(read_text(path))
     except (OSError, UnicodeDecodeError) as error:
         reason = getattr(error, "strerror", None) or "is not text in UTF-8"
-        raise UsageError(f"[metrics] queries: {path}: {reason}") from None
+        raise UsageError(
+            f"[metrics] queries: cannot read {path}: {reason}; give a readable file in UTF-8"
+        ) from None
     except yaml.YAMLError as error:
-        raise UsageError(f"[metrics] queries: {path} is not YAML: {plain(str(error))}") from None
+        raise UsageError(
+            f"[metrics] queries: {path} is not YAML: {plain(str(error))}; correct it there"
+        ) from None
     if not isinstance(found, list) or not found or len(found) > _MOST_QUERIES:
         raise UsageError(
             f"[metrics] queries: {path} must be a list of 1 to {_MOST_QUERIES} queries, each with"
@@ -85,7 +89,9 @@ def read_queries(path: Path) -> tuple[CounterQuery, ...]:
     problems += [f"{path}: the name {plain(name)!r} stands twice" for name in twice]
     if problems:
         lines = "\n".join(f"  {line}" for line in problems)
-        raise UsageError(f"[metrics] queries: {count(len(problems), 'problem')}\n{lines}")
+        raise UsageError(
+            f"[metrics] queries: {count(len(problems), 'problem')} to correct\n{lines}"
+        )
     return tuple(_query(one) for one in found)
 
 

@@ -116,7 +116,9 @@ class Prometheus:
         except requests.Timeout:
             raise PrometheusAwayError("no response in time") from None
         except ResponseTooLargeError:
-            raise QueryRefusedError(f"more than {_RESPONSE_BYTES >> 20} MiB") from None
+            raise QueryRefusedError(
+                f"the response has more than {_RESPONSE_BYTES >> 20} MiB; narrow the query"
+            ) from None
         except (requests.RequestException, OSError, ValueError) as error:
             raise PrometheusAwayError(plain(mask_text(root_cause(error)), _TOLD)) from None
         document = _document(body)
@@ -150,8 +152,8 @@ def _base(url: str) -> str:
     except ValueError:
         pass
     raise UsageError(
-        f"[metrics] prometheus = {mask_url(url)!r} is not an address of Prometheus: it must be"
-        " http://HOST:9090, or with https, and may have a path before /api"
+        f"[metrics] prometheus = {mask_url(url)!r} is not an address of Prometheus: write "
+        "http://HOST:9090, or with https; a path before /api may follow"
     )
 
 

@@ -90,7 +90,7 @@ def _region_of(loader: Any, name: str, region: str | None, skipped: list[Any]) -
     except Exception as error:  # noqa: BLE001 - openstacksdk raises what files lead to
         _refuse(skipped)
         reason = _login_problem(config, name) or _reason(error)
-        raise DeploymentError(f"cloud {name!r}: {reason}") from None
+        raise DeploymentError(f"cloud {name!r}: {reason}; correct it in clouds.yaml") from None
 
 
 def _login_problem(config: Any, name: str) -> str:

@@ -87,5 +87,5 @@ def _checked(deployment: Deployment, source: str, notes: tuple[str, ...] = ()) -
                 problems.append(f"  openstack.{place}: {error}")
     if problems:
         count = "1 problem" if len(problems) == 1 else f"{len(problems)} problems"
-        raise DeploymentError(f"{source}: {count}\n" + "\n".join(problems))
+        raise DeploymentError(f"{source}: {count} to correct\n" + "\n".join(problems))
     return NewRecord(deployment=deployment, notes=notes)

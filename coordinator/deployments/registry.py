@@ -53,7 +53,7 @@ class Deployments:
         path = self._path(deployment.name)
         if self._exists(path):
             raise DeploymentError(
-                f"deployment {deployment.name} exists: delete it first, or take another name"
+                f"deployment {deployment.name} exists; delete it first, or take another name"
             )
         record = {
             "salt": base64.b64encode(secrets.token_bytes(_SALT_SIZE)).decode(),
@@ -97,7 +97,9 @@ class Deployments:
         except FileNotFoundError:
             return None
         except (OSError, UnicodeDecodeError) as error:
-            raise DeploymentError(f"{self._in_use}: {error}") from None
+            raise DeploymentError(
+                f"cannot read {self._in_use}: {error}; `osbench-coord use NAME` writes it again"
+            ) from None
         return name if _NAME.fullmatch(name) and self._exists(self._path(name)) else None
 
     def get(self, name: str | None = None) -> Deployment:
@@ -120,12 +122,14 @@ class Deployments:
         except FileNotFoundError:
             raise DeploymentError(self._unknown(name)) from None
         except OSError as error:
-            raise DeploymentError(f"{path}: {error.strerror}") from None
+            raise DeploymentError(
+                f"cannot read {path}: {error.strerror}; restore it, or make it readable"
+            ) from None
         except TooOpen as error:
-            raise DeploymentError(f"{path} {error}") from None
+            raise DeploymentError(f"{path} {error}; run 'chmod 600 {path}'") from None
         except (ValueError, KeyError, TypeError, RecursionError):
             raise DeploymentError(
-                f"{path} is not a deployment record of osbench: delete the file, and create the "
+                f"{path} is not a deployment record of osbench; delete the file, and create the "
                 "deployment again"
             ) from None
         return Deployment.from_spec(name, spec, source=str(path), salt=salt)
@@ -150,7 +154,9 @@ class Deployments:
         except FileNotFoundError:
             raise DeploymentError(self._unknown(name)) from None
         except OSError as error:
-            raise DeploymentError(f"deployment {name}: {error.strerror}") from None
+            raise DeploymentError(
+                f"cannot delete deployment {name}: {error.strerror}; make its folder writable"
+            ) from None
         if was_used:
             try:
                 self._in_use.unlink(missing_ok=True)
@@ -162,8 +168,8 @@ class Deployments:
     def _path(self, name: str) -> Path:
         if not _NAME.fullmatch(name):
             raise DeploymentError(
-                f"{name!r} cannot name a deployment: up to 64 letters, digits, '.', '_' and '-', "
-                "the first a letter or digit"
+                f"{name!r} cannot name a deployment; use up to 64 letters, digits, '.', '_' and "
+                "'-', the first a letter or digit"
             )
         return self._directory / f"{name}.json"
 
@@ -172,7 +178,9 @@ class Deployments:
         try:
             return path.exists()
         except OSError as error:
-            raise DeploymentError(f"{path}: {error.strerror}") from None
+            raise DeploymentError(
+                f"cannot read {path}: {error.strerror}; make its folder readable"
+            ) from None
 
     def _unknown(self, name: str) -> str:
         names = self.names()
@@ -185,4 +193,6 @@ class Deployments:
             self._directory.chmod(0o700)
             write_private(path, text.encode())
         except OSError as error:
-            raise DeploymentError(f"{path}: {error.strerror}") from None
+            raise DeploymentError(
+                f"cannot write {path}: {error.strerror}; free space, or make its folder writable"
+            ) from None

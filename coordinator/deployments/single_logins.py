@@ -48,7 +48,10 @@ def single_logins(deployment: Deployment, lasts_s: float | None) -> SingleLogins
         try:
             granted = account.token(ThreadSessions(credential, _REQUEST_S)())
         except (AuthenticationFailed, OSError) as error:
-            raise DeploymentError(f"deployment {deployment.name}, {place}: {error}") from None
+            raise DeploymentError(
+                f"deployment {deployment.name}, {place}: {error}; check it with `osbench-coord "
+                f"deployment check {deployment.name}`"
+            ) from None
         states[place] = state_of(account.login, credential)
         told = f"{place} logs in once, by {credential.auth_type}"
         notes.append(f"{told}: {token_end(granted.expires, lasts_s)}")

@@ -70,8 +70,8 @@ class OpenSearch(exporter.Exporter):
         bulk.send(waiting)
         if bulk.refused:
             raise ExportError(
-                f"{mask_url(url)} refused {bulk.refused} of {bulk.refused + bulk.taken} documents;"
-                f" the first: {bulk.reason}"
+                f"{mask_url(url)} refused {bulk.refused} of {bulk.refused + bulk.taken} documents; "
+                f"the first: {bulk.reason}; correct this, then export again"
             )
         return f"sent {count(bulk.taken, 'document')} to {mask_url(url)}"
 
@@ -106,7 +106,10 @@ class _Bulk:
                 if status in BUSY:
                     busy = reason
                 elif waiting.pop(document_id, None) is None:
-                    raise ExportError(f"{mask_url(self._url)} answered for another document")
+                    raise ExportError(
+                        f"{mask_url(self._url)} answered for another document; give an address of "
+                        "OpenSearch itself"
+                    )
                 elif 200 <= status < 300:
                     self.taken += 1
                 else:
@@ -114,7 +117,8 @@ class _Bulk:
                     self.reason = self.reason or reason
         if waiting:
             raise ExportError(
-                f"{mask_url(self._url)} did not take {count(len(waiting), 'document')}: {busy}"
+                f"{mask_url(self._url)} did not take {count(len(waiting), 'document')}: {busy}; "
+                "export again when it is less busy"
             )
 
 
@@ -129,7 +133,10 @@ def _items(response: bytes, expected: int) -> list[tuple[str, int, str]]:
     except (AttributeError, KeyError, TypeError, ValueError, StopIteration):
         raise ExportError("the response to a bulk request is of another form") from None
     if len(items) != expected:
-        raise ExportError(f"a bulk request of {expected} documents got {len(items)} results")
+        raise ExportError(
+            f"expected {expected} results of a bulk request, got {len(items)}; give an address of "
+            "OpenSearch itself"
+        )
     return items
 
 

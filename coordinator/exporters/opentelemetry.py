@@ -104,4 +104,7 @@ def _post(poster: Poster, url: str, signal: str, request: Mapping[str, Any]) -> 
     rejected = partial.get("rejectedDataPoints") or partial.get("rejectedSpans")
     if rejected and int(rejected):
         why = plain(str(partial.get("errorMessage", "")), 300)
-        raise ExportError(f"{mask_url(url)} refused {rejected} of the {signal}: {why}")
+        raise ExportError(
+            f"{mask_url(url)} refused {rejected} of the {signal}: {why}; correct this, then export "
+            "again"
+        )

@@ -67,7 +67,10 @@ class Poster:
                 return response
             if response.status_code not in BUSY:
                 break
-        raise ExportError(f"{mask_url(url)}: {plain(mask_text(problem), 500)}")
+        raise ExportError(
+            f"{mask_url(url)}: {plain(mask_text(problem), 500)}; check address and credentials, "
+            "then export again"
+        )
 
     def pauses(self) -> Iterator[None]:
         """Yield `TRIES` times, once for each attempt; sleep before each but the first.

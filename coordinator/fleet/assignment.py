@@ -115,9 +115,9 @@ def divide(
         )
         have = ", ".join(_carries(worker, group) for worker in workers)
         raise FleetError(
-            f"{title}: its workloads run at once, each on its own worker processes. "
-            f"They ask for virtual users ({asked}); the {len(workers)} workers have "
-            f"{have}. Start more with osbench-worker, or with larger --virtual-users"
+            f"{title}: its workloads run at once, each on its own worker processes. They ask for "
+            f"virtual users ({asked}); the {len(workers)} workers have {have}. Start more with "
+            "osbench-worker, or with larger --virtual-users"
         )
     return [[workers[position] for position in part] for part in found]
 

@@ -45,10 +45,17 @@ def read(returned: Mapping[str, Any]) -> dict[str, Any]:
     try:
         text = json.dumps({"additive": [], "complete": [], **returned}, allow_nan=False)
     except (TypeError, ValueError, RecursionError) as error:
-        raise ValueError(f"the output is not JSON: {error}") from None
+        raise ValueError(
+            f"the output is not JSON: {error}; return text, numbers, lists and mappings"
+        ) from None
     if len(text) > LIMIT:
-        raise ValueError(f"the output has {len(text)} characters as JSON, at most {LIMIT} are kept")
+        raise ValueError(
+            f"the output has {len(text)} characters as JSON, at most {LIMIT} are kept; return less"
+        )
     found: dict[str, Any] = json.loads(text)
     for problem in Draft7Validator(OUTPUT).iter_errors(found):
-        raise ValueError(f"the output is not charts: {problem.json_path}: {problem.message}")
+        raise ValueError(
+            f"the output does not describe charts: {problem.json_path}: {problem.message}; correct "
+            "it there"
+        )
     return found

@@ -37,7 +37,10 @@ def _parent() -> Path:
         if reason is None:
             return parent
         refused.append(f"\n  {parent}: {reason}")
-    raise StoreError("local mode found no directory for its socket" + "".join(refused))
+    raise StoreError(
+        "local mode found no directory for its socket; set TMPDIR to a private one of short path"
+        + "".join(refused)
+    )
 
 
 def _parents() -> Iterator[Path]:

@@ -145,15 +145,17 @@ class PrivateServer:
                 exit_reason = self._child.exit_reason()
                 if exit_reason:
                     raise StoreError(
-                        f"the private server of local mode did not start: it {exit_reason}"
+                        "the private server of local mode did not start; correct the cause: it "
+                        f"{exit_reason}"
                     )
                 try:
                     return self._verify(client)
                 except redis.ConnectionError:
                     if time.monotonic() >= give_up_at:
                         raise StoreError(
-                            "the private server of local mode does not answer within"
-                            f" {_START_S:g} s at {self.socket}; {self._child.log_end()}"
+                            f"the private server of local mode does not answer at {self.socket} "
+                            f"within {_START_S:g} s; correct the cause, or run on a less busy "
+                            f"host; {self._child.log_end()}"
                         ) from None
                 time.sleep(_POLL_S)
 
@@ -194,6 +196,6 @@ class PrivateServer:
         pid = client.info("server")["process_id"]
         if Path(folder).resolve() != self._folder.resolve() or pid != self.leader.pid:
             raise StoreError(
-                f"another server than the one started here responds at {self.socket}:"
-                f" pid {pid} in {folder}"
+                f"another server than the one started here responds at {self.socket}; end that "
+                f"server: pid {pid} in {folder}"
             )

@@ -75,7 +75,7 @@ def import_file(path: Path, data_dir: str, lag_limit_s: float) -> list[str]:
     except (AttributeError, IndexError, KeyError, TypeError, ValueError, OverflowError) as error:
         _undo(made)
         why = " ".join(f"{type(error).__name__} {error}".split())[:200]
-        raise UsageError(f"{path} {_FOREIGN}: {why}") from None
+        raise UsageError(f"{path} {_FOREIGN}: {why}; export it with that command") from None
     except BaseException:
         _undo(made)
         raise
@@ -94,14 +94,18 @@ def _tasks(path: Path) -> list[dict[str, Any]]:
     try:
         document = json.loads(read_text(expanded(path), _LARGEST))
     except OSError as error:
-        raise UsageError(f"{path}: {error.strerror}") from None
+        raise UsageError(
+            f"cannot read {path}: {error.strerror}; give a file that can be read"
+        ) from None
     except (ValueError, RecursionError) as error:
-        raise UsageError(f"{path} is not JSON: {error}") from None
+        raise UsageError(
+            f"{path} is not JSON: {error}; export it again with `rally task report --json`"
+        ) from None
     if isinstance(document, list):
         raise UsageError(f"{path} {_OLD}")
     tasks = document.get("tasks") if isinstance(document, dict) else None
     if not isinstance(tasks, list) or not tasks:
-        raise UsageError(f"{path} {_FOREIGN}: it has no tasks")
+        raise UsageError(f"{path} {_FOREIGN}: it has no tasks; export it with that command")
     return tasks
 
 
@@ -114,7 +118,10 @@ def _new_directory(path: Path, task: Mapping[str, Any], data_dir: str) -> RunDir
     begun = datetime.fromtimestamp(_instant(task["created_at"]), UTC)
     run_id = begun.strftime("%Y%m%d-%H%M%S-") + digest
     if RunDirectory.of(data_dir, run_id).path.exists():
-        raise UsageError(f"{path}: task {task['uuid']} was imported before, as run {run_id}")
+        raise UsageError(
+            f"{path}: task {task['uuid']} was imported before, as run {run_id}; delete that run "
+            "first to import it again"
+        )
     return RunDirectory.create(data_dir, run_id)
 
 

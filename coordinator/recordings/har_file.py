@@ -74,10 +74,11 @@ def read_bounded(file: str) -> str:
     try:
         return read_named(file, LARGEST).decode("utf-8-sig")
     except OSError as error:
-        advice = ": record less" if error.errno == errno.EFBIG else ""
-        raise UsageError(f"{file}: {error.strerror or error}{advice}") from None
+        too_large = error.errno == errno.EFBIG
+        advice = "record less" if too_large else "give a file that can be read"
+        raise UsageError(f"cannot read {file}: {error.strerror or error}; {advice}") from None
     except UnicodeDecodeError:
-        raise UsageError(f"{file} is not UTF-8 text") from None
+        raise UsageError(f"{file} is not UTF-8 text; save it in UTF-8") from None
 
 
 def read_har(file: str) -> list[RecordedRequest]:
@@ -102,7 +103,9 @@ def read_har(file: str) -> list[RecordedRequest]:
     try:
         found = [_request(entry, f"log.entries[{at}]") for at, entry in enumerate(entries)]
     except _WrongPart as error:
-        raise UsageError(f"{file}: {error}") from None
+        raise UsageError(
+            f"{file}: {error}; export it again with the developer tools of a browser"
+        ) from None
     if all(one.started_at is not None for one in found):
         found.sort(key=lambda one: one.started_at or 0.0)
     return found

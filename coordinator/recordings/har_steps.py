@@ -144,7 +144,9 @@ class _Steps:
             left_out=left_out,
         )
         if not task.made():
-            raise UsageError(f"{file} has no request that a flow can make: {task.omissions()}")
+            raise UsageError(
+                f"{file} has no request that a flow can make: {task.omissions()}; record others"
+            )
         return task
 
     def _hosts_left_out(self) -> list[str]:

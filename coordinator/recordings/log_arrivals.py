@@ -196,7 +196,10 @@ def write_arrivals(
                     path.unlink()
                 raise
     except OSError as error:
-        raise UsageError(f"{path} cannot be written: {error.strerror or error}") from None
+        raise UsageError(
+            f"cannot write {path}: {error.strerror or error}; free space, or give a path in a "
+            "writable folder"
+        ) from None
     span_s = (end_us - begin_us) / _SECOND_US
     return WrittenArrivals(count=count, began_at=begin_us / _SECOND_US, span_s=span_s, peak=peak)
 

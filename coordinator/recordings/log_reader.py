@@ -110,11 +110,14 @@ class LogReader:
                 yield from _lines(cast("BinaryIO", opened))
         except (EOFError, zlib.error, gzip.BadGzipFile) as error:
             raise UsageError(
-                f"{self.path} is damaged after line {self.lines}, as gzip: {error}"
+                f"{self.path} is damaged after line {self.lines}, as gzip: {error}; give a "
+                "complete file"
             ) from None
         except OSError as error:
             said = error.strerror or error
-            raise UsageError(f"{self.path} cannot be read: {said}") from None
+            raise UsageError(
+                f"cannot read {self.path}: {said}; give a file that can be read"
+            ) from None
 
 
 def _lines(file: BinaryIO) -> Iterator[bytes]:

@@ -133,7 +133,8 @@ def _read(log: LogReader, arrivals: SortedArrivals) -> _LogCounts:
             arrivals.add(np.array(lines.times_us, np.int64), codes)
     except OSError as error:
         raise UsageError(
-            f"{log.path}: no room for a temporary file beside the task: {error.strerror or error}"
+            f"{log.path}: no temporary file can be written beside the task: "
+            f"{error.strerror or error}; free space there"
         ) from None
     return found
 

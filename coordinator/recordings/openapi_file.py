@@ -60,16 +60,19 @@ class ServiceDescription:
         except (yaml.YAMLError, ValueError, RecursionError) as error:
             line = getattr(getattr(error, "problem_mark", None), "line", None)
             where = f" (line {line + 1})" if line is not None else ""
-            raise UsageError(f"{file} is neither JSON nor YAML{where}") from None
+            raise UsageError(f"{file} is neither JSON nor YAML{where}; correct it there") from None
         if not isinstance(document, Mapping) or not ({"openapi", "swagger"} & set(document)):
             raise UsageError(
-                f"{file} is not an OpenAPI description: it has neither the key openapi nor swagger"
+                f"{file} is not an OpenAPI description: it has neither the key openapi nor "
+                "swagger; give one of OpenAPI 3 or 2.0"
             )
         version = str(document.get("openapi", document.get("swagger")))
         if not version.startswith(("3.", "2.")):
-            raise UsageError(f"{file} is OpenAPI {version[:20]}: 3 and 2.0 can be read")
+            raise UsageError(f"{file} is OpenAPI {version[:20]}; convert it to 3 or 2.0")
         if not isinstance(document.get("paths"), Mapping):
-            raise UsageError(f"{file} has no mapping paths: it describes no operation")
+            raise UsageError(
+                f"{file}: expected a mapping `paths` with the operations of the service"
+            )
         self._document: Mapping[str, Any] = document
         #: References to other files, which are not read.
         self.elsewhere: set[str] = set()

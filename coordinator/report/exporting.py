@@ -50,12 +50,12 @@ class Export:
         writes, sends = _defines(exporter, "export"), _defines(exporter, "send")
         if self._is_url and not sends:
             raise UsageError(
-                f"the exporter {self.name} writes files and needs a path: {mask_url(target)} is "
-                "a URL"
+                f"the exporter {self.name} writes files; give it a path instead of the URL "
+                f"{mask_url(target)}"
             )
         if not self._is_url and not writes:
             raise UsageError(
-                f"the exporter {self.name} sends results to a server and needs an address: give "
+                f"the exporter {self.name} sends results to a server; give its address as "
                 f"{self.name}=URL"
             )
         path = expanded(target)
@@ -82,10 +82,13 @@ class Export:
         while not folder.exists() and folder != folder.parent:
             folder = folder.parent
         if self._path.is_dir() and self.exporter.FILE:
-            raise UsageError(f"cannot write {self._path}: it is a directory")
+            raise UsageError(
+                f"cannot write {self._path}, which is a directory; give the name of a file"
+            )
         if not folder.is_dir() or not os.access(folder, os.W_OK):
             raise UsageError(
-                f"cannot write to {self._folder}: {folder} is not a writable directory"
+                f"cannot write to {self._folder}: {folder} is not a writable directory; give "
+                "another one"
             )
         if folder == self._folder and self.exporter.FILE:
             self._try_draft()
@@ -100,7 +103,10 @@ class Export:
             draft.touch()
             draft.unlink()
         except OSError as error:
-            raise UsageError(f"cannot write {self._path}: {error.strerror}") from None
+            raise UsageError(
+                f"cannot write {self._path}: {error.strerror}; free space, or give a path in a "
+                "writable folder"
+            ) from None
 
     def _refuse_other_format(self) -> None:
         """Raise UsageError if the target is the name of a file with the suffix of another format.
@@ -166,7 +172,10 @@ class Export:
         try:
             self._folder.mkdir(parents=True, exist_ok=True)
         except OSError as error:
-            raise ExportError(f"cannot write to {self._folder}: {error.strerror}") from None
+            raise ExportError(
+                f"cannot write to {self._folder}: {error.strerror}; give a path in a writable "
+                "folder"
+            ) from None
         if not self.exporter.FILE:
             return self._guarded(lambda: write(self._path))
         draft = self._draft
@@ -175,7 +184,10 @@ class Export:
             if draft.exists():
                 draft.replace(self._path)
         except OSError as error:
-            raise ExportError(f"cannot write {self._path}: {error.strerror}") from None
+            raise ExportError(
+                f"cannot write {self._path}: {error.strerror}; free space, or give a path in a "
+                "writable folder"
+            ) from None
         finally:
             with contextlib.suppress(OSError):
                 draft.unlink()
@@ -189,9 +201,15 @@ class Export:
         except OSError as error:
             what = self.target if self._is_url else self._path
             reason = error.strerror or error
-            raise ExportError(f"the exporter {self.name} cannot write {what}: {reason}") from None
+            raise ExportError(
+                f"the exporter {self.name} cannot write {what}: {reason}; correct the cause, then "
+                "export again"
+            ) from None
         except Exception as error:  # a plug-in's own code may raise anything
-            raise ExportError(f"the exporter {self.name} raises {error_text(error)}") from error
+            raise ExportError(
+                f"the exporter {self.name} raises {error_text(error)}; correct its code, or leave "
+                "it out"
+            ) from error
 
 
 def _defines(exporter: Exporter, method: str) -> bool:
@@ -212,7 +230,7 @@ def exporter_of(plugins: Plugins, name: str, options: Sequence[str] = ()) -> Exp
         try:
             config[key] = load_yaml(value)
         except yaml.YAMLError:
-            raise UsageError(f"option {option}: {value} is not YAML") from None
+            raise UsageError(f"option {option}: {value} is not YAML; put it in quotes") from None
     config = in_seconds(config, kind.CONFIG_SCHEMA)
     problems = validate(config, kind.CONFIG_SCHEMA, f"exporter {name}")
     if problems:

@@ -53,7 +53,10 @@ def read_facts(directory: RunDirectory) -> RunFacts:
     manifest = directory.read("run.json")
     timeline = read_timeline(directory)
     if manifest is None:
-        raise UsageError(f"{directory.path} is not the directory of a run: it has no run.json")
+        raise UsageError(
+            f"{directory.path} is not the directory of a run, which has a run.json; `osbench-coord "
+            "runs list` shows runs"
+        )
     reason = ""
     if summary is not None:
         state = FINISHED

@@ -231,7 +231,9 @@ class Accounts:
                 del held[over]
             held[seq] = (numbers.members(), dues)
             if len(dues) != len(numbers):
-                raise ValueError(f"{len(dues)} due times for {len(numbers)} arrivals")
+                raise ValueError(
+                    f"expected a due time for each of {len(numbers)} arrivals, got {len(dues)}"
+                )
 
     def _number(self, record: Record) -> None:
         results = self.results.get(int(record["workload"]))
@@ -425,6 +427,6 @@ def _intervals(pairs: Iterable[Sequence[Any]]) -> Intervals:
     found: list[Interval] = []
     for low, high in pairs:
         if not 0 < int(low) <= int(high):
-            raise ValueError(f"no numbers: {low} to {high}")
+            raise ValueError(f"expected a range of numbers from 1, got {low} to {high}")
         found.append((int(low), int(high)))
     return Intervals(found)

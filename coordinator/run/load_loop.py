@@ -210,7 +210,9 @@ class LoadLoop:
                     for workload in self._workloads
                     if not workload.workers.ready
                 )
-                raise ContextError(f"within {PREPARE_S:g} s {slow}")
+                raise ContextError(
+                    f"within {PREPARE_S:g} s {slow}; see the logs of the workers there"
+                )
 
     def _await_workers(self) -> None:
         limits = self._services.limits

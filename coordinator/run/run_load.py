@@ -235,8 +235,8 @@ class RunLoad:
         request = self._plan.request(private=private)
         if request.count is not None and request.count < request.least:
             raise FleetError(
-                f"{request.least} workloads of the task run at once, each on its own "
-                f"worker processes: --workers {request.count} is too few"
+                f"{request.least} workloads of the task run at once, each on its own worker "
+                f"processes; give --workers {request.least} or more, not {request.count}"
             )
         services = self._services
         patience_s = services.limits.patience_s

@@ -51,7 +51,9 @@ def save_sizing(data_dir: str, digest: str, document: Mapping[str, Any]) -> None
     try:
         write_private(path, json.dumps(document).encode())
     except OSError as error:
-        raise OsbenchError(f"cannot write {path}: {error.strerror}") from None
+        raise OsbenchError(
+            f"cannot write {path}: {error.strerror}; free space, or make its folder writable"
+        ) from None
 
 
 def load_sizing(data_dir: str, digest: str) -> dict[str, Any] | None:

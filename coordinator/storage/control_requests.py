@@ -53,8 +53,8 @@ def ask(directory: RunDirectory, request: Mapping[str, Any]) -> str:
     response = _asked(directory, LOAD, request, SEEN_S, ANSWERED_S)
     if response is None:
         raise UsageError(
-            f"run {name} has no load now that could be changed, or its coordinator is stopped: it "
-            f"has not taken the request within {SEEN_S:g} s"
+            f"run {name} has not taken the request within {SEEN_S:g} s: it has no load to change "
+            f"now, or its coordinator is stopped; see `osbench-coord status {name}`"
         )
     return response
 
@@ -93,7 +93,10 @@ def _asked(
     OsbenchError if the request cannot be written.
     """
     if not directory.has_coordinator():
-        raise UsageError(f"run {directory.path.name} is not running on this machine")
+        raise UsageError(
+            f"run {directory.path.name} is not running on this machine; use its coordinator's host "
+            "while it runs"
+        )
     folder = directory.path / FOLDER
     # by time, so that requests are taken in the order in which they were made
     place = folder / f"{kind}-{time.time_ns():020}-{secrets.token_hex(4)}"
@@ -103,7 +106,9 @@ def _asked(
         folder.mkdir(mode=0o700, exist_ok=True)
         _write(asked, request)
     except OSError as error:
-        raise OsbenchError(f"cannot write {asked}: {error.strerror}") from None
+        raise OsbenchError(
+            f"cannot write {asked}: {error.strerror}; free space, or make its folder writable"
+        ) from None
     try:
         return _answer(directory, asked, answered, seen_s, answered_s)
     finally:
@@ -126,7 +131,9 @@ def _answer(
                 raise UsageError(str(found["error"]))
             return str(found.get("said", ""))
         if gone:
-            raise UsageError(f"run {name} ended before it answered")
+            raise UsageError(
+                f"run {name} ended before it answered; see `osbench-coord status {name}`"
+            )
         waited_s = time.monotonic() - begun
         if not taken and waited_s > seen_s:
             try:
@@ -136,7 +143,9 @@ def _answer(
             else:
                 return None
         if waited_s > answered_s:
-            raise UsageError(f"run {name} does not answer; its report will tell what became of it")
+            raise UsageError(
+                f"run {name} does not answer; see later in its report whether its load changed"
+            )
         time.sleep(LOOK_S)
 
 

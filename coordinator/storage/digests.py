@@ -139,7 +139,9 @@ def new_listing(path: Path, counts: Mapping[str, Entry], summary: bytes) -> dict
         except FileNotFoundError:
             continue
         except OSError as error:
-            raise StorageError(f"cannot read {path / name}: {reason_of(error)}") from None
+            raise StorageError(
+                f"cannot read {path / name}: {reason_of(error)}; restore it, or make it readable"
+            ) from None
         files[name] = [{**entry, **counts.get(name, {})}]
     files[_SUMMARY] = [_entry(summary)]
     return _with_digest({"format": FORMAT, "run_id": path.name, "files": files})

@@ -68,7 +68,9 @@ class FrameFile:
         except OSError as error:
             with contextlib.suppress(OSError):
                 os.ftruncate(descriptor, self.size)
-            raise StorageError(f"cannot write {self.path}: {reason_of(error)}") from None
+            raise StorageError(
+                f"cannot write {self.path}: {reason_of(error)}; make room there"
+            ) from None
         if not os.fstat(descriptor).st_nlink:
             raise DirectoryRemoved(f"cannot write {self.path}: the run directory was removed")
         self.size += len(data)
@@ -111,7 +113,9 @@ def placed_frames(
     try:
         file = open_regular(path)
     except OSError as error:
-        raise OsbenchError(f"{path} cannot be read: {error.strerror}") from None
+        raise OsbenchError(
+            f"cannot read {path}: {error.strerror}; restore it, or make it readable"
+        ) from None
     with file:
         # what a writer appends meanwhile is not behind a torn record
         end = os.fstat(file.fileno()).st_size

@@ -78,10 +78,10 @@ def named(name: str, runs: Sequence[str], place: str) -> str:
         return found[0]
     if not found:
         if not runs:
-            raise UsageError(f"there is no run in {place} yet; `osbench-coord run` makes one")
+            raise UsageError(f"there is no run in {place} yet; start one with `osbench-coord run`")
         like = near(name, ("last", *runs)) or f"; the newest is {runs[-1]}"
-        raise UsageError(f"no run {name!r} in {place}{like}")
-    raise UsageError(f"{name!r} could be any of {', '.join(found)}")
+        raise UsageError(f"no run {name!r} in {place}; give the id of one that is there{like}")
+    raise UsageError(f"{name!r} could be any of {', '.join(found)}; give more of its id")
 
 
 class RunDirectory:
@@ -123,7 +123,8 @@ class RunDirectory:
         except OSError as error:
             reason = reason_of(error)
             raise OsbenchError(
-                f"cannot make the run directory {path}: {reason}; is [DEFAULT] data_dir right?"
+                f"cannot make the run directory {path}: {reason}; set [DEFAULT] data_dir to a "
+                "writable directory"
             ) from None
         try:
             found.lock()
@@ -132,7 +133,10 @@ class RunDirectory:
             found.close()
             shutil.rmtree(path, ignore_errors=True)
             reason = reason_of(error)
-            raise OsbenchError(f"cannot make the run directory {path}: {reason}") from None
+            raise OsbenchError(
+                f"cannot make the run directory {path}: {reason}; make room there, or set "
+                "[DEFAULT] data_dir"
+            ) from None
         return found
 
     @classmethod
@@ -150,7 +154,8 @@ class RunDirectory:
             folders = []
         except OSError as error:
             raise ConfigError(
-                f"[DEFAULT] data_dir: the runs in {root} cannot be listed: {reason_of(error)}"
+                f"[DEFAULT] data_dir: the runs in {root} cannot be listed: {reason_of(error)}; "
+                "make it readable"
             ) from None
         return [cls(Path(folder)) for folder in folders]
 
@@ -180,7 +185,10 @@ class RunDirectory:
             except OSError:
                 if time.monotonic() > deadline:
                     lock.close()
-                    raise UsageError(f"run {self.path.name} has a coordinator already") from None
+                    raise UsageError(
+                        f"run {self.path.name} has a coordinator already; wait for its end, or "
+                        f"abort it with `osbench-coord abort {self.path.name}`"
+                    ) from None
             time.sleep(ASKED_S / 20)
         self._lock = lock
         # go on with a full disk: space may be freed
@@ -262,7 +270,9 @@ class RunDirectory:
         except FileNotFoundError:
             return None
         except OSError as error:
-            raise OsbenchError(f"{self.path / name} cannot be read: {error.strerror}") from None
+            raise OsbenchError(
+                f"cannot read {self.path / name}: {error.strerror}; restore it, or make it readable"
+            ) from None
         except (ValueError, RecursionError):
             found = None
         if not isinstance(found, dict):
@@ -468,7 +478,9 @@ class RunDirectory:
                 raise DirectoryRemoved(
                     f"cannot write {target}: the run directory was removed"
                 ) from None
-            raise StorageError(f"cannot write {target}: {reason_of(error)}") from None
+            raise StorageError(
+                f"cannot write {target}: {reason_of(error)}; make room there"
+            ) from None
 
     def close(self) -> None:
         """Close all files, delete the reserve and release the lock. May be called repeatedly."""

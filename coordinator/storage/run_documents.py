@@ -127,7 +127,8 @@ def summary_of(directory: RunDirectory) -> dict[str, Any] | None:
     version = found.get("format") if isinstance(found, dict) else None
     if version != SUMMARY_FORMAT:
         raise UsageError(
-            f"{path} has format {version}; this version of osbench reads {SUMMARY_FORMAT}"
+            f"{path} has format {version}, and this osbench reads {SUMMARY_FORMAT}; read it with "
+            "the osbench that wrote it"
         )
     if not is_summary(found):
         raise DamagedRun(f"{path} is damaged")

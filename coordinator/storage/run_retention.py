@@ -72,6 +72,6 @@ def check_writable(data_dir: str) -> None:
     else:
         return
     raise ConfigError(
-        f"[DEFAULT] data_dir: no run can be kept in {path}: {why}. Name another directory in "
-        "osbench.conf, or have its owner changed"
+        f"[DEFAULT] data_dir: no run can be kept in {path}: {why}. Name a directory that this user "
+        "can write to"
     )

@@ -38,7 +38,9 @@ class TaskArguments:
                 return []
             known |= names
         for name in sorted(self.given - known):
-            raise UsageError(f"--task-args: {_unused(name, known)}")
+            raise UsageError(
+                f"--task-args: {_unused(name, known)}; leave it out, or use it in the task"
+            )
         return [
             f"--task-args-file {path}: {_unused(name, known)}"
             for name, path in self.files.items()
@@ -79,7 +81,9 @@ def _from_file(path: str) -> dict[str, Any]:
         text = read_text(expanded(path))
     except (OSError, UnicodeDecodeError) as error:
         reason = getattr(error, "strerror", None) or "is not text in UTF-8"
-        raise UsageError(f"{origin}: {reason}") from None
+        raise UsageError(
+            f"{origin}: cannot read it: {reason}; give a readable file in UTF-8"
+        ) from None
     value, problems = document.read(text)
     return _object(origin, value, problems)
 

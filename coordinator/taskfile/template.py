@@ -110,9 +110,13 @@ class _FolderLoader(jinja2.FileSystemLoader):
             except (FileNotFoundError, NotADirectoryError, IsADirectoryError):
                 continue
             except OSError as error:
-                raise jinja2.TemplateError(f"{path} {error.strerror}") from None
+                raise jinja2.TemplateError(
+                    f"cannot read {path}: {error.strerror}; include a file that can be read"
+                ) from None
             except UnicodeDecodeError:
-                raise jinja2.TemplateError(f"{path} is not text in UTF-8") from None
+                raise jinja2.TemplateError(
+                    f"{path} is not text in UTF-8; save it in UTF-8"
+                ) from None
             except ValueError:
                 # a name that no file can have, such as one with a null character
                 raise jinja2.TemplateNotFound(template) from None
@@ -132,13 +136,13 @@ class _BoundedEnvironment(SandboxedEnvironment):
         Raises OverflowError beyond `_BITS` bits, or for a text or list longer than `_LENGTH`.
         """
         if operator == "**" and _bits(left) * abs(right) > _BITS:
-            raise OverflowError("a power of more than 4,096 bits")
+            raise OverflowError("a power must have at most 4,096 bits")
         if operator == "*" and _bits(left) + _bits(right) > _BITS:
-            raise OverflowError("a product of more than 4,096 bits")
+            raise OverflowError("a product must have at most 4,096 bits")
         if operator == "*":
             for one, times in ((left, right), (right, left)):
                 if isinstance(one, (str, bytes, list, tuple)) and len(one) * times > _LENGTH:
-                    raise OverflowError(f"a product longer than {_LENGTH:,}")
+                    raise OverflowError(f"a product must have at most {_LENGTH:,} items")
         return super().call_binop(context, operator, left, right)
 
 

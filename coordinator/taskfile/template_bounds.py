@@ -39,8 +39,8 @@ def bounded() -> Iterator[None]:
             yield
         except MemoryError:
             raise TemplateBoundError(
-                f"takes more than {MEMORY_BYTES >> 20} MiB of memory: it repeats or widens a text "
-                "too often"
+                f"takes more than {MEMORY_BYTES >> 20} MiB of memory; repeat or widen texts less "
+                "often"
             ) from None
         except RecursionError:
             raise TemplateBoundError("is nested too deeply, or includes or calls itself") from None
@@ -56,7 +56,9 @@ def joined(pieces: Iterable[str]) -> str:
     for piece in pieces:
         size += len(piece)
         if size > CHARACTERS:
-            raise TemplateBoundError(f"gives more than {CHARACTERS:,} characters: does a loop end?")
+            raise TemplateBoundError(
+                f"gives more than {CHARACTERS:,} characters; check that its loops end"
+            )
         found.write(piece)
     return found.getvalue()
 
@@ -94,7 +96,7 @@ def _cpu(seconds: float) -> Iterator[None]:
         return
 
     def stop(number: int, frame: FrameType | None) -> None:
-        raise TemplateBoundError(f"takes more than {seconds:g} s of CPU: does a loop end?")
+        raise TemplateBoundError(f"takes more than {seconds:g} s of CPU; check that its loops end")
 
     before = signal.signal(signal.SIGVTALRM, stop)
     signal.setitimer(signal.ITIMER_VIRTUAL, seconds)

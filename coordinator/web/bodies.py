@@ -21,7 +21,7 @@ async def bounded_body(request: Request) -> bytes:
     async for part in request.stream():
         body += part
         if len(body) > MOST_BYTES:
-            raise UsageError("the request is too long")
+            raise UsageError("the request is too long; send less")
     return body
 
 

@@ -30,10 +30,10 @@ def read(body: bytes) -> dict[str, Any]:
     workload = found.pop("workload", None)
     given = [name for name in _CHANGES if name in found]
     if len(given) != 1 or len(found) != 1:
-        raise UsageError(f"the request asks for no one change: {_FORM}")
+        raise UsageError(f"the request must ask for exactly one change: {_FORM}")
     (name,) = given
     if not _fits(name, found[name]) or not (workload is None or isinstance(workload, int | str)):
-        raise UsageError(f"{name} has no value that can be: {_FORM}")
+        raise UsageError(f"{name} has an impossible value: {_FORM}")
     return {"workload": None if workload is None else str(workload), name: found[name]}
 
 

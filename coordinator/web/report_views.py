@@ -78,8 +78,8 @@ def trend(
     runs = [one for one in found if one.fingerprint == wanted]
     if not runs:
         raise UsageError(
-            f"run {run.path.name} has no trend: no run of this task, load and number of workers"
-            " had the load that was requested"
+            f"run {run.path.name} has no trend: no run of this task, load and number of workers "
+            "had the requested load; start one that does"
         )
     frame = framed(web_pages.links("", "", ""))
     return trends_page([trend_of(runs[-TREND_RUNS:])], frame, notes)

@@ -40,10 +40,10 @@ class StartRequest:
         except (ValueError, RecursionError):
             raise UsageError(f"the request is not JSON: {_FORM}") from None
         if not isinstance(found, dict) or len(found) != 1:
-            raise UsageError(f"the request asks for no one start: {_FORM}")
+            raise UsageError(f"the request must ask for exactly one start: {_FORM}")
         ((name, value),) = found.items()
         if name not in ("task", "again") or not isinstance(value, str) or not value:
-            raise UsageError(f"the request asks for no one start: {_FORM}")
+            raise UsageError(f"the request must ask for exactly one start: {_FORM}")
         return cls(**{name: value})
 
 
@@ -102,13 +102,16 @@ class RunStarts:
             other = self._going_on()
             if other:
                 raise UsageError(
-                    f"run {other} goes on: a run from this page starts when no other one of this "
-                    "data directory is running; wait for its end, or abort it"
+                    f"run {other} is running, and this page starts one run at a time; wait for its "
+                    "end, or abort it"
                 )
             try:
                 started = DetachedRun(self._data_dir, run_id, [*self._options, *arguments])
             except OSError as error:
-                raise OsbenchError(f"the run cannot be started: {error}") from None
+                raise OsbenchError(
+                    f"the run cannot be started: {error}; check that this host can start "
+                    "osbench-coord"
+                ) from None
             self._started[run_id] = started
             self._forget()
         # its end is waited for, so that no zombie is left

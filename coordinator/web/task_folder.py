@@ -85,7 +85,10 @@ class TaskFolder:
         """
         path = self.path / name
         if _NAME.fullmatch(name) is None or not _is_file(path):
-            raise UsageError(f"there is no task file {plain(name, 80)!r} in {self.path}")
+            raise UsageError(
+                f"there is no task file {plain(name, 80)!r} in {self.path}; put it there, or "
+                "choose another"
+            )
         return path
 
     def check(self, name: str) -> TaskCheck:

@@ -184,9 +184,9 @@ def test_a_run_that_was_refused_is_listed_with_the_reason(tmp_path: Path) -> Non
     (row,) = json.loads(coord(tmp_path, "runs", "list", "--json").stdout)
 
     assert refused.returncode == 2
-    assert "--workers 1 is too few" in refused.stderr
+    assert "give --workers 2 or more, not 1" in refused.stderr
     for said in (status.stdout, shown.stdout, results.stderr, row["why"]):
-        assert "--workers 1 is too few" in said
+        assert "give --workers 2 or more, not 1" in said
     assert "broken off, exit code 2: 2 workloads" in status.stdout
     assert "2 workloads of the task run at once" in listed.stdout
     assert results.returncode == 2

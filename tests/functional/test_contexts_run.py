@@ -96,7 +96,10 @@ def test_a_failing_setup_loads_nothing_and_undoes_all(here: Site) -> None:
     done = here.run(task, "--workers", "1")
 
     assert done.code == 2
-    why = "context dummy_context cannot be set up: RuntimeError: fail_setup is true"
+    why = (
+        "context dummy_context cannot be set up: RuntimeError: fail_setup is true; "
+        "check contexts.dummy_context of the task"
+    )
     assert f"Library.read could not begin: {why}" in done.err
     (note,) = done.result["notes"]
     assert note == f"Library.read could not begin: {why}"

@@ -110,14 +110,14 @@ def test_what_cannot_be_changed_is_refused_with_what_to_do(here: Site) -> None:
     run = begun(here, {"scenario": {"Dummy.dummy": {"sleep": 0.1}}, "runner": runner})
 
     refusals = {
-        ("--rate", "5"): "has virtual users and no rate: give --users",
-        ("--users", "1000000"): "is more than its workers carry: ",
+        ("--rate", "5"): "has virtual users instead of a rate; give --users",
+        ("--users", "1000000"): "is more than the workers of Dummy.dummy carry; give at most ",
         (
             "--workload",
             "2",
             "--users",
             "1",
-        ): "workload 2 is not under load now, but 0 (Dummy.dummy)",
+        ): "workload 2 is not under load now; choose from 0 (Dummy.dummy)",
         ("--resume-load",): "the load of Dummy.dummy is as planned",
         (): "give --rate N, --users N, --pause or --resume-load",
         ("--rate", "1", "--pause"): "--rate and --pause cannot be combined",

@@ -69,7 +69,7 @@ def test_a_run_is_started_from_the_page_and_run_again(here: Site, tab: Browsed) 
     started = tab.url
     tab.goto(started.replace(f"/runs/{first.name}", "/start"))
     tab.click("button[data-task='good.json']")
-    tab.expect_text("#start-said", f"run {first.name} goes on")
+    tab.expect_text("#start-said", f"run {first.name} is running")
 
     # it goes on without the server
     web.interrupt()

@@ -57,7 +57,7 @@ def test_too_few_workers_are_refused_before_the_load(here: Site) -> None:
 
     assert done.code == 2
     assert "2 workloads of the task run at once" in done.err
-    assert "--workers 1 is too few" in done.err
+    assert "give --workers 2 or more, not 1" in done.err
 
 
 def test_a_failed_sla_of_one_stops_the_other_where_asked(here: Site) -> None:

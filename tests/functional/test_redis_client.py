@@ -315,7 +315,7 @@ def test_an_old_server_is_refused(client, monkeypatch):
     answers = {"server": {"redis_version": "6.0.16"}, "memory": {}}
     monkeypatch.setattr(client, "info", answers.get)
 
-    with pytest.raises(StoreError, match=r"version 6\.0\.16; osbench needs 6\.2 or newer"):
+    with pytest.raises(StoreError, match=r"version 6\.0\.16; install Redis 6\.2 or newer"):
         check(client, "redis://h:1")
 
 

@@ -333,7 +333,7 @@ def test_the_rate_of_a_search_cannot_be_changed_from_outside(here: Site) -> None
     done = run.finish()
 
     assert refused.code == 2
-    assert "is a search, which decides on its rate itself" in refused.err
+    assert "cannot be changed, as its search decides on the rate" in refused.err
     (workload,) = done.result["workloads"]
     assert done.code == 130
     assert workload["search"]["kind"] == "unfinished"

@@ -69,7 +69,7 @@ def test_all_are_checked_before_the_first_is_run(tmp_path: Path, nightly: Path) 
     assert refused.returncode == 2
     assert refused.stdout == ""
     assert "25-mistyped.yaml: " in refused.stderr
-    assert "--keep-going runs the other tasks" in refused.stderr
+    assert "run only the others with --keep-going" in refused.stderr
     assert "Traceback" not in refused.stderr
     assert kept.returncode == 2
     assert [one["exit_code"] for one in json.loads(kept.stdout)["tasks"]] == [0, 2, 0]

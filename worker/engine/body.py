@@ -107,7 +107,7 @@ def without_loop(function: Callable[..., Coroutine[Any, Any, Any]]) -> Callable[
             return ended.value
         work.close()
         raise RuntimeError(
-            f"{function.__qualname__} waits for an event loop; THREADS_UP_TO is wrong"
+            f"{function.__qualname__} waits for an event loop; correct THREADS_UP_TO"
         )
 
     return called

@@ -165,7 +165,8 @@ class OutgoingRequest:
         """
         if urlsplit(location).scheme not in ("http", "https"):
             raise ValueError(
-                f"{addresses.shown(self.url)} redirects to {addresses.shown(location)}: not HTTP"
+                f"{addresses.shown(self.url)} redirects to {addresses.shown(location)}: not HTTP; "
+                "correct the service, or set allow_redirects: false"
             )
         dropped = {"cookie"}
         if code not in UNCHANGED:
@@ -222,7 +223,9 @@ def _fields(headers: Mapping[str, Any], given: frozenset[str], content_type: str
 
 def _field(name: str, value: Any) -> Field:
     if value is not None and not isinstance(value, str):
-        raise ValueError(f"header {name!r} must be a string, not {value!r}")
+        raise ValueError(f"header {name!r} must be a string, got {value!r}")
     if not _NAME.fullmatch(name) or (value and _UNSAFE.search(value)):
-        raise ValueError(f"name or value of header {name!r} contains a character that HTTP forbids")
+        raise ValueError(
+            f"header {name!r}: name or value has a character that HTTP forbids; remove it"
+        )
     return name, value

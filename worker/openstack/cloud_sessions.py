@@ -69,7 +69,10 @@ class Sessions:
         admin = (deployment.admin,) if deployment.admin else ()
         self.credentials: tuple[Credential, ...] = deployment.users or admin
         if not self.credentials:
-            raise DeploymentError(f"deployment {deployment.name} has neither users nor admin")
+            raise DeploymentError(
+                f"deployment {deployment.name} has neither users nor admin: add one of them to its "
+                "record"
+            )
         #: Origins of the services that receive trace headers.
         self.hosts: set[str] = set(deployment.hosts)
         #: Returns this thread's session, without credential; only for use by this thread.

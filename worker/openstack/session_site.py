@@ -60,7 +60,7 @@ def sent_url(url: str) -> SentUrl:
     sent = str(prepared.url)
     parts = urlsplit(sent)
     if parts.scheme not in _PORTS:
-        raise ValueError(f"not HTTP: {parts.scheme}")
+        raise ValueError(f"expected http or https in an endpoint's address, got {parts.scheme!r}")
     return SentUrl(sent, f"{parts.scheme}://{parts.netloc}", prepared.path_url)
 
 

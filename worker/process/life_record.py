@@ -46,7 +46,10 @@ class LifeRecord:
             self._write("starting", time.monotonic())
             hidden.rename(path)
         except OSError as error:
-            raise ConfigError(f"[DEFAULT] data_dir: {path}: {error.strerror}") from None
+            raise ConfigError(
+                f"[DEFAULT] data_dir: cannot write {path}: {error.strerror}; name a directory that "
+                "this user can write to"
+            ) from None
 
     def tell(self, state: str, turned: float | None = None) -> None:
         """Write the record: `state`, the present time, and `turned`, when progress was made.

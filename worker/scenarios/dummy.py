@@ -44,7 +44,9 @@ class Dummy(Scenario):
     def dummy_exception_probability(self, exception_probability: float = 0.5) -> None:
         """Fail with the probability given, 0 (never) to 1 (always)."""
         if _chance(exception_probability):
-            raise DummyError(f"raised with probability {exception_probability}")
+            raise DummyError(
+                f"raised on purpose, as exception_probability is {exception_probability}"
+            )
 
     @configure(name="Dummy.dummy_random_fail_in_atomic")
     def dummy_random_fail_in_atomic(self, exception_probability: float = 0.5) -> None:

@@ -249,7 +249,7 @@ class LocalCopy:
             self.path = expanded(location)
             if not self.path.is_file():
                 raise DeploymentError(
-                    f"image_location: no such file on this host: {location}; copy it to all "
+                    f"image_location: there is no file {location} on this host; copy it to all "
                     "workers, or give a URL"
                 )
             return
@@ -263,5 +263,8 @@ class LocalCopy:
                 for block in response.iter_content(_BLOCK):
                     file.write(block)
         except requests.RequestException as error:
-            raise DeploymentError(f"{location} cannot be fetched: {root_cause(error)}") from None
+            raise DeploymentError(
+                f"image_location: cannot fetch {location}: {root_cause(error)}; give a URL that "
+                "this host can reach"
+            ) from None
         file.flush()

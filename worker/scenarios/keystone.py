@@ -399,9 +399,9 @@ def _check(args: Mapping[str, Any]) -> None:
     for place, names in _TAKEN.items():
         for name in sorted(set(args.get(place) or {}) - set(names)):
             raise DeploymentError(
-                f"{place} cannot have {name}: osbench supports {', '.join(names)}; osbench chooses "
-                "the names of new objects, and lists of assigned roles never contain a new role"
+                f"{place} cannot have {name}: use only {', '.join(names)}; osbench chooses the "
+                "names of new objects, and lists of assigned roles lack a new role"
             )
     refused = [name for name in _NAMES if name in (args.get("update_user_kwargs") or {})]
     if refused:
-        raise DeploymentError(f"update_user_kwargs must not change {', '.join(refused)}")
+        raise DeploymentError(f"update_user_kwargs must not change {', '.join(refused)}; remove it")

@@ -331,6 +331,6 @@ def _host(admin: Cloud) -> str:
     ]
     if not hosts:
         raise DeploymentError(
-            f"there is no live agent to bind ports to: no {' and no '.join(_BINDING_AGENTS)}"
+            f"no live agent can bind ports; start one: {' or '.join(_BINDING_AGENTS)}"
         )
     return hosts[-1]

@@ -31,8 +31,7 @@ class NeutronSubnets(NeutronScenario):
         if users > subnets:
             raise DeploymentError(
                 f"{users} users of a project would delete {subnets} subnets of each network, each "
-                "user another one: set subnets_per_network of the context network to the number "
-                "of users"
+                f"another one; set subnets_per_network of the context network to {users}"
             )
 
     @openstack("NeutronSubnets.delete_subnets", **NEEDS)

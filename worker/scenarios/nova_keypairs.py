@@ -42,8 +42,7 @@ class NovaKeypair(Servers):
         _, further = further_arguments(cls.method(context), context["args"])
         for name in sorted(further.keys() - _RENAMED.keys()):
             raise DeploymentError(
-                f"{name}: unknown argument for key pairs; osbench knows "
-                f"{', '.join(sorted(_RENAMED))}"
+                f"{name}: unknown argument for key pairs; use only {', '.join(sorted(_RENAMED))}"
             )
 
     @openstack("NovaKeypair.create_and_list_keypairs", **_KEYPAIRS)

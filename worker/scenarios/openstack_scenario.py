@@ -191,8 +191,8 @@ class OpenStackScenario(Scenario):
             )
         if needs.temporary and not all(one["temporary"] for one in context["users"]):
             raise DeploymentError(
-                f"{name} leaves resources that are only removed together with its users: let the "
-                "context users make some (users: {tenants: 1}) instead of those of the deployment"
+                f"{name} leaves resources that are removed only with its users; let the context "
+                "users make these (users: {tenants: 1})"
             )
         for missing in (one for one in needs.requires if one not in context):
             raise DeploymentError(f"{name} needs the context {missing}: add it to the workload")

@@ -29,7 +29,9 @@ class OpenStack(OpenStackScenario):
             try:
                 jsonpath.compiled(path)
             except jsonpath.BadPath as error:
-                raise DeploymentError(f"checks of OpenStack.request: {error}") from None
+                raise DeploymentError(
+                    f"checks of OpenStack.request: {error}; write a JSONPath such as $.id"
+                ) from None
 
     @openstack("OpenStack.request")
     def request(

@@ -86,9 +86,8 @@ def check(wanted: Mapping[str, Any], place: str = "", *, picks: bool = False) ->
     unknown = sorted(set(wanted) - known)
     if unknown:
         raise DeploymentError(
-            f"{unknown[0]}{within}: unknown argument for servers; osbench knows "
-            f"{', '.join(sorted(known))}; to use Rally's own version of the scenario, write "
-            "NAME@rally"
+            f"{unknown[0]}{within}: unknown argument for servers; use {', '.join(sorted(known))}, "
+            "or Rally's scenario as NAME@rally"
         )
     nics = wanted.get("nics")
     if wanted.get(_PICKED) and not nics and not picks:
@@ -99,8 +98,8 @@ def check(wanted: Mapping[str, Any], place: str = "", *, picks: bool = False) ->
     for nic in () if nics is None or isinstance(nics, str) else nics:
         for key in sorted(set(nic) - _NICS.keys()):
             raise DeploymentError(
-                f"nics{within}: unknown key {key}; osbench knows {', '.join(sorted(_NICS))}; if "
-                "Rally supports it, use NAME@rally"
+                f"nics{within}: unknown key {key}; use {', '.join(sorted(_NICS))}, or Rally's "
+                "scenario as NAME@rally"
             )
 
 

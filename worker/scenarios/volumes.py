@@ -54,7 +54,7 @@ def _check(wanted: Mapping[str, Any], known: frozenset[str], place: str = "") ->
     for name in sorted(wanted.keys() - known):
         raise DeploymentError(
             f"{name}{f' in {place}' if place else ''}: unknown argument for volumes or snapshots; "
-            f"here osbench knows {', '.join(sorted(known))}"
+            f"use only {', '.join(sorted(known))}"
         )
 
 

@@ -86,8 +86,8 @@ class Preparation:
             context[OBSERVER_KEY] = observer
         if inspect.iscoroutinefunction(plugin.cls.warm_up):
             raise PluginError(
-                f"warm_up of scenario {plugin.name} is `async def`: there is no event loop before "
-                "the load"
+                f"warm_up of scenario {plugin.name} must be `def`, as no event loop runs before "
+                "the load; it is `async def`"
             )
         _warm_up(plugin, context)
         arguments = expander(specification.args, specification.run)
@@ -251,5 +251,6 @@ def _warm_up(plugin: ScenarioPlugin, context: dict[str, Any]) -> None:
         LOG.warning("warm_up of scenario %s failed", plugin.name, exc_info=True)
         file = str(sys.modules[plugin.cls.__module__].__file__)
         raise PluginError(
-            f"{place(error, file)}: warm_up of scenario {plugin.name} failed: {reason(error)}"
+            f"{place(error, file)}: warm_up of scenario {plugin.name} failed: {reason(error)}; "
+            "correct it there"
         ) from error

@@ -107,5 +107,5 @@ def threshold(rate: float) -> int:
     Raises ValueError if `rate` is not within 0 and 1.
     """
     if not 0.0 <= rate <= 1.0:
-        raise ValueError(f"a sample rate is a share from 0 to 1, got {rate!r}")
+        raise ValueError(f"sample rate must be between 0 and 1, got {rate!r}")
     return int(rate * 2**64)

@@ -123,10 +123,14 @@ def mixed(parts: Sequence[MixPart]) -> type[MixedScenario]:
     loops = {part.name: _is_loop(part.cls, part.method) for part in parts}
     if len(set(loops.values())) > 1:
         kinds = ", ".join(f"{name} is `{_KINDS[loop]}`" for name, loop in loops.items())
-        raise PluginError(f"scenarios of one kind can be mixed: {kinds}")
+        raise PluginError(
+            f"a mix needs scenarios of one kind: {kinds}; make all of them `def` or all `async def`"
+        )
     for part in parts:
         if part.cls.FILES:
-            raise PluginError(f"{part.name} reads files, and cannot be in a mix")
+            raise PluginError(
+                f"{part.name} reads files and cannot be in a mix; give it its own workload"
+            )
     is_loop = all(loops.values())
     body: dict[str, Any] = {
         "__doc__": f"A mix of {', '.join(loops)}.",

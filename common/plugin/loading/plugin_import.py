@@ -70,7 +70,7 @@ class PluginImport(MetaPathFinder):
             return sys.modules[name]
         spec = spec_from_file_location(name, file)
         if spec is None:
-            raise errors.PluginError(f"{file}: not importable as Python")
+            raise errors.PluginError(f"cannot import {file}; give it a name that ends in .py")
         module = module_from_spec(spec)
         # dataclasses and inspect look modules up by name while their body runs
         self._modules[file] = sys.modules[name] = module
@@ -85,7 +85,10 @@ class PluginImport(MetaPathFinder):
             if isinstance(error, errors.PluginError):
                 # of a module that it imports from its folder
                 raise
-            raise errors.PluginError(f"{place(error, str(file))}: {reason(error)}") from error
+            raise errors.PluginError(
+                f"{place(error, str(file))}: {reason(error)}; correct it, or install what it "
+                "imports"
+            ) from error
         outer, _, own = name.rpartition(".")
         if outer:
             setattr(sys.modules[outer], own, module)
@@ -161,7 +164,9 @@ class PluginImport(MetaPathFinder):
         except (Exception, SystemExit) as error:
             if isinstance(error, errors.PluginError):
                 raise
-            raise errors.PluginError(f"{place(error, str(top))}: {reason(error)}") from error
+            raise errors.PluginError(
+                f"{place(error, str(top))}: {reason(error)}; correct it, or install what it imports"
+            ) from error
         return name
 
 

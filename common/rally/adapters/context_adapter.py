@@ -60,7 +60,7 @@ class RallyContext(Context):
             if self.made.get(BEGUN):
                 remove_orphans(rally)
         if errors.messages:
-            raise ContextError(f"left behind: {'; '.join(errors.messages)}")
+            raise ContextError(f"left behind: {'; '.join(errors.messages)}; remove them by hand")
 
     def _carried(self) -> dict[str, Any]:
         packed = self.surroundings.context.get(KEY)

@@ -62,6 +62,9 @@ class RallyExporter(Exporter):
             vtype="syntax",
         )
         if said:
-            raise ExportError(f"the exporter {self.NAME}: {' '.join(' '.join(said).split())}")
+            raise ExportError(
+                f"the exporter {self.NAME}: {' '.join(' '.join(said).split())}; correct the "
+                f"address after {self.NAME}="
+            )
         made: Mapping[str, Any] = base.make(self.RALLY, run.rally_results(), destination)
         return made

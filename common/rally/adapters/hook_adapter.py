@@ -36,7 +36,10 @@ class RallyTask(dict[str, Any]):
         super().__init__(uuid=run)
 
     def __missing__(self, key: str) -> Any:
-        raise LookupError(f"the task's {key} is in Rally's database, which osbench does not have")
+        raise LookupError(
+            f"the task's {key} is in Rally's database, which osbench lacks; use a hook that does "
+            "not read it"
+        )
 
 
 class RallyHook(Hook):

@@ -74,7 +74,8 @@ class RallyScenario(Scenario):
                     # for a failed iteration the original failure is reported
                     if strict:
                         raise TypeError(
-                            f"{kind} output {item.get('title')!r} cannot be kept: {error}"
+                            f"{kind} output {item.get('title')!r} cannot be kept: {error}; give "
+                            "JSON values"
                         ) from error
 
 
@@ -120,7 +121,10 @@ def prepare(
         data = codec.pack({"object": carried, "options": configuration.effective()})
     except Exception as error:
         text = str(error) if isinstance(error, ContextError) else error_text(error)
-        raise ContextError(f"scenario {name} cannot be prepared: {text}") from error
+        raise ContextError(
+            f"scenario {name} cannot be prepared: {text}; correct its arguments and contexts in "
+            "the task"
+        ) from error
     return ready, {**environment.context, KEY: data}
 
 

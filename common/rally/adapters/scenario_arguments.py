@@ -35,7 +35,7 @@ def _sendable(name: str, value: Any) -> Any:
     try:
         return {PACKED: codec.pack(value)}
     except ContextError as error:
-        raise ContextError(f"argument {name!r}: {error}") from None
+        raise ContextError(f"argument {name!r}: {error}; correct it in the task") from None
 
 
 def _plain(value: Any) -> bool:

@@ -206,7 +206,7 @@ def scripted_class(found: Any) -> type[RallyScripted]:
     named = f"runner {found.get_name()!r} of Rally's plug-in {found.__module__}.{found.__name__}"
     if inspect.isabstract(found):
         lacking = ", ".join(sorted(found.__abstractmethods__))
-        raise PluginError(f"{named} cannot be run: it has no method {lacking}")
+        raise PluginError(f"{named} cannot be run: it lacks {lacking}; define this in its class")
     if found.run is not base.run:
         raise PluginError(
             f"{named} cannot be run: it overrides the method run; start iterations in _run_scenario"

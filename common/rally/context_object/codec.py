@@ -68,7 +68,7 @@ class _Writer:
             return msgpack.ExtType(_REFERENCE, number.to_bytes(4, "big"))
         self._depth += 1
         if self._depth > DEPTH:
-            raise ContextError(f"{place[:80]}... is nested too deep")
+            raise ContextError(f"{place[:80]}... is nested too deeply; give at most {DEPTH} levels")
         try:
             return self._container(value, place)
         finally:
@@ -123,7 +123,10 @@ class _Writer:
 
     def _refuse(self, value: Any, place: str) -> Any:
         kind = f"{type(value).__module__}.{type(value).__qualname__}"
-        raise ContextError(f"{place or 'it'} is a {kind}, which workers cannot be given")
+        raise ContextError(
+            f"{place or 'it'} is a {kind}, which workers cannot be given; give text, numbers, "
+            "lists or mappings"
+        )
 
 
 class _Reader:

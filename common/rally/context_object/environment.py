@@ -50,7 +50,8 @@ def platform_data(deployment: Deployment) -> dict[str, Any]:
         module = importlib.import_module("rally_openstack.environment.platforms.existing")
     except ImportError:
         raise ContextError(
-            f"deployment {deployment.name} is an OpenStack, and rally-openstack is not installed"
+            f"deployment {deployment.name} is an OpenStack, and rally-openstack is not installed; "
+            "install it: pip install rally-openstack"
         ) from None
     data, _ = module.OpenStack(_spec(deployment)).create()
     made: dict[str, Any] = data

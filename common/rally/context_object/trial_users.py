@@ -49,7 +49,8 @@ def users(deployment: Deployment) -> Iterator[dict[str, Any]]:
             manager.setup()
         except Exception as error:
             raise ContextError(
-                f"deployment {deployment.name} cannot be used: {error_text(error)}"
+                f"deployment {deployment.name} cannot be used: {error_text(error)}; "
+                f"`osbench-coord deployment check {deployment.name}` looks for the cause"
             ) from error
         yield carried
     finally:

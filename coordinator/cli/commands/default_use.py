@@ -32,8 +32,8 @@ def use(settings: CommandSettings, name: str | None) -> None:
     runs = [one.path.name for one in RunDirectory.all(settings.conf.data_dir)]
     if name not in settings.deployments.names() and (name in runs or name == "last"):
         raise UsageError(
-            f"{name} is a run, and no run is in use: name it, as in `osbench-coord sla {name}`; "
-            "commands take the last run by default"
+            f"{name} is a run, and only deployments are put into use; name the run itself, as in "
+            f"`osbench-coord sla {name}`"
         )
     settings.deployments.use(name)
     click.echo(f"Deployment {name} is now in use.")

@@ -75,7 +75,9 @@ def duel(
     sides = [(first, duelling.args_a), (second or first, duelling.args_b)]
     for path, _ in sides:
         if not Path(path).is_file():
-            raise UsageError(f"there is no task file {path}")
+            raise UsageError(
+                f"there is no task file {path}; name one, or write it with `osbench-coord init`"
+            )
     tasks = [
         duelling.wanted(path, replace(options, task_args=(*options.task_args, *args)))
         for path, args in sides

@@ -134,7 +134,9 @@ def gate(
     for name in (*VERDICTS, *LOGS):
         (gating.output / name).unlink(missing_ok=True)
     if not Path(task).is_file():
-        raise UsageError(f"there is no task file {task}")
+        raise UsageError(
+            f"there is no task file {task}; name one, or write it with `osbench-coord init`"
+        )
     names = TaskTemplate(task).names()
     if names is not None and URL not in names:
         raise UsageError(f"{task}: use {{{{ {URL} }}}} for the address of the service under load")

@@ -150,7 +150,7 @@ def _checked(base: str | None) -> str:
     if not base.startswith(("http://", "https://")):
         raise UsageError(f"--base must begin with http:// or https://, got {mask_url(base)!r}")
     if fault := base_fault(base):
-        raise UsageError(f"--base: {fault}")
+        raise UsageError(f"--base: {fault}; write http://HOST:PORT/PATH")
     return base
 
 

@@ -64,7 +64,7 @@ def list_(
     plugins = _plugins(settings, plugin_path, prefer)
     with_rally = rally or prefer == RALLY
     if with_rally and (missing := plugins.source(RALLY).missing()):
-        raise PluginError(f"Rally is {missing}")
+        raise PluginError(f"install Rally for its plug-ins: it is {missing}")
     held = plugins.source(RALLY).held().values()
     in_paths = {one for contents in held for one in contents}
     warn_of_plugins(plugins)
@@ -143,16 +143,16 @@ def _meant(plugins: Plugins, words: Sequence[str]) -> tuple[str, str]:
     """
     *kinds, name = words
     if len(kinds) > 1:
-        raise UsageError(f"one plug-in at a time: {words[0]!r} and {name!r}")
+        raise UsageError(f"give one plug-in at a time, not {words[0]!r} and {name!r}")
     if kinds and kinds[0] not in _KINDS:
-        raise UsageError(f"{kinds[0]!r} is not a kind of plug-in; kinds are {', '.join(_KINDS)}")
+        raise UsageError(f"{kinds[0]!r} is not a kind of plug-in; choose from {', '.join(_KINDS)}")
     if kinds:
         return kinds[0], name
     found = [one for one in _KINDS if _has(plugins, one, name)]
     if len(found) > 1:
         raise UsageError(
-            f"{name} is the name of a {' and of a '.join(found)}: say which, as in"
-            f" `osbench-coord plugin show {found[0]} {name}`"
+            f"{name} is the name of a {' and of a '.join(found)}; choose one, as in `osbench-coord "
+            f"plugin show {found[0]} {name}`"
         )
     if not found:
         every = {one for kind in KINDS for one in plugins.names(kind)}

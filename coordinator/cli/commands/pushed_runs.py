@@ -128,7 +128,9 @@ def pull(
     else:
         chosen = [one for one in there.values() if _fits(one, task, tag)]
         if not chosen:
-            raise UsageError(f"no run in the archive {archive.place} matches")
+            raise UsageError(
+                f"no run in the archive {archive.place} matches; change --task or --tag"
+            )
         chosen = chosen[-newest:] if newest else chosen
     pulled = _each(chosen, lambda one: one.run_id, archive.pull, "pulled")
     _end(pulled, len(chosen), f"pulled into {settings.data_dir / 'runs'}", "here already")

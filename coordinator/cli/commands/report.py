@@ -77,5 +77,5 @@ def _unfinished(export: Export, facts: RunFacts) -> str:
     if not done:
         rows = f"; `osbench-coord results {facts.run_id} --csv` prints the iterations so far"
         hint = rows if export.name == "csv" else ""
-        raise UsageError(f"{message}; {export.name} needs them{hint}")
+        raise UsageError(f"{message}; {export.name} needs results, so give a finished run{hint}")
     return done

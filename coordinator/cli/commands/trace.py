@@ -340,8 +340,9 @@ def compare(
     found = compare_runs(first.features, second.features)
     if not found:
         raise UsageError(
-            f"{first.name} and {second.name} have no workload in common:"
-            f" {', '.join(first.features.groups)}; {', '.join(second.features.groups)}"
+            f"{first.name} and {second.name} have no workload in common: "
+            f"{', '.join(first.features.groups)}; {', '.join(second.features.groups)}. Give two "
+            "runs of one task"
         )
     if as_json:
         _print_json(
@@ -416,7 +417,9 @@ def _trace_set(
     try:
         directory = found_run(settings, source, damaged=damaged)
     except UsageError as error:
-        raise UsageError(f"{error}; there is no file of that name either") from None
+        raise UsageError(
+            f"{error}; there is no file of that name either: give a run or a file of traces"
+        ) from None
     if or_iterations and not has_traces(directory):
         return of_iterations(directory)
     found = of_run(directory)
@@ -439,7 +442,10 @@ def _chosen(trace_set: TraceSet, ids: Sequence[str], band: str | None) -> Iterab
         tests.append(lambda one: one.trace_id in wanted)
     found = [one for one in trace_set.traces() if all(test(one) for test in tests)]
     if not found:
-        raise UsageError(f"{trace_set.name} has no matching trace whose spans were kept")
+        raise UsageError(
+            f"{trace_set.name} has no matching trace whose spans were kept; change --trace or "
+            "--band"
+        )
     return found
 
 

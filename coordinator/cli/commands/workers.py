@@ -73,7 +73,9 @@ def free(settings: CommandSettings, run: str) -> None:
       osbench-coord workers free last
     """
     if not settings.conf.messaging.redis_url:
-        raise UsageError("[messaging] redis_url is not set: workers of local mode end with a run")
+        raise UsageError(
+            "[messaging] redis_url is not set; set it, as workers of local mode end with a run"
+        )
     directory = RunDirectory.find(settings.conf.data_dir, run)
     directory.lock()
     try:
@@ -119,7 +121,7 @@ def _list(settings: CommandSettings, *, as_json: bool) -> None:
     url = conf.messaging.redis_url
     if not url:
         raise UsageError(
-            "[messaging] redis_url is not set: in local mode workers only exist during a run"
+            "[messaging] redis_url is not set; set it: workers of local mode exist only in a run"
         )
     client = connect(url, conf.messaging.redis_timeout_s)
     check(client, url)

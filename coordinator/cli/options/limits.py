@@ -7,7 +7,7 @@ import re
 from collections.abc import Sequence
 from typing import Any
 
-from osbench.common.config.durations import seconds
+from osbench.common.config.durations import WANTED, seconds
 from osbench.common.errors import UsageError
 
 _PERCENTILE = re.compile(r"p(\d+(?:\.\d+)?)", re.ASCII)
@@ -36,11 +36,9 @@ def sla_of(limits: Sequence[str], of: str) -> dict[str, Any]:
         elif name == "failures":
             criterion, config = "failure_rate", {"max": _percent(text, value)}
         else:
-            raise UsageError(
-                f"--limit {text}: there is no {name or 'limit without a name'}; write {_FORMS}"
-            )
+            raise UsageError(f"--limit {text}: unknown limit {name!r}; write {_FORMS}")
         if criterion in found:
-            raise UsageError(f"--limit {text}: {name} has a limit already")
+            raise UsageError(f"--limit {text}: {name} has a limit already; leave one of them out")
         found[criterion] = config
     if limits and "failure_rate" not in found:
         # as without any limit: a limit more must not allow more
@@ -71,10 +69,10 @@ def _duration(text: str, value: str) -> float:
         raise UsageError(f"--limit {text}: say the unit, {value}ms or {value}s")
     try:
         found = seconds(value)
-    except ValueError as error:
-        raise UsageError(f"--limit {text}: {value!r} {error}") from None
+    except ValueError:
+        raise UsageError(f"--limit {text}: {value!r} must be {WANTED}") from None
     if not 0 < found < math.inf:
-        raise UsageError(f"--limit {text}: it must be longer than 0")
+        raise UsageError(f"--limit {text}: give a time above 0")
     return found
 
 
@@ -84,5 +82,5 @@ def _percent(text: str, value: str) -> float:
     except ValueError:
         found = math.nan
     if not 0 <= found <= 100:
-        raise UsageError(f"--limit {text}: {value!r} is not a percentage such as 1%")
+        raise UsageError(f"--limit {text}: expected a percentage such as 1%, got {value!r}")
     return _plain(found)

@@ -96,9 +96,14 @@ def _of_file(name: str, text: str) -> str:
     try:
         return read_text(path)
     except OSError as error:
-        raise UsageError(f"{name} {text}: {error.strerror or error}") from None
+        raise UsageError(
+            f"{name} {text}: cannot read the file: {error.strerror or error}; give one that can be "
+            "read"
+        ) from None
     except UnicodeDecodeError:
-        raise UsageError(f"{name} {text}: the file is not UTF-8 text") from None
+        raise UsageError(
+            f"{name} {text}: the file is not text in UTF-8; save it in UTF-8"
+        ) from None
 
 
 def _is_json(text: str) -> bool:

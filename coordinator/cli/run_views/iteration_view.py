@@ -35,7 +35,8 @@ def show_one(directory: RunDirectory, number: int, *, as_json: bool) -> None:
     found = iteration_records(directory, number, report)
     if not found:
         raise UsageError(
-            f"no workload of run {directory.path.name} has reported an iteration {number}"
+            f"no workload of run {directory.path.name} has reported an iteration {number}; "
+            f"`osbench-coord results {directory.path.name} --csv` lists them"
         )
     if as_json:
         click.echo(json.dumps({"iterations": found}, indent=1, default=str))

@@ -65,10 +65,8 @@ def show_log(directory: RunDirectory, *, worker: str | None, follow: bool, as_js
     writers = sorted(map(names, seen | log.cut.keys()))
     wanted = [one for one in seen | log.cut.keys() if worker is None or names.fits(worker, one)]
     if worker is not None and not wanted:
-        others = f"; {', '.join(map(plain, writers))} did" if writers else ""
-        raise UsageError(
-            f"no worker {worker!r} of run {directory.path.name} wrote anything{others}"
-        )
+        others = f"choose from {', '.join(map(plain, writers))}" if writers else "no worker did"
+        raise UsageError(f"worker {worker!r} of run {directory.path.name} wrote nothing; {others}")
     for one in sorted(wanted):
         if log.cut[one]:
             text = (

@@ -61,7 +61,7 @@ def from_json(kind: Callable[..., T], document: Any) -> T:
         return kind(**found)
     except TypeError:
         missing = [name for name, one in fields.items() if one.required and name not in found]
-        raise ValueError(f"{', '.join(missing)}: missing in {_name(kind)}") from None
+        raise ValueError(f"expected {', '.join(missing)} in {_name(kind)}, found none") from None
 
 
 class _Field(typing.NamedTuple):

@@ -131,16 +131,20 @@ def _read(directory: RunDirectory, conf: cfg.ConfigOpts) -> dict[str, Any]:
         # if this only turned out once the run is taken up, that would end it for good
         ContextStateStore.load(directory.path, Path(conf.data_dir))
     except OsbenchError as error:
-        raise UsageError(f"run {name} cannot be resumed: {error}") from None
+        raise UsageError(
+            f"run {name} cannot be resumed: {error}; correct this, or undo its contexts with "
+            f"`osbench-coord cleanup {name}`"
+        ) from None
     if content is None:
         raise UsageError(
-            f"run {name} cannot be resumed: its plan is not there: {directory.path / PLAN}"
+            f"run {name} cannot be resumed: {directory.path / PLAN} is missing; restore it from a "
+            f"copy, or undo its contexts with `osbench-coord cleanup {name}`"
         )
     saved: dict[str, Any] = json.loads(content)
     if (saved["osbench"], saved["format"]) != (__version__, FORMAT):
         raise UsageError(
-            f"run {name} was begun by osbench {saved['osbench']}; resume it with that version, "
-            f"this is {__version__}"
+            f"run {name} was begun by osbench {saved['osbench']}; resume it with that version "
+            f"instead of {__version__}"
         )
     return saved
 
@@ -176,7 +180,7 @@ def _check_scenarios(name: str, task: Task, plugins: Plugins, known: Mapping[str
         if plugins.scenario(workload.scenario).source_hash != known[str(number)]:
             raise UsageError(
                 f"run {name} cannot be resumed: the file of scenario {workload.scenario} has "
-                "changed since the run began"
+                "changed since the run began; put it back as it was"
             )
 
 
@@ -206,7 +210,10 @@ def _rows(
             runner = runner_of(workload, plugins)
             found = runner.rows(one["key"].encode("ascii"))
         except UsageError as error:
-            raise UsageError(f"run {name} cannot be resumed: {error}") from None
+            raise UsageError(
+                f"run {name} cannot be resumed: {error}; correct this, or undo its contexts with "
+                f"`osbench-coord cleanup {name}`"
+            ) from None
         if found is None or found.digest != one["digest"]:
             raise _changed(name, Path(one["path"]))
         yield int(number), found
@@ -216,7 +223,9 @@ def _data_file(name: str, saved: Mapping[str, str]) -> DataFile:
     path = Path(saved["path"])
     found, problems = read(path, saved["key"].encode("ascii"))
     if found is None:
-        raise UsageError(f"run {name} cannot be resumed: {'; '.join(problems)}")
+        raise UsageError(
+            f"run {name} cannot be resumed: {'; '.join(problems)}; put the file back as it was"
+        )
     if found.digest != saved["digest"]:
         raise _changed(name, path)
     return found

@@ -64,7 +64,9 @@ def load(directory: RunDirectory, conf: cfg.ConfigOpts) -> RunRequest:
     content = _file(directory, conf).read()
     if content is None:
         name = directory.path.name
-        raise UsageError(f"run {name} cannot be run again: what was requested of it is not kept")
+        raise UsageError(
+            f"run {name} cannot be run again, as its request is not kept; run its task file instead"
+        )
     saved: dict[str, Any] = json.loads(content)
     options = RunOptions(**saved["options"])
     return RunRequest(

@@ -47,6 +47,6 @@ class StallWatch:
         if pool.watched_s - self._since_s > STALL_S:
             raise FleetError(
                 f"within {STALL_S:g} s nothing came from {processes(len(workers))} holding "
-                f"{count(held, 'iteration')} and running none: what they were sent, or what they "
-                "report, may be refused or lost"
+                f"{count(held, 'iteration')} and running none; see their logs for batches or "
+                "results that were refused or lost"
             )

@@ -76,14 +76,14 @@ def _wanted(name: Any, running: Sequence[WorkloadRun]) -> WorkloadRun:
     """
     found = [one for one in running if one.under_load]
     if not found:
-        raise UsageError("no workload is under load now: changes are possible only while one is")
+        raise UsageError("no workload is under load now: try again while one is")
     known = ", ".join(f"{one.plan.number} ({one.name})" for one in found)
     if name is not None:
         found = [one for one in found if name in (one.name, str(one.plan.number))]
         if not found:
-            raise UsageError(f"workload {name} is not under load now, but {known}")
+            raise UsageError(f"workload {name} is not under load now; choose from {known}")
     if len(found) > 1:
-        raise UsageError(f"several workloads are under load: give --workload, one of {known}")
+        raise UsageError(f"several workloads are under load; give --workload, one of {known}")
     return found[0]
 
 
@@ -92,7 +92,7 @@ def _change(
 ) -> LoadChange:
     level = _level(asked, run)
     if level is None and (not changes or changes[-1].level is None):
-        raise UsageError(f"the load of {run.name} is as planned")
+        raise UsageError(f"the load of {run.name} is as planned; change it before --resume-load")
     if run.is_open:
         return _open_change(request, level, run)
     at_s = max(0.0, run.elapsed())
@@ -110,10 +110,13 @@ def _level(asked: Mapping[str, Any], run: WorkloadRun) -> float | None:
     if run.runner.is_scripted:
         raise UsageError(
             f"the load of {name} cannot be changed, as its runner starts the iterations itself; "
-            "`abort` ends them"
+            "end it with `osbench-coord abort`"
         )
     if run.runner.is_search:
-        raise UsageError(f"{name} is a search, which decides on its rate itself")
+        raise UsageError(
+            f"the load of {name} cannot be changed, as its search decides on the rate; end it with "
+            "`osbench-coord abort`"
+        )
     if asked.get(RESUME):
         return None
     if asked.get(PAUSE):
@@ -121,20 +124,25 @@ def _level(asked: Mapping[str, Any], run: WorkloadRun) -> float | None:
     rate, users = _number(asked.get(RATE)), _number(asked.get(USERS))
     if run.is_open:
         if rate is None:
-            raise UsageError(f"{name} starts iterations at a rate: give --rate")
+            raise UsageError(f"{name} starts iterations at a rate; give --rate")
         if rate and not SLOWEST <= rate <= FASTEST:
             raise UsageError(
                 f"--rate must be 0 or between {SLOWEST:g} and {FASTEST:g}, got {rate:g}"
             )
         lasts_s = run.runner.lasts_s
         if lasts_s is not None and rate * (lasts_s - run.elapsed()) > MOST_ARRIVALS:
-            raise UsageError(f"--rate {rate:g} makes more than {MOST_ARRIVALS:.0e} arrivals")
+            raise UsageError(
+                f"--rate {rate:g} makes more than {MOST_ARRIVALS:.0e} arrivals; give less"
+            )
         return rate
     if users is None:
-        raise UsageError(f"{name} has virtual users and no rate: give --users")
+        raise UsageError(f"{name} has virtual users instead of a rate; give --users")
     carried = sum(worker.capacity for worker in run.workers.active)
     if users > carried:
-        raise UsageError(f"--users {users:g} is more than its workers carry: {carried}")
+        raise UsageError(
+            f"--users {users:g} is more than the workers of {run.name} carry; give at most "
+            f"{carried}"
+        )
     return float(int(users))
 
 
@@ -146,7 +154,10 @@ def _number(value: Any) -> float | None:
 def _open_change(request: str, level: float | None, run: WorkloadRun) -> LoadChange:
     runner = run.runner
     if runner.lasts_s is None and runner.planned is None:
-        raise UsageError(f"the runner of {run.name} does not say when its load ends")
+        raise UsageError(
+            f"the load of {run.name} cannot be changed, as its runner does not say when it ends; "
+            "end it with `osbench-coord abort`"
+        )
     at_s, number = run.dispatcher.cut(run.elapsed())
     if level is not None:
         return LoadChange(

@@ -47,7 +47,7 @@ def limits(name: str) -> tuple[int, int]:
     found = _NAME.match(name)
     low, high = (int(found[1]), int(found[2] or 100)) if found else (0, 0)
     if low >= high:
-        raise ValueError(f"{name!r} is not a band: write middle, failed, p97+ or p95-p97")
+        raise ValueError(f"{name!r} is not a band; write middle, failed, p97+ or p95-p97")
     return low, high
 
 

@@ -163,7 +163,9 @@ def predict(
         if len(rows):
             found.append(_prediction(features, name, rows, left, load))
     if not found:
-        raise UsageError("--what-if: no trace is complete and of a successful iteration")
+        raise UsageError(
+            "--what-if: no trace is complete and of a successful iteration; choose another run"
+        )
     # groups that the change does not concern are left out, unless it concerns none
     return tuple(one for one in found if one.with_spans) or tuple(found)
 
@@ -279,8 +281,8 @@ def _saved(features: Features, rows: Ints, left: Floats) -> Floats:
             lengths = replayed(graph, whole)
         except IndexError:
             raise OsbenchError(
-                f"the digest of trace {plain(features.traces[trace])} is damaged: predict from"
-                " another run"
+                f"the digest of trace {plain(features.traces[trace])} is damaged; predict from "
+                "another run"
             ) from None
         saved[row] = lengths[0] - lengths[1:]
     return saved

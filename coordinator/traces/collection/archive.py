@@ -164,13 +164,15 @@ class Archive:
         try:
             found: dict[str, Any] = json.loads(read_regular(path, BYTES))
         except (OSError, ValueError, RecursionError) as error:
-            raise OsbenchError(f"cannot read {path}: {error}") from None
+            raise OsbenchError(f"cannot read {path}: {error}; restore it from a copy") from None
         if not isinstance(found, dict):
-            raise OsbenchError(f"cannot read {path}: it is not such a document")
+            raise OsbenchError(
+                f"{path}: expected a JSON object of a collection of traces; restore it from a copy"
+            )
         if found.get("format") not in _READABLE:
             raise OsbenchError(
-                f"{path} has format {found.get('format')}; this version of osbench reads"
-                f" {' and '.join(map(str, _READABLE))}"
+                f"{path} has format {found.get('format')}, and this osbench reads "
+                f"{' and '.join(map(str, _READABLE))}; read it with the osbench that wrote it"
             )
         return found
 
@@ -184,7 +186,7 @@ class Archive:
         try:
             return Features.from_dict(unpack(decompressed(read_regular(path, BYTES), BYTES)))
         except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
-            raise OsbenchError(f"cannot read {path}: {error}") from None
+            raise OsbenchError(f"cannot read {path}: {error}; restore it from a copy") from None
 
     def traces(self) -> Iterator[Trace]:
         """Yield the kept traces one by one, up to the first record that cannot be read.

@@ -119,7 +119,9 @@ def _run_and_which(which: str, run: str | None) -> tuple[str, str]:
             f"{which!r} has no iteration or trace id after the colon: write RUN:42, or RUN:4f3c"
         )
     if run is not None:
-        raise UsageError(f"the run is named twice: {before!r} and --run {run}")
+        raise UsageError(
+            f"the run is named twice: {before!r} and --run {run}; leave one of them out"
+        )
     return before, after
 
 
@@ -131,7 +133,7 @@ def _position(workload: str | None, names: Sequence[str], where: str) -> int | N
     if workload.isdecimal() and int(workload) < len(names):
         return int(workload)
     known = ", ".join(f"{position} {plain(name)}" for position, name in enumerate(names))
-    raise UsageError(f"{where} has no workload {workload}; there are {known}")
+    raise UsageError(f"{where} has no workload {workload}; choose from {known}")
 
 
 def _id_of(trace_set: TraceSet, directory: RunDirectory, which: str, workload: str | None) -> str:
@@ -167,8 +169,13 @@ def _only(trace_set: TraceSet, begin: str) -> Trace:
     if len(found) == 1:
         return found[0]
     if found:
-        raise UsageError(f"{begin!r} could be any of {len(found)} traces of {trace_set.name}")
-    raise UsageError(f"{trace_set.name} has kept no trace {begin!r}")
+        raise UsageError(
+            f"{begin!r} could be any of {len(found)} traces of {trace_set.name}; give more of its "
+            "id"
+        )
+    raise UsageError(
+        f"{trace_set.name} has kept no trace {begin!r}; `osbench-coord trace explain` names some"
+    )
 
 
 def _from_store(
@@ -190,11 +197,13 @@ def _from_store(
         found = list(RedisTraces(conn_str).read([trace_id]))
     except (DeploymentError, StoreError) as error:
         raise UsageError(
-            f"{refusal}; the trace store of its deployment cannot be read: {error}"
+            f"{refusal}; the trace store of its deployment cannot be read: {error}; check its "
+            "profiler_conn_str"
         ) from None
     if not found:
         raise UsageError(
-            f"{refusal}, and the trace store of its deployment does not have it either"
+            f"{refusal}, and the trace store of its deployment does not have it either; "
+            "`osbench-coord trace explain` names some"
         )
     digest = digest_of(found)
     trace_set = TraceSet(

@@ -99,9 +99,8 @@ def of_run(directory: RunDirectory) -> TraceSet:
         states = {one["tracing"]["state"] for one in summary["workloads"]}
         why = f" (tracing: {', '.join(sorted(states))})" if states else ""
         raise UsageError(
-            f"run {directory.path.name} has no traces{why}; a run collects them at its end where"
-            " its deployment has profiler_hmac_key and a profiler_conn_str of redis://, or with"
-            " `run --otlp` or `run --traces-from`"
+            f"run {directory.path.name} has no traces{why}; give its deployment profiler_hmac_key "
+            "and a profiler_conn_str of redis://, or use `run --otlp` or `run --traces-from`"
         )
     found = archive.collection()
     features = archive.features()
@@ -159,7 +158,10 @@ def of_iterations(directory: RunDirectory) -> TraceSet:
     )
     features = found.features
     if not len(features):
-        raise UsageError(f"run {directory.path.name} has neither traces nor iterations to explain")
+        raise UsageError(
+            f"run {directory.path.name} has neither traces nor iterations to explain; choose "
+            "another run"
+        )
     return TraceSet(
         name=f"{directory.path.name} (PARTIAL)" if directory.damage else directory.path.name,
         features=features,

@@ -209,11 +209,13 @@ def _gunzipped(body: bytes) -> bytes:
         found = unpacker.decompress(body, LARGEST)
     except zlib.error as error:
         raise ValueError(
-            f"the body is not gzip, as its Content-Encoding says ({error}): send gzip, or leave "
+            f"the body is not gzip, as its Content-Encoding says ({error}); send gzip, or leave "
             "out that header"
         ) from None
     if unpacker.unconsumed_tail:
-        raise ValueError(f"larger than {LARGEST >> 20} MiB when decompressed")
+        raise ValueError(
+            f"larger than {LARGEST >> 20} MiB when decompressed; send fewer spans at once"
+        )
     if not unpacker.eof:
         raise ValueError("cut off within gzip")
     return found

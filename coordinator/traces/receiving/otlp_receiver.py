@@ -129,7 +129,9 @@ class OtlpReceiver:
         if "ready" not in response:
             self.stop()
             why = response.get("error") or "its process has ended"
-            raise UsageError(f"cannot receive OTLP at {self.url}: {why}")
+            raise UsageError(
+                f"cannot receive OTLP at {self.url}: {why}; correct this, or give another address"
+            )
 
     def stop_storing(self) -> None:
         """Make the process write all spans received so far to disk; later spans count as too late.
@@ -214,4 +216,6 @@ def _check(address: Address, task: ReceiverTask) -> None:
             " (or OS_TRACES__OTLP_TOKEN): services send it in OTEL_EXPORTER_OTLP_HEADERS"
         )
     if bool(task.certificate) != bool(task.key):
-        raise UsageError("[traces] otlp_certificate_file and otlp_key_file belong together")
+        raise UsageError(
+            "[traces] otlp_certificate_file and otlp_key_file belong together; set both"
+        )

@@ -24,7 +24,6 @@ def parse_backend_url(url: str) -> tuple[str, str]:
     except ValueError:
         pass
     raise UsageError(
-        f"{mask_url(url)!r} is not an address to query traces at: it must be"
-        " tempo+http://HOST:3200 or jaeger+http://HOST:16686, or either with https, and may have a"
-        " path before /api"
+        f"{mask_url(url)!r} is not an address to query traces at; write tempo+http://HOST:3200 or "
+        "jaeger+http://HOST:16686, or either with https; a path before /api may follow"
     )

@@ -63,10 +63,12 @@ def open_file(path: Path, *, everything: bool = False) -> FileSource:
             if is_trace_point(line):
                 return MistralLog(path, everything=everything)
     except OSError as error:
-        raise UsageError(f"cannot read {path}: {error.strerror}") from None
+        raise UsageError(
+            f"cannot read {path}: {error.strerror}; give a file that can be read"
+        ) from None
     raise UsageError(
-        f"{path} has no traces in a known format: trace points in a log, the JSON of"
-        " `osprofiler trace show --json`, or OTLP in JSON"
+        f"{path} has no traces in a known format; give trace points in a log, the JSON of "
+        "`osprofiler trace show --json`, or OTLP in JSON"
     )
 
 
@@ -75,11 +77,13 @@ def _json(path: Path, text: str, everything: bool) -> FileSource:
         documents, bad = _documents(text)
     except ValueError as error:
         raise UsageError(
-            f"{path} is not JSON ({error}): give a complete file of osprofiler trace show "
-            "--json, or OTLP in JSON"
+            f"{path} is not JSON ({error}); give a complete file of osprofiler trace show --json, "
+            "or OTLP in JSON"
         ) from None
     except RecursionError:
-        raise UsageError(f"{path} is nested too deeply") from None
+        raise UsageError(
+            f"{path} is nested too deeply; give a file that OSProfiler or a collector wrote"
+        ) from None
     members = [one.keys() if isinstance(one, dict) else () for one in documents]
     is_otlp = all(map(_SIGNALS.intersection, members))
     if is_otlp and any("resourceSpans" in names for names in members):
@@ -87,8 +91,14 @@ def _json(path: Path, text: str, everything: bool) -> FileSource:
     if members and all(isinstance(one, dict) and _is_report(one) for one in documents):
         return OsprofilerReports(documents, everything=everything, skipped=bad)
     if bad:
-        raise UsageError(f"{path} is not JSON with traces: {count(bad, 'line')} could not be read")
-    raise UsageError(f"{path} is JSON, but neither OTLP's nor that of OSProfiler's `trace show`")
+        raise UsageError(
+            f"{path} is not JSON with traces: {count(bad, 'line')} could not be read; give "
+            "complete lines of OTLP in JSON"
+        )
+    raise UsageError(
+        f"{path} is JSON without traces; give OTLP in JSON, or the JSON of `osprofiler trace show "
+        "--json`"
+    )
 
 
 def _is_report(document: Mapping[str, Any]) -> bool:

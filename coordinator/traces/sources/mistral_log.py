@@ -97,7 +97,9 @@ class MistralLog:
                 else:
                     self.skipped += bool(line.strip())
         except OSError as error:
-            raise UsageError(f"cannot read {self._path}: {error.strerror}") from None
+            raise UsageError(
+                f"cannot read {self._path}: {error.strerror}; give a file that can be read"
+            ) from None
 
 
 def _event(found: re.Match[str]) -> SpanEvent | None:

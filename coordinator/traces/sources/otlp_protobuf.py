@@ -48,7 +48,7 @@ def run_spans(
     try:
         request = ExportTraceServiceRequest.FromString(body)
     except DecodeError as error:
-        raise ValueError(f"not an ExportTraceServiceRequest: {error}") from None
+        raise ValueError(f"expected an ExportTraceServiceRequest: {error}") from None
     known: dict[bytes, bool] = {}
     for group in request.resource_spans:
         about: Mapping[str, Any] | None = None

@@ -54,7 +54,10 @@ class RedisTraces:
         try:
             self._client = connect(conn_str, timeout_s)
         except StoreError:
-            raise StoreError(f"trace store: {self._place} is not an address of a Redis") from None
+            raise StoreError(
+                f"trace store: {self._place} is not an address of a Redis; write redis://HOST:PORT "
+                "in profiler_conn_str"
+            ) from None
 
     def read(
         self, wanted: Collection[str], lengths: Mapping[str, int] | None = None
@@ -192,7 +195,9 @@ class RedisTraces:
         try:
             yield
         except (redis.RedisError, OSError) as error:
-            raise StoreError(f"trace store at {self._place}: {error}") from None
+            raise StoreError(
+                f"trace store at {self._place}: {error}; check profiler_conn_str and that server"
+            ) from None
 
 
 def _keys(ids: Sequence[str], space: str = _EVENTS) -> list[str]:

@@ -63,8 +63,8 @@ def refuse_too_many(users: int, processes: int, *, coroutines: bool) -> None:
     kind = "coroutines" if coroutines else "threads"
     others = "" if coroutines else "; of a scenario that is `async def` more are possible"
     raise FleetError(
-        f"{users:,} virtual users are requested of each worker process, as {kind}: possible are"
-        f" {possible:,} ({why}). Ask for fewer, or start more worker processes or hosts{others}"
+        f"{users:,} virtual users are requested of each worker process, as {kind}: possible are "
+        f"{possible:,} ({why}); ask for fewer, or start more worker processes or hosts{others}"
     )
 
 

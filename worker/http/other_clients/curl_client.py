@@ -128,7 +128,10 @@ def _follow(
     left = addresses.REDIRECT_LIMIT
     while code in addresses.REDIRECTS and (location := curl.getinfo(pycurl.REDIRECT_URL)):
         if not left:
-            raise ConnectionError(f"{first}: more than {addresses.REDIRECT_LIMIT} redirects")
+            raise ConnectionError(
+                f"{first}: more than {addresses.REDIRECT_LIMIT} redirects; correct the service, or "
+                "set allow_redirects: false"
+            )
         if ends_at is not None and time.monotonic() >= ends_at:
             raise TimeoutError(f"{first}: Operation timed out")
         left -= 1

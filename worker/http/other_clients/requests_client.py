@@ -107,7 +107,7 @@ class RequestsClient:
         }
         given = more.pop("headers", None) or {}
         if not isinstance(given, Mapping) or not all(isinstance(name, str) for name in given):
-            raise ValueError(f"headers must be names with their values, not {given!r}")
+            raise ValueError(f"headers must be a mapping of names to values, got {given!r}")
         session: _Session | None = getattr(self._local, "session", None)
         if session is None:
             session = self._local.session = _Session()

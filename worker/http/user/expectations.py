@@ -64,7 +64,7 @@ def expected(expect: Any) -> str:
         codes = list(expect)
         if codes and all(type(code) is int for code in codes):
             return " or ".join(map(str, sorted(codes)))
-    raise TypeError(f"expect must be a status code or several, not {expect!r}")
+    raise TypeError(f"expect must be a status code or several, got {expect!r}")
 
 
 def fits(status: int, expect: Any) -> bool:
@@ -119,7 +119,7 @@ def outcomes(response: HttpResponse, checks: Checks) -> Iterator[tuple[str, str]
         yield name, "" if checks(response) else f"{name} does not hold"
         return
     if not isinstance(checks, Mapping):
-        raise TypeError(f"checks are a mapping or a function, not {checks!r}")
+        raise TypeError(f"checks must be a mapping or a function, got {checks!r}")
     for what, wanted in checks.items():
         yield str(what), _problem(response, str(what), wanted)
 
@@ -144,7 +144,7 @@ def _problem(response: HttpResponse, what: str, wanted: Any) -> str:
         wrong = f"{what} is {_shown_field(name, found)}, not {_shown_field(name, wanted)}"
     else:
         raise ValueError(
-            f"a check looks at a JSONPath ($...), text, or header NAME, not at {what!r}"
+            f"a check must look at a JSONPath ($...), text, or header NAME; got {what!r}"
         )
     return "" if fine else f"{what} does not hold" if callable(wanted) else wrong
 

@@ -104,7 +104,7 @@ class UserHttp(Generic[R]):
     ) -> AskedRequest:
         verb, base, context = method.upper(), self.base, self._scenario.context
         if not isinstance(path, str):
-            raise TypeError(f"the path of a request is a text, not {path!r}")
+            raise TypeError(f"the path of a request must be text, got {path!r}")
         if not options.keys() <= _OPTIONS:
             raise TypeError(_unknown(options.keys() - _OPTIONS))
         expected(expect)
@@ -353,5 +353,7 @@ def _file(field: str, value: Any) -> tuple[Any, ...]:
         name = name or guess_filename(content)  # type: ignore[no-untyped-call] # its stub
         content = content.read()
     if not isinstance(content, bytes | str):
-        raise TypeError(f"the file {field!r} is bytes, a text or an open file, not {content!r:.80}")
+        raise TypeError(
+            f"the file {field!r} must be bytes, text or an open file, got {content!r:.80}"
+        )
     return (name or field, content, *kind)

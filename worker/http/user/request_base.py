@@ -86,8 +86,8 @@ class Base:
             return path
         if not self.url:
             raise ValueError(
-                f"{path!r} is not an absolute URL, and there is no base: set http: {{base: ...}} "
-                "in the workload"
+                f"{path!r} is a path without a base; set http: {{base: http://HOST}} in the "
+                "workload"
             )
         if not path or path[0] == "?":
             return self.url + path

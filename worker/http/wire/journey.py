@@ -52,7 +52,10 @@ class Journey:
         if not locations or not locations[0]:
             return False
         if not self._left:
-            raise ConnectionError(f"more than {addresses.REDIRECT_LIMIT} redirects")
+            raise ConnectionError(
+                f"more than {addresses.REDIRECT_LIMIT} redirects; correct the service, or set "
+                "allow_redirects: false"
+            )
         self._left -= 1
         outgoing = request.outgoing.with_own(self.own)
         target = _target(request.url, locations[0])
@@ -84,7 +87,10 @@ def _target(url: str, location: str) -> str:
         _ = urlsplit(target).port
     except ValueError:
         # the cause may show a part of a password
-        raise ValueError(f"{addresses.shown(url)} redirects to no valid address") from None
+        raise ValueError(
+            f"{addresses.shown(url)} redirects to no valid address; correct the service, or set "
+            "allow_redirects: false"
+        ) from None
     return target
 
 

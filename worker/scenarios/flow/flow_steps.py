@@ -210,7 +210,7 @@ class FlowStep:
             times = -1
         if times < 0:
             at = self.name or self.method
-            raise ValueError(f"{at}: repeat is {given!r}, not an integer from 0")
+            raise ValueError(f"{at}: repeat must be an integer from 0, got {given!r}")
         return times
 
 

@@ -88,7 +88,9 @@ def _decoded(text: str) -> bytes:
     try:
         return base64.b64decode(text, validate=True)
     except binascii.Error as error:
-        raise ValueError(f"base64 of a file cannot be decoded: {error}") from None
+        raise ValueError(
+            f"base64 of a file cannot be decoded: {error}; write standard base64 with padding"
+        ) from None
 
 
 @lru_cache(8)

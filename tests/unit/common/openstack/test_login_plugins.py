@@ -192,7 +192,7 @@ BASE = {"auth_url": "http://keystone/v3"}
         ("v3multifactor", {"auth_methods": ["v3top"]}, "did you mean 'v3totp'?"),
         ("v3multifactor", {"auth_methods": ["v3totp"], "username": "u"}, "needs 'passcode'"),
         ("none", {"endpoint": "http://x"}, "no option 'auth_url'"),
-        ("v3kerberos", {}, "packages that are not here"),
+        ("v3kerberos", {}, "packages that are not installed"),
     ],
 )
 def test_what_keystoneauth_does_not_take_is_refused_without_its_value(auth_type, auth, said):

@@ -135,7 +135,7 @@ def test_a_mix_has_a_life_only_where_a_part_has_one():
     [
         (
             [part(Shop, "look"), part(Stall, "buy")],
-            "one kind can be mixed: Shop.look is `def`, Stall.buy is `async def`",
+            "a mix needs scenarios of one kind: Shop.look is `def`, Stall.buy is `async def`",
         ),
         ([part(Shop, "look"), part(Reader, "read")], "Reader.read reads files"),
     ],

@@ -81,5 +81,5 @@ def test_weights_of_which_none_can_be_drawn_are_refused(weights):
 def test_what_is_no_method_is_named(part):
     visitor = Visitor({})
 
-    with pytest.raises(TypeError, match=rf"needs methods, .* without \(\): got {part!r}"):
+    with pytest.raises(TypeError, match=rf"needs methods, .* without \(\); got {part!r}"):
         visitor.one_of({part: 1})

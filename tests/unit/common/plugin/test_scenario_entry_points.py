@@ -189,7 +189,7 @@ def test_a_name_of_a_class_and_of_a_method_names_both_places(points):
 @pytest.mark.parametrize(
     ("target", "said"),
     [
-        ("NoScenario", r"NoScenario\.odd is marked as a scenario but NoScenario is not a subclass"),
+        ("NoScenario", r"NoScenario\.odd is marked as a scenario; derive NoScenario"),
         ("SHOP", "cannot be loaded: AttributeError"),
         ("scenario", "is neither a class nor a method of one"),
     ],

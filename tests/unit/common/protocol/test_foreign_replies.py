@@ -48,7 +48,7 @@ def test_a_version_that_is_new_enough_is_taken(version):
 
 @pytest.mark.parametrize("version", ["x", "", "6.x", "5.0.14", "\x1b[2J"])
 def test_an_unknown_version_is_refused(version):
-    with pytest.raises(StoreError, match=r"needs 6\.2"):
+    with pytest.raises(StoreError, match=r"install Redis 6\.2"):
         check(Foreign(version), "redis://a")
 
 
@@ -67,4 +67,4 @@ def test_an_error_that_stays_is_told_without_what_was_written():
     with pytest.raises(StoreError) as told, reached("redis://ann:hunter2@h:6379/0"):
         raise redis.ResponseError("Command # 1 (XADD a hunter2) of pipeline caused error: ERR no")
 
-    assert str(told.value) == "Redis at redis://***@h:6379/0: ERR no"
+    assert str(told.value).startswith("Redis at redis://***@h:6379/0 refused a command: ERR no; ")

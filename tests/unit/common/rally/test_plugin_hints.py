@@ -65,7 +65,8 @@ def test_without_rally_its_plugins_name_the_extra(kind, name, said):
 @pytest.mark.usefixtures("without_rally")
 def test_rally_cannot_be_preferred_where_it_is_not():
     assert look(Plugins(prefer=RALLY), "scenario", "Dummy.dummy") == (
-        "Rally's plug-ins are preferred, but Rally is not installed: pip install 'osbench[rally]'"
+        "Rally's plug-ins are preferred, but Rally is not installed: pip install 'osbench[rally]', "
+        "or leave out --prefer"
     )
 
 

@@ -115,7 +115,7 @@ def test_a_runner_that_starts_iterations_itself_has_one_process_of_one_worker(pl
 @pytest.mark.parametrize(
     ("name", "why"),
     [
-        ("adapters_lacking", "it has no method _run_scenario"),
+        ("adapters_lacking", "it lacks _run_scenario"),
         ("adapters_whole", "it overrides the method run"),
     ],
 )

@@ -177,7 +177,7 @@ def test_a_run_that_goes_on_or_never_began_is_refused(here: Path, team: Path) ->
     run = unfinished(here, OTHER)
     run.lock(writes=False)
     try:
-        with pytest.raises(UsageError, match="goes on; push it when it is over"):
+        with pytest.raises(UsageError, match="is still running; push it when it is over"):
             archive(team, here).push(RunDirectory(run.path))
     finally:
         run.close()

@@ -56,7 +56,7 @@ def test_each_byte_that_changes_or_is_missing_is_told(tmp_path: Path) -> None:
         for damaged in (content[:at], content[:at] + bytes([content[at] ^ 1]) + content[at + 1 :]):
             path.write_bytes(damaged)
 
-            with pytest.raises(ArrivalFileError, match=r"a\.arrivals (is|has) .*: "):
+            with pytest.raises(ArrivalFileError, match=r"a\.arrivals (is|has) .*[:;] (make|copy) "):
                 ArrivalFile(path).verify()
 
 
@@ -65,7 +65,7 @@ def test_each_byte_that_changes_or_is_missing_is_told(tmp_path: Path) -> None:
     [
         (b"", "is empty: make it again"),
         (b"version: 2\n", "is not a file of arrivals: make one with"),
-        (b"osbench arrivals 7\nabc", "has version 7 .* and this osbench reads 1: make it again"),
+        (b"osbench arrivals 7\nabc", "has version 7 .* and this osbench reads 1; make it again"),
         (b"osbench arrivals 1\n", r"is damaged \(the end is missing\)"),
     ],
 )
@@ -79,7 +79,7 @@ def test_other_files_are_refused_with_what_to_do(tmp_path: Path, content: bytes,
 
 def test_a_missing_file_and_a_folder_are_refused(tmp_path: Path) -> None:
     for path in (tmp_path / "none", tmp_path):
-        with pytest.raises(ArrivalFileError, match="cannot be read: "):
+        with pytest.raises(ArrivalFileError, match=r"^cannot read "):
             ArrivalFile(path)
 
 

@@ -165,7 +165,7 @@ def test_runs_are_pulled_by_name_task_tag_and_number(invoke: Invoke, here: Path,
     [
         (("runs", "push"), "Missing argument 'URL'"),
         (("runs", "push", "20269999", "TEAM"), "no run '20269999' in "),
-        (("runs", "pull", "TEAM", "20269999"), "no run '20269999' in TEAM; the newest is"),
+        (("runs", "pull", "TEAM", "20269999"), "no run '20269999' in TEAM; give"),
         (("runs", "pull", "TEAM", "--task", "Unknown"), "no run in the archive TEAM matches"),
         (("runs", "push", "sftp://a:hunter2@h/x", "last"), "sftp://***@h/x is not a run; the arch"),
         (("runs", "pull", "TEAM-empty"), "the archive TEAM-empty does not exist"),

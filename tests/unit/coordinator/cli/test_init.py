@@ -163,7 +163,7 @@ def test_an_unknown_plugin_is_one_message() -> None:
         ("Dummy.dummy", 0, "scenario Dummy.dummy"),
         ("Dummy.dumy", 2, "did you mean Dummy.dummy"),
         ("nothing-like-it", 2, "`osbench-coord plugin list` lists them"),
-        ("runers rps", 2, "'runers' is not a kind of plug-in; kinds are scenario, runner"),
+        ("runers rps", 2, "'runers' is not a kind of plug-in; choose from scenario, runner"),
         ("runner rps stages", 2, "one plug-in at a time"),
     ],
 )

@@ -75,7 +75,7 @@ def test_a_run_is_not_used_by_default_and_the_message_says_so(data: Path) -> Non
     assert "Deployment in use: none" in shown.stdout
     assert "Last run: 20260401-a" in shown.stdout
     assert (run.exit_code, other.exit_code) == (2, 2)
-    assert "20260401-a is a run, and no run is in use" in run.stderr
+    assert "20260401-a is a run, and only deployments are put into use" in run.stderr
     assert "no deployment has the name x" in other.stderr
 
 
@@ -153,11 +153,11 @@ def test_a_file_that_is_none_of_rallys_is_one_message(data: Path, text: str, sai
     ("key", "value", "said"),
     [
         ("duration", "long", "ValueError could not convert string to float"),
-        ("duration", 1e200, "OverflowError a number of a row"),
+        ("duration", 1e200, "OverflowError an iteration has a number out of range"),
         (
             "atomic_actions",
             [{"name": "a", "started_at": 1e200, "finished_at": 1e200, "children": []}],
-            "OverflowError a number of an action",
+            "OverflowError an atomic action has a number out of range",
         ),
     ],
 )

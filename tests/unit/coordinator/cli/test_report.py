@@ -178,10 +178,10 @@ def test_results_are_sent_to_servers(invoke: Invoke) -> None:
         (("--json", "."), "is a directory"),
         (
             ("--export", "json=http://u:hunter2@x"),
-            "writes files and needs a path: http://***@x is a URL",
+            "writes files; give it a path instead of the URL http://***@x",
         ),
-        (("--export", "opensearch"), "give opensearch=URL"),
-        (("--export", "opensearch=folder"), "give opensearch=URL"),
+        (("--export", "opensearch"), "give its address as opensearch=URL"),
+        (("--export", "opensearch=folder"), "give its address as opensearch=URL"),
     ],
 )
 def test_wrong_usage_is_told_before_anything_is_written(
@@ -240,7 +240,7 @@ def test_a_killed_run_has_an_exit_code_too(invoke: Invoke, tmp_path: Path) -> No
 
     assert found.exit_code == 2
     assert "ended without results: its coordinator was killed" in found.stderr
-    assert "csv needs them" in found.stderr
+    assert "csv needs results" in found.stderr
     error = ElementTree.parse("r.xml").getroot().find("testcase/error")
     assert error is not None
     assert error.get("type") == "exit code 3"
@@ -305,14 +305,14 @@ def test_a_target_that_is_lost_under_load_is_a_failed_export(
     page.check()
 
     (folder / "r.json").mkdir(parents=True)
-    with pytest.raises(ExportError, match=r"^cannot write .*r\.json: Is a directory$"):
+    with pytest.raises(ExportError, match=r"^cannot write .*r\.json: Is a directory; "):
         page.write(stored)
     assert [path.name for path in folder.iterdir()] == ["r.json"]
 
     (folder / "r.json").rmdir()
     folder.rmdir()
     folder.touch()
-    with pytest.raises(ExportError, match=r"^cannot write to .*reports: File exists$"):
+    with pytest.raises(ExportError, match=r"^cannot write to .*reports: File exists; "):
         page.write(stored)
 
 

@@ -320,7 +320,7 @@ def test_one_band_is_exported_as_otlp_and_read_again(call, spans, tmp_path):
     assert " 2 " in next(line for line in text.splitlines() if "osbench.iteration" in line)
     assert "has no matching trace" in call("export", file, "--trace", "ffff" * 8, code=2)
     said = call("export", file, "--band", "slow", code=2)
-    assert "'slow' is not a band: write middle, failed, p97+ or p95-p97" in said
+    assert "'slow' is not a band; write middle, failed, p97+ or p95-p97" in said
 
 
 @pytest.fixture
@@ -361,7 +361,7 @@ def test_an_iteration_is_found_in_its_workload(call, kept):
         )
     assert "iteration 5 is in several workloads" in call("show", "5", code=2)
     assert "iteration 6 of 20260401-b has no trace" in call("show", "6", "--workload", 0, code=2)
-    assert "20260401-b has no workload 2; there are 0 Shop.buy, 1 Shop.sell" in call(
+    assert "20260401-b has no workload 2; choose from 0 Shop.buy, 1 Shop.sell" in call(
         "show", "5", "--workload", 2, code=2
     )
 

@@ -154,7 +154,9 @@ def test_a_failing_setup_undoes_all_its_own_part_included(objects, plugins, log,
     with pytest.raises(ContextError) as caught, manager:
         log.append("load")
 
-    assert str(caught.value) == "context second cannot be set up: RuntimeError: no quota"
+    assert str(caught.value) == (
+        "context second cannot be set up: RuntimeError: no quota; check contexts.second of the task"
+    )
     assert [line.partition(" {")[0] for line in log] == [
         "setup first",
         "setup second",

@@ -234,7 +234,7 @@ def test_a_project_without_networks_has_no_existing_ones(cloud):
     chain = Chain(cloud)
     chain.set_up(Users)
 
-    with pytest.raises(ContextError, match="has no network, except external ones: use the context"):
+    with pytest.raises(ContextError, match="has no network, except external ones; use the context"):
         chain.set_up(ExistingNetwork)
 
 

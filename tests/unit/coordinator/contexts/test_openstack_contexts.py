@@ -114,7 +114,7 @@ def test_users_of_the_record_are_chosen_by_name(cloud, name, taken):
 def test_a_name_that_the_record_does_not_have_is_refused(cloud):
     chain = Chain(cloud, users=[{"username": "ann", "password": "p", "project_name": "admin"}])
 
-    with pytest.raises(DeploymentError, match="has no user bob; its users are ann"):
+    with pytest.raises(DeploymentError, match="has no user bob; add one, or choose from ann"):
         chain.set_up(Users, {"name": "bob"})
 
     assert Users.check_config({"name": "ann"}) == []
@@ -151,7 +151,9 @@ def test_a_role_that_is_not_there_is_named(cloud):
 
 @pytest.mark.parametrize("service", ["manila", "designate"])
 def test_quotas_that_only_rally_sets_are_refused(cloud, service):
-    with pytest.raises(ContextError, match=rf"sets no quotas of {service}.*quotas@rally"):
+    with pytest.raises(
+        ContextError, match=rf"osbench's quotas has none of {service}.*quotas@rally"
+    ):
         Chain(cloud).set_up(Quotas, {service: {"zones": 1}})
 
 
@@ -224,7 +226,7 @@ def test_a_service_name_becomes_its_type(cloud):
 
 @pytest.mark.parametrize("service", ["nova", "cinder", "placement"])
 def test_a_microversion_that_may_have_lost_its_zero_is_refused(cloud, service):
-    with pytest.raises(ContextError, match=rf"{service}: version 2\.9 must be in quotes"):
+    with pytest.raises(ContextError, match=rf"{service}: put version 2\.9 in quotes"):
         Chain(cloud).set_up(ApiVersions, {service: {"version": 2.90}})
 
 

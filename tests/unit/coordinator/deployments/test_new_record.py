@@ -285,7 +285,7 @@ def test_a_cloud_in_secure_yaml_alone_is_taken(place: Any) -> None:
         ("lab", {}, "there is no clouds.yaml in "),
         ("lob", {"clouds": CLOUDS}, "no cloud has the name 'lob'; did you mean 'lab'?"),
         ("zzz", {"clouds": CLOUDS}, "no cloud has the name 'zzz'; there are app, lab, vendor"),
-        ("lab", {"clouds": CLOUDS}, "cloud 'lab': 1 problem\n  openstack.admin: auth plug-in"),
+        ("lab", {"clouds": CLOUDS}, "cloud 'lab': 1 problem to correct\n  openstack.admin: auth"),
         ("lab", {"clouds": "clouds: {lab: {}}"}, "cloud 'lab': needs 'auth_url' in 'auth'"),
         ("lab", {"clouds": "clouds: {lab: pw-hidden}"}, "cloud 'lab': "),
         ("lab", {"clouds": "clouds: [pw-hidden"}, "line 1, column 19: is not YAML or JSON"),

@@ -162,9 +162,9 @@ def test_logs_without_a_load_are_refused(here: Path, content: bytes, said: str) 
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        (["none.log"], "none.log cannot be read: No such file"),
-        (["."], ". cannot be read: Is a directory"),
-        (["/dev/zero"], "/dev/zero cannot be read: no regular file"),
+        (["none.log"], "cannot read none.log: No such file"),
+        (["."], "cannot read .: Is a directory"),
+        (["/dev/zero"], "cannot read /dev/zero: no regular file"),
         (["access.log", "--base", "ftp://x"], "--base must begin with http:// or https://"),
         (["access.log", "--base", "http://x?a"], "--base: paths come after base"),
         (["access.log", "--log-field", "when=ts"], "--log-field needs one of time, method, path"),

@@ -117,8 +117,11 @@ def test_results_follow_their_decisions(directory):
     [
         ({"do": "open"}, "KeyError: 'epoch'"),
         ({"do": "cut", "mid": "nobody"}, "KeyError: 'nobody'"),
-        (cut("m", 0, (5, 2)), "ValueError: no numbers: 5 to 2"),
-        ({**cut("m", 0, (1, 3)), "dues": bytes(8)}, "ValueError: 1 due times for 2 arrivals"),
+        (cut("m", 0, (5, 2)), "ValueError: expected a range of numbers from 1, got 5 to 2"),
+        (
+            {**cut("m", 0, (1, 3)), "dues": bytes(8)},
+            "ValueError: expected a due time for each of 2 arrivals, got 1",
+        ),
         ({"do": "drop", "workload": 0, "numbers": [1]}, "TypeError: "),
         ({"do": "drop", "workload": 0, "numbers": [], "why": "rain"}, "KeyError: 'rain'"),
         ({"do": "close", "workload": "x"}, "ValueError: "),

@@ -65,7 +65,7 @@ def test_a_refusal_is_an_error_of_use(directory):
 def test_a_request_that_nobody_takes_is_withdrawn(directory, monkeypatch):
     monkeypatch.setattr(control_requests, "SEEN_S", 0.1)
 
-    with pytest.raises(UsageError, match="run run has no load now"):
+    with pytest.raises(UsageError, match="run run has not taken the request within"):
         ask(directory, {"rate": 50})
 
     assert list(ControlRequests(directory).take()) == []

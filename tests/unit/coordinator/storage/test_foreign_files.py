@@ -36,12 +36,12 @@ def replaced(request, tmp_path):
 
 
 def test_a_document_that_is_no_file_is_told(replaced):
-    with pytest.raises(OsbenchError, match=r"run\.json cannot be read"):
+    with pytest.raises(OsbenchError, match=r"cannot read .*run\.json"):
         replaced("run.json").read("run.json")
 
 
 def test_records_that_are_no_file_are_told(replaced):
-    with pytest.raises(OsbenchError, match="journal cannot be read"):
+    with pytest.raises(OsbenchError, match=r"cannot read .*journal"):
         list(read_frames(replaced("journal").path / "journal"))
 
 
@@ -56,6 +56,6 @@ def test_a_document_that_is_too_large_is_told(tmp_path, monkeypatch):
     directory = RunDirectory.create(str(tmp_path), "r")
     (directory.path / "run.json").write_text("{" + " " * 200 + "}")
 
-    with pytest.raises(OsbenchError, match=r"run\.json cannot be read: File too large"):
+    with pytest.raises(OsbenchError, match=r"run\.json: File too large"):
         directory.read("run.json")
     directory.close()

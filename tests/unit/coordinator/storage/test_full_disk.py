@@ -97,7 +97,7 @@ print(json.dumps(told))
 
     name, message, code = told["keep"]
     assert (name, code) == ("StorageError", 3)
-    assert message.endswith("/runs/r/blocks: no space left on device")
+    assert message.endswith("/runs/r/blocks: no space left on device; make room there")
     assert told["close"] is None
     assert told["decisions"] == [
         {"do": "open", "epoch": 1, "blocks": 0, "bytes": 0},
@@ -123,7 +123,7 @@ print(json.dumps(told))
     )
 
     for each in ("first", "second"):
-        assert told[each][1].endswith("/runs/r/journal: no space left on device")
+        assert told[each][1].endswith("/runs/r/journal: no space left on device; make room there")
     assert told["decisions"] == 0
 
 
@@ -163,5 +163,5 @@ print(json.dumps(told))
 
     name, message, code = told["error"]
     assert (name, code) == ("OsbenchError", 2)
-    assert message.endswith("/runs/r: no space left on device")
+    assert "/runs/r: no space left on device; make room there" in message
     assert told["left"] == []

@@ -164,7 +164,9 @@ def test_a_beginning_of_several_names_them(runs):
 
 @pytest.mark.parametrize("name", ["2027", "last", "notes"])
 def test_where_there_is_no_run_yet_that_is_said(tmp_path, name):
-    with pytest.raises(UsageError, match=r"there is no run in .* yet; `osbench-coord run` makes"):
+    with pytest.raises(
+        UsageError, match=r"there is no run in .* yet; start one with `osbench-coord run`"
+    ):
         RunDirectory.find(str(tmp_path), name)
 
 

@@ -58,7 +58,7 @@ def test_a_damaged_summary_is_named_and_does_not_hide_other_runs(
 
 def test_a_summary_of_another_version(directory: RunDirectory) -> None:
     directory.write(SUMMARY, to_json(full_report()) | {"format": 7})
-    with pytest.raises(UsageError, match="has format 7; this version of osbench reads 1"):
+    with pytest.raises(UsageError, match="has format 7, and this osbench reads 1"):
         summary_of(directory)
 
 

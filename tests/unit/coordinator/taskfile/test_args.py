@@ -50,7 +50,7 @@ def test_files_that_are_no_arguments(tmp_path, content):
 
 
 def test_a_file_of_arguments_that_is_not_there(tmp_path):
-    with pytest.raises(UsageError, match=r"absent\.yaml: No such file"):
+    with pytest.raises(UsageError, match=r"absent\.yaml: cannot read it: No such file"):
         read_args(files=[str(tmp_path / "absent.yaml")])
 
 

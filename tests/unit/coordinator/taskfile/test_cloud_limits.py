@@ -75,13 +75,18 @@ def test_services_that_the_catalogue_lacks_are_told_of_scenario_and_contexts(clo
         (
             BOOT,
             {**SERVER, "flavor": {"name": "huge"}},
-            f"{BOOT}.flavor: there is no flavor 'huge'; there are tiny",
+            f"{BOOT}.flavor: there is no flavor 'huge'; choose from tiny",
         ),
-        (BOOT, {**SERVER, "image": "gone"}, f"{BOOT}.image: there is no image with the id 'gone'"),
+        (
+            BOOT,
+            {**SERVER, "image": "gone"},
+            f"{BOOT}.image: there is no image with the id 'gone'; "
+            "give the id or name of one that exists",
+        ),
         (
             CREATE,
             {"size": 1, "volume_type": "slow"},
-            f"{CREATE}.volume_type: there is no volume type 'slow'; there are fast",
+            f"{CREATE}.volume_type: there is no volume type 'slow'; choose from fast",
         ),
     ],
 )

@@ -70,7 +70,8 @@ def test_a_user_whom_the_record_does_not_have_is_told() -> None:
     (found,) = told(login_limits(made, PLUGINS, record(users=[USER])))
 
     assert found == (
-        "subtasks[0].contexts.users.name: deployment cloud has no user bob; its users are u"
+        "subtasks[0].contexts.users.name: deployment cloud has no user bob; add one, or "
+        "choose from u"
     )
     taken = task("Authenticate.keystone", contexts={"users": {"name": "u"}})
     assert login_limits(taken, PLUGINS, record(users=[USER])) == []

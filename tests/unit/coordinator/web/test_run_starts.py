@@ -290,7 +290,7 @@ def test_while_a_run_goes_on_no_other_starts(client: httpx.Client, stage: Stage)
     third = start(client)
 
     assert second.status_code == 409
-    assert second.text.startswith("run new-1 goes on")
+    assert second.text.startswith("run new-1 is running")
     assert third.status_code == 202
 
 
@@ -299,7 +299,7 @@ def test_a_run_that_was_started_elsewhere_counts_too(client: httpx.Client, stage
         found = start(client)
 
     assert found.status_code == 409
-    assert f"run {RUN} goes on" in found.text
+    assert f"run {RUN} is running" in found.text
 
 
 def test_starts_that_are_forgotten_are_bounded(

@@ -449,7 +449,7 @@ def test_changes_that_cannot_be_are_told_and_not_asked_for(
     found = client.post(f"/runs/{RUN}/control", headers=BEARER, content=body)
 
     assert refused(client, running, found) == 409
-    assert found.text.startswith("the request ") or "has no value" in found.text
+    assert found.text.startswith("the request ") or "has an impossible value" in found.text
     assert not (tmp_path / "runs" / RUN / "controls").exists()
 
 

@@ -120,7 +120,7 @@ def test_what_is_no_address_is_told(url, in_loop):
 def test_a_redirect_to_no_address_is_told_with_its_origin(server, client, location):
     url = f"{server.url}/to?code=302&url={quote(location)}"
 
-    with pytest.raises(ValueError, match=f"^{server.url}/to redirects to no valid address$"):
+    with pytest.raises(ValueError, match=f"^{server.url}/to redirects to no valid address; "):
         client.request("GET", url, OWN, {})
 
 
@@ -383,7 +383,7 @@ def test_addresses_are_kept_for_a_while_and_not_without_end(monkeypatch):
 
 @pytest.mark.parametrize("kind", [CurlClient, RequestsClient])
 def test_too_many_redirects_are_the_same_error_of_the_other_clients(server, kind):
-    with pytest.raises(ConnectionError, match=r"^GET \S+/loop: more than 30 redirects$"):
+    with pytest.raises(ConnectionError, match=r"^GET \S+/loop: more than 30 redirects"):
         kind([]).status("GET", server.url + "/loop", [], {})
 
 

@@ -190,7 +190,7 @@ def test_files_may_be_open_and_forms_may_have_lists(customer, server, tmp_path):
     [
         ({"expct": 200}, r"no argument 'expct' \(did you mean expect\?\)"),
         ({"zzz": 1}, "no argument 'zzz'$"),
-        ({"files": {"f": 5}}, "the file 'f' is bytes, a text or an open file, not 5"),
+        ({"files": {"f": 5}}, "the file 'f' must be bytes, text or an open file, got 5"),
         ({"files": {"f": b"a"}, "data": "x"}, "are mappings of names"),
     ],
 )
@@ -202,7 +202,7 @@ def test_wrong_arguments_are_named_before_the_request(customer, server, wishes, 
 
 
 def test_a_path_is_a_text(customer):
-    with pytest.raises(TypeError, match="the path of a request is a text, not 5"):
+    with pytest.raises(TypeError, match="the path of a request must be text, got 5"):
         customer.ask("get", 5)
 
 
@@ -365,7 +365,7 @@ def test_soft_checks_are_counted_and_fail_nothing(customer):
 
 
 def test_a_check_of_nothing_that_is_known_is_refused(customer):
-    with pytest.raises(ValueError, match=r"a check looks at .* not at 'status'"):
+    with pytest.raises(ValueError, match=r"a check must look at .* got 'status'"):
         customer.ask("get", "/item", check={"status": 200})
     with pytest.raises(ValueError, match="cannot be read"):
         customer.ask("get", "/item", check={"$.a[": 1})
@@ -411,7 +411,7 @@ def test_the_task_says_where_requests_go_and_what_they_carry(server):
     assert seen["path"] == "/v1/item"
     assert (seen["headers"]["x-a"], seen["headers"]["x-b"]) == ("1", "2")
     assert customer.user.http()._call("GET", "/x").options["timeout"] == pytest.approx(0.7)
-    with pytest.raises(ValueError, match="there is no base: set http"):
+    with pytest.raises(ValueError, match="is a path without a base; set http"):
         Customer("thread", Base()).ask("get", "/item")
 
 

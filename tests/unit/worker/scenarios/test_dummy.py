@@ -63,7 +63,7 @@ def test_dummy_exception(slept):
 def test_dummy_exception_probability():
     Iteration("Dummy.dummy_exception_probability", exception_probability=0).run()
 
-    with pytest.raises(Exception, match="probability 1"):
+    with pytest.raises(Exception, match="probability is 1"):
         Iteration("Dummy.dummy_exception_probability", exception_probability=1).run()
 
 

@@ -691,7 +691,7 @@ def test_arguments_that_cannot_work_are_refused_before_the_load(name, args, said
         (
             "NeutronNetworks.create_and_list_floating_ips",
             {"floating_network": "private"},
-            "there is no external network 'private'; external networks: public",
+            "there is no external network 'private'; choose from public",
         ),
         (
             "NeutronSubnets.delete_subnets",
@@ -706,8 +706,7 @@ def test_arguments_that_cannot_work_are_refused_before_the_load(name, args, said
         (
             "NeutronNetworks.create_and_bind_ports",
             {},
-            "there is no live agent to bind ports to: no Open vSwitch agent and no Linux bridge "
-            "agent",
+            "no live agent can bind ports; start one: Open vSwitch agent or Linux bridge agent",
         ),
     ],
 )

@@ -113,13 +113,16 @@ def test_a_stack_that_fails_is_told_with_its_reason(cloud):
     [
         ({}, None),
         ({"files": {"a": "stack.yaml"}}, None),
-        ({"template_path": "absent.yaml"}, r"argument template_path: absent.yaml: No such file"),
+        (
+            {"template_path": "absent.yaml"},
+            r"argument template_path: cannot read absent.yaml: No such file",
+        ),
         ({"template_path": "bad.yaml"}, r"template_path: bad.yaml: is not YAML: "),
         (
             {"template_path": "other.yaml"},
             r"template_path: other.yaml: is not a template: it has no heat_template_version or",
         ),
-        ({"files": {"a": "absent.yaml"}}, r"argument files: absent.yaml: No such file"),
+        ({"files": {"a": "absent.yaml"}}, r"argument files: cannot read absent.yaml: No such file"),
     ],
 )
 def test_templates_are_checked_before_a_load(given, said, tmp_path, monkeypatch):

@@ -371,22 +371,22 @@ def test_a_refusal_of_cinder_is_told(cloud):
         (
             "create_and_attach_volume",
             {**SERVER, "size": 1, "create_vm_params": {"meta": {}}, "key_name": "k"},
-            "^key_name: an argument for servers beside create_vm_params, .* move it there",
+            "^key_name is given beside create_vm_params, .* move it there",
         ),
         (
             "create_volume",
             {"size": 1, "volume_type": "fast"},
-            "there is no volume type 'fast'; there are slow",
+            "there is no volume type 'fast'; choose from slow",
         ),
         (
             "create_and_update_volume",
             {"size": 1, "update_volume_kwargs": {"size": 2}},
-            "update_volume_kwargs must have update_name or description, .* got size",
+            "update_volume_kwargs must have update_name or description and nothing else; got size",
         ),
         (
             "create_and_update_volume",
             {"size": 1},
-            "update_volume_kwargs must have update_name or description, .* got nothing",
+            "update_volume_kwargs must have update_name or description and nothing else; got n",
         ),
     ],
 )

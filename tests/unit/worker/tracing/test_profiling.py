@@ -342,7 +342,7 @@ def test_a_profiler_of_the_scenarios_own_gives_osprofilers_headers():
 
 @pytest.mark.parametrize("rate", [-0.1, 1.1, float("nan")])
 def test_an_impossible_sample_rate_is_refused(rate):
-    with pytest.raises(ValueError, match="from 0 to 1"):
+    with pytest.raises(ValueError, match="between 0 and 1"):
         make(None, sample_rate=rate)
 
 

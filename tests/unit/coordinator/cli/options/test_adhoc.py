@@ -76,8 +76,11 @@ def test_a_body_comes_from_a_file(tmp_path: Path) -> None:
     [
         ({"header": ("secret",)}, "--header: write 'NAME: VALUE'"),
         ({"header": (": x",)}, "--header: write 'NAME: VALUE'"),
-        ({"header": ("@/nonexistent",)}, "--header @/nonexistent: No such file"),
-        ({"body": "@/nonexistent"}, "--body @/nonexistent: No such file"),
+        (
+            {"header": ("@/nonexistent",)},
+            "--header @/nonexistent: cannot read the file: No such file",
+        ),
+        ({"body": "@/nonexistent"}, "--body @/nonexistent: cannot read the file: No such file"),
     ],
 )
 def test_what_makes_no_request_is_refused(options: dict[str, Any], said: str) -> None:

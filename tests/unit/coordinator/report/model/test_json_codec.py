@@ -63,7 +63,7 @@ def test_what_is_absent_or_null_gets_its_default_and_what_is_unknown_is_dropped(
 @pytest.mark.parametrize(
     ("document", "problem"),
     [
-        ({"leaf": {}}, "leaf: size: missing in Leaf"),
+        ({"leaf": {}}, "leaf: expected size in Leaf"),
         ({"leaf": 3}, r"leaf: expected an object \(Leaf\), found 3"),
         ({"leaves": "ab"}, "leaves: expected an array, found 'ab'"),
         ({"by_name": []}, r"by_name: expected an object, found \[\]"),

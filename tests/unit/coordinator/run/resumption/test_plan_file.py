@@ -202,7 +202,7 @@ def _without_plan(desk: Desk) -> None:
         (_changed_rows, "rows.csv has changed since the run began"),
         (_changed_scenario, "file of scenario Fed.run has changed"),
         (_without_key, "copy it from the data directory"),
-        (_without_plan, "its plan is not there"),
+        (_without_plan, "plan is missing"),
     ],
 )
 def test_what_has_changed_is_refused(desk: Desk, change: Callable[[Desk], None], said: str) -> None:
@@ -222,7 +222,7 @@ def test_another_version_and_another_kind_of_workers_are_refused(
     with pytest.raises(UsageError, match=r"has shared workers: set .* redis_url"):
         plan_file.load(desk.directory, desk.conf("second.conf", redis=""))
     monkeypatch.setattr(plan_file, "__version__", "99.0")
-    with pytest.raises(UsageError, match=r"begun by osbench \d.*this is 99\.0"):
+    with pytest.raises(UsageError, match=r"begun by osbench \d.*instead of 99\.0"):
         plan_file.load(desk.directory, desk.conf())
 
 
@@ -245,9 +245,7 @@ def test_what_was_asked_of_a_run_is_kept_encrypted_for_another(
 
 
 def test_a_run_of_which_nothing_is_kept_cannot_be_run_again(desk: Desk) -> None:
-    with pytest.raises(
-        UsageError, match="cannot be run again: what was requested of it is not kept"
-    ):
+    with pytest.raises(UsageError, match="cannot be run again, as its request is not kept"):
         run_request.load(desk.directory, desk.conf())
 
 

@@ -80,12 +80,15 @@ def test_a_workload_is_named_or_counted_from_0(desk: Desk) -> None:
 @pytest.mark.parametrize(
     ("asked", "why"),
     [
-        ({"rate": 5}, "several workloads are under load: give --workload, one of 0 (A.open), 1 (B"),
+        ({"rate": 5}, "several workloads are under load; give --workload, one of 0 (A.open), 1 (B"),
         ({"workload": "B.closed", "users": 1}, "several workloads are under load"),
-        ({"workload": "9", "users": 1}, "workload 9 is not under load now, but 0 (A.open)"),
-        ({"workload": "0", "users": 1}, "A.open starts iterations at a rate: give --rate"),
+        ({"workload": "9", "users": 1}, "workload 9 is not under load now; choose from 0 (A.open)"),
+        ({"workload": "0", "users": 1}, "A.open starts iterations at a rate; give --rate"),
         ({"workload": "1", "rate": 1}, "B.closed has virtual users"),
-        ({"workload": "1", "users": 17}, "--users 17 is more than its workers carry: 16"),
+        (
+            {"workload": "1", "users": 17},
+            "--users 17 is more than the workers of B.closed carry; give at most 16",
+        ),
         ({"workload": "0", "rate": 1e-12}, "--rate must be 0 or between 1e-09 and 1e+09"),
         ({"workload": "0", "rate": "fast"}, "give --rate"),
         ({"workload": "0", "rate": float("nan")}, "give --rate"),
@@ -106,7 +109,7 @@ def test_what_cannot_be_done_is_refused_and_not_journalled(
 def test_a_search_decides_on_its_rate_itself(desk: Desk, asked: dict[str, Any]) -> None:
     desk.runs = [desk._run(3, "A.sought", Search({"low": 1, "high": 9}))]
 
-    assert desk.ask(**asked) == "no: A.sought is a search, which decides on its rate itself"
+    assert "load of A.sought cannot be changed, as its search decides" in desk.ask(**asked)
     assert desk.journal == []
 
 
@@ -114,10 +117,7 @@ def test_without_load_nothing_is_changed(desk: Desk) -> None:
     for run in desk.runs:
         run.under_load = False
 
-    assert (
-        desk.ask(rate=5)
-        == "no: no workload is under load now: changes are possible only while one is"
-    )
+    assert desk.ask(rate=5) == "no: no workload is under load now: try again while one is"
 
 
 def test_a_request_that_the_journal_knows_is_not_followed_twice(desk: Desk) -> None:
@@ -139,5 +139,5 @@ def test_a_pause_ends_with_the_plan(desk: Desk) -> None:
 def test_the_code_of_a_runner_decides_on_its_load_itself(desk, asked):
     desk.runs = [desk._run(3, "C.own", ScriptedRunner({}))]
 
-    assert "its runner starts the iterations itself; `abort` ends them" in desk.ask(**asked)
+    assert "its runner starts the iterations itself; end it with" in desk.ask(**asked)
     assert not desk.journal

@@ -365,7 +365,7 @@ def test_bands_by_name():
     assert limits("middle") == (40, 60)
     for wrong in ("p100+", "p99-p95", "p97", "slow", "p95-p95"):
         with pytest.raises(
-            ValueError, match=r"is not a band: write middle, failed, p97\+ or p95-p97"
+            ValueError, match=r"is not a band; write middle, failed, p97\+ or p95-p97"
         ):
             limits(wrong)
 
