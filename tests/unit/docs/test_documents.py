@@ -47,6 +47,7 @@ GUIDES = (
     "docs/operations.md",
     "docs/faults.md",
     "docs/gate.md",
+    "docs/messages.md",
 )
 DOCUMENTS = (
     "README.md",
