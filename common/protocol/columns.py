@@ -236,9 +236,7 @@ def pack_actions(actions: Sequence[int]) -> bytes:
     try:
         return _PACK_ONE(*flat) if len(flat) == WIDTH else _action_packer(len(flat))(*flat)
     except struct.error as error:
-        raise OverflowError(
-            f"an atomic action has a number out of range: {error}; check the clock of this host"
-        ) from None
+        raise OverflowError(f"times of an atomic action must fit 64 bits, in ns: {error}") from None
 
 
 @functools.lru_cache(256)
@@ -269,9 +267,7 @@ def encode_rows(rows: Sequence[Row], names: Sequence[str], t0_ns: int) -> dict[s
             for chunks, (_, code, place, _) in zip(made, _ENCODED, strict=True):
                 chunks.append(_packer(code, len(part))(*turned[place]))
         except struct.error as error:
-            raise OverflowError(
-                f"an iteration has a number out of range: {error}; check the clock of this host"
-            ) from None
+            raise OverflowError(f"times of an iteration must fit 64 bits, in ns: {error}") from None
         steps += turned[ACTIONS]
         extras += turned[EXTRA]
     columns: dict[str, Any] = {"rows": len(rows), "t0": t0_ns}

@@ -54,11 +54,13 @@ def find_commit(repository: Path, revision: str) -> Commit:
     """
     found = _git(repository, "rev-parse", "--quiet", "--verify", f"{revision}^{{commit}}")
     if found.returncode:
-        reason = found.stderr.strip() or (
-            f"there is no commit {revision}; in a shallow clone, fetch its history"
-            " (git fetch --deepen=1, `fetch-depth: 2`)"
+        said = found.stderr.strip()
+        if said:
+            raise UsageError(f"--repository {repository}: {said}; name the service's repository")
+        raise UsageError(
+            f"{repository}: there is no commit {revision}; name one that it has, or in a shallow"
+            " clone fetch its history (git fetch --deepen=1, `fetch-depth: 2`)"
         )
-        raise UsageError(f"{repository}: {reason}; name a commit that it has")
     return Commit(revision, found.stdout.strip())
 
 
@@ -131,7 +133,8 @@ def _check_out(repository: Path, commit: Commit, tree: Path) -> None:
     done = _git(repository, "worktree", "add", "--detach", "--force", str(tree), commit.id)
     if done.returncode:
         raise OsbenchError(
-            f"{commit} cannot be checked out: {done.stderr.strip()}; correct this in the repository"
+            f"{repository}: git cannot check out {commit} to {tree}: {done.stderr.strip()}; remove"
+            " this cause and start the gate again"
         )
 
 

@@ -438,7 +438,7 @@ def _chosen(trace_set: TraceSet, ids: Sequence[str], band: str | None) -> Iterab
         try:
             wanted = members(trace_set.features, band)
         except ValueError as error:
-            raise UsageError(str(error)) from None
+            raise UsageError(f"--band: {error}") from None
         tests.append(lambda one: one.trace_id in wanted)
     found = [one for one in trace_set.traces() if all(test(one) for test in tests)]
     if not found:

@@ -119,7 +119,7 @@ def test_a_column_is_encoded_joined_decoded_and_selected(column: Column) -> None
 def test_a_number_that_does_not_fit_its_column_is_refused(column: Column) -> None:
     plain = row(iteration=1, outcome=1, due=0, started=0, ended=0)
 
-    with pytest.raises(OverflowError, match="an iteration has a number out of range"):
+    with pytest.raises(OverflowError, match="times of an iteration must fit 64 bits, in ns"):
         encode_rows([replaced(plain, **{column.name: 2**64})], (), 0)
 
 

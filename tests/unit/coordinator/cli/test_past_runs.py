@@ -153,11 +153,11 @@ def test_a_file_that_is_none_of_rallys_is_one_message(data: Path, text: str, sai
     ("key", "value", "said"),
     [
         ("duration", "long", "ValueError could not convert string to float"),
-        ("duration", 1e200, "OverflowError an iteration has a number out of range"),
+        ("duration", 1e200, "OverflowError times of an iteration must fit 64 bits, in ns"),
         (
             "atomic_actions",
             [{"name": "a", "started_at": 1e200, "finished_at": 1e200, "children": []}],
-            "OverflowError an atomic action has a number out of range",
+            "OverflowError times of an atomic action must fit 64 bits, in ns",
         ),
     ],
 )
