@@ -52,7 +52,11 @@ class _BoundedLoader(yaml.SafeLoader):
         return node
 
     def construct_object(self, node: yaml.Node, deep: bool = False) -> Any:
-        """Return the value of a node; raises yaml.YAMLError if it does not match its tag."""
+        """Return the value of a node.
+
+        Raises yaml.YAMLError if it cannot be of its tag, such as a list tagged !!int; ValueError or
+        OverflowError for text that the tag cannot read, such as `!!int abc` (see `load_yaml`).
+        """
         try:
             return super().construct_object(node, deep=deep)
         except (AttributeError, LookupError):

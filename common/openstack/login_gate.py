@@ -23,9 +23,9 @@ T = TypeVar("T")
 class LoginGate:
     """Limits logins to an overloaded Keystone; shared by all accounts of a process.
 
-    After a response of 429 or 503 one thread at a time logs in, after a pause. If its login fails,
-    the threads that waited raise its error, too. Coroutines do not wait: during a pause they raise
-    the last error.
+    From a response of 429 or 503 until a login succeeds, one thread at a time logs in, after a
+    pause that grows with each failure. If its login fails, the threads that waited raise its error,
+    too. A coroutine raises the last error if there is a pause.
     """
 
     def __init__(self) -> None:

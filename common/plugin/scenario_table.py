@@ -92,7 +92,7 @@ class ScenarioTable:
 
 
 def _beginning(name: str) -> str:
-    """Return a scenario's name up to the first dot, without it."""
+    """Return a scenario's name up to the first dot, without it; the whole name without a dot."""
     return name.partition(".")[0]
 
 

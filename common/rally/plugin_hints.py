@@ -41,9 +41,10 @@ def why_absent(kind: str, name: str) -> str | None:
 
 @functools.cache
 def names(kind: str) -> frozenset[str]:
-    """Return the names of Rally's plug-ins of a kind, from the table `known`, not from Rally.
+    """Return the names of Rally's plug-ins of a kind, such as "hook", from the table `known`.
 
-    Names have the form `name@platform`; scenarios no platform.
+    Rally is not imported. Names have the form `name@platform`, of scenarios `Class.method`. Empty
+    for an unknown kind.
     """
     if kind == "scenario":
         return frozenset(_expanded(known.SCENARIOS))

@@ -1,4 +1,7 @@
-"""Selects the numbers of runs to compare: percentiles of a workload and of its atomic actions."""
+"""Selects the numbers by which runs are compared: percentiles of each workload and of its atomic actions.
+
+Those for which each run has enough iterations, as logarithms.
+"""
 
 from __future__ import annotations
 

@@ -77,9 +77,9 @@ class OpenSearch(exporter.Exporter):
 
 
 class _Bulk:
-    """Sends documents in bulk requests until the server has accepted or refused each of them.
+    """Sends documents in bulk requests, again (at most `TRIES` times) while the server is busy.
 
-    `taken` and `refused` count them over all calls.
+    `taken` and `refused` count documents over all calls.
     """
 
     def __init__(self, poster: Poster, url: str) -> None:

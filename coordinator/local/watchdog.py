@@ -77,8 +77,9 @@ def _marked(pid: int, folder: str) -> bool:
 def _led(one: Process, leaders: Iterable[Process]) -> bool:
     """Return whether a process belongs to the session of a process in `leaders`.
 
-    The kernel does not reuse a pid that still names a session. So if a later process has the pid of
-    a leader, the leader's session is empty, and the later process belongs to another session.
+    It must not be older than the leader, whose pid must be free or still its own. A pid that names
+    a session is not reused: if a later process has the leader's pid, the leader's session is empty,
+    and the process belongs to another one.
     """
     for leader in leaders:
         if one.session == leader.pid and one.start >= leader.start:

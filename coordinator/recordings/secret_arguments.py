@@ -69,7 +69,7 @@ def argument_name(text: str) -> str:
 
 
 class UnusedNames:
-    """The names used so far in a task; `of` returns an unused name."""
+    """Makes names of a task unique: `of` adds a number to a name that it has returned before."""
 
     def __init__(self) -> None:
         self._used: set[str] = set()

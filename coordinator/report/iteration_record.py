@@ -77,7 +77,8 @@ _NONE: dict[str, Any] = {
 def _details(columns: Columns, errors: Mapping[int, tuple[str, str, str]]) -> dict[str, Any]:
     """Return error, actions, requests and outputs of the single row of `columns`, as JSON values.
 
-    `errors`: type, message and traceback by failure number.
+    `errors`: type, message and traceback by failure number. `error` is None if the iteration did
+    not fail, or its number is not in `errors`.
     """
     failure = int(columns.failure[0])
     error = dict(zip(("type", "message", "traceback"), errors.get(failure, ()), strict=False))

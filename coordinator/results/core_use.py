@@ -79,9 +79,10 @@ class CpuProfile:
 
 
 class CoreUse:
-    """Means over the heartbeats of each worker under load.
+    """Means by worker of figures in its heartbeats under load; no mean over workers.
 
-    Averaged are threads that wait for a core, cores in use on the host, and CPU throttling.
+    They are threads that wait for a core, cores in use on the host, and the fraction of CPU quota
+    periods with throttling.
     """
 
     def __init__(self) -> None:

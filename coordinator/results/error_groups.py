@@ -80,9 +80,10 @@ class _Tally:
     place: FailurePlace = _NOWHERE
 
     def add(self, count: int, iteration: int, place: Callable[[], FailurePlace]) -> None:
-        """Count `count` more iterations, of which `iteration` is the lowest number.
+        """Count `count` more iterations of the group, of which `iteration` is the lowest number.
 
-        `place` is called, and its result kept, only if `iteration` is the lowest of the group.
+        If it is lower than all before, it becomes the group's first, and `place()` the group's
+        place; else `place` is not called.
         """
         if not self.count or iteration < self.iteration:
             self.iteration, self.place = iteration, place()

@@ -226,10 +226,11 @@ def _lags(packed: bytes) -> NDArray[np.int64]:
 
 
 def _amounts(pairs: Iterable[Iterable[object]]) -> dict[str, int]:
-    """Return amounts by string: nanoseconds by place in code, or counts by kind.
+    """Add up amounts by text: nanoseconds by place in code, or counts by kind; return the sums.
 
-    Amounts of equal strings are summed; strings are cut. Raises Untrusted if `pairs` have another
-    shape.
+    `pairs`: (text, amount) from a worker. Texts are cut to `PLACE_CHARS` and escaped; amounts of
+    equal ones are summed. Raises Untrusted if an element of `pairs` is not a pair, or an amount
+    is not an int from 0 to below `_END`.
     """
     found: dict[str, int] = {}
     try:

@@ -98,7 +98,10 @@ Event = tuple[LifeEvent, int, int, int]
 
 
 class UserLives:
-    """Counts starts and ends of virtual users and their durations, in bounded memory."""
+    """Figures of virtual users: starts, ends, failures, durations of `on_start` and `on_stop`.
+
+    In bounded memory. Also has how the runner's own code ended.
+    """
 
     def __init__(self) -> None:
         self.counts: Counter[LifeEvent] = Counter()

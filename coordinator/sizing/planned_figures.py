@@ -1,4 +1,4 @@
-"""Compares the figures that `plan` gave for a workload with the results of a run."""
+"""Compares the result of `plan` for a workload with its run: processes, users, times and CPU."""
 
 from __future__ import annotations
 

@@ -257,10 +257,10 @@ class ProgressRecorder:
             self._failed = True
 
     def _noted(self, snapshot: Snapshot, now: float) -> dict[str, Any]:
-        """Return the content of `status.json`: a snapshot, its time, bytes of journal and blocks.
+        """Return the content of `status.json`: a snapshot with `at`, `on_disk` and `beside`.
 
-        Its key `beside` has the latest snapshots of other workloads, if younger than `STATUS_S`
-        seconds.
+        `at`: the time. `on_disk`: bytes of journal and blocks. `beside`: list of the latest
+        snapshots of other workloads that are younger than `STATUS_S` seconds at `now`.
         """
         beside = [
             dataclasses.asdict(other)

@@ -127,7 +127,7 @@ class FlowTask:
 
 @dataclass(frozen=True, kw_only=True)
 class RecordingOptions:
-    """Options of `init` that select the requests of a recording and describe its file.
+    """Options of `init` for a recording: its requests to take, its fields, the file to write.
 
     Each form of recording uses only some of them.
     """

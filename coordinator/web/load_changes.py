@@ -18,8 +18,9 @@ _FORM = (
 def read(body: bytes) -> dict[str, Any]:
     """Parse the JSON body of a request; return the change as `control_requests.ask` takes it.
 
-    A dict with `workload`, a string or None (the only workload), and a single key of `_CHANGES`.
-    Raises UsageError if the body is not JSON, has no or several changes, or an invalid value.
+    A dict with `workload`, a string or None (not given: the only workload), and a single key of
+    `_CHANGES`. Raises UsageError if the body is not a JSON object, has no change, several or other
+    keys, or an invalid value.
     """
     try:
         found = json.loads(body)

@@ -104,11 +104,10 @@ class OpenEngine(GrantedArrivals, ThreadEngine):
         return None
 
     def _scarce(self, wait_ns: int) -> bool:
-        """Return whether to start another user before the next arrival, due in `wait_ns`
-        nanoseconds.
+        """Return whether to start a spare user before the next arrival, due in `wait_ns` ns.
 
-        True if fewer than SPARE users wait for `_turn`, fewer than `share` exist, and either none
-        waits or the arrival is more than THREAD_START_NS ahead.
+        True if fewer than SPARE users are idle (wait for `_turn`), fewer than `share` exist, and
+        either none is idle or there is time to start a thread: more than THREAD_START_NS.
         """
         idle = len(self._idle)
         return (

@@ -83,11 +83,11 @@ class Turn(ThreadUser):
 
 
 class ScriptedEngine(GrantedNumbers, ThreadEngine):
-    """Engine of a runner with own code: each of the code's calls of `iterate` runs a granted
-    number.
+    """Engine of a runner with own code, which calls `iterate` for each iteration.
 
-    At most `share` iterations run at once; further calls wait. Engine and code share this object:
-    the code sees it as `ScriptedLoad`.
+    Such a call runs the next iteration number that the coordinator granted and returns its result;
+    after the load it raises LoadOver. At most `share` iterations run at once; further calls wait.
+    Engine and code share this object: the code sees it as `ScriptedLoad`.
     """
 
     def __init__(

@@ -127,8 +127,10 @@ class WillPage:
             words[_MARK] = number
 
     def take(self, due_ns: int, seq: int) -> None:
-        """Note that an arrival of batch `seq`, due `due_ns` nanoseconds after t0, was taken. For
-        open load.
+        """Note that an arrival of batch `seq`, due `due_ns` nanoseconds after t0, was taken.
+
+        For open load. Only the latest due time and the highest batch are kept: the will says that
+        nothing beyond them can have started.
         """
         words = self._words
         words[_MARK] = max(words[_MARK], due_ns)

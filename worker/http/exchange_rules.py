@@ -1,7 +1,9 @@
 """Rules of HTTP exchanges: new connections, second attempts and redirects; without I/O.
 
-Clients serve an ordinary request over an idle connection themselves, at the least CPU. In all other
-cases `ExchangeRules.request` goes on from there: it gets the outcome of its first step.
+A client itself sends a request over an idle connection, at the least CPU. If the response ends the
+request, no rule is needed. Else, or without an idle connection, the client drives the generator
+`ExchangeRules.request`; it gets the result, a response or ann error, as outcome of its first
+step.
 """
 
 from __future__ import annotations
@@ -168,9 +170,10 @@ class ExchangeRules:
 
 
 def _asked(connection: HttpConnection, sending: Sending) -> Steps[RawResponse]:
-    """Send a request over a connection and return the response; close the connection on any error.
+    """Ask a driver to send a request over a connection (a step); return the response.
 
-    Errors of receiving get the attribute `in_body`: whether the head of the response had arrived.
+    Any error closes the connection and is raised. Errors of receiving (BadResponse, EarlyEnd,
+    ReceiveTimedOut) get the attribute `in_body`: whether the head of the response had arrived.
     """
     try:
         response: RawResponse = yield Ask(connection, sending)

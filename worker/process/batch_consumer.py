@@ -33,10 +33,11 @@ RETRY_MOST_S = 3.0
 
 
 def consumer_class(receive: Callable[[bytes], None]) -> type[Consumer]:
-    """Return a consumer class for Celery that calls `receive` with each signed batch.
+    """Return a consumer class for Celery that calls `receive` with each signed batch, not verified.
 
-    The signature is not verified. For a message without a batch, or if its queue holds something
-    that is not a message, it calls `receive` with b"".
+    For a message that cannot be decoded or has no batch it calls `receive` with b"". So it does if
+    its queue holds something else than messages; then `start` also raises the error, and the
+    consumer ends.
     """
 
     class BatchConsumer(Consumer):  # type: ignore[misc] # Celery has no types

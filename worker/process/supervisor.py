@@ -82,8 +82,8 @@ class _Child:
 class Supervisor:
     """Keeps a number of worker processes running: a process that ends is replaced by a new one.
 
-    A process that exits within `SHORTEST_LIFE_S`, or by a usage error, is not replaced; a killed
-    process always is.
+    A process that exits within `SHORTEST_LIFE_S`, or by a usage error, is not replaced; a process
+    killed by a signal always is. Without any left `run` ends.
     """
 
     def __init__(

@@ -175,11 +175,12 @@ class OpenStackScenario(Scenario):
 
     @classmethod
     def warm_up(cls, context: dict[str, Any]) -> None:
-        """Get tokens, check that services exist, and call `prepare`, before the load.
+        """Before the load: get tokens, check that services exist, and call `prepare`.
 
-        For a scenario that `openstack` marks `warm=False`, Keystone's versions are queried instead.
-        Stores the `UserSelector` in `context`. Raises DeploymentError if something is missing, and
-        errors of authentication and of requests.
+        For a scenario that `openstack` marks `warm=False` only Keystone's versions are queried.
+        Stores the `UserSelector` in `context`. Raises DeploymentError for an invalid argument
+        `session` and a missing context, service or temporary user; and errors of authentication and
+        of requests.
         """
         name = context["scenario"].partition("@")[0]
         needs: ServiceNeeds = cls.method(context).needs

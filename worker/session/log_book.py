@@ -211,7 +211,7 @@ class LogBook:
 def _place() -> _PrintedBy:
     """Return run, workload, iteration and arguments of the iteration that the calling thread runs.
 
-    They are found on the thread's stack; empty values if it runs none.
+    They are found on the thread's stack. If it runs none: "", -1, 0 and no arguments.
     """
     # found on the stack: to note it for each iteration would slow down iterations that print
     # nothing

@@ -190,9 +190,10 @@ def is_deferred(value: Any) -> bool:
 
 
 def copied(value: Any) -> Any:
-    """Return a deep copy, made faster than by `copy.deepcopy`; credentials lose their caches.
+    """Return a deep copy, made faster than by `copy.deepcopy`; copied credentials have no caches.
 
-    An object that occurs several times is copied several times.
+    An object that occurs several times is copied several times. RecursionError for a dict or list
+    that contains itself.
     """
     kind = type(value)
     if kind in PLAIN:

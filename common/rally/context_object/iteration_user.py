@@ -66,7 +66,8 @@ class Shared:
     def narrowed(self, iteration: int) -> dict[str, Any]:
         """Return an iteration's view of the context object; its values are copied at first access.
 
-        It has the key `iteration`, counted from 1; also `user` and `tenant` if users are chosen.
+        It has the key `iteration`, the argument, which counts from 1. `user` and `tenant` of this
+        iteration are added if a user is to be chosen, users were prepared, and no `user` is there.
         """
         copies: dict[int, Any] = {}
         view = View(self._shared, copies)

@@ -1,4 +1,8 @@
-"""The output of `results --errors`: every error of a run with its traceback."""
+"""The output of `results --errors`: the most frequent errors of a run, with tracebacks.
+
+Others are only counted. Errors of virtual users outside of iterations have no traceback, and are
+not in the JSON.
+"""
 
 from __future__ import annotations
 

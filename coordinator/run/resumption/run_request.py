@@ -1,4 +1,4 @@
-"""The encrypted request for a run in its directory, which `rerun` repeats."""
+"""Saves the request for a run, encrypted, in its directory, and loads it: `rerun` repeats it."""
 
 from __future__ import annotations
 

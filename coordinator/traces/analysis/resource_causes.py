@@ -46,9 +46,9 @@ _NAMED = 2
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class IterationCounters:
-    """Counters of the system under test by group, and times of the rows of a feature table.
+    """Counters of the system under test by workload, and times of the rows of a feature table.
 
-    Times are start and end of each row, seconds after t0; nan if unknown.
+    A row is a trace. Times are start and end of its iteration, seconds after t0; nan if unknown.
     """
 
     #: By number of the group.

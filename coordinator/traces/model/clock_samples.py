@@ -62,7 +62,10 @@ class ClockSamples:
                 self._take(caller, span)
 
     def estimate(self) -> Clocks:
-        """Return the clock offset of each pair of hosts that had a call between them so far."""
+        """Return the clock offset of each pair of hosts that has a sample: a call between them.
+
+        The samples stay: it may be called again after more traces.
+        """
         return Clocks(
             _estimate(pair, list(edges.values())) for pair, edges in sorted(self._pairs.items())
         )

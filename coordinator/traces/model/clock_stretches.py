@@ -228,7 +228,8 @@ def _share(bounds: Bounds, bins: _Bins, lines: Sequence[_Line]) -> float:
 def _lines(bins: _Bins) -> list[_Line]:
     """Return lines for all bins in order, each through as many consecutive bins as possible.
 
-    A new line begins at the first bin that no drift up to 0.2 % reaches.
+    A line passes between the bounds of its bins. A new one begins at the first bin that the last
+    one could not reach with a drift up to 0.2 %. There must be a bin.
     """
     at, low, high = bins.at, bins.low, bins.high
     begins = [0]

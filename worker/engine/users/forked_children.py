@@ -1,8 +1,8 @@
 """Ends processes that a scenario forked and that return into the worker's code.
 
-Such a process would go on as if it were the worker: it would start iterations, and use sockets that
-are not its own. Children that do not return (of multiprocessing and subprocess, or that call
-os._exit) are left alone.
+A child knows that it is one by a count of forks. It would go on as if it were the worker: start
+iterations, and use sockets that are not its own. Children that do not return (of multiprocessing
+and subprocess, or that call os._exit) are left alone.
 """
 
 from __future__ import annotations

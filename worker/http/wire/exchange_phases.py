@@ -107,9 +107,10 @@ class ExchangePhases:
 
     @property
     def wait_ns(self) -> int:
-        """Return the time from an open connection to the first bytes of the response, ns.
+        """Return the time from a connection that is ready to the first bytes of the response, ns.
 
-        It includes sending the request; 0 if no bytes came.
+        Ready: connected, with TLS if any; for a reused connection, when the request began. Sending
+        is included. 0 if no bytes came.
         """
         ready_ns = self.secured_ns or self.connected_ns or self.begun_ns
         return self.first_byte_ns - ready_ns if self.first_byte_ns else 0

@@ -115,9 +115,11 @@ class ResponseHead:
         self.codings = "" if self.status == PARTIAL else codings
 
     def next(self, raw: bytes) -> ResponseHead:
-        """Return the head parsed from `raw`, which follows this head on the same connection.
+        """Return the head parsed from `raw`, the next response's on the same connection.
 
-        Lines equal to this head's are not parsed again. Raises BadResponse if it is malformed.
+        Faster if it has as many lines as this head with the same names, and if no changed line
+        decides status, body or connection; else all of it is parsed. Raises BadResponse
+        if `raw` is malformed.
         """
         lines = raw.split(b"\r\n")
         if len(lines) != len(self._lines) or not _tidy(raw, len(lines) - 1):

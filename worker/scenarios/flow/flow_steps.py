@@ -182,10 +182,11 @@ class FlowStep:
         return response
 
     def _common_headers(self, scenario: Scenario, path: str, values: Values) -> dict[str, Any]:
-        """Return the flow's headers for this step, with placeholders filled in.
+        """Return the flow's headers for this step, with placeholders filled in from `values`.
 
-        Headers without a value yet are left out. Empty if `path` is a URL of another host than
-        base.
+        A header with a placeholder that has no value yet is left out. {} if `path` is an absolute
+        URL of another origin (scheme, host, port) than the base URL; without a base URL all may
+        have them.
         """
         found: dict[str, Any] = {}
         if not self.headers or not _is_home(scenario, path):
