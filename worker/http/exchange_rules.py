@@ -2,8 +2,8 @@
 
 A client itself sends a request over an idle connection, at the least CPU. If the response ends the
 request, no rule is needed. Else, or without an idle connection, the client drives the generator
-`ExchangeRules.request`; it gets the result, a response or ann error, as outcome of its first
-step.
+`ExchangeRules.request`; the result of the client's own attempt, a response or an error, is passed
+to it as the outcome of the first step.
 """
 
 from __future__ import annotations
