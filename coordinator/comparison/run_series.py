@@ -1,4 +1,4 @@
-"""Selects the numbers by which runs are compared: percentiles of each workload and of its atomic actions.
+"""Selects the numbers by which runs are compared: percentiles of workloads and atomic actions.
 
 Those for which each run has enough iterations, as logarithms.
 """
