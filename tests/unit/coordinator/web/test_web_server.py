@@ -255,7 +255,7 @@ def test_files_and_runs_may_be_deleted_while_they_are_shown(
 
     assert shown.status_code == 200
     assert gone.status_code == 409
-    assert "is not the directory of a run: it has no run.json" in gone.text
+    assert "is not the directory of a run, which has a run.json" in gone.text
 
 
 def test_a_report_leads_to_the_list_and_to_the_run_before_it(
