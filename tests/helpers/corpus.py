@@ -10,8 +10,8 @@ CORPUS = Path(__file__).resolve().parents[3] / "shared" / "corpus"
 
 #: The problem of a task whose file for a scenario of Mistral or Heat is not beside the samples.
 ABSENT = re.compile(
-    r"^argument (definition|params|wf_input|files|template_path|updated_template_path): cannot read "
-    r"(rally-jobs/extra|samples/tasks)/\S+: No such file"
+    r"^argument (definition|params|wf_input|files|template_path|updated_template_path): "
+    r"cannot read (rally-jobs/extra|samples/tasks)/\S+: No such file"
 )
 
 
