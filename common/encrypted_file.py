@@ -72,12 +72,11 @@ class EncryptedFile:
             raise OsbenchError(f"{self.path} cannot be removed: {error.strerror}") from None
 
     def _cipher(self) -> Fernet:
+        remedy = "restore it from a copy, with mode 0600"
         try:
             if not self._key_path.exists():
+                remedy = "free space, or make its folder writable"
                 write_private(self._key_path, Fernet.generate_key())
             return Fernet(read_private(self._key_path))
         except (OSError, TooOpen, ValueError) as error:
-            raise OsbenchError(
-                f"cannot use the key {self._key_path}: {error}; restore it from a copy, with mode "
-                "0600"
-            ) from None
+            raise OsbenchError(f"cannot use the key {self._key_path}: {error}; {remedy}") from None

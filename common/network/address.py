@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import ipaddress
 import socket
 from dataclasses import dataclass
@@ -60,9 +61,10 @@ class Address:
                 if port != ports[-1]:
                     continue
                 shown = f"[{self.host}]" if ":" in self.host else self.host
+                taken = getattr(error, "errno", None) == errno.EADDRINUSE
                 raise UsageError(
-                    f"cannot listen on {shown}:{port}: {reason}; give another address or port, or "
-                    "end the process that listens there"
+                    f"cannot listen on {shown}:{port}: {reason}; give another address or port"
+                    f"{', or end the process that listens there' if taken else ''}"
                 ) from None
         raise AssertionError("there is a last port")
 

@@ -26,11 +26,14 @@ from osbench.coordinator.comparison.comparison_json import comparison_json
 from osbench.coordinator.comparison.comparison_page import compare_page
 from osbench.coordinator.comparison.comparison_result import ChangeVerdict, ComparisonResult
 from osbench.coordinator.comparison.comparison_text import show_comparison
+from osbench.coordinator.formatting import count
 from osbench.coordinator.report.exit_code import meaning
 from osbench.coordinator.storage.run_directory import RunDirectory
 
 #: Begins the name of all runs with a tag.
 TAG = "tag:"
+#: Runs that are left out and named.
+_NAMED = 5
 
 
 class ShareType(click.ParamType[float]):
@@ -96,15 +99,17 @@ def read_side(
     for name in names:
         if name.startswith(TAG):
             tag = name.removeprefix(TAG)
+            unsound: list[ComparedRun] = []
             tagged = [
                 *finished_runs(
                     data_dir,
                     (tag,),
                     left_out=left_out(damaged),
-                    unsound=warn_of_unsound,
+                    unsound=unsound.append,
                     archived=archived,
                 )
             ]
+            warn_of_unsound(unsound)
             if not tagged:
                 raise UsageError(
                     f"no finished run has the tag {tag!r}; `osbench-coord runs list` shows the tags"
@@ -120,10 +125,21 @@ def read_side(
     return found
 
 
-def warn_of_unsound(run: ComparedRun) -> None:
-    """Print that a run is left out because its load was not the requested one."""
-    code = run.exit_code
-    warn_of(f"left out: run {run.run_id} ended with exit code {code}: {meaning(code)}")
+def warn_of_unsound(runs: Sequence[ComparedRun]) -> None:
+    """Print which runs, oldest first, are left out because their load was not the requested one.
+
+    In one line, with the newest `_NAMED` of them. Prints nothing without runs.
+    """
+    if len(runs) == 1:
+        code = runs[0].exit_code
+        warn_of(f"left out: run {runs[0].run_id} ended with exit code {code}: {meaning(code)}")
+    elif runs:
+        newest = [f"{run.run_id} (exit code {run.exit_code})" for run in runs[-_NAMED:]]
+        more = f"{count(len(runs) - _NAMED)} earlier, " if len(runs) > _NAMED else ""
+        warn_of(
+            f"left out: {len(runs)} runs whose load was not the requested one: {more}"
+            f"{', '.join(newest)}"
+        )
 
 
 def _directory_of(run: ComparedRun) -> RunDirectory:

@@ -73,6 +73,8 @@ def run_directory(
     tag = f"directory-{new_run_id()}"
     found = _run_all(settings, wanted, progress, tag, paths, wrong, keep_going, as_json=as_json)
     code = worst([one.exit_code for one in found if one.exit_code is not None])
+    if page is not None and not _written(settings, found, folder, Path(page), code):
+        code = worst((code, AROUND))
     if as_json:
         tasks = [
             {"file": one.path.name, "exit_code": one.exit_code, "error": one.error}
@@ -82,8 +84,6 @@ def run_directory(
         echo(json.dumps({"format": FORMAT, "tag": tag, "exit_code": code, "tasks": tasks}))
     else:
         _print(found, tag, code)
-    if page is not None and not _written(settings, found, folder, Path(page), code):
-        return worst((code, AROUND))
     return code
 
 
@@ -92,7 +92,7 @@ def check_page(path: Path) -> None:
     if path.suffix not in (".html", ".htm"):
         raise UsageError(
             f"--report {path}: the page of a directory needs a name that ends with .html; the"
-            " reports of its runs are written to the folder of that name"
+            " reports of its runs go to the folder of that name and -runs"
         )
     if not path.parent.is_dir():
         raise UsageError(f"--report {path}: there is no folder {path.parent}: create it")
@@ -121,6 +121,8 @@ def _written(
                 facts = gather(read_facts(RunDirectory.find(settings.conf.data_dir, name)))
             except OsbenchError as problem:
                 error = f"its report cannot be made: {problem}"
+            except OSError as problem:
+                error = f"its files cannot be read: {reason_of(problem)}"
         return RunOnPage(file=one.path.name, exit_code=one.exit_code, facts=facts, error=error)
 
     title = folder.resolve().name or str(folder)
@@ -219,6 +221,8 @@ def _print(found: Sequence[TaskRun], tag: str, code: int) -> None:
     table = TextTable(texts("task"), names("run"), figures("exit code"), texts(""))
     for one in found:
         said = one.error.partition("\n")[0] or MEANINGS.get(one.exit_code or 0, "unknown")
+        if one.summary is not None and not one.error:
+            said = Report.from_json(one.summary).exit_meaning or said
         table.add_row(
             plain(one.path.name, 100),
             plain(str(one.summary["run_id"])) if one.summary else "",

@@ -144,7 +144,8 @@ class Curve(Protocol):
 class Ramp:
     """A rate that starts with `start` and rises by `step` every `duration` seconds up to `end`.
 
-    It stays at `end` without end. A position is the number of a step, from 0.
+    It stays at `end`, for ever unless `length_s` cuts it. A position is the number of a step,
+    from 0.
     """
 
     #: Arrivals per second.
@@ -153,16 +154,21 @@ class Ramp:
     step: Fraction = Fraction(1)
     #: Seconds between two rates.
     duration: Fraction = Fraction(1)
+    #: When the rate ends, seconds after t0; None: never.
+    length_s: Fraction | None = None
 
     @cached_property
     def last(self) -> int:
-        """Return the position of the last segment, which runs at rate `end` and does not end."""
-        return ceil((self.end - self.start) / self.step)
+        """Return the position of the last segment: at rate `end`, or cut at `length_s`."""
+        climbed = ceil((self.end - self.start) / self.step)
+        if self.length_s is None:
+            return climbed
+        return min(climbed, ceil(self.length_s / self.duration) - 1)
 
-    @property
-    def total(self) -> None:
-        """Return None: the ramp does not end, so its integral is infinite."""
-        return
+    @cached_property
+    def total(self) -> Fraction | None:
+        """Return the integral of the rate up to `length_s`: arrivals, not rounded; else None."""
+        return self.segment(self.last).after
 
     def rate(self, position: int) -> Fraction:
         """Return the arrivals per second in the segment at a position."""
@@ -172,12 +178,6 @@ class Ramp:
         """Return the integral of the rate from t0 to the begin of a segment: arrivals so far."""
         climb = self.step * (position * (position - 1)) / 2
         return (self.start * position + climb) * self.duration
-
-    def integral(self, elapsed_s: Fraction) -> Fraction:
-        """Return the exact integral of the rate over the first `elapsed_s` seconds: arrivals."""
-        position = min(elapsed_s // self.duration, self.last)
-        begun_s = elapsed_s - position * self.duration
-        return self.before(position) + self.rate(position) * begun_s
 
     def position(self, level: Fraction | int) -> int:
         """Return the position of the segment in which the integral of the rate passes `level`.
@@ -190,11 +190,14 @@ class Ramp:
         """Return the segment at a position, 0 to `last`."""
         return RateSegment(
             begin_s=position * self.duration,
-            length_s=self.duration if position < self.last else None,
+            length_s=self.duration if position < self.last else self._rest_s(),
             before=self.before(position),
             rate=self.rate(position),
             end_rate=self.rate(position),
         )
+
+    def _rest_s(self) -> Fraction | None:
+        return None if self.length_s is None else self.length_s - self.last * self.duration
 
 
 class Stages:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from functools import cached_property
-from math import floor
 from typing import Any, ClassVar
 
 import numpy as np
@@ -92,8 +91,8 @@ class Rps(runner.Runner):
     def check(cls, config: Mapping[str, Any]) -> list[str]:
         """Return messages on a load with both or neither of its ends, and on impossible rates.
 
-        The ends are `times` and `duration`. A ramp must not fall, and arrivals are at most
-        `MOST_PLANNED`. Empty if all is fine.
+        The ends are `times` and `duration`. A ramp must not fall, and arrivals of `duration` are
+        at least one and at most `MOST_PLANNED`. Empty if all is fine.
         """
         rate = config["rps"]
         ramp = rate if isinstance(rate, Mapping) else {"rps": rate}
@@ -110,9 +109,16 @@ class Rps(runner.Runner):
         if ("times" in config) == ("duration" in config):
             said = "got both" if "times" in config else "both are missing"
             problems.append(f"give either times, iterations in all, or duration, seconds: {said}")
-        if not problems and (planned := cls(config).planned) > MOST_PLANNED:
-            problems.append(f"{planned:.3g} arrivals are planned; the limit is {MOST_PLANNED:.0e}")
-        return problems
+        if problems or "times" in config:
+            return problems
+        runner = cls(config)
+        total = runner.ramp.total
+        assert total is not None
+        if total > MOST_PLANNED:
+            return [f"{float(total):.3g} arrivals are planned; the limit is {MOST_PLANNED:.0e}"]
+        if not runner.planned:
+            return ["no arrival of this seed is within duration: give a longer one"]
+        return []
 
     @classmethod
     def notes(cls, config: Mapping[str, Any]) -> list[str]:
@@ -129,17 +135,26 @@ class Rps(runner.Runner):
 
     @cached_property
     def planned(self) -> int:
-        """Return `times`, or the number of arrivals in `duration` seconds, at least 1."""
-        if "times" in self.config:
-            return int(self.config["times"])
-        return max(1, floor(self.ramp.integral(exact(self.config["duration"]))))
+        """Return `times`, or the number of arrivals within `duration`.
+
+        If these are random, the seed determines it.
+        """
+        count = self._schedule.count
+        return int(self.config["times"]) if count is None else count
+
+    @property
+    def lasts_s(self) -> float | None:
+        """Return `duration`, seconds; None if the load ends after `times`."""
+        return self.config.get("duration")
 
     @property
     def planned_s(self) -> float:
-        """Return when one arrival more than `planned` would be due, seconds after t0.
+        """Return `duration`, else when one arrival more than `times` would be due, in seconds.
 
-        Computed as for even arrivals, also if they are not.
+        The latter is computed as for even arrivals, also if they are not.
         """
+        if self.lasts_s is not None:
+            return self.lasts_s
         times = Fraction(self.planned)
         segment = self.ramp.segment(self.ramp.position(times))
         return float(segment.instants(times - segment.before, np.zeros(1))[0])
@@ -147,10 +162,12 @@ class Rps(runner.Runner):
     @cached_property
     def ramp(self) -> Ramp:
         """Return the rate over time; a constant rate is a ramp whose `end` equals `start`."""
-        rate = self.config["rps"]
+        rate, length_s = self.config["rps"], self.lasts_s
+        end = None if length_s is None else exact(length_s)
         if not isinstance(rate, Mapping):
-            return Ramp(start=exact(rate), end=exact(rate))
+            return Ramp(start=exact(rate), end=exact(rate), length_s=end)
         return Ramp(
+            length_s=end,
             start=exact(rate["start"]),
             end=exact(rate["end"]),
             step=exact(rate["step"]),

@@ -18,7 +18,8 @@ from osbench.common.plugin.signature import PLACEHOLDER
 from osbench.common.plugin.sla import Sla
 from osbench.common.secrets.masking import error_text
 from osbench.common.task import ABORT_OVER_S, Named, Subtask, Task, Workload
-from osbench.coordinator.taskfile import data, drill_phases, judged_actions, scripted_load
+from osbench.coordinator.taskfile import data, drill_phases, scripted_load
+from osbench.coordinator.taskfile.judged_actions import unknown_actions
 from osbench.coordinator.taskfile.parsing import DEFAULT_SLA
 from osbench.coordinator.taskfile.places import (
     Use,
@@ -90,7 +91,6 @@ def _workload(task: Task, workload: Workload, plugins: Plugins) -> Iterator[Prob
             ):
                 for message in _ask_plugin(asked_of, workload):
                     yield Problem(args_place(workload, task.version), message)
-            yield from judged_actions.faults(task, workload, plugin, plugins)
     yield from virtual_users.http_faults(workload)
     yield from runner_faults
     if runner is not None:
@@ -100,8 +100,7 @@ def _workload(task: Task, workload: Workload, plugins: Plugins) -> Iterator[Prob
             yield from scripted_load.faults(workload, plugin)
         if file is not None:
             yield from data.too_few(file, workload, runner)
-    for use in uses(workload, task.version):
-        yield from _used(use, plugin, plugins)
+    yield from _all_used(task, workload, plugin, plugins)
 
 
 def without_criteria(task: Task, plugins: Plugins) -> list[Problem]:
@@ -389,6 +388,21 @@ def _abort(workload: Workload, runner: Runner) -> Iterator[Problem]:
             f"never ends the load: after_s {after_s:g} and over_s {over_s:g} together must be less"
             f" than the {lasts_s:g} s in which iterations start",
         )
+
+
+def _all_used(
+    task: Task, workload: Workload, scenario: ScenarioPlugin | None, plugins: Plugins
+) -> Iterator[Problem]:
+    """Yield the problems of contexts, criteria and hooks of a workload, in file order."""
+    native = scenario if scenario is not None and scenario.source == NATIVE else None
+    for use in uses(workload, task.version):
+        faults = list(_used(use, scenario, plugins))
+        yield from faults
+        if use.kind == "sla" and native is not None and not faults:
+            criterion = plugins.get("sla", use.named.name)
+            question = partial(unknown_actions, workload, native, criterion)
+            for message in _ask_plugin(question, use.named.config):
+                yield Problem(use.place, message)
 
 
 def _used(use: Use, beside: ScenarioPlugin | None, plugins: Plugins) -> Iterator[Problem]:

@@ -84,6 +84,10 @@ def test_all_are_checked_before_the_first_is_run(tmp_path: Path, nightly: Path) 
         (("nightly", "--web", "127.0.0.1:0"), "`osbench-coord web` shows all runs"),
         (("-", "--detach"), "--detach cannot read a task from standard input"),
         (("nightly", "--export", "csv"), "`osbench-coord report RUN` exports each of its runs"),
+        (
+            ("nightly", "--report", "r.html", "--export-option", "a=1"),
+            "--export-option and --metrics are for one run",
+        ),
         (("nightly", "--report", "night"), "needs a name that ends with .html"),
         (("nightly", "--report", "none/night.html"), "there is no folder none: create it"),
         (("nightly/10-first.yaml", "--keep-going"), "--keep-going is for a directory of tasks"),
@@ -117,20 +121,21 @@ def test_one_page_has_all_tasks_and_links_to_their_reports(tmp_path: Path, night
     assert not tasks["25-mistyped.yaml"]["run"]
     for name in ("10-first.yaml", "20-second.yaml", "30-last.json"):
         run = tasks[name]["run"]["run_id"]
-        assert f'href="night/{run}.html"' in page
-        assert f'href="night/{run}.html#w1"' in page
-        assert "<script" in (tmp_path / "night" / f"{run}.html").read_text("utf-8")
+        assert f'href="night-runs/{run}.html"' in page
+        assert f'href="night-runs/{run}.html#w1"' in page
+        assert "<script" in (tmp_path / "night-runs" / f"{run}.html").read_text("utf-8")
     assert "<script" not in page
 
 
 def test_a_page_that_cannot_be_written_after_the_load_keeps_the_runs(
     tmp_path: Path, nightly: Path
 ) -> None:
-    (tmp_path / "night").write_text("a file where the folder of reports should be")
+    (tmp_path / "night-runs").write_text("a file where the folder of reports should be")
 
     done = coord(tmp_path, "run", "nightly", "--report", "night.html", "--json", "--quiet")
 
     assert done.returncode == 5
     assert "Error: --report night.html: cannot write it: " in done.stderr
     assert "Traceback" not in done.stderr
-    assert len(json.loads(done.stdout)["tasks"]) == 2
+    found = json.loads(done.stdout)
+    assert (found["exit_code"], len(found["tasks"])) == (5, 2)

@@ -8,6 +8,7 @@ from typing import Any, ClassVar
 
 from osbench.common.plugin.scenario import Scenario, configure
 from osbench.common.plugin.signature import near
+from osbench.worker.http.user.request_base import REAUTHENTICATION, RETRY
 from osbench.worker.scenarios.flow import flow_schema, placeholders
 from osbench.worker.scenarios.flow.flow_checks import all_steps, mistakes, of_flow
 from osbench.worker.scenarios.flow.flow_steps import RELOGIN, Flow
@@ -52,16 +53,16 @@ class HttpFlow(Scenario):
 
     @classmethod
     def action_names(cls, method: str, args: Mapping[str, Any]) -> Collection[str] | None:
-        """Return the names of actions: of steps and branches, and `relogin` if it may be made.
+        """Return the names of actions: of steps, branches, and of a login or request made again.
 
-        Returns None if a step has no name, since its action is named by its path.
+        Returns None if a step has no name, since its action is named by its path, and without
+        steps.
         """
         names = [step.get("name") for step in all_steps(args)]
-        if not all(names):
+        if not names or not all(names):
             return None
         branches = [branch.get("name") for branch in _mappings(args.get("mix"))]
-        logs_in = args.get("relogin") or any(step.get("relogin") for step in all_steps(args))
-        return [str(name) for name in (*names, *branches, *([RELOGIN] if logs_in else []))]
+        return [str(name) for name in (*names, *branches, RELOGIN, REAUTHENTICATION, RETRY)]
 
     @classmethod
     def check_without_base(cls, method: str, args: Mapping[str, Any]) -> list[str]:

@@ -119,7 +119,8 @@ class LogBook:
     def write(self, source: str, text: str) -> str:
         """Keep the lines of a printed text as `add`, and return the text with secrets masked.
 
-        An incomplete line waits for more of the same iteration in this thread, until `take`.
+        An incomplete line waits for more of the same iteration in this thread, until `take` with
+        `final`.
         """
         place = _place()
         shown = self._masked(text, place.arguments)
@@ -165,12 +166,13 @@ class LogBook:
         """
         return self._masked(text, _place().arguments)
 
-    def take(self) -> tuple[list[Entry], int]:
+    def take(self, *, final: bool = False) -> tuple[list[Entry], int]:
         """Remove and return the waiting entries, and the count of texts left out or cut.
 
-        Lines without an end are entries now.
+        With `final`, at the end of a run, lines without an end are entries, too; before, they wait
+        for the rest, in which the name beside a secret may stand.
         """
-        for key in list(self._begun):
+        for key in list(self._begun) if final else ():
             begun = self._begun.pop(key, None)
             if begun is not None:
                 begun.context.run(self._add, key[0], begun.text, begun.place)

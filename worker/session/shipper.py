@@ -116,7 +116,7 @@ class Shipper:
         Sends nothing. No block is made after it; further calls do nothing.
         """
         with self._lock:
-            self._pack()
+            self._pack(final=True)
             if not self._final:
                 self._put({"workload": -1, "final": True})
                 self._final = True
@@ -161,7 +161,7 @@ class Shipper:
             if self.outbox.number() > before:
                 self._interval_s = min(self._interval_s * 2, self._longest_s)
 
-    def _pack(self) -> None:
+    def _pack(self, *, final: bool = False) -> None:
         if self._final:
             return
         for source in list(self._sources):
@@ -173,7 +173,7 @@ class Shipper:
         for workload in list(self._returned):
             self._put({"workload": workload, "returned": list(self._returned[workload])})
             del self._returned[workload]
-        entries, cut = self._log.take()
+        entries, cut = self._log.take(final=final)
         if entries or cut:
             self._put({"workload": -1, "log": entries, "log_cut": cut})
         while self._spans is not None and (spans := self._spans.take()):

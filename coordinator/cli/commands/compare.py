@@ -10,6 +10,7 @@ from osbench.common.errors import UsageError
 from osbench.coordinator.cli.archive_access import archived_runs
 from osbench.coordinator.cli.base import CommandSettings, with_settings
 from osbench.coordinator.cli.comparison_options import (
+    TAG,
     ComparisonOptions,
     exit_code,
     left_out,
@@ -93,6 +94,9 @@ def compare(
       3 files of a run are cut or changed; --damaged compares the rest
     """
     first, second = _sides(runs, against)
+    if in_pairs and any(name.startswith(TAG) for name in (*first, *second)):
+        # a tag leaves out unsound runs of one side, and the others would be paired wrongly
+        raise UsageError("--in-pairs needs runs in order: name each by its id, not by a tag")
     archived = archived_runs(settings, archive)
     before, after = (
         read_side(settings, one, damaged=chosen.damaged, archived=archived)

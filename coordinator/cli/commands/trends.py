@@ -209,9 +209,9 @@ def _groups(settings: CommandSettings, wanted: TrendsOptions) -> dict[str, list[
     if wanted.task is None and wanted.fingerprint is None and not (wanted.check and wanted.tag):
         newest = max(groups, key=lambda name: groups[name][-1].run_id)
         groups = {newest: groups[newest]}
-    for run in unsound:
-        if _fits(run, wanted) and _group(run, wanted) in groups:
-            warn_of_unsound(run)
+    warn_of_unsound(
+        [run for run in unsound if _fits(run, wanted) and _group(run, wanted) in groups]
+    )
     return groups
 
 

@@ -203,7 +203,7 @@ class RunExportOptions(OptionSet):
         "--report",
         metavar="FILE",
         help=f"At the end, write {_PAGE}. Of a directory of tasks: one page of all, linked to the "
-        "report of each in the folder of that name.",
+        "report of each in the folder of that name and -runs.",
     )
     exports: tuple[str, ...] = repeated(
         "--export",

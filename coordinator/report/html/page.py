@@ -63,28 +63,7 @@ def render_page(facts: PageFacts, frame: PageFrame | None = None) -> str:
 
     The same facts give the same bytes.
     """
-    page, live = PageViews.of(facts), facts.live
-    data: dict[str, Any] = {"workloads": page.payloads, "names": page.titles}
-    if not live:
-        data["table"] = page.table.columns if page.table else None
-        data["outputs"] = [
-            {"anchor": one.anchor, "figure": one.figure, "series": one.series}
-            for view in page.views
-            for one in view.outputs
-            if one.figure
-        ]
-    return template_of("report.html.j2").render(
-        page.context()
-        | {
-            "frame": frame,
-            # osbench's own, and no word of a run in them
-            "policy": Markup(page_assets.policy(live)),  # noqa: S704
-            "style": Markup(page_assets.style()),  # noqa: S704
-            "scripts": list(map(Markup, page_assets.scripts(live))),
-            "data": _embedded(data),
-            "about": run_details(facts, page.workloads),
-        }
-    )
+    return PageViews.of(facts).page(facts, frame)
 
 
 def live_parts(facts: PageFacts) -> tuple[str, list[dict[str, Any]]]:
@@ -154,6 +133,30 @@ class PageViews:
     def titles(self) -> list[str]:
         """Titles of the workloads, in the order of the task."""
         return [one.title for one in self.workloads]
+
+    def page(self, facts: PageFacts, frame: PageFrame | None = None) -> str:
+        """Return the page as HTML; see `render_page`. `facts`: the facts that the views show."""
+        data: dict[str, Any] = {"workloads": self.payloads, "names": self.titles}
+        if not self.live:
+            data["table"] = self.table.columns if self.table else None
+            data["outputs"] = [
+                {"anchor": one.anchor, "figure": one.figure, "series": one.series}
+                for view in self.views
+                for one in view.outputs
+                if one.figure
+            ]
+        return template_of("report.html.j2").render(
+            self.context()
+            | {
+                "frame": frame,
+                # osbench's own, and no word of a run in them
+                "policy": Markup(page_assets.policy(self.live)),  # noqa: S704
+                "style": Markup(page_assets.style()),  # noqa: S704
+                "scripts": list(map(Markup, page_assets.scripts(self.live))),
+                "data": _embedded(data),
+                "about": run_details(facts, self.workloads),
+            }
+        )
 
     def context(self, page: str = "", mark: str = "") -> dict[str, Any]:
         """Return the variables that all templates may use, by name.

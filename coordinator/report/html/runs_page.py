@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from urllib.parse import quote
 
@@ -12,7 +12,8 @@ from markupsafe import Markup
 from osbench.coordinator.formatting import plain
 from osbench.coordinator.report.exit_code import meaning
 from osbench.coordinator.report.html import page_assets
-from osbench.coordinator.report.html.page import PageViews, render_page, template_of
+from osbench.coordinator.report.html.overview_view import AccountingView
+from osbench.coordinator.report.html.page import PageViews, template_of
 from osbench.coordinator.report.html.page_numbers import NARROW, counted
 from osbench.coordinator.report.page_facts import PageFacts
 
@@ -33,15 +34,20 @@ class RunOnPage:
 
 @dataclass(frozen=True, kw_only=True)
 class _TaskRow:
-    """A task in the table, with the views of its run's report."""
+    """A task in the table, and the first screen of its run's report."""
 
     file: str
     exit_code: int | None
     #: What the exit code means, or why there is no run.
     said: str
     #: Address of the run's own report, relative to the page; "" if it has none.
-    report: str
-    views: PageViews | None
+    report: str = ""
+    run_id: str = ""
+    #: Prefix of the anchors of this run.
+    mark: str
+    #: Numbers of iterations; None without a report.
+    accounting: AccountingView | None = None
+    overview: Markup | None = None
 
     @property
     def look(self) -> str:
@@ -49,25 +55,29 @@ class _TaskRow:
         return "ok" if self.exit_code == 0 else "warn" if self.exit_code in (4, 5, None) else "err"
 
 
-def write_runs_page(path: Path, title: str, runs: Iterable[RunOnPage], exit_code: int) -> None:
-    """Write the page of several runs to `path`, and the report of each in a folder next to it.
+def reports_folder(page: Path) -> Path:
+    """Return the folder of the reports that belong to a page of several runs."""
+    return page.with_name(f"{page.stem}-runs")
 
-    The folder has the name of the page without its suffix. A run without facts is only named with
-    its error. `exit_code`: of all runs together. Raises OSError.
+
+def write_runs_page(path: Path, title: str, runs: Iterable[RunOnPage], exit_code: int) -> None:
+    """Write the page of several runs to `path`, and the report of each to `reports_folder`.
+
+    A run without facts is only named with its error. `exit_code`: of all runs together. Raises
+    OSError.
     """
-    folder = path.with_suffix("")
-    rows = [_row(one, folder) for one in runs]
-    bad = [row for row in rows if row.exit_code != 0]
+    folder = reports_folder(path)
+    rows = [_row(one, folder, f"t{number}-") for number, one in enumerate(runs, 1)]
+    dropped = sum(row.accounting.counts["dropped"] for row in rows if row.accounting)
     path.write_text(
         template_of("runs.html.j2").render(
             NB=NARROW,
             title=plain(title, 200),
             rows=rows,
-            overviews=[_overview(row, f"t{number}-") for number, row in enumerate(rows, 1)],
-            bad=bad,
+            bad=[row for row in rows if row.exit_code != 0],
             tasks=counted(len(rows), "task"),
             exit_code=exit_code,
-            meaning=meaning(exit_code),
+            meaning=meaning(exit_code, dropped),
             # osbench's own, and no word of a run in them
             policy=Markup(page_assets.still_policy()),  # noqa: S704
             style=Markup(page_assets.style()),  # noqa: S704
@@ -76,29 +86,27 @@ def write_runs_page(path: Path, title: str, runs: Iterable[RunOnPage], exit_code
     )
 
 
-def _row(run: RunOnPage, folder: Path) -> _TaskRow:
-    report, views = "", None
-    if run.facts is not None:
-        name = f"{run.facts.run_id}.html"
-        folder.mkdir(exist_ok=True)
-        (folder / name).write_text(render_page(run.facts), "utf-8")
-        report, views = quote(f"{folder.name}/{name}"), PageViews.of(run.facts)
-    return _TaskRow(
+def _row(run: RunOnPage, folder: Path, mark: str) -> _TaskRow:
+    """Write the report of a run, if it has facts, to the folder; return its row of the table."""
+    row = _TaskRow(
         file=plain(run.file, 100),
         exit_code=run.exit_code,
         said=plain(" ".join(run.error.split()) or meaning(run.exit_code or 0), 500),
-        report=report,
-        views=views,
+        mark=mark,
     )
-
-
-def _overview(row: _TaskRow, mark: str) -> Markup:
-    """Return HTML of the first screen of a run; its links lead to the run's own report.
-
-    `mark` is the prefix of its anchors; "" without views.
-    """
-    if row.views is None:
-        return Markup("")
-    context = row.views.context(row.report, mark)
+    if run.facts is None:
+        return row
+    views, name = PageViews.of(run.facts), f"{run.facts.run_id}.html"
+    folder.mkdir(exist_ok=True)
+    (folder / name).write_text(views.page(run.facts), "utf-8")
+    report = quote(f"{folder.name}/{name}")
     # the template escapes what it is given
-    return Markup(template_of("overview.j2").render(context))  # noqa: S704
+    first = template_of("overview.j2").render(views.context(report, mark))
+    return replace(
+        row,
+        said=plain(run.facts.report.exit_meaning, 500) or row.said,
+        report=report,
+        run_id=views.head.run_id,
+        accounting=views.overview.accounting,
+        overview=Markup(first),  # noqa: S704 - as above
+    )

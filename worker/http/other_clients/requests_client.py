@@ -132,7 +132,8 @@ class RequestsClient:
         except requests.TooManyRedirects as error:
             place = f"{method.upper()} {addresses.shown(url)}"
             raise ConnectionError(
-                f"{place}: more than {session.max_redirects} redirects"
+                f"{place}: more than {session.max_redirects} redirects; correct the service, or "
+                "set allow_redirects: false"
             ) from error
 
 

@@ -101,6 +101,18 @@ def test_runs_whose_load_was_another_are_left_out_and_named(invoke, tmp_path):
     assert said in trend.stderr
 
 
+def test_many_runs_whose_load_was_another_are_one_line(invoke, tmp_path):
+    after = side(QUEUE, chance(), "B", 9)
+    for run in after[:7]:
+        run.summary["exit_code"] = 3
+    keep(tmp_path, after, tag="after")
+
+    said = invoke("trends", "--tag", "after").stderr
+
+    assert said.count("left out") == 1
+    assert "left out: 7 runs whose load was not the requested one: 2 earlier, B2 (exit" in said
+
+
 def test_earlier_runs_in_the_data_directory_say_how_much_runs_differ(invoke, tmp_path):
     random = chance()
     keep(tmp_path, side(QUEUE, random, "H", 6))
@@ -139,6 +151,7 @@ def test_the_command_of_a_page_of_pairs_gives_the_same_verdict(invoke, tmp_path)
         (("A0", "tag:none"), "no finished run has the tag 'none'"),
         (("A0", "unfinished"), "run unfinished has no results to compare"),
         (("A0", "A1", "--in-pairs"), "two at least: got 1 and 1"),
+        (("A0", "A1", "--against", "tag:x", "--in-pairs"), "name each by its id, not by a tag"),
         (("A0", "A1", "--against", "A2", "--in-pairs"), "two at least: got 2 and 1"),
         (("A0", "A1", "--html", "/no/such/folder/c.html"), "cannot write /no/such/folder/c.html"),
     ],

@@ -225,7 +225,9 @@ def test_a_stage_goes_on_with_the_fraction_of_an_arrival_that_was_left():
         (20, 30, 600),
         (0.1, 1, 1),
         (0.1, 30, 3),
-        (3, 0.5, 1),
+        # at 0 s, 4 s and 8 s
+        (0.25, 10, 3),
+        (3, 0.5, 2),
         # 5 a second for 3 s, 10 for 3 s, 15 for 3 s, then 20
         ({"start": 5, "end": 20, "step": 5, "duration": 3}, 2, 10),
         ({"start": 5, "end": 20, "step": 5, "duration": 3}, 7, 60),
@@ -238,8 +240,26 @@ def test_rps_for_a_duration_plans_the_arrivals_of_that_time(rate, duration, plan
     step = runner.step(1000.0, NOTHING, [1])
 
     assert (runner.planned, len(step.arrivals)) == (planned, planned)
-    assert step.arrivals[-1] < duration or planned == 1
-    assert runner.planned_s >= step.arrivals[-1]
+    assert step.arrivals[-1] < duration
+    assert runner.planned_s == runner.lasts_s == duration
+
+
+@pytest.mark.parametrize("seed", range(50))
+def test_random_arrivals_for_a_duration_end_with_it(seed):
+    config = {"rps": 1, "arrivals": "poisson", "seed": seed}
+    runner = Rps({**config, "duration": 10})
+
+    found = runner.step(1000.0, NOTHING, [1]).arrivals
+
+    others = Rps({**config, "times": 100}).step(1000.0, NOTHING, [1]).arrivals
+    assert found == [due for due in others if due < 10]
+    assert runner.planned == len(found)
+
+
+def test_random_arrivals_that_a_duration_has_not_are_refused():
+    config = {"rps": 0.001, "duration": 1, "arrivals": "poisson"}
+
+    assert "no arrival of this seed is within duration" in Rps.check(config)[0]
 
 
 def test_rps_is_done_when_all_arrivals_are_settled():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -35,10 +36,11 @@ def limit(action: str) -> dict[str, Any]:
         ("place", {}),
         ("browse", {"mix": MIX}),
         ("browse > list", {"mix": MIX}),
-        (
-            "relogin > login",
-            {"on_start": [{"name": "login", "path": "/login"}], "relogin": {"on": 401}},
-        ),
+        ("relogin > login", {"on_start": [{"name": "login", "path": "/login"}]}),
+        # made by the client of a service of the deployment
+        ("see > re-authentication", {}),
+        ("see > retry", {}),
+        ("Home > Cart", {"steps": [{"name": "Home > Cart", "path": "/cart"}]}),
         # the name of a step without one depends on its path
         ("orde", {"steps": [{"path": "/orders/{iteration}"}]}),
     ],
@@ -51,8 +53,8 @@ def test_an_action_that_may_be_there_is_accepted(action: str, args: dict[str, An
     ("action", "said"),
     [
         ("plcae", "'plcae'; did you mean place?"),
-        ("xyz", "'xyz'; it has place, see"),
-        ("browse > see", "'browse'; it has place, see"),
+        ("xyz", "'xyz'; it has place, see, relogin, re-authentication, retry"),
+        ("browse > see", "'browse'; it has place, see, relogin, re-authentication, retry"),
     ],
 )
 def test_an_action_that_cannot_be_there_is_refused(action: str, said: str) -> None:
@@ -74,3 +76,26 @@ def test_a_scenario_whose_actions_are_not_known_takes_any() -> None:
     workload = {"scenario": {"Dummy.dummy": {}}, "runner": {"serial": {}}, "sla": limit("any")}
 
     checked({"version": 2, "title": "t", "subtasks": [{"title": "s", **workload}]}, "t", Plugins())
+
+
+def test_a_plugin_that_raises_is_a_problem_and_no_traceback(tmp_path: Path) -> None:
+    (tmp_path / "own.py").write_text(
+        """
+from osbench.plugin import scenario
+
+
+class Own(scenario.Scenario):
+    @scenario.configure()
+    def go(self):
+        pass
+
+    @classmethod
+    def action_names(cls, method, args):
+        raise KeyError("planted")
+"""
+    )
+    workload = {"scenario": {"Own.go": {}}, "runner": {"serial": {}}, "sla": limit("any")}
+    document = {"version": 2, "title": "t", "subtasks": [{"title": "s", **workload}]}
+
+    with pytest.raises(TaskError, match="cannot be checked: the plug-in raises KeyError"):
+        checked(document, "t", Plugins([str(tmp_path / "own.py")]))

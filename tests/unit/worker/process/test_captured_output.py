@@ -30,7 +30,7 @@ def captured() -> Iterator[tuple[LogBook, io.StringIO]]:
 
 
 def entries(book: LogBook) -> list[tuple[str, str]]:
-    return [(entry[1], entry[4]) for entry in book.take()[0]]
+    return [(entry[1], entry[4]) for entry in book.take(final=True)[0]]
 
 
 def test_whole_lines_are_entries() -> None:
@@ -58,6 +58,16 @@ def test_the_lines_of_threads_do_not_mix() -> None:
         print("ended here")
 
     assert [text for _, text in entries(book)] == ["whole", "begun here ended here"]
+
+
+def test_a_line_that_is_taken_half_way_is_not_torn() -> None:
+    with captured() as (book, _):
+        print("password: ", end="")
+        taken = book.take()
+        print("hunter22")
+
+    assert taken == ([], 0)
+    assert entries(book) == [("stdout", "password: ***")]
 
 
 def test_a_line_without_an_end_does_not_fill_the_memory() -> None:

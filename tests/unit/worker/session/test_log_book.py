@@ -64,7 +64,7 @@ def test_a_line_without_an_end_is_an_entry_of_its_iteration(book: LogBook, users
         engine.set_share(1)
         until(lambda: len(engine.rows) == 2)
 
-    entries, _ = book.take()
+    entries, _ = book.take(final=True)
     assert [entry[1:] for entry in entries] == [
         ["stdout", 2, 7, "done with ***"],
         ["stdout", 2, 8, "done with ***"],

@@ -30,11 +30,11 @@ def test_anchors_are_unique_and_links_lead_to_the_reports(tmp_path: Path) -> Non
     assert len(ids) == len(set(ids))
     links = set(re.findall(r'href="([^"]+)"', found))
     assert {link[1:] for link in links if link.startswith("#")} <= set(ids)
-    report = (tmp_path / "night" / f"{facts.run_id}.html").read_text("utf-8")
+    report = (tmp_path / "night-runs" / f"{facts.run_id}.html").read_text("utf-8")
     for link in links:
         name, _, anchor = link.partition("#")
         if name:
-            assert name == f"night/{facts.run_id}.html"
+            assert name == f"night-runs/{facts.run_id}.html"
             assert not anchor or f'id="{anchor}"' in report
 
 
@@ -51,7 +51,7 @@ def test_a_task_without_a_run_is_named_with_the_reason(tmp_path: Path) -> None:
     assert "2 of 2 tasks did not end well." in found
     assert "<script" not in found
     assert "<b>nightly" not in found
-    assert not (tmp_path / "night").exists()
+    assert not (tmp_path / "night-runs").exists()
 
 
 def test_a_night_without_failures_is_good(tmp_path: Path) -> None:
@@ -60,3 +60,15 @@ def test_a_night_without_failures_is_good(tmp_path: Path) -> None:
     found = page(tmp_path, RunOnPage(file="a.yaml", exit_code=0, facts=facts))
 
     assert "✓ All tasks ended well." in found
+
+
+def test_dropped_arrivals_are_not_called_a_run_of_everything(tmp_path: Path) -> None:
+    facts = facts_of(tmp_path)
+    facts.summary["exit_code"] = 0
+    facts.summary["exit_meaning"] = "every SLA holds, but 3 arrivals did not run: dropped"
+    facts.summary["workloads"][0]["accounting"]["dropped"] = 3
+
+    found = page(tmp_path, RunOnPage(file="a.yaml", exit_code=0, facts=gather(facts)))
+
+    assert "everything ran" not in found
+    assert "did not run: dropped" in found
