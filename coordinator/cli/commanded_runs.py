@@ -139,9 +139,9 @@ def _in_directory(
         raise UsageError(
             "--web is for one run, not for a directory: `osbench-coord web` shows all runs"
         )
-    if exports.exports or exports.metrics or exports.options:
+    if exports.exports or exports.metrics:
         raise UsageError(
-            "--export, --export-option and --metrics are for one run, not for a directory:"
+            "--export and --metrics are for one run, not for a directory:"
             " `osbench-coord report RUN` exports each of its runs"
         )
     return run_directory(

@@ -87,7 +87,7 @@ def test_all_problems_are_reported_at_once(cluster: Cluster) -> None:
     )
 
     is_refused(
-        cluster.site, task, says=("task.json", "3 problems", "subtasks[0]", "subtasks[1]", "dumy")
+        cluster.site, task, says=("task.json", "2 problems", "subtasks[0]", "subtasks[1]", "dumy")
     )
 
 

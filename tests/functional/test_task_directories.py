@@ -84,10 +84,6 @@ def test_all_are_checked_before_the_first_is_run(tmp_path: Path, nightly: Path) 
         (("nightly", "--web", "127.0.0.1:0"), "`osbench-coord web` shows all runs"),
         (("-", "--detach"), "--detach cannot read a task from standard input"),
         (("nightly", "--export", "csv"), "`osbench-coord report RUN` exports each of its runs"),
-        (
-            ("nightly", "--report", "r.html", "--export-option", "a=1"),
-            "--export-option and --metrics are for one run",
-        ),
         (("nightly", "--report", "night"), "needs a name that ends with .html"),
         (("nightly", "--report", "none/night.html"), "there is no folder none: create it"),
         (("nightly/10-first.yaml", "--keep-going"), "--keep-going is for a directory of tasks"),

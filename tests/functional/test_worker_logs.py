@@ -80,7 +80,7 @@ def test_logs_of_one_worker(home: Path) -> None:
 
     assert first["worker"] in mine.stdout
     assert nobody.returncode == 2
-    assert "no worker 'elsewhere' of run" in nobody.stderr
+    assert "worker 'elsewhere' of run" in nobody.stderr
     assert first["worker"] in nobody.stderr
 
 
