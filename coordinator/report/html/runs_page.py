@@ -94,17 +94,18 @@ def _row(run: RunOnPage, folder: Path, mark: str) -> _TaskRow:
         said=plain(" ".join(run.error.split()) or meaning(run.exit_code or 0), 500),
         mark=mark,
     )
-    if run.facts is None:
+    facts = run.facts
+    if facts is None:
         return row
-    views, name = PageViews.of(run.facts), f"{run.facts.run_id}.html"
+    views, name = PageViews.of(facts), f"{facts.run_id}.html"
     folder.mkdir(exist_ok=True)
-    (folder / name).write_text(views.page(run.facts), "utf-8")
+    (folder / name).write_text(views.page(facts), "utf-8")
     report = quote(f"{folder.name}/{name}")
     # the template escapes what it is given
     first = template_of("overview.j2").render(views.context(report, mark))
     return replace(
         row,
-        said=plain(run.facts.report.exit_meaning, 500) or row.said,
+        said=plain(facts.report.exit_meaning, 500) or row.said,
         report=report,
         run_id=views.head.run_id,
         accounting=views.overview.accounting,
