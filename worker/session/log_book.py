@@ -169,8 +169,8 @@ class LogBook:
     def take(self, *, final: bool = False) -> tuple[list[Entry], int]:
         """Remove and return the waiting entries, and the count of texts left out or cut.
 
-        With `final`, at the end of a run, lines without an end are entries, too; before, they wait
-        for the rest, in which the name beside a secret may stand.
+        With `final`, at the end of a run, lines without an end are entries, too. Before, they wait
+        for the rest: a secret is known by the name in front of it.
         """
         for key in list(self._begun) if final else ():
             begun = self._begun.pop(key, None)
