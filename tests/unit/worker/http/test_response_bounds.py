@@ -243,7 +243,7 @@ def test_small_chunks_cost_what_is_in_them(server, user):
 
 @pytest.fixture
 def turns(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """What is done in the thread of the loop: steps of reading a response, and turns of others."""
+    """The work in the thread of the loop: steps of reading a response, and turns of other tasks."""
     done: list[str] = []
 
     def noted(*args: Any) -> Any:
