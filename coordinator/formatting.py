@@ -60,7 +60,7 @@ def three_digits(number: float) -> str:
     return f"{number:,.0f}"
 
 
-def instant(seconds: float) -> str:
+def timestamp(seconds: float) -> str:
     """Return seconds since 1970-01-01 UTC as ISO 8601 with milliseconds: 2026-04-01T12:00:00.250Z.
 
     Raises ValueError, OverflowError or OSError if they are beyond calendar dates.

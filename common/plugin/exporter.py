@@ -100,7 +100,7 @@ def _seconds(nanoseconds: int | None) -> float | None:
 
 #: An integer; nanoseconds that are shown as seconds; one of few texts; any text; yes or no; a time
 #: in nanoseconds after t0.
-Kind = Literal["count", "seconds", "word", "text", "flag", "instant"]
+Kind = Literal["count", "seconds", "word", "text", "flag", "timestamp"]
 
 
 class ExportColumn(NamedTuple):
@@ -120,7 +120,7 @@ ITERATION_COLUMNS = (
     ExportColumn("state", "word", attrgetter("state")),
     ExportColumn("outcome", "word", attrgetter("outcome")),
     ExportColumn("warmup", "flag", attrgetter("warmup")),
-    ExportColumn("started_at", "instant", attrgetter("started_ns")),
+    ExportColumn("started_at", "timestamp", attrgetter("started_ns")),
     ExportColumn("due_s", "seconds", attrgetter("due_ns")),
     ExportColumn("started_s", "seconds", attrgetter("started_ns")),
     ExportColumn("service_s", "seconds", attrgetter("service_ns")),
@@ -133,7 +133,7 @@ ITERATION_COLUMNS = (
 )
 
 _GETTERS = tuple((one.name, one.get) for one in ITERATION_COLUMNS)
-_INSTANTS = tuple(one.name for one in ITERATION_COLUMNS if one.kind == "instant")
+_TIMESTAMPS = tuple(one.name for one in ITERATION_COLUMNS if one.kind == "timestamp")
 _SECONDS = tuple(one.name for one in ITERATION_COLUMNS if one.kind == "seconds")
 _TEXTS = tuple(one.name for one in ITERATION_COLUMNS if one.kind in ("word", "text"))
 
@@ -148,7 +148,7 @@ def json_values(row: IterationRow, t0_at: float | None) -> dict[str, Any]:
     for name in _SECONDS:
         if (nanoseconds := found[name]) is not None:
             found[name] = nanoseconds / 1e9
-    for name in _INSTANTS:
+    for name in _TIMESTAMPS:
         after = found[name]
         found[name] = None if t0_at is None or after is None else t0_at + after / 1e9
     for name in _TEXTS:

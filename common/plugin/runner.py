@@ -26,7 +26,7 @@ class Step:
     """The load that a runner requests from now on: virtual users (closed), or arrivals (open)."""
 
     #: Closed runners: virtual users each worker should keep busy; same order as `capacity`.
-    shares: tuple[int, ...] | None = None
+    users: tuple[int, ...] | None = None
     #: Closed runners: iteration numbers that may be given out in all; None is unlimited.
     budget: int | None = None
     #: Open runners: due times, seconds after t0, ascending, of the arrivals that follow the

@@ -95,8 +95,8 @@ class ScriptedRunner(Runner):
         """
         if totals.ended:
             done = totals.settled >= totals.allotted
-            return Step(shares=(0,) * len(capacity), stop_s=max(0.0, elapsed_s), done=done)
-        return Step(shares=split(self.concurrency, capacity))
+            return Step(users=(0,) * len(capacity), stop_s=max(0.0, elapsed_s), done=done)
+        return Step(users=split(self.concurrency, capacity))
 
     def drive(self, load: ScriptedLoad) -> None:
         """Start iterations with `load.iterate` until the load is over; runs in a worker process.

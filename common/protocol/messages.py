@@ -107,8 +107,8 @@ class Control(Message):
     #: Redis time at which `t0_at` was sent: Redis' clock may be set before a worker measures it.
     told_at: float = 0.0
     #: Virtual users this worker keeps busy (closed) or may have at most (open).
-    share: int = 0
-    #: Counts the changes of `share`.
+    user_limit: int = 0
+    #: Counts the changes of `user_limit`.
     generation: int = 0
     #: Numbers of its virtual users, in this order; half-open intervals.
     numbers: list[Interval] = field(default_factory=list)
@@ -160,10 +160,10 @@ class Heartbeat(Message):
     prepared: int = -1
     problem: str = ""
     #: Virtual users that it is to have by the control record that it followed last, and the
-    #: generation of that share.
-    share: int = 0
+    #: generation of that limit.
+    user_limit: int = 0
     generation: int = 0
-    #: Running iterations, and running iterations of users beyond the share, who end with them.
+    #: Running iterations, and running iterations of users beyond the limit, who end with them.
     busy: int = 0
     surplus: int = 0
     #: Virtual users that have begun and are still to end by `on_stop`.
@@ -318,7 +318,7 @@ class Specification(Message):
     sample_rate: float
     #: Longest time between two result blocks of a worker, seconds.
     ship_interval_s: float
-    #: Seconds after t0 during which control records are read at short intervals, because shares
+    #: Seconds after t0 during which control records are read at short intervals, because limits
     #: change often.
     eager_s: float = 0.0
     #: The task's keys `users` (with "rows": the rows of its data file), `think` and `http`.

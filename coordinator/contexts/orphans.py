@@ -296,12 +296,12 @@ def _created_at(one: Mapping[str, Any], run: str) -> float:
     `one` is the object as the service describes it. If it has no time of creation, the start of the
     run is returned, which is the beginning of the run's id.
     """
-    began_at = _instant(run[:15], "%Y%m%d-%H%M%S")
+    began_at = _timestamp(run[:15], "%Y%m%d-%H%M%S")
     for name in _CREATED:
         if found := _INSTANT.match(str(one.get(name) or "")):
-            return max(began_at, _instant(f"{found[1]} {found[2]}", "%Y-%m-%d %H:%M:%S"))
+            return max(began_at, _timestamp(f"{found[1]} {found[2]}", "%Y-%m-%d %H:%M:%S"))
     return began_at
 
 
-def _instant(text: str, form: str) -> float:
+def _timestamp(text: str, form: str) -> float:
     return datetime.strptime(text, form).replace(tzinfo=UTC).timestamp()

@@ -15,15 +15,15 @@ BATCH_S = 1.0
 SHORTEST_S = 0.1
 
 
-def blind_sizes(share: int, total: int, limit: int | None = None) -> list[int]:
+def blind_sizes(users: int, total: int, limit: int | None = None) -> list[int]:
     """Return the sizes of the first batches of a worker whose speed is not known yet.
 
-    They sum to `total`. The first two have an iteration per user (`share`), further ones double.
+    They sum to `total`. The first two have an iteration per user (`users`), further ones double.
     `limit` is the most iterations of a batch that carries rows of a data file; None: no limit.
     """
     largest = total if limit is None else min(total, limit)
     sizes: list[int] = []
-    size = min(share, largest)
+    size = min(users, largest)
     while total > 0:
         sizes.append(min(size, total))
         total -= size
@@ -43,9 +43,9 @@ def batch_size(
     carries rows of a data file.
     """
     if not worker.rate:
-        size = worker.share
+        size = worker.user_limit
     else:
-        size = max(int(worker.rate * BATCH_S), -(-worker.share // 16), 1)
+        size = max(int(worker.rate * BATCH_S), -(-worker.user_limit // 16), 1)
         if left is not None:
             # a worker takes a batch a round trip
             shortest = max(1, int(worker.rate * (SHORTEST_S + worker.trip_s)))

@@ -84,7 +84,7 @@ class ClosedLoad:
         Each worker gets them once, in proportion to its users if the plan has an end. Takes their
         numbers from the ledger, and notes the time in `blind_s`.
         """
-        users = sum(worker.share for worker in workers)
+        users = sum(worker.user_limit for worker in workers)
         plan = self._ledger.available(step.budget)
         sizes = []
         for worker in workers:
@@ -92,11 +92,11 @@ class ClosedLoad:
                 continue
             total = worker.room() - self._ledger.outstanding(worker.name)
             if plan is not None:
-                total = min(total, math.ceil(plan * worker.share / users))
+                total = min(total, math.ceil(plan * worker.user_limit / users))
             if total <= 0:
                 continue
             worker.blind_s = max(0.0, elapsed_s)
-            each = batch_sizes.blind_sizes(worker.share, total, self._limit)
+            each = batch_sizes.blind_sizes(worker.user_limit, total, self._limit)
             sizes.append([(worker, size) for size in each])
         found: list[Grant] = []
         # small ones of all workers first: the numbers that start are then without large gaps
@@ -118,7 +118,7 @@ class ClosedLoad:
                 size = batch_sizes.batch_size(worker, left, len(workers), self._limit)
                 room = min(worker.room(), most.get(worker, worker.room())) - held[worker]
                 # small batches cost a message each, and are of use only if work runs out
-                waiting = held[worker] - worker.share
+                waiting = held[worker] - worker.user_limit
                 runs_out = waiting <= (worker.rate or 0.0) * (RESERVE_S + worker.trips_s)
                 small = room < min(size, worker.room() // 2) and not runs_out
                 if left == 0 or room <= 0 or small:
@@ -142,9 +142,9 @@ class ClosedLoad:
         left = self._ledger.available(step.budget)
         if left is None:
             return {}
-        users = sum(worker.share for worker in held)
+        users = sum(worker.user_limit for worker in held)
         rest = left + sum(held.values())
-        return {worker: math.ceil(rest * worker.share / users) for worker in held}
+        return {worker: math.ceil(rest * worker.user_limit / users) for worker in held}
 
     def _level(self, step: Step, workers: Sequence[WorkerHandle]) -> None:
         """Recall half the batches of the worker with most work, if another worker has idle users.
@@ -155,11 +155,11 @@ class ClosedLoad:
         if self._ledger.available(step.budget) != 0 or len(workers) < 2:
             return
         stock = {worker: self._ledger.outstanding(worker.name) for worker in workers}
-        if not any(held < worker.share for worker, held in stock.items()):
+        if not any(held < worker.user_limit for worker, held in stock.items()):
             return
-        fullest = max(stock, key=lambda one: stock[one] - one.share)
+        fullest = max(stock, key=lambda one: stock[one] - one.user_limit)
         # by its own heartbeat: of the rest it has nothing to give back
-        if stock[fullest] <= fullest.share or not fullest.beat.queued:
+        if stock[fullest] <= fullest.user_limit or not fullest.beat.queued:
             return
         open_batches = self._ledger.open_batches(fullest.name)
         self._batches.recall(fullest, open_batches[: max(1, len(open_batches) // 2)])

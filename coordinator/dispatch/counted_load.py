@@ -36,7 +36,7 @@ class CountedLoad(ClosedLoad):
         recent = self._settled_lately(elapsed_s)
         grants: list[Grant] = []
         for worker in workers:
-            ahead = timers.STOCK_PER_USER * worker.share + 2 * recent
+            ahead = timers.STOCK_PER_USER * worker.user_limit + 2 * recent
             lack = ahead - self._ledger.outstanding(worker.name)
             # small batches cost a message each
             if lack < ahead // 4:

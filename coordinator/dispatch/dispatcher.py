@@ -86,7 +86,7 @@ class Dispatcher:
         too late. `step`: load that the runner requests now. `elapsed_s`, and `stop_s`, from which
         nothing starts, are seconds after t0. Raises StoreUnreachable.
         """
-        with_users = [worker for worker in workers if worker.share]
+        with_users = [worker for worker in workers if worker.user_limit]
         self._load.place(step, with_users, elapsed_s, stop_s)
 
     def deliver(self, workers: Sequence[WorkerHandle]) -> None:
@@ -113,7 +113,8 @@ class Dispatcher:
             [
                 one
                 for one in workers
-                if one.leave_reason is LeaveReason.UNREADABLE or (not one.share and one.beat.queued)
+                if one.leave_reason is LeaveReason.UNREADABLE
+                or (not one.user_limit and one.beat.queued)
             ]
         )
 

@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 
 from osbench.coordinator.exporters.hdr_encoding import encode, position
 from osbench.plugin import exporter
-from osbench.plugin.formatting import instant
+from osbench.plugin.formatting import timestamp
 
 #: Intervals of a workload at most: beyond that their length doubles, so that memory is bounded.
 INTERVALS = 600
@@ -64,7 +64,7 @@ class Hdr(exporter.Exporter):
         base = min(began) if began else run.at
         with path.open("w", encoding="utf-8") as file:
             file.write("#[Histogram log format version 1.3]\n")
-            file.write(f"#[StartTime: {base:.3f} (seconds since epoch), {instant(base)}]\n")
+            file.write(f"#[StartTime: {base:.3f} (seconds since epoch), {timestamp(base)}]\n")
             file.write(f"#[BaseTime: {base:.3f} (seconds since epoch)]\n")
             file.write(f"{_HEADING}\n")
             for number, (workload, intervals) in enumerate(zip(workloads, found, strict=True)):

@@ -12,7 +12,7 @@ from typing import Any, ClassVar
 from osbench.coordinator.exporters.posting import BUSY, PAUSE, PAUSE_S, Poster
 from osbench.plugin import exporter
 from osbench.plugin.errors import ExportError
-from osbench.plugin.formatting import count, instant, mask_url, plain
+from osbench.plugin.formatting import count, mask_url, plain, timestamp
 
 #: Documents, and bytes, of a request.
 DOCUMENTS = 5_000
@@ -154,7 +154,7 @@ def _documents(run: exporter.ExportedRun, prefix: str) -> Iterator[_Document]:
     scenarios = [one.get("scenario", one["name"]) for one in summary["workloads"]]
     for number, workload in enumerate(summary["workloads"]):
         found = common | {
-            "@timestamp": instant(run.at),
+            "@timestamp": timestamp(run.at),
             "exit_code": summary["exit_code"],
             "workload": number,
             "name": workload["name"],
@@ -170,7 +170,7 @@ def _documents(run: exporter.ExportedRun, prefix: str) -> Iterator[_Document]:
         document_id = f"{summary['run_id']}-{row.workload}-{row.iteration}"
         at = run.t0_at[row.workload] + (row.started_s or row.due_s or 0.0)
         found = common | {
-            "@timestamp": instant(at),
+            "@timestamp": timestamp(at),
             "name": names[row.workload],
             "scenario": scenarios[row.workload],
             # without times: the timestamp above is the start, or the due time of the iteration

@@ -70,7 +70,7 @@ def _type(pa: Any, column: exporter.ExportColumn) -> Any:
         "word": pa.dictionary(pa.int32(), pa.string()),
         "text": pa.string(),
         "flag": pa.bool_(),
-        "instant": pa.timestamp("us", tz="UTC"),
+        "timestamp": pa.timestamp("us", tz="UTC"),
     }[column.kind]
 
 
@@ -86,7 +86,7 @@ def _values(
     match column.kind:
         case "seconds":
             return [None if one is None else one / 1e9 for one in found]
-        case "instant":
+        case "timestamp":
             return [
                 None if one is None else instants[row.workload] + one // 1000
                 for row, one in zip(rows, found, strict=True)

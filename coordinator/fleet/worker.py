@@ -101,7 +101,7 @@ class WorkerHandle:
     readiness: Readiness = Readiness.PENDING
     #: Virtual users it should have, has been assigned, and may still have in use.
     target: int = 0
-    share: int = 0
+    user_limit: int = 0
     held: int = 0
     generation: int = 0
     #: Most iterations that it may start per second; 0 for no limit.
@@ -233,7 +233,7 @@ class WorkerHandle:
         Returns whether the heartbeat is new and of this coordinator's session. If it is not new, or
         of another membership, `silence_s` grows by `since_s`, the seconds since the previous poll.
         The worker starts LEAVING if its process is in another membership, drains, or is stuck. Once
-        it uses its present share, `held` becomes that. `now` is in monotonic seconds.
+        it uses its present limit, `held` becomes that. `now` is in monotonic seconds.
         """
         if beat is None or beat.beat <= self.beat.beat:
             self.silence_s += since_s
@@ -257,7 +257,7 @@ class WorkerHandle:
             self.leave_reason = None
             self.state = WorkerState.ACTIVE if self.state is WorkerState.LEAVING else self.state
         if beat.generation == self.generation and not beat.surplus:
-            self.held = self.share
+            self.held = self.user_limit
         return True
 
     def signed(self, now: float) -> None:
@@ -296,7 +296,7 @@ class WorkerHandle:
         """
         if self.present:
             self.state = WorkerState.LOST
-            self.target = self.share = self.held = 0
+            self.target = self.user_limit = self.held = 0
             self.generation += 1
 
     def found(self) -> None:
@@ -313,7 +313,7 @@ class WorkerHandle:
         The caller knows that all its blocks are on disk, the final one too.
         """
         self.state = WorkerState.LEFT
-        self.target = self.share = self.held = 0
+        self.target = self.user_limit = self.held = 0
 
     # workloads
 
@@ -326,7 +326,7 @@ class WorkerHandle:
         self.readiness = Readiness.PENDING
         self.generation = 0
         self.granted, self.pace = NOT_GRANTED, 0.0
-        self.target = self.share = self.held = 0
+        self.target = self.user_limit = self.held = 0
         self.rate = 0.0
         self.stock = self.blind_s = None
 
@@ -340,11 +340,11 @@ class WorkerHandle:
         if self.beat.prepared != workload or self.beat.problem:
             return False
         self.readiness = Readiness.READY
-        # every later change of its share has another number than the numbers it knows
+        # every later change of its limit has another number than the numbers it knows
         self.generation = self.beat.generation
         # its users start granted iterations as soon as its heartbeat is acknowledged
-        self.share = self.beat.share
-        self.held = self.beat.share + self.beat.surplus
+        self.user_limit = self.beat.user_limit
+        self.held = self.beat.user_limit + self.beat.surplus
         return True
 
     def room(self) -> int:
@@ -354,8 +354,8 @@ class WorkerHandle:
         (`stock` is None) it is `BLIND_PER_USER` per user.
         """
         if self.stock is None:
-            return timers.BLIND_PER_USER * self.share
-        return max(timers.STOCK_PER_USER * self.share, self.stock)
+            return timers.BLIND_PER_USER * self.user_limit
+        return max(timers.STOCK_PER_USER * self.user_limit, self.stock)
 
     @property
     def trip_s(self) -> float:
@@ -389,7 +389,9 @@ class WorkerHandle:
 
         Iterations are long then. If they become short, such a stock is soon used up.
         """
-        return self.stock is not None and self._full_stock() < timers.STOCK_PER_USER * self.share
+        return (
+            self.stock is not None and self._full_stock() < timers.STOCK_PER_USER * self.user_limit
+        )
 
     def _full_stock(self) -> int:
         return int(self.rate * (timers.STOCK_S + self.trips_s))
@@ -414,7 +416,7 @@ class WorkerHandle:
         """
         if not rows:
             return
-        wall_s = max(busy_s, 1e-9) / max(1, self.share)
+        wall_s = max(busy_s, 1e-9) / max(1, self.user_limit)
         weight = 1.0 if not self.rate else 1.0 - math.exp(-wall_s / RATE_MEMORY_S)
         self.rate += weight * (rows / wall_s - self.rate)
         most = GROWTH * self.room()

@@ -115,7 +115,7 @@ def _new_directory(path: Path, task: Mapping[str, Any], data_dir: str) -> RunDir
     So a second import finds it: raises UsageError if it exists.
     """
     digest = hashlib.sha256(str(task["uuid"]).encode()).hexdigest()[:4]
-    begun = datetime.fromtimestamp(_instant(task["created_at"]), UTC)
+    begun = datetime.fromtimestamp(_timestamp(task["created_at"]), UTC)
     run_id = begun.strftime("%Y%m%d-%H%M%S-") + digest
     if RunDirectory.of(data_dir, run_id).path.exists():
         raise UsageError(
@@ -137,8 +137,8 @@ def _import(
         title=str(task["title"]),
         description=str(task.get("description", "")),
         tags=tuple(map(str, task["tags"])),
-        started_at=_instant(task["created_at"]),
-        finished_at=_instant(task["updated_at"]),
+        started_at=_timestamp(task["created_at"]),
+        finished_at=_timestamp(task["updated_at"]),
         exit_code=exit_code(
             broken=False,
             interrupted=False,
@@ -399,7 +399,7 @@ def _ns(at: float, t0_at: float) -> int:
     return round((float(at) - t0_at) * 1e9)
 
 
-def _instant(text: str) -> float:
+def _timestamp(text: str) -> float:
     """Convert a time from Rally, ISO 8601, to seconds since 1970; UTC if it has no time zone."""
     found = datetime.fromisoformat(str(text))
     return (found if found.tzinfo else found.replace(tzinfo=UTC)).timestamp()

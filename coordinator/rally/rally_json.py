@@ -51,7 +51,7 @@ def write(directory: RunDirectory, report: Report, file: TextIO) -> None:
     head = {
         "info": {
             "rally_version": f"osbench {__version__}",
-            "generated_at": _instant(datetime.now(UTC).timestamp()),
+            "generated_at": _timestamp(datetime.now(UTC).timestamp()),
             "format_version": "1.2",
         }
     }
@@ -279,7 +279,7 @@ def _second(instant: str | None) -> str:
     return (instant or "")[:19]
 
 
-def _instant(seconds: float) -> str:
+def _timestamp(seconds: float) -> str:
     return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%dT%H:%M:%S")
 
 

@@ -155,7 +155,7 @@ def _request(entry: Any, place: str) -> RecordedRequest:
         redirect=str(response.get("redirectURL") or dict(response_headers).get("location", "")),
         resource=resource if isinstance(resource, str) else "",
         cached=isinstance(entry.get("_fromCache"), str),
-        started_at=_instant(entry.get("startedDateTime")),
+        started_at=_timestamp(entry.get("startedDateTime")),
         took_s=_seconds(took),
     )
 
@@ -269,7 +269,7 @@ def _encodable(text: str) -> str:
     return _HALVES.sub("\ufffd", text)
 
 
-def _instant(value: Any) -> float | None:
+def _timestamp(value: Any) -> float | None:
     if not isinstance(value, str):
         return None
     try:

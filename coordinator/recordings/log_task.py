@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from osbench.common.errors import UsageError
-from osbench.coordinator.formatting import count, instant, plain
+from osbench.coordinator.formatting import count, plain, timestamp
 from osbench.coordinator.recordings.log_arrivals import (
     SortedArrivals,
     WrittenArrivals,
@@ -248,7 +248,7 @@ def _step(branch: _Branch, path: _RequestPath) -> WrittenStep:
 def _notes(
     log: LogReader, made: WrittenArrivals, paths: Sequence[_RequestPath], *, coarse: bool
 ) -> Iterator[str]:
-    yield f"{count(made.count, 'arrival')} from {instant(made.began_at)} on, {made.span_s:g} s."
+    yield f"{count(made.count, 'arrival')} from {timestamp(made.began_at)} on, {made.span_s:g} s."
     yield "Words in paths are as they were: read them before you pass this file on."
     if log.queries:
         yield f"Queries are left out ({count(log.queries, 'request')} had one): add query to steps."
@@ -274,7 +274,7 @@ def _found(log: LogReader, made: WrittenArrivals, branches: _Branches) -> Iterat
     said = (f"{name} {_share(part, methods)}" for name, part in branches.methods.most_common(8))
     yield f"methods: {', '.join(said)}"
     yield (
-        f"arrivals: {made.count:,} in {made.span_s:g} s from {instant(made.began_at)},"
+        f"arrivals: {made.count:,} in {made.span_s:g} s from {timestamp(made.began_at)},"
         f" {made.count / made.span_s:.3g}/s on average, {made.peak:,} in the busiest second"
     )
     for branch in branches.chosen[:_NAMED]:

@@ -179,7 +179,7 @@ class LiveFigures:
             name=f"{beat.host}:{beat.pid}",
             label=beat.label,
             state=state,
-            users=worker.share,
+            users=worker.user_limit,
             busy=beat.busy if worker.present else 0,
             rate=self._rates.rate(worker.name),
             cpu=beat.cpu if worker.present else 0.0,

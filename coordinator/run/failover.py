@@ -59,7 +59,7 @@ class Failover:
                 worker.name,
                 worker.silence_s,
             )
-            silence = {"silent_s": worker.silence_s, "users": worker.share}
+            silence = {"silent_s": worker.silence_s, "users": worker.user_limit}
             lost.update(self._described(worker, worker.workload), **silence)
         self._services.port.decide([lost, {"do": "again", "mid": worker.mid}])
         worker.declare_lost()

@@ -253,12 +253,12 @@ class LoadLoop:
             self._show_outages()
 
     def _between_reads_s(self, running: Sequence[WorkloadRun]) -> float:
-        if any(workload.shares.runs_short for workload in running):
+        if any(workload.allocation.runs_short for workload in running):
             return EAGER_S
         if running[0].elapsed() <= 0:
             return 0.02
         # if iterations are long, blocks are few: each can be read at once, if workers are few
-        scant = sum(workload.shares.scant for workload in running)
+        scant = sum(workload.allocation.scant for workload in running)
         return min(READ_S, EAGER_S * scant) if scant else READ_S
 
     def _receive(self, wait_s: float, block_s: float = READ_S) -> None:
@@ -285,7 +285,7 @@ class LoadLoop:
                 worker.unreadable()
             elif arrival.workload == worker.workload >= 0:
                 ledger = services.accounts.results[arrival.workload].ledger
-                dry = ledger.outstanding(worker.name) < worker.share
+                dry = ledger.outstanding(worker.name) < worker.user_limit
                 worker.measured(arrival.ran, arrival.busy_s, dry=dry)
 
     def _wait_for_store(self, error: StoreUnreachable, running: Sequence[WorkloadRun]) -> None:

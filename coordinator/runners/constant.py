@@ -75,7 +75,7 @@ class Constant(runner.Runner):
         Done when `times` iterations are settled.
         """
         return runner.Step(
-            shares=runner.split(self.users(elapsed_s), capacity),
+            users=runner.split(self.users(elapsed_s), capacity),
             budget=self.planned,
             done=totals.settled >= self.planned,
         )

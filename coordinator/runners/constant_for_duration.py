@@ -83,13 +83,13 @@ class ConstantForDuration(runner.Runner):
         Done when iterations that were running then have ended. With a duration of 0, each virtual
         user has one iteration, and then it is done.
         """
-        shares = runner.split(self.users(elapsed_s), capacity)
+        users = runner.split(self.users(elapsed_s), capacity)
         duration_s = float(self.config["duration"])
         if duration_s == 0:
             return runner.Step(
-                shares=shares,
+                users=users,
                 budget=self.concurrency,
                 done=totals.settled >= self.concurrency,
             )
         over = elapsed_s >= duration_s and totals.settled >= totals.allotted
-        return runner.Step(shares=shares, stop_s=duration_s, done=over)
+        return runner.Step(users=users, stop_s=duration_s, done=over)

@@ -49,7 +49,7 @@ class Serial(runner.Runner):
         The first worker with `capacity` gets it.
         """
         return runner.Step(
-            shares=runner.split(1, capacity),
+            users=runner.split(1, capacity),
             budget=self.planned,
             done=totals.settled >= self.planned,
         )

@@ -107,5 +107,5 @@ class StagedUsers(runner.Runner):
         """
         over = elapsed_s >= self.lasts_s and totals.settled >= totals.allotted
         return runner.Step(
-            shares=runner.split(self.users(elapsed_s), capacity), stop_s=self.lasts_s, done=over
+            users=runner.split(self.users(elapsed_s), capacity), stop_s=self.lasts_s, done=over
         )

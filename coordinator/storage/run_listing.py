@@ -105,7 +105,7 @@ def figures_of(summary: Mapping[str, Any]) -> dict[str, Any]:
     """
     workloads = summary["workloads"]
     sums = [one["accounting"] for one in workloads]
-    begun, ended = _instant(summary.get("started_at")), _instant(summary.get("finished_at"))
+    begun, ended = _timestamp(summary.get("started_at")), _timestamp(summary.get("finished_at"))
     rates = [(one.get("throughput") or {}).get("ok_per_s") for one in workloads]
     slow = [_p95(one) for one in workloads]
     return {
@@ -143,7 +143,7 @@ def _p95(workload: Mapping[str, Any]) -> float | None:
     return found
 
 
-def _instant(text: Any) -> float | None:
+def _timestamp(text: Any) -> float | None:
     """Return seconds since 1970 of a time in ISO 8601; None if it is not such a time."""
     try:
         return datetime.fromisoformat(text).timestamp()

@@ -144,8 +144,8 @@ class _Handler(QuietHandler):
         endpoint = {"url": server.catalogued, "interface": "public", "region": "R", "id": "e"}
         token: dict[str, Any] = {
             "methods": methods,
-            "expires_at": _instant(end),
-            "issued_at": _instant(now),
+            "expires_at": _timestamp(end),
+            "issued_at": _timestamp(now),
             "user": {"id": name, "name": name, "domain": _DOMAIN},
         }
         app = methods == ["application_credential"]
@@ -174,7 +174,7 @@ class _Handler(QuietHandler):
         self.answer(status, document, **own_headers, **headers)
 
 
-def _instant(seconds: float) -> str:
+def _timestamp(seconds: float) -> str:
     return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
 
 

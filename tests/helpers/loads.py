@@ -33,7 +33,7 @@ class Timed(Runner):
     def step(self, *_: object) -> Step:
         """No shares, and the stop instant."""
         self.times += 1
-        return Step(shares=(), stop_s=1.0)
+        return Step(users=(), stop_s=1.0)
 
     def users(self, _: float) -> int:
         """Two at any time."""

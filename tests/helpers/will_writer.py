@@ -47,7 +47,7 @@ def batches(seed: int, kind: str) -> list[Batch]:
 def load(engine: Engine, seed: int, kind: str) -> None:
     """Batches come one after the other; the lease ends and is renewed, batches are recalled."""
     chance = random.Random(-seed)
-    engine.set_share(8)
+    engine.set_user_limit(8)
     for one in batches(seed, kind):
         engine.add(one)
         time.sleep(chance.random() * 0.004)

@@ -72,7 +72,7 @@ def test_constant_allots_exactly_its_times(times, data, capacity, batch):
         done = min(done + batch, step.budget)
 
     assert done == times
-    assert sum(step.shares) == min(concurrency, sum(capacity))
+    assert sum(step.users) == min(concurrency, sum(capacity))
 
 
 @given(st.floats(0, 1e6), st.floats(-10, 2e6), st.integers(0, 10**9), st.integers(0, 10**9))
@@ -184,11 +184,9 @@ def test_users_rise_one_after_another_and_are_all_there_at_the_end(users, ramp_u
     config = {"duration": 100, "concurrency": users, "ramp_up": ramp_up_s}
     runner = ConstantForDuration(config)
 
-    shares = [sum(runner.step(at, NOTHING, [1000, 1000]).shares) for at in sorted(instants)]
+    requested = [sum(runner.step(at, NOTHING, [1000, 1000]).users) for at in sorted(instants)]
 
-    assert shares == sorted(shares)
-    assert all(1 <= share <= users for share in shares)
-    assert sum(runner.step(ramp_up_s, NOTHING, [1000, 1000]).shares) == users
-    assert sum(runner.step(ramp_up_s / 2, NOTHING, [1000]).shares) == pytest.approx(
-        users / 2, abs=1
-    )
+    assert requested == sorted(requested)
+    assert all(1 <= each <= users for each in requested)
+    assert sum(runner.step(ramp_up_s, NOTHING, [1000, 1000]).users) == users
+    assert sum(runner.step(ramp_up_s / 2, NOTHING, [1000]).users) == pytest.approx(users / 2, abs=1)

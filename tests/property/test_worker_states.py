@@ -63,7 +63,7 @@ class States(RuleBasedStateMachine):
     @rule(users=st.integers(0, 8))
     def grant(self, users: int) -> None:
         if self.worker.has_users:
-            self.worker.share = self.worker.held = users
+            self.worker.user_limit = self.worker.held = users
 
     @rule()
     def detect(self) -> None:
@@ -83,7 +83,7 @@ class States(RuleBasedStateMachine):
     @invariant()
     def users_belong_to_those_who_are_heard(self) -> None:
         if not self.worker.present:
-            assert self.worker.share == self.worker.held == 0
+            assert self.worker.user_limit == self.worker.held == 0
             assert not self.worker.takes_work(self.now)
             assert self.worker.capacity == 0
 

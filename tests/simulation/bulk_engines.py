@@ -152,7 +152,7 @@ class BulkUsers(BulkEngine):
             return
         with self._changed:
             begun, self._worked_ns = self._worked_ns, until
-            self._part += self.share * (until - begun) / SERVICE_NS
+            self._part += self.user_limit * (until - begun) / SERVICE_NS
             while self._part >= 1 and self._stock:
                 seq, low, high = self._stock.popleft()
                 end = min(high, low + int(self._part))
@@ -164,7 +164,7 @@ class BulkUsers(BulkEngine):
             if not self._stock:
                 # who has no work cannot make up for it
                 self._part = min(self._part, 1.0)
-        if self.queued < self.share:
+        if self.queued < self.user_limit:
             self._request_work()
 
 

@@ -39,7 +39,7 @@ SHOWN: dict[str, int] = {
     "left-sent": 5,
     "bounds": 3,
     "taken-once": 2,
-    "share-kept": 91,
+    "user-limit-kept": 91,
     "surplus-told": 4,
     "sync": 7,
     "journal-first": 2,

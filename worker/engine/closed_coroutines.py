@@ -20,9 +20,9 @@ from osbench.worker.engine.granted_numbers import Found, GrantedNumbers, Wait
 
 
 class ClosedCoroutines(GrantedNumbers, CoroutineEngine):
-    """Engine of closed load on coroutines: `share` users in one event loop run the granted numbers.
+    """Engine of closed load on coroutines: at most `user_limit` users in one event loop.
 
-    Users are created, woken and removed in the loop's thread only.
+    They run the granted numbers. Users are created, woken and removed in the loop's thread only.
     """
 
     def __init__(self, setup: EngineSetup) -> None:
@@ -47,11 +47,11 @@ class ClosedCoroutines(GrantedNumbers, CoroutineEngine):
         self._loop.call(self._wake_some, count)
 
     def _start_users(self) -> None:
-        for number in range(self.share):
+        for number in range(self.user_limit):
             self._start(number, self._free_at(number))
 
     def _start(self, number: int, free_ns: int) -> None:
-        if number in self._users or number >= self.share or self.stopped:
+        if number in self._users or number >= self.user_limit or self.stopped:
             return
         user = self._users[number] = TaskUser(number, free_ns)
         self._begin(user, self._serve(user))
@@ -117,11 +117,11 @@ class ClosedCoroutines(GrantedNumbers, CoroutineEngine):
 
         `turn`: a time that an earlier call returned and no iteration used; 0 if none. `due`: time
         from which the user is free, monotonic ns. Returns 0 without a time if the limit was lifted,
-        the user is beyond the share (users allowed here), the load is over, or the engine is
+        the user is beyond the user limit, the load is over, or the engine is
         closed.
         """
         turns = self.pacing.turns(turn, due)
-        while user.number < self.share and not self.stopped and monotonic_ns() < self.stop_ns:
+        while user.number < self.user_limit and not self.stopped and monotonic_ns() < self.stop_ns:
             try:
                 await self._pause_until(next(turns))
             except StopIteration as taken:
@@ -134,7 +134,7 @@ class ClosedCoroutines(GrantedNumbers, CoroutineEngine):
 
         The result is the iterator, its batch, and the time from which the user is free, monotonic
         ns. `due` is that time as known before. None if the engine is closed: after the stop time,
-        or while the user is beyond the share (users allowed here), it waits on.
+        or while the user is beyond the user limit, it waits on.
         """
         wait = Wait(due, self.stop_ns)
         while not self.stopped:
@@ -149,16 +149,16 @@ class ClosedCoroutines(GrantedNumbers, CoroutineEngine):
         return None
 
     def _wake_some(self, count: int) -> None:
-        """Wake up to `count` waiting users in the share, longest wait first.
+        """Wake up to `count` waiting users within the user limit, longest wait first.
 
-        Users beyond the share (users allowed here) wait on. If the engine is closed, they are woken
+        Users beyond the user limit wait on. If the engine is closed, they are woken
         as well, and count.
         """
         outside = []
         while self._waiters and count > 0:
             user, waiter = self._waiters.popleft()
-            if user.number >= self.share and not self.stopped and not waiter.done():
-                # the share has no place for it
+            if user.number >= self.user_limit and not self.stopped and not waiter.done():
+                # the user limit has no place for it
                 outside.append((user, waiter))
             elif not waiter.done():
                 waiter.set_result(None)

@@ -12,7 +12,7 @@ from osbench.worker.engine.thread_engine import ThreadEngine, ThreadUser
 
 
 class ClosedEngine(GrantedNumbers, ThreadEngine):
-    """Engine of closed load on threads: `share` users, a thread each, run the granted numbers."""
+    """Engine of closed load on threads: `user_limit` users, a thread each, run granted numbers."""
 
     def await_start(self, user: ThreadUser) -> None:
         wait_s = (self.t0_ns - monotonic_ns()) / 1e9
@@ -52,11 +52,11 @@ class ClosedEngine(GrantedNumbers, ThreadEngine):
 
         `turn`: a time that an earlier call returned and no iteration used; 0 if none. `due`: time
         from which the user is free, monotonic ns. Returns 0 without a time if the limit was lifted,
-        the user is beyond the share (users allowed here), the load is over, or the engine is
+        the user is beyond the user limit, the load is over, or the engine is
         closed.
         """
         turns = self.pacing.turns(turn, due)
-        while user.number < self.share and not self.stopped and monotonic_ns() < self.stop_ns:
+        while user.number < self.user_limit and not self.stopped and monotonic_ns() < self.stop_ns:
             try:
                 self.pause_until(next(turns))
             except StopIteration as taken:
@@ -69,7 +69,7 @@ class ClosedEngine(GrantedNumbers, ThreadEngine):
 
         The result is the iterator, its batch, and the time from which the user is free, monotonic
         ns. `due` is that time as known before. None if the engine is closed: after the stop time,
-        or while the user is beyond the share (users allowed here), it waits on.
+        or while the user is beyond the user limit, it waits on.
         """
         wait = Wait(due, self.stop_ns)
         with self._changed:

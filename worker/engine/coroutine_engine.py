@@ -1,8 +1,8 @@
 """Virtual users that are coroutines of one event loop: for scenarios that are `async def`.
 
-The loop's thread starts and runs the users; batches, shares and leases come from other threads and
-wake it. The watchdog has its own thread: it times iterations out, and finds the code that blocks
-the loop, while the loop is blocked.
+The loop's thread starts and runs the users; batches, user limits and leases come from other threads
+and wake it. The watchdog has its own thread: it times iterations out, and finds the code that
+blocks the loop, while the loop is blocked.
 """
 
 from __future__ import annotations
@@ -160,7 +160,7 @@ class CoroutineEngine(Engine):
         """Run `on_start` of `user` until it succeeds, then set `user.free_ns` to its end and return
         True.
 
-        Waits while the user is beyond the share (users allowed here) or the lease (permission to
+        Waits while the user is beyond the user limit or the lease (permission to
         start) is over. After a failure, which is recorded, tries again after 1 s, then 2 s and so
         on up to 30 s. Returns False, and the user must end, if the load is over or `on_start` timed
         out.
@@ -168,7 +168,7 @@ class CoroutineEngine(Engine):
         tries = 0
         while not self.stopped and monotonic_ns() < self.stop_ns:
             now = monotonic_ns()
-            if user.number < self.share and now < self.lease_ns:
+            if user.number < self.user_limit and now < self.lease_ns:
                 ended = await self._live(user, BEGUN)
                 if ended > NOT_STARTED:
                     user.free_ns = ended
@@ -244,9 +244,9 @@ class CoroutineEngine(Engine):
         not raised.
 
         `due`: monotonic ns. Returns its end, monotonic ns, or NOT_STARTED: its user is beyond the
-        share (users allowed here) or the load is over, and the number went back to the coordinator;
-        LEASE_OVER: the caller must keep the number; GIVEN_UP: it timed out, the watchdog has
-        recorded it, and the user must end.
+        user limit or the load is over, and the number went back to the coordinator; LEASE_OVER: the
+        caller must keep the number; GIVEN_UP: it timed out, the watchdog has recorded it, and the
+        user must end.
 
         Much is as in `ThreadEngine.run`: a common part would be a call more for each iteration.
         """
@@ -254,9 +254,9 @@ class CoroutineEngine(Engine):
         recorder = new_loop_recorder(body.names, self._calls)
         started = monotonic_ns()
         self.inflight[iteration] = (user, due, started, recorder)
-        # checked after the insertion, so that after a reduction of the share `inflight` has all
+        # checked after the insertion, so that after a reduction of the limit `inflight` has all
         # iterations that may still start
-        if user.number >= self.share or started >= self.until_ns:
+        if user.number >= self.user_limit or started >= self.until_ns:
             return self._withdraw(iteration, user, started)
         if body.tracer is not None:
             self._trace(iteration, recorder)

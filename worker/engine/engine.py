@@ -47,7 +47,7 @@ FEW_BYTES = 4 * EXCHANGE_BYTES
 #: characters.
 LONG_NS = 5_000_000_000
 PLACE_CHARS = 300
-#: In a ramp the coordinator raises the share about as often, nanoseconds.
+#: In a ramp the coordinator raises the user limit about as often, nanoseconds.
 SPREAD_MOST_NS = 250_000_000
 #: A time that never comes.
 NEVER = 1 << 62
@@ -131,9 +131,9 @@ class EngineSetup:
 class Engine:
     """Base of all engines, which run the iterations of one workload on virtual users.
 
-    The coordinator grants iteration numbers in batches; `share` is how many users it allows this
-    process. Creating an engine starts the watchdog, a thread that runs every `WATCH_S` seconds
-    until the engine is closed and its iterations have ended. `set_share` starts users.
+    The coordinator grants iteration numbers in batches, and allows this process `user_limit` users.
+    Creating an engine starts the watchdog, a thread that runs every `WATCH_S` seconds until the
+    engine is closed and its iterations have ended. `set_user_limit` starts users.
     """
 
     #: Field of a result block that has the latenesses: of event loops, or of threads.
@@ -163,7 +163,7 @@ class Engine:
         self.abandoned: list[Remains] = []
         #: User-nanoseconds spent waiting for work that arrived later, or until the stop time.
         self.want_ns = 0
-        self.share = 0
+        self.user_limit = 0
         self.stopped = False
         #: How virtual users began and ended; the shipper takes them from the front.
         self.life: list[LifeRow] = []
@@ -183,8 +183,8 @@ class Engine:
         self._last_seq = 0
         #: Its length is `started_late`: appending is atomic.
         self._late: list[None] = []
-        #: Time of the last change of `share`, and users that there were before it.
-        self._shared_ns = setup.t0_ns
+        #: Time of the last change of `user_limit`, and users that there were before it.
+        self._limited_ns = setup.t0_ns
         self._users_before = 0
         #: The users that it adds begin within this time, evenly, nanoseconds.
         self._spread_ns = 0
@@ -231,14 +231,14 @@ class Engine:
         raise NotImplementedError
 
     def _fill(self) -> None:
-        """Start the users that the share allows, or needs at once, and that do not exist yet.
+        """Start the users that the user limit allows, or needs at once, and that do not exist yet.
 
         Existing users are unchanged.
         """
         raise NotImplementedError
 
     def _notify(self) -> None:
-        """Wake the waiting users, because share, lease or stop time changed.
+        """Wake the waiting users, because user limit, lease or stop time changed.
 
         Called with the lock `_changed` held.
         """
@@ -269,19 +269,19 @@ class Engine:
         """
         return self.body.names.names
 
-    def set_share(self, share: int, numbers: Sequence[Interval] = ()) -> None:
+    def set_user_limit(self, user_limit: int, numbers: Sequence[Interval] = ()) -> None:
         """Set the number of virtual users in this process; start missing users and request work.
 
         `numbers`: the users' numbers in the whole load, as half-open intervals. Users beyond a
-        smaller share end or wait after their iteration. Added users begin evenly over the time
-        since the last change, at most `SPREAD_MOST_NS`; if the share was 0, all begin at once.
+        smaller limit end or wait after their iteration. Added users begin evenly over the time
+        since the last change, at most `SPREAD_MOST_NS`; if the limit was 0, all begin at once.
         """
         with self._changed:
             self._numbers = UserNumbers(numbers)
             now = max(self.t0_ns, monotonic_ns())
-            self._spread_ns = min(now - self._shared_ns, SPREAD_MOST_NS) if self.share else 0
-            self._shared_ns, self._users_before = now, self.share
-            self.share = share
+            self._spread_ns = min(now - self._limited_ns, SPREAD_MOST_NS) if self.user_limit else 0
+            self._limited_ns, self._users_before = now, self.user_limit
+            self.user_limit = user_limit
             self._notify()
         self._fill()
         self._request_work()
@@ -289,18 +289,18 @@ class Engine:
     def _free_at(self, number: int) -> int:
         """Return the time from which user `number` (from 0) is free to begin, monotonic ns.
 
-        For users that the last change of the share added, times are spread evenly over `_spread_ns`
+        For users that the last change of the limit added, times are spread evenly over `_spread_ns`
         after that change; for others it is the time of that change.
         """
-        added, place = self.share - self._users_before, number - self._users_before
+        added, place = self.user_limit - self._users_before, number - self._users_before
         if added <= 0 or place < 0:
-            return self._shared_ns
-        return self._shared_ns + self._spread_ns * place // added
+            return self._limited_ns
+        return self._limited_ns + self._spread_ns * place // added
 
     @property
     def surplus(self) -> int:
-        """Return the count of running iterations whose users are beyond the share."""
-        return sum(user.number >= self.share for user, *_ in self.inflight.copy().values())
+        """Return the count of running iterations whose users are beyond the user limit."""
+        return sum(user.number >= self.user_limit for user, *_ in self.inflight.copy().values())
 
     def _new_state(self, user: User) -> VirtualUser:
         """Create the state that the scenario sees as `self.user`, store it in `user` and return it.
@@ -452,7 +452,7 @@ class Engine:
     def _withdraw(self, iteration: int, user: User, started: int) -> int:
         if self.inflight.pop(iteration, None) is None:
             return GIVEN_UP
-        if user.number < self.share and started < self.stop_ns:
+        if user.number < self.user_limit and started < self.stop_ns:
             return LEASE_OVER
         self.give_back([(iteration, iteration + 1)])
         return NOT_STARTED

@@ -31,11 +31,10 @@ class ArrivalSetup(EngineSetup):
 
 
 class GrantedArrivals(Engine):
-    """Base of the engines of open load: starts granted arrivals at due times, on at most `share`
-    users.
+    """Base of the engines of open load: starts granted arrivals at due times.
 
-    An arrival that did not start within `max_lag_ns` of its due time is dropped: it gets a row with
-    the reason instead of an iteration.
+    It has at most `user_limit` users. An arrival that did not start within `max_lag_ns` of its due
+    time is dropped: it gets a row with the reason instead of an iteration.
     """
 
     def __init__(self, setup: ArrivalSetup) -> None:

@@ -31,9 +31,9 @@ class Wait:
 
     def __init__(self, due: int, stop_ns: int) -> None:
         self.begin = monotonic_ns()
-        #: Time from which the user was free; later if it was outside the share.
+        #: Time from which the user was free; later if it was outside the user limit.
         self.due = due
-        #: The user is outside the share.
+        #: The user is outside the user limit.
         self.parked = False
         self.waited = False
         #: With a stop time, the wait until then counts as waiting for work.
@@ -41,10 +41,9 @@ class Wait:
 
 
 class GrantedNumbers(Engine):
-    """Base of the engines of closed load: each of `share` users takes a granted number when it is
-    free.
+    """Base of the engines of closed load: a free user takes a granted number.
 
-    A number is due when the user that takes it became free.
+    It has `user_limit` users. A number is due when the user that takes it became free.
     """
 
     def __init__(self, setup: EngineSetup) -> None:
@@ -100,7 +99,7 @@ class GrantedNumbers(Engine):
                 self.give_back([(iteration, iteration + 1)])
             else:
                 self._stock.appendleft((seq, iteration, iteration + 1))
-                # its user may be outside the share by now, and the others wait
+                # its user may be outside the user limit by now, and the others wait
                 self._notify_of_work(1)
 
     def _offer(self, user: User, wait: Wait) -> Found | None:
@@ -108,19 +107,19 @@ class GrantedNumbers(Engine):
         waiting.
 
         The result: iterator, its batch, and the time from which the user is free, monotonic ns. It
-        must wait if it is beyond the share (users allowed here), no number is queued, or the lease
+        must wait if it is beyond the user limit, no number is queued, or the lease
         (permission to start) or the load is over. Requests work if no number is queued or the load
         has ended. Adds the time waited to `want_ns`. Changes `wait`. Call with the lock held.
         """
         now = monotonic_ns()
-        if user.number >= self.share:
+        if user.number >= self.user_limit:
             wait.parked = True
             # after the stop time it would wait for no time, again and again
             wait.until_stop = wait.until_stop and now < self.stop_ns
         elif now < self.stop_ns:
             if wait.parked:
                 wait.parked = False
-                wait.begin = wait.due = self._shared_ns
+                wait.begin = wait.due = self._limited_ns
             if now < self.lease_ns:
                 if self._refill():
                     if wait.waited:

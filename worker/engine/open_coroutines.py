@@ -1,4 +1,4 @@
-"""Open load on coroutines: each arrival gets a virtual user of its process, of at most `share`."""
+"""Open load on coroutines: each arrival gets a virtual user of its process."""
 
 from __future__ import annotations
 
@@ -17,9 +17,10 @@ PORTION_NS = 1_000_000
 
 
 class OpenCoroutines(GrantedArrivals, CoroutineEngine):
-    """Engine of open load on coroutines: starts arrivals at due times, on at most `share` users.
+    """Engine of open load on coroutines: starts arrivals at due times.
 
-    Users are tasks of one event loop: created, woken and removed in the loop's thread only.
+    It has at most `user_limit` users. They are tasks of one event loop: created, woken and removed
+    in the loop's thread only.
     """
 
     def __init__(self, setup: ArrivalSetup) -> None:
@@ -42,7 +43,7 @@ class OpenCoroutines(GrantedArrivals, CoroutineEngine):
 
     @property
     def _full(self) -> bool:
-        return self.users >= self.share
+        return self.users >= self.user_limit
 
     def add(self, batch: Batch) -> None:
         super().add(batch)
@@ -51,11 +52,11 @@ class OpenCoroutines(GrantedArrivals, CoroutineEngine):
     def _fill(self) -> None:
         """Start the first users now if users have `on_start`, `on_stop` or a row of a data file.
 
-        All users of the share if the task limits concurrency and there is an `on_start`, else one.
+        All users of the limit if the task limits concurrency and there is an `on_start`, else one.
         Other users are created by arrivals as needed.
         """
         if self.body.users.has_life:
-            ready = self.share if self._limited and self.body.users.begins else 1
+            ready = self.user_limit if self._limited and self.body.users.begins else 1
             self._loop.call(self._begin_users, ready)
 
     def _notify(self) -> None:
@@ -64,8 +65,8 @@ class OpenCoroutines(GrantedArrivals, CoroutineEngine):
     # users that have to begin before their first arrival
 
     def _begin_users(self, count: int) -> None:
-        """Start users, which run `on_start`, until `count` users exist in all; at most `share`."""
-        while self._top < min(count, self.share) and not self.stopped:
+        """Start users, which run `on_start`, until `count` or `user_limit` users exist."""
+        while self._top < min(count, self.user_limit) and not self.stopped:
             self._top += 1
             self._begin_user(self._top - 1)
 
@@ -234,10 +235,10 @@ class OpenCoroutines(GrantedArrivals, CoroutineEngine):
     def _next(self, user: TaskUser) -> Arrival | None:
         """Take the next arrival from the queue and return it; None if `user` may not start one now.
 
-        That is if none is due, the user is beyond the share (users allowed here), or the lease, the
+        That is if none is due, the user is beyond the user limit, or the lease, the
         load or the engine has ended.
         """
-        while not self.stopped and user.number < self.share:
+        while not self.stopped and user.number < self.user_limit:
             now = monotonic_ns()
             first = self._arrivals[:1]
             if not first or first[0][0] > now or now >= self.until_ns:

@@ -25,7 +25,7 @@ THREAD_START_NS = 1_000_000
 
 
 class OpenEngine(GrantedArrivals, ThreadEngine):
-    """Engine of open load on threads: starts arrivals at due times, on at most `share` users.
+    """Engine of open load on threads: starts arrivals at due times, on at most `user_limit` users.
 
     Threads are started as arrivals need them; one idle thread waits for the next arrival.
     """
@@ -39,7 +39,7 @@ class OpenEngine(GrantedArrivals, ThreadEngine):
     def min_users(self) -> int:
         # more are started as arrivals need them, unless each has to begin first
         ready = self.body.users.begins and self._limited
-        return self.share if ready else min(self.share, SPARE + 1)
+        return self.user_limit if ready else min(self.user_limit, SPARE + 1)
 
     def serve(self, user: ThreadUser) -> None:
         while True:
@@ -60,22 +60,23 @@ class OpenEngine(GrantedArrivals, ThreadEngine):
 
     @property
     def _full(self) -> bool:
-        """Return whether `share` users exist and none waits for `_turn`: all but the leader are
-        busy.
+        """Return whether all allowed users exist and all but the leader are busy.
+
+        None waits for `_turn` then.
         """
-        return not self._idle and len(self._users) >= self.share
+        return not self._idle and len(self._users) >= self.user_limit
 
     def _next(self, user: ThreadUser) -> Arrival | None:
         """Wait for the next arrival, remove it from the queue and return it; None if `user` must
         end.
 
-        It must end if the engine is closed or it is beyond the share (users allowed here). Called
+        It must end if the engine is closed or it is beyond the user limit. Called
         with the lock `_turn` held. Meanwhile starts a spare user if few are idle, drops late
         arrivals, and requests work if none is queued.
         """
         arrivals = self._arrivals
         started = False
-        while not self.stopped and user.number < self.share:
+        while not self.stopped and user.number < self.user_limit:
             now = monotonic_ns()
             # after the stop time the watchdog returns all arrivals
             first = arrivals[:1]
@@ -106,20 +107,20 @@ class OpenEngine(GrantedArrivals, ThreadEngine):
     def _scarce(self, wait_ns: int) -> bool:
         """Return whether to start a spare user before the next arrival, due in `wait_ns` ns.
 
-        True if fewer than SPARE users are idle (wait for `_turn`), fewer than `share` exist, and
-        either none is idle or there is time to start a thread: more than THREAD_START_NS.
+        True if fewer than SPARE users are idle (wait for `_turn`), fewer than `user_limit` exist,
+        and either none is idle or there is time to start a thread: more than THREAD_START_NS.
         """
         idle = len(self._idle)
         return (
             idle < SPARE
-            and len(self._users) < self.share
+            and len(self._users) < self.user_limit
             and (not idle or wait_ns > THREAD_START_NS)
         )
 
     def _start_spare(self) -> None:
         number = len(self._users)
         if number in self._users:
-            number = next((n for n in range(self.share) if n not in self._users), number)
+            number = next((n for n in range(self.user_limit) if n not in self._users), number)
         self.start_user(number, monotonic_ns())
 
     def _rest(self) -> None:

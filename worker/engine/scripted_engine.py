@@ -86,7 +86,7 @@ class ScriptedEngine(GrantedNumbers, ThreadEngine):
     """Engine of a runner with own code, which calls `iterate` for each iteration.
 
     Such a call runs the next iteration number that the coordinator granted and returns its result;
-    after the load it raises LoadOver. At most `share` iterations run at once; further calls wait.
+    after the load it raises LoadOver. At most `user_limit` iterations run at once; more calls wait.
     Engine and code share this object: the code sees it as `ScriptedLoad`.
     """
 
@@ -164,11 +164,11 @@ class ScriptedEngine(GrantedNumbers, ThreadEngine):
 
     @property
     def min_users(self) -> int:
-        """Return the number of threads that run the runner's code: 1, or 0 if the share is 0."""
-        return min(1, self.share)
+        """Return the number of threads that run the runner's code: 1, or 0 without users."""
+        return min(1, self.user_limit)
 
     def _fill(self) -> None:
-        if not self._begun and self.share and self.start_user(0, self._shared_ns):
+        if not self._begun and self.user_limit and self.start_user(0, self._limited_ns):
             self._begun = bool(self._users)
             self._short = False
 
@@ -225,7 +225,7 @@ class ScriptedEngine(GrantedNumbers, ThreadEngine):
             while not self.over:
                 if self._free:
                     break
-                if self._made < self.share:
+                if self._made < self.user_limit:
                     self._made += 1
                     self._free.append(self._made - 1)
                     break

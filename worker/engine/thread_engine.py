@@ -68,14 +68,14 @@ class ThreadEngine(Engine):
         must end.
 
         A user must end if the engine is closed or its iteration timed out; of open loads also if it
-        is beyond the share (users allowed here).
+        is beyond the user limit.
         """
         raise NotImplementedError
 
     @property
     def min_users(self) -> int:
-        """Return the number of users that must exist even without work; here the whole share."""
-        return self.share
+        """Return the number of users that must exist even without work: the user limit."""
+        return self.user_limit
 
     def _fill(self) -> None:
         """Start the missing users among the first `min_users`.
@@ -91,11 +91,11 @@ class ThreadEngine(Engine):
         """Start the thread of user `number`, free from `free_ns` (monotonic); False if the system
         has no thread.
 
-        Returns True without effect if the user exists, is beyond the share (users allowed here), or
+        Returns True without effect if the user exists, is beyond the user limit, or
         the engine is closed. The first of several failures is logged.
         """
         with self._users_lock:
-            if number in self._users or number >= self.share or self.stopped:
+            if number in self._users or number >= self.user_limit or self.stopped:
                 return True
             user = ThreadUser(number, free_ns)
             user.thread = threading.Thread(
@@ -107,7 +107,7 @@ class ThreadEngine(Engine):
             except RuntimeError as error:
                 del self._users[number]
                 if not self._short:
-                    LOG.error("virtual user %d of %d: %s", number + 1, self.share, error)
+                    LOG.error("virtual user %d of %d: %s", number + 1, self.user_limit, error)
                 self._short = True
                 return False
         return True
@@ -141,7 +141,7 @@ class ThreadEngine(Engine):
         """Run `on_start` of `user` until it succeeds, then set `user.free_ns` to its end and return
         True.
 
-        Waits while the user is beyond the share (users allowed here) or the lease (permission to
+        Waits while the user is beyond the user limit or the lease (permission to
         start) is over. After a failure, which is recorded, tries again after 1 s, then 2 s and so
         on up to 30 s. Returns False, and the user must end, if the load is over or `on_start` timed
         out.
@@ -150,7 +150,7 @@ class ThreadEngine(Engine):
         tries = 0
         while not self.stopped and monotonic_ns() < self.stop_ns:
             now = monotonic_ns()
-            if user.number < self.share and now < self.lease_ns:
+            if user.number < self.user_limit and now < self.lease_ns:
                 ended = self._live(user, BEGUN)
                 if ended > NOT_STARTED:
                     user.free_ns = ended
@@ -217,17 +217,17 @@ class ThreadEngine(Engine):
         not raised.
 
         `due`: monotonic ns. Returns its end, monotonic ns, or NOT_STARTED: its user is beyond the
-        share (users allowed here) or the load is over, and the number went back to the coordinator;
-        LEASE_OVER: the caller must keep the number; GIVEN_UP: it timed out, the watchdog has
-        recorded it, and the user must end.
+        user limit or the load is over, and the number went back to the coordinator; LEASE_OVER: the
+        caller must keep the number; GIVEN_UP: it timed out, the watchdog has recorded it, and the
+        user must end.
         """
         body = self.body
         recorder = new_recorder(body.names)
         started = monotonic_ns()
         self.inflight[iteration] = (user, due, started, recorder)
-        # checked after the insertion, so that after a reduction of the share `inflight` has all
+        # checked after the insertion, so that after a reduction of the limit `inflight` has all
         # iterations that may still start
-        if user.number >= self.share or started >= self.until_ns:
+        if user.number >= self.user_limit or started >= self.until_ns:
             return self._withdraw(iteration, user, started)
         if body.tracer is not None:
             self._trace(iteration, recorder)

@@ -383,8 +383,8 @@ class Agent:
     def _news(self) -> object:
         """Return a value that changes if the coordinator needs a heartbeat at once.
 
-        Made of challenge, state, prepared workload, generation of the share, and whether all is
-        idle.
+        Made of challenge, state, prepared workload, generation of the user limit, and whether all
+        is idle.
         """
         session, challenge = self._place
         if session is None:

@@ -122,7 +122,7 @@ class Session:
             "delivered": self.outbox.delivered,
             "prepared": workloads.prepared,
             "problem": workloads.problem,
-            "share": workloads.share,
+            "user_limit": workloads.user_limit,
             "generation": workloads.generation,
             "busy": workloads.busy,
             "surplus": workloads.surplus,

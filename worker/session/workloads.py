@@ -103,15 +103,15 @@ class Workloads:
         return monotonic_ns() < engine.t0_ns + eager_ns
 
     @property
-    def share(self) -> int:
+    def user_limit(self) -> int:
         """Return the number of virtual users of the workload under load; 0 before the load."""
-        return self.engine.share if self.engine is not None else 0
+        return self.engine.user_limit if self.engine is not None else 0
 
     @property
     def surplus(self) -> int:
-        """Return the number of running iterations beyond this worker's share of virtual users.
+        """Return the number of running iterations beyond this worker's user limit.
 
-        The share was lowered, or the workload is over.
+        The limit was lowered, or the workload is over.
         """
         left = sum(len(engine.inflight) for engine in self._past)
         return left + (self.engine.surplus if self.engine is not None else 0)
@@ -229,7 +229,7 @@ class Workloads:
 
         It was written after `since_ns`, monotonic ns. A new workload number leaves the present one.
         The load starts here once the record has a t0 and the workload is prepared. Then stop time,
-        rate and share are set. `offset` converts Redis time.
+        rate and user limit are set. `offset` converts Redis time.
         """
         if control.workload != self.preparing:
             self._leave()
@@ -253,7 +253,7 @@ class Workloads:
         # before there are users who would start without a limit
         engine.pacing.set_rate(control.pace)
         if control.generation != self.generation:
-            engine.set_share(min(control.share, self._most_users), control.numbers)
+            engine.set_user_limit(min(control.user_limit, self._most_users), control.numbers)
             self.generation = control.generation
 
     def fetch(self) -> None:
@@ -354,7 +354,7 @@ class Workloads:
         engine: Engine
         if specification.open:
             # without max_concurrency, or beyond the capacity, the limit is this worker's capacity
-            limited = not specification.max_concurrency or control.share > self._most_users
+            limited = not specification.max_concurrency or control.user_limit > self._most_users
             engine = (OpenCoroutines if ready.body.is_coroutine else OpenEngine)(
                 ArrivalSetup(
                     body=ready.body,

@@ -15,7 +15,7 @@ from osbench.common.errors import UsageError
 from osbench.common.escaping import escaped
 from osbench.coordinator.cli.base import console
 from osbench.coordinator.cli.outputs import charts
-from osbench.coordinator.formatting import count, instant, plain, size, spaced
+from osbench.coordinator.formatting import count, plain, size, spaced, timestamp
 from osbench.coordinator.report.iteration_record import iteration_records
 from osbench.coordinator.report.model.model import Report
 from osbench.coordinator.storage.run_directory import RunDirectory
@@ -60,7 +60,7 @@ def print_iteration(one: Mapping[str, Any], terminal: Console) -> None:
         print_traceback(one["error"]["traceback"], terminal)
     for entry in one["log"]:
         text = escaped(entry["text"].rstrip(), breaks=True).replace("\n", "\n      ")
-        line = Text(f"\n{'':{_INDENT}}{instant(entry['at'])} {plain(entry['source'])}: {text}")
+        line = Text(f"\n{'':{_INDENT}}{timestamp(entry['at'])} {plain(entry['source'])}: {text}")
         terminal.print(line, markup=False, highlight=False, soft_wrap=True, end="")
     if one["log"]:
         terminal.print()
@@ -86,7 +86,7 @@ def _ending(one: Mapping[str, Any]) -> str:
 
 def _lines(one: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     if one["started_s"] is not None:
-        at = "" if one["started_at"] is None else f"{instant(one['started_at'])}, "
+        at = "" if one["started_at"] is None else f"{timestamp(one['started_at'])}, "
         late = spaced(max(0.0, one["start_lag_s"]))
         warm = ", in the warm-up" if one["warmup"] else ""
         yield "started", f"{at}{one['started_s']:.3f} s after the load began, {late} late{warm}"

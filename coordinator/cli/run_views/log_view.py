@@ -11,7 +11,7 @@ import click
 
 from osbench.common.errors import UsageError
 from osbench.common.escaping import escaped
-from osbench.coordinator.formatting import count, instant, plain
+from osbench.coordinator.formatting import count, plain, timestamp
 from osbench.coordinator.storage.progress import worker_title
 from osbench.coordinator.storage.run_directory import RunDirectory
 from osbench.coordinator.storage.worker_log import LogEntry, WorkerLog
@@ -108,7 +108,7 @@ def _as_text(entry: LogEntry, names: Callable[[str], str], workloads: Mapping[in
     if entry.workload >= 0:
         name = workloads.get(entry.workload, f"workload {entry.workload}")
         place = f" {plain(name)} {entry.iteration}"
-    prefix = f"{instant(entry.at)} {plain(names(entry.worker))}{place} {plain(entry.source)}: "
+    prefix = f"{timestamp(entry.at)} {plain(names(entry.worker))}{place} {plain(entry.source)}: "
     return entry_lines(entry, prefix)
 
 

@@ -12,7 +12,7 @@ import yaml
 from osbench.common.outcomes import STATES
 from osbench.common.secrets.masking import mask
 from osbench.common.secrets.url_masking import mask_url
-from osbench.coordinator.formatting import instant
+from osbench.coordinator.formatting import timestamp
 from osbench.coordinator.report.html.page_numbers import DASH, percent_text
 from osbench.coordinator.report.html.workload_facts import WorkloadFacts
 from osbench.coordinator.report.page_facts import PageFacts
@@ -159,4 +159,4 @@ def _started(facts: PageFacts) -> str:
     if facts.report.started_at:
         return facts.report.started_at
     seconds = facts.manifest.get("started_at")
-    return instant(seconds) if isinstance(seconds, int | float) else ""
+    return timestamp(seconds) if isinstance(seconds, int | float) else ""

@@ -9,7 +9,7 @@ from osbench.common.plugin.plugin_names import NATIVE
 from osbench.common.secrets.masking import mask
 from osbench.coordinator.contexts.history import ContextRecord, ContextStep
 from osbench.coordinator.counters.counter_series import figures_of
-from osbench.coordinator.formatting import instant
+from osbench.coordinator.formatting import timestamp
 from osbench.coordinator.hooks.executor import HookReport, Result
 from osbench.coordinator.report.exit_code import meaning
 from osbench.coordinator.report.findings.own_lateness import own_lateness
@@ -71,8 +71,8 @@ def measured(run: RunOutcome) -> Report:
         task=run.title,
         description=run.description,
         tags=run.tags,
-        started_at=instant(run.started_at),
-        finished_at=instant(run.finished_at),
+        started_at=timestamp(run.started_at),
+        finished_at=timestamp(run.finished_at),
         exit_code=run.exit_code,
         exit_meaning=meaning(run.exit_code, dropped),
         notes=run.notes,
@@ -216,8 +216,8 @@ def _hook(report: HookReport) -> HookRun:
 def _hook_result(result: Result) -> HookResult:
     return HookResult(
         status=result.status,
-        started_at=None if result.started_at is None else instant(result.started_at),
-        finished_at=None if result.finished_at is None else instant(result.finished_at),
+        started_at=None if result.started_at is None else timestamp(result.started_at),
+        finished_at=None if result.finished_at is None else timestamp(result.finished_at),
         triggered_by=TriggeredBy(event_type=result.event.unit, value=result.event.value),
         error=result.error,
         output=result.output,
@@ -238,8 +238,8 @@ def _context_step(step: ContextStep | None) -> ContextStepReport | None:
     if step is None:
         return None
     return ContextStepReport(
-        started_at=instant(step.started_at),
-        finished_at=instant(step.finished_at),
+        started_at=timestamp(step.started_at),
+        finished_at=timestamp(step.finished_at),
         error=step.error,
     )
 

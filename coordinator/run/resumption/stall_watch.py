@@ -36,7 +36,7 @@ class StallWatch:
         workers = [
             one
             for one in pool.workers.values()
-            if one.present and not one.gone and one.share and not one.pace
+            if one.present and not one.gone and one.user_limit and not one.pace
         ]
         held = sum(ledger.outstanding(one.name) for ledger in ledgers for one in workers)
         settled = sum(ledger.settled for ledger in ledgers)

@@ -102,7 +102,7 @@ class SteeredRunner(Runner):
         if self.is_open:
             return self._open_step(elapsed_s, totals)
         step = self._plan.step(elapsed_s, totals, capacity)
-        return replace(step, shares=split(self.users(elapsed_s), capacity))
+        return replace(step, users=split(self.users(elapsed_s), capacity))
 
     # open loads: part k is the load after change k; part 0 is the plan
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from osbench.common.plugin.scenario import Scenario
 from osbench.common.protocol import timers
 from osbench.coordinator.run.workload.load_parts import LoadParts
-from osbench.coordinator.run.workload.user_shares import UserShares
+from osbench.coordinator.run.workload.user_allocation import UserAllocation
 
 
 class Ending:
@@ -14,9 +14,9 @@ class Ending:
     The ledger accounts for every iteration and its final state.
     """
 
-    def __init__(self, load: LoadParts, shares: UserShares) -> None:
+    def __init__(self, load: LoadParts, allocation: UserAllocation) -> None:
         self._load = load
-        self._shares = shares
+        self._allocation = allocation
         #: Since when there is no worker, of the seconds that the pool has watched.
         self._alone_since: float | None = None
         #: Time since which nothing was settled and no live worker had work; and how many iterations
@@ -36,10 +36,10 @@ class Ending:
 
         Workers have to be missing for longer than `wait_s` seconds; notes since when they are.
         """
-        load, shares, ledger = self._load, self._shares, self._load.results.ledger
-        if load.rules.reached(load.elapsed() - shares.linger_s):
+        load, allocation, ledger = self._load, self._allocation, self._load.results.ledger
+        if load.rules.reached(load.elapsed() - allocation.linger_s):
             return True
-        if shares.step.done and not ledger.pool:
+        if allocation.step.done and not ledger.pool:
             return True
         if load.workers.active:
             self._alone_since = None
@@ -89,10 +89,10 @@ class Ending:
 
         Without `journalled`, only in memory: another coordinator may go on with the load.
         """
-        load, shares, services = self._load, self._shares, self._load.services
-        budget = shares.budget
+        load, allocation, services = self._load, self._allocation, self._load.services
+        budget = allocation.budget
         closing = services.accounts.closing(load.number, budget, unused=budget is None)
-        closing |= {"planned": shares.planned, "at_s": load.elapsed()}
+        closing |= {"planned": allocation.planned, "at_s": load.elapsed()}
         if journalled:
             services.port.decide([closing])
         else:

@@ -1,4 +1,4 @@
-"""The data and the services of one workload's load, on which its shares, end and view work."""
+"""The data and the services of one workload's load, on which its user limits, end and view work."""
 
 from __future__ import annotations
 

@@ -8,7 +8,7 @@ from osbench.common.ports import clock as time
 from osbench.coordinator.results.live_figures import LiveFigures
 from osbench.coordinator.results.totals import Offered
 from osbench.coordinator.run.workload.load_parts import LoadParts
-from osbench.coordinator.run.workload.user_shares import UserShares
+from osbench.coordinator.run.workload.user_allocation import UserAllocation
 from osbench.coordinator.storage.progress import Snapshot
 
 #: Between two snapshots, seconds.
@@ -19,11 +19,11 @@ class LoadView:
     """Reads the figures of one load for live displays and for the report."""
 
     def __init__(
-        self, load: LoadParts, shares: UserShares, progress: Callable[[Snapshot], None]
+        self, load: LoadParts, allocation: UserAllocation, progress: Callable[[Snapshot], None]
     ) -> None:
         """`progress` gets the snapshots: at most four per second, and one per change of phase."""
         self._load = load
-        self._shares = shares
+        self._allocation = allocation
         self._progress = progress
         self._figures = LiveFigures(load.results, is_open=load.is_open)
         self._shown = 0.0
@@ -49,7 +49,7 @@ class LoadView:
         Rates for an open load, virtual users for a closed one.
         """
         statistics = self._load.results.statistics
-        return self._shares.offered((statistics.last_end or 0) / 1e9, self.cut_short)
+        return self._allocation.offered((statistics.last_end or 0) / 1e9, self.cut_short)
 
     @property
     def data_used_up(self) -> bool:
@@ -64,7 +64,7 @@ class LoadView:
 
         A change of phase is always shown.
         """
-        load, shares = self._load, self._shares
+        load, allocation = self._load, self._allocation
         now, phase = time.monotonic(), load.phase
         # a short load is over before long
         if now - self._shown < SHOW_S and phase == self._phase:
@@ -74,7 +74,7 @@ class LoadView:
         sums, paused = ledger.accounting(), load.under_load and load.runner.is_paused
         fields = self._figures.fields(now, workers.served)
         # rows that a duration may leave unused are not a plan
-        planned = None if shares.timed else shares.planned
+        planned = None if allocation.timed else allocation.planned
         self._progress(
             Snapshot(
                 workload=load.number,

@@ -98,7 +98,7 @@ def outcome_of(run: WorkloadRun) -> WorkloadOutcome:
         too_large=results.cut,
         workers=tuple(_worker(worker, run) for worker in served),
         cpu=run.cpu,
-        asked=tuple(run.shares.asked),
+        asked=tuple(run.allocation.asked),
         coroutines=plan.coroutines,
         marks=marks_of(run),
         t0_at=results.t0_at,

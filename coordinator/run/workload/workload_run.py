@@ -18,8 +18,12 @@ from osbench.coordinator.run.workload.ending import Ending
 from osbench.coordinator.run.workload.load_hooks import LoadHooks
 from osbench.coordinator.run.workload.load_parts import LoadParts, Phase
 from osbench.coordinator.run.workload.load_view import LoadView
-from osbench.coordinator.run.workload.scripted_shares import ScriptedShares
-from osbench.coordinator.run.workload.user_shares import ClosedShares, OpenShares, UserShares
+from osbench.coordinator.run.workload.scripted_user_allocation import ScriptedUserAllocation
+from osbench.coordinator.run.workload.user_allocation import (
+    ClosedUserAllocation,
+    OpenUserAllocation,
+    UserAllocation,
+)
 from osbench.coordinator.storage.progress import Snapshot
 
 #: A worker that joins late gets t0 by a measurement of Redis' clock that is at most so old,
@@ -44,15 +48,15 @@ class WorkloadRun(LoadParts):
     error: str = ""
     #: Reason if the run ended before it; else "".
     not_begun: str = ""
-    shares: UserShares = field(init=False)
+    allocation: UserAllocation = field(init=False)
     ending: Ending = field(init=False)
     view: LoadView = field(init=False)
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        self.shares = _shares(self)
-        self.ending = Ending(self, self.shares)
-        self.view = LoadView(self, self.shares, self.progress)
+        self.allocation = _allocation(self)
+        self.ending = Ending(self, self.allocation)
+        self.view = LoadView(self, self.allocation, self.progress)
 
     # before the load
 
@@ -78,7 +82,7 @@ class WorkloadRun(LoadParts):
 
     def call_off(self) -> None:
         """Close the ledger of a workload that did not begin, because the user stopped the run."""
-        self.shares.ask()
+        self.allocation.ask()
         self.settle()
 
     def restore(self, t0_at: float) -> None:
@@ -103,8 +107,8 @@ class WorkloadRun(LoadParts):
             self.phase = Phase.RUNNING
         self.workers.specification = self.services.channel.specify(self.specification)
         self._take_over()
-        self.shares.skip_gap()
-        self.shares.ask()
+        self.allocation.skip_gap()
+        self.allocation.ask()
         self._write_controls()
         self._place()
 
@@ -119,7 +123,7 @@ class WorkloadRun(LoadParts):
     def start(self, t0_at: float) -> None:
         """Begin the load at `t0_at`, Redis time in seconds since 1970; journals it first.
 
-        Sends t0, shares and the first batches to the workers. Raises StoreUnreachable,
+        Sends t0, user limits and the first batches to the workers. Raises StoreUnreachable,
         StorageError.
         """
         clock, number = self.services.load_clock, self.number
@@ -127,8 +131,8 @@ class WorkloadRun(LoadParts):
         started = {"do": "start", "workload": number, "t0_at": t0_at, **clock.note(number)}
         self.services.port.decide([started])
         self.phase = Phase.RUNNING
-        self.shares.ask()
-        self.shares.note_held()
+        self.allocation.ask()
+        self.allocation.note_held()
         self._write_controls()
         self._place()
         self.view.show()
@@ -142,8 +146,8 @@ class WorkloadRun(LoadParts):
         """
         self.rules.watch_abort(self.elapsed())
         self.rules.watch_users(self.elapsed())
-        self.rules.watch_script(self.elapsed(), lost=self.shares.script_lost)
-        self.rules.watch_sla(self.shares.planned)
+        self.rules.watch_script(self.elapsed(), lost=self.allocation.script_lost)
+        self.rules.watch_sla(self.allocation.planned)
         self._fire_hooks()
         if poll:
             self._take_over()
@@ -151,9 +155,9 @@ class WorkloadRun(LoadParts):
                 self.failover.replace(self.workers)
             self.workers.note_prepared(strict=False)
             self._note_cpu()
-        self.shares.ask()
+        self.allocation.ask()
         if poll:
-            self.shares.note_held()
+            self.allocation.note_held()
         self._write_controls()
         present = self.workers.present
         if self.rules.reached(self.elapsed()):
@@ -201,7 +205,7 @@ class WorkloadRun(LoadParts):
 
     def _place(self) -> None:
         takers, stop_s = self.workers.takers, self.rules.stop_s
-        self.dispatcher.place(self.shares.step, takers, self.elapsed(), stop_s)
+        self.dispatcher.place(self.allocation.step, takers, self.elapsed(), stop_s)
 
     def _write_controls(self) -> None:
         stop_s = self.rules.stop_s
@@ -217,7 +221,7 @@ class WorkloadRun(LoadParts):
                 "specification": self.workers.specification,
                 "t0_at": t0_at,
                 "told_at": self.services.clock.now_s(),
-                "share": worker.share,
+                "user_limit": worker.user_limit,
                 "generation": worker.generation,
                 "numbers": self.results.users.of(worker.mid),
                 "pace": worker.pace,
@@ -267,13 +271,13 @@ class WorkloadRun(LoadParts):
         `resumable`: another coordinator may go on, so the end is not journalled. Waits for nothing.
         """
         if not self.closed:
-            if not self.shares.step.done and self.shares.step.budget is None:
-                self.shares.ask()
+            if not self.allocation.step.done and self.allocation.step.budget is None:
+                self.allocation.ask()
             self.ending.close(journalled=not resumable)
         self.hooks.stop()
 
 
-def _shares(load: LoadParts) -> UserShares:
+def _allocation(load: LoadParts) -> UserAllocation:
     if load.is_open:
-        return OpenShares(load)
-    return ScriptedShares(load) if load.runner.is_scripted else ClosedShares(load)
+        return OpenUserAllocation(load)
+    return ScriptedUserAllocation(load) if load.runner.is_scripted else ClosedUserAllocation(load)

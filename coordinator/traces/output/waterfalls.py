@@ -259,8 +259,8 @@ def _row(
             "parent_id": written.parent_id,
         },
         is_pause=any(one.kind == PAUSED for one in segments),
-        started_at="" if span.marks & LOST_START else _instant(span.start_ns),
-        stopped_at="" if span.marks & LOST_STOP else _instant(span.end_ns),
+        started_at="" if span.marks & LOST_START else _timestamp(span.start_ns),
+        stopped_at="" if span.marks & LOST_STOP else _timestamp(span.end_ns),
         fields=tuple(_flat(span.attributes)),
         segments=(whole, *segments),
         left_out=left_out,
@@ -327,6 +327,6 @@ def _flat(attributes: Mapping[str, Any], before: str = "") -> Iterator[tuple[str
             yield f"{before}{name}", text
 
 
-def _instant(at_ns: int) -> str:
+def _timestamp(at_ns: int) -> str:
     second, rest = divmod(at_ns // 1000, 1_000_000)
     return time.strftime("%Y-%m-%dT%H:%M:%S.", time.gmtime(second)) + f"{rest:06d}"

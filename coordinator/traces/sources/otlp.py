@@ -108,8 +108,8 @@ class OtlpSpans:
     def _span(self, written: Mapping[str, Any], about: Mapping[str, Any]) -> Span:
         own = _attributes(written)
         start, end = (
-            _instant(written["startTimeUnixNano"]),
-            _instant(written.get("endTimeUnixNano")),
+            _timestamp(written["startTimeUnixNano"]),
+            _timestamp(written.get("endTimeUnixNano")),
         )
         marks = LOST_STOP if not end else STEPPED if end < start else 0
         marks |= _LOST_MARKS.get(str(own.get(_LOST)), 0)
@@ -209,7 +209,7 @@ def _digits(written: str) -> str:
     return base64.b64decode(written, validate=True).hex() if written.endswith("=") else written
 
 
-def _instant(written: Any) -> int:
+def _timestamp(written: Any) -> int:
     """Return a time, nanoseconds since 1970, from a number or string; 0 for none ("" or None).
 
     Raises ValueError if it is out of range or malformed, TypeError for other types.

@@ -26,7 +26,7 @@ from osbench.coordinator.run.failover import Failover
 from osbench.coordinator.run.lifecycle import Run
 from osbench.coordinator.run.load_clock import LoadClock
 from osbench.coordinator.run.services import RunServices
-from osbench.coordinator.run.workload.user_shares import UserShares
+from osbench.coordinator.run.workload.user_allocation import UserAllocation
 from osbench.coordinator.run.workload.workload_run import WorkloadRun
 from osbench.coordinator.transport.channel import Channel
 from osbench.coordinator.transport.controls import Controls
@@ -419,7 +419,7 @@ def _first_record() -> Sequence[Change]:
 
 
 @mutant(
-    "share-kept",
+    "user-limit-kept",
     "a worker that is taken over holds the users that it has",
     behind=("unheard-held",),
 )
@@ -428,7 +428,7 @@ def _share_kept() -> Sequence[Change]:
 
     def go_on(one: WorkerHandle, workload: int, *, coroutines: bool = False) -> bool:
         found = real(one, workload, coroutines=coroutines)
-        one.share = one.held = 0
+        one.user_limit = one.held = 0
         return found
 
     return [(WorkerHandle, "go_on", go_on)]
@@ -439,12 +439,12 @@ def _share_kept() -> Sequence[Change]:
     "a worker that does not follow yet may have the users that it had",
 )
 def _unheard_held() -> Sequence[Change]:
-    return [(UserShares, "_unheard", lambda self: 0)]
+    return [(UserAllocation, "_unheard", lambda self: 0)]
 
 
 @mutant(
     "told-again",
-    "a record with a share names the specification, for a worker that has dropped the workload",
+    "a record with users names the specification, for a worker that has dropped the workload",
     faults=("kill-coordinator", "cut-off", "hang"),
 )
 def _told_again() -> Sequence[Change]:

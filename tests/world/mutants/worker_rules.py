@@ -432,7 +432,7 @@ def _told_delay() -> Sequence[Change]:
 
 @mutant(
     "surplus-told",
-    "a share counts as lowered when no user beyond it runs an iteration",
+    "a user limit counts as lowered when no user beyond it runs an iteration",
     faults=("drain", "kill"),
 )
 def _surplus_told() -> Sequence[Change]:

@@ -64,20 +64,20 @@ def test_a_token_that_is_good_is_kept(cloud, token):
 def test_a_token_of_a_short_life_is_renewed_once_it_has_ended(cloud, token):
     token.renew({})
     granted = token._account.login.auth_ref
-    granted._data["token"]["expires_at"] = _instant(60)
+    granted._data["token"]["expires_at"] = _timestamp(60)
 
     assert not token.is_over()
     token.renew({})
     assert logins(cloud) == 1
 
-    granted._data["token"]["expires_at"] = _instant(0)
+    granted._data["token"]["expires_at"] = _timestamp(0)
     assert token.is_over()
     token.renew({})
     assert not token.is_over()
     assert logins(cloud) == 2
 
 
-def _instant(from_now_s: float) -> str:
+def _timestamp(from_now_s: float) -> str:
     at = datetime.now(UTC) + timedelta(seconds=from_now_s)
     return at.strftime("%Y-%m-%dT%H:%M:%S.%fZ")
 
@@ -86,7 +86,7 @@ def _instant(from_now_s: float) -> str:
 def test_a_token_that_cannot_be_renewed_is_used_to_its_end(cloud, token, caplog, status):
     account, session = token._account, token._session()
     first = account.token(session)
-    first._data["token"]["expires_at"] = _instant(60)
+    first._data["token"]["expires_at"] = _timestamp(60)
     cloud.faults.append(["POST /v3/auth/tokens", status, 2])
 
     asked = [account.token(session) for _ in range(10)]
@@ -98,7 +98,7 @@ def test_a_token_that_cannot_be_renewed_is_used_to_its_end(cloud, token, caplog,
     assert said.startswith("a token could not be renewed, and is used for the ")
 
     for left_s in (20, 5):
-        first._data["token"]["expires_at"] = _instant(left_s)
+        first._data["token"]["expires_at"] = _timestamp(left_s)
         latest = account.token(session)
     assert logins(cloud) == 4
     assert latest.auth_token != first.auth_token
@@ -106,7 +106,7 @@ def test_a_token_that_cannot_be_renewed_is_used_to_its_end(cloud, token, caplog,
 
 def test_an_ended_token_that_cannot_be_renewed_is_a_failure(cloud, token):
     account, session = token._account, token._session()
-    account.token(session)._data["token"]["expires_at"] = _instant(0)
+    account.token(session)._data["token"]["expires_at"] = _timestamp(0)
     cloud.faults.append(["POST /v3/auth/tokens", 401, 1])
 
     with pytest.raises(AuthenticationFailed, match="gave no token"):

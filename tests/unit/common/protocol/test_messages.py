@@ -38,7 +38,7 @@ MESSAGES = [
         membership="m",
         version=3,
         t0_at=1.5,
-        share=2,
+        user_limit=2,
         stop_s=None,
     ),
     Heartbeat(

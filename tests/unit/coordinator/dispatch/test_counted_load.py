@@ -41,7 +41,7 @@ def placed(ledger: Any, sent: Any, limit: int | None = None) -> CountedLoad:
     return CountedLoad(sent, ledger, limit)
 
 
-WORKER: Any = SimpleNamespace(name="a", share=50)
+WORKER: Any = SimpleNamespace(name="a", user_limit=50)
 
 
 def test_two_for_each_user_are_granted_at_first_and_no_more_until_some_have_ended():

@@ -55,8 +55,8 @@ class Desk:
             self, self.ledger, 0, is_open=open_, max_lag_s=1.0, warmup_ns=int(warmup_s * 1e9)
         )
 
-    def worker(self, name: str, share: int = 2, **fields: Any) -> WorkerHandle:
-        found = self.handles[f"m-{name}"] = handle(name, share=share, **fields)
+    def worker(self, name: str, user_limit: int = 2, **fields: Any) -> WorkerHandle:
+        found = self.handles[f"m-{name}"] = handle(name, user_limit=user_limit, **fields)
         return found
 
     def decide(self, records: Iterable[dict[str, Any]]) -> None:
@@ -115,15 +115,15 @@ def beats(worker: WorkerHandle, *, got: int, queued: int = 0, made: int = 0) -> 
 
 def test_at_first_each_user_gets_a_bounded_number_of_iterations_and_no_more():
     desk = Desk()
-    one, two = desk.worker("w1", share=2), desk.worker("w2", share=3)
+    one, two = desk.worker("w1", user_limit=2), desk.worker("w2", user_limit=3)
 
     batches = desk.place(Step(budget=1000), one, two)
 
     for worker in (one, two):
         sizes = [size(batch) for batch in batches if batch.worker is worker]
-        assert sum(sizes) == timers.BLIND_PER_USER * worker.share
+        assert sum(sizes) == timers.BLIND_PER_USER * worker.user_limit
         # what turns out to be too much can be asked back in parts
-        assert sizes[:3] == [worker.share, worker.share, 2 * worker.share]
+        assert sizes[:3] == [worker.user_limit, worker.user_limit, 2 * worker.user_limit]
     assert desk.place(Step(budget=1000), one, two) == []
 
 
@@ -139,7 +139,7 @@ def test_the_batches_of_all_workers_are_sent_in_one_go():
 
 def test_a_worker_that_reports_nothing_for_a_while_is_asked_for_all_but_two_a_user():
     desk = Desk()
-    worker = desk.worker("w1", share=2)
+    worker = desk.worker("w1", user_limit=2)
     batches = desk.place(Step(budget=1000), worker)
     beats(worker, got=len(batches), queued=126)
 
@@ -148,13 +148,13 @@ def test_a_worker_that_reports_nothing_for_a_while_is_asked_for_all_but_two_a_us
     desk.place(Step(budget=1000), worker, at=timers.BLIND_S)
 
     kept = [batch for batch in batches if batch.seq not in worker.recall]
-    assert sum(map(size, kept)) == timers.STOCK_PER_USER * worker.share
+    assert sum(map(size, kept)) == timers.STOCK_PER_USER * worker.user_limit
     assert [batch.seq for batch in kept] == [1, 2]
 
 
 def test_a_worker_that_is_far_away_has_longer_to_report():
     desk = Desk()
-    worker = desk.worker("w1", share=2)
+    worker = desk.worker("w1", user_limit=2)
     worker.beat = replace(worker.beat, uncertainty_s=0.1)
     batches = desk.place(Step(budget=1000), worker)
     beats(worker, got=len(batches), queued=126)
@@ -169,7 +169,7 @@ def test_a_worker_that_is_far_away_has_longer_to_report():
 @pytest.mark.parametrize(("uncertainty_s", "sizes"), [(0.0, [100, 100]), (0.1, [100, 100, 80])])
 def test_a_worker_that_is_far_away_gets_a_small_batch_while_it_has_work(uncertainty_s, sizes):
     desk = Desk()
-    worker = desk.worker("w1", share=100, rate=100.0, stock=280)
+    worker = desk.worker("w1", user_limit=100, rate=100.0, stock=280)
     worker.beat = replace(worker.beat, uncertainty_s=uncertainty_s)
 
     batches = desk.place(Step(budget=10_000), worker)
@@ -361,7 +361,7 @@ def test_a_worker_whose_users_have_moved_is_asked_for_what_waits():
     busy, idle = desk.worker("w1"), desk.worker("w2")
     desk.place(Step(budget=8), busy, idle)
     for one in (busy, idle):
-        one.share = 0
+        one.user_limit = 0
     idle.beat = replace(idle.beat, queued=2)
 
     desk.dispatcher.recall_unused([busy, idle])

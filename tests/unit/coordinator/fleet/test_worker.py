@@ -1,4 +1,4 @@
-"""How the coordinator sees one membership: silence, loss and return, shares, speed."""
+"""How the coordinator sees one membership: silence, loss and return, user limits, speed."""
 
 from __future__ import annotations
 
@@ -80,12 +80,12 @@ def test_a_heartbeat_of_an_earlier_session_is_no_sign_of_life_under_this_coordin
 
 
 def test_a_lost_worker_has_no_users_and_gets_a_new_generation_when_it_is_back():
-    worker = handle(share=4, held=4, generation=3)
+    worker = handle(user_limit=4, held=4, generation=3)
 
     worker.declare_lost()
 
     assert (worker.state, worker.present) == (WorkerState.LOST, False)
-    assert (worker.share, worker.held) == (0, 0)
+    assert (worker.user_limit, worker.held) == (0, 0)
     assert worker.generation == 4
     worker.found()
     assert worker.state is WorkerState.ACTIVE
@@ -144,7 +144,7 @@ def test_a_worker_holds_work_until_its_last_block_is_on_disk():
 
 
 def test_shares_count_as_held_until_the_heartbeat_shows_the_generation():
-    worker = handle(share=2, held=6, generation=3)
+    worker = handle(user_limit=2, held=6, generation=3)
 
     worker.hear(beat(worker, 2, generation=3, surplus=2), 0.5, 10.0)
     assert worker.held == 6
@@ -154,7 +154,7 @@ def test_shares_count_as_held_until_the_heartbeat_shows_the_generation():
 
 
 def test_speed_is_that_of_a_worker_with_enough_to_do():
-    worker = handle(share=4)
+    worker = handle(user_limit=4)
 
     worker.measured(40, 2.0)
 
@@ -162,7 +162,7 @@ def test_speed_is_that_of_a_worker_with_enough_to_do():
 
 
 def test_the_stock_grows_by_reports_up_to_two_seconds_of_work():
-    worker = handle(share=4)
+    worker = handle(user_limit=4)
     first = timers.BLIND_PER_USER * 4
     assert worker.room() == first
     grown = []
@@ -175,7 +175,7 @@ def test_the_stock_grows_by_reports_up_to_two_seconds_of_work():
 
 
 def test_a_worker_that_is_far_away_has_the_work_of_its_round_trips_on_top():
-    near, far, lost = (handle(share=4) for _ in range(3))
+    near, far, lost = (handle(user_limit=4) for _ in range(3))
     for worker, uncertainty_s in ((near, 0.0), (far, 0.1), (lost, 60.0)):
         worker.beat = replace(worker.beat, uncertainty_s=uncertainty_s)
         for _ in range(8):
@@ -191,7 +191,7 @@ def test_a_worker_that_is_far_away_has_the_work_of_its_round_trips_on_top():
 
 
 def test_a_worker_that_has_run_dry_is_as_fast_as_it_says_at_once():
-    remembers, follows = handle(share=10), handle(share=10)
+    remembers, follows = handle(user_limit=10), handle(user_limit=10)
     for worker in (remembers, follows):
         worker.measured(10, 30.0)
         assert worker.scant
@@ -207,7 +207,7 @@ def test_a_worker_that_has_run_dry_is_as_fast_as_it_says_at_once():
 
 
 def test_a_fast_worker_that_has_run_dry_has_work_until_it_has_reported_again():
-    worker = handle(share=10)
+    worker = handle(user_limit=10)
     worker.measured(10, 30.0)
 
     worker.measured(20, 0.02, dry=True)
@@ -217,7 +217,7 @@ def test_a_fast_worker_that_has_run_dry_has_work_until_it_has_reported_again():
 
 
 def test_a_worker_that_has_run_dry_is_not_taken_for_slower_than_it_was():
-    worker = handle(share=10)
+    worker = handle(user_limit=10)
     worker.measured(10, 0.1)
 
     worker.measured(1, 1.0, dry=True)
@@ -226,7 +226,7 @@ def test_a_worker_that_has_run_dry_is_not_taken_for_slower_than_it_was():
 
 
 def test_a_worker_that_reports_nothing_for_a_while_keeps_two_iterations_a_user():
-    worker = handle(share=4)
+    worker = handle(user_limit=4)
 
     worker.slow()
 
@@ -235,7 +235,7 @@ def test_a_worker_that_reports_nothing_for_a_while_keeps_two_iterations_a_user()
 
 
 def test_a_slow_worker_has_two_iterations_a_user():
-    worker = handle(share=4)
+    worker = handle(user_limit=4)
 
     worker.measured(4, 80.0)
 
@@ -244,17 +244,17 @@ def test_a_slow_worker_has_two_iterations_a_user():
 
 def test_a_worker_of_an_earlier_coordinator_holds_the_users_that_it_says():
     worker = handle(prepared=1)
-    worker.beat = beat(worker, 2, prepared=1, share=3, surplus=1, generation=7)
+    worker.beat = beat(worker, 2, prepared=1, user_limit=3, surplus=1, generation=7)
 
     assert worker.go_on(1)
 
-    assert (worker.share, worker.held, worker.generation) == (3, 4, 7)
+    assert (worker.user_limit, worker.held, worker.generation) == (3, 4, 7)
 
 
 def test_a_worker_that_has_dropped_its_workload_holds_no_users():
     worker = handle(prepared=0)
-    worker.beat = beat(worker, 2, prepared=0, share=3, surplus=1, generation=7)
+    worker.beat = beat(worker, 2, prepared=0, user_limit=3, surplus=1, generation=7)
 
     assert not worker.go_on(1)
 
-    assert (worker.share, worker.held, worker.generation) == (0, 0, 0)
+    assert (worker.user_limit, worker.held, worker.generation) == (0, 0, 0)

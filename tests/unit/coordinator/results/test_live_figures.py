@@ -199,9 +199,9 @@ def test_failures_are_bounded(results: WorkloadResults) -> None:
 
 
 def test_each_worker_has_a_row(results: WorkloadResults) -> None:
-    at_work = handle("w1", label="rack", cpu=0.5, busy=3, share=4)
-    silent = handle("w2", pid=8, share=4, silence_s=3.0)
-    lost = handle("w3", pid=9, busy=2, cpu=0.9, share=4)
+    at_work = handle("w1", label="rack", cpu=0.5, busy=3, user_limit=4)
+    silent = handle("w2", pid=8, user_limit=4, silence_s=3.0)
+    lost = handle("w3", pid=9, busy=2, cpu=0.9, user_limit=4)
     lost.declare_lost()
     figures = LiveFigures(results, is_open=False)
     figures.fields(0.0, ())

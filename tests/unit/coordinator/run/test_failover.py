@@ -20,7 +20,7 @@ class Desk:
 
     def __init__(self) -> None:
         self.decisions: list[dict[str, Any]] = []
-        self.workers = {f"m-{name}": handle(name, share=3) for name in ("w1", "w2")}
+        self.workers = {f"m-{name}": handle(name, user_limit=3) for name in ("w1", "w2")}
         self.invited: list[int] = []
         self.idle: list[Any] = []
         pool = SimpleNamespace(workers=self.workers, idle=self.idle, invite=self.invited.append)

@@ -40,7 +40,7 @@ class Workload:
         self.specification = SimpleNamespace(timeout_s=0.0)
         self.runner = SimpleNamespace(is_search=False)
         #: It is all of its parts.
-        self.ending = self.shares = self.view = self
+        self.ending = self.allocation = self.view = self
         self.runs_short = False
         self.scant = 0
         self.wants_workers = True
@@ -239,7 +239,7 @@ def arrival(mid: str, workload: int = 0, problem: str = "") -> Arrival:
 
 def test_a_block_is_a_sign_of_life_and_says_how_fast_a_worker_is():
     desk = Desk()
-    worker = desk.workers["m-w"] = handle(silence_s=2.0, share=2)
+    worker = desk.workers["m-w"] = handle(silence_s=2.0, user_limit=2)
     desk.arrivals = [arrival("m-w")]
 
     desk.loop.run(lambda: None)
@@ -253,7 +253,7 @@ def test_a_worker_with_less_than_an_iteration_a_user_is_as_fast_as_its_last_bloc
     for in_hand in (2, 1):
         desk = Desk()
         desk.in_hand = in_hand
-        worker = desk.workers["m-w"] = handle(share=2, rate=0.1)
+        worker = desk.workers["m-w"] = handle(user_limit=2, rate=0.1)
         desk.arrivals = [arrival("m-w")]
         desk.loop.run(lambda: None)
         speeds.append(worker.rate)
@@ -265,7 +265,7 @@ def test_a_worker_with_less_than_an_iteration_a_user_is_as_fast_as_its_last_bloc
 
 def test_a_block_of_an_earlier_workload_says_nothing_of_the_speed():
     desk = Desk()
-    worker = desk.workers["m-w"] = handle(share=2, workload=1)
+    worker = desk.workers["m-w"] = handle(user_limit=2, workload=1)
     desk.arrivals = [arrival("m-w")]
 
     desk.loop.run(lambda: None)
@@ -285,7 +285,7 @@ def test_who_sends_what_cannot_be_read_gets_no_more_work():
 
 def test_a_block_of_no_workload_says_nothing_of_the_speed():
     desk = Desk()
-    worker = desk.workers["m-w"] = handle(share=2, workload=-1)
+    worker = desk.workers["m-w"] = handle(user_limit=2, workload=-1)
     desk.services.accounts.results = {}
     desk.arrivals = [arrival("m-w", workload=-1)]
 

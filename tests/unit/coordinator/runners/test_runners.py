@@ -114,7 +114,7 @@ def test_constant_splits_its_users_and_is_done_when_all_are_settled():
     running = runner.step(1.0, Totals(allotted=10, settled=9), [4, 4])
     over = runner.step(2.0, Totals(allotted=10, settled=10), [4, 4])
 
-    assert (begin.shares, begin.budget, begin.stop_s) == ((3, 2), 10, None)
+    assert (begin.users, begin.budget, begin.stop_s) == ((3, 2), 10, None)
     assert (begin.done, running.done, over.done) == (False, False, True)
     assert runner.concurrency == 5
     assert not runner.OPEN
@@ -128,7 +128,7 @@ def test_constant_for_duration_stops_starting_and_waits_for_what_was_allotted():
     waiting = runner.step(2.0, Totals(allotted=40, settled=38), [8])
     over = runner.step(2.1, Totals(allotted=40, settled=40), [8])
 
-    assert (begin.shares, begin.budget, begin.stop_s) == ((3,), None, 2.0)
+    assert (begin.users, begin.budget, begin.stop_s) == ((3,), None, 2.0)
     assert [early.done, waiting.done, over.done] == [False, False, True]
 
 
@@ -138,7 +138,7 @@ def test_a_duration_of_nothing_runs_once_per_virtual_user():
     begin = runner.step(0.0, NOTHING, [2, 2])
     over = runner.step(0.1, Totals(allotted=3, settled=3), [2, 2])
 
-    assert (begin.shares, begin.budget, begin.stop_s, begin.done) == ((2, 1), 3, None, False)
+    assert (begin.users, begin.budget, begin.stop_s, begin.done) == ((2, 1), 3, None, False)
     assert over.done
 
 
@@ -148,7 +148,7 @@ def test_serial_has_one_user_whatever_the_task_says():
     step = runner.step(0.0, NOTHING, [8, 8])
 
     assert runner.concurrency == 1
-    assert (sum(step.shares), step.budget) == (1, 4)
+    assert (sum(step.users), step.budget) == (1, 4)
     assert Serial.notes(runner.config) == [
         "concurrency has no effect: serial runs iterations one after another"
     ]
@@ -380,7 +380,7 @@ def test_a_seed_without_chance_is_named_as_without_effect():
 def test_users_are_added_evenly():
     runner = Constant({"times": 100, "concurrency": 4, "ramp_up": 8})
 
-    users = [sum(runner.step(at, NOTHING, [4, 4]).shares) for at in (-1, 0, 1.9, 2, 5, 7.9, 8, 9)]
+    users = [sum(runner.step(at, NOTHING, [4, 4]).users) for at in (-1, 0, 1.9, 2, 5, 7.9, 8, 9)]
 
     assert users == [1, 1, 1, 2, 3, 4, 4, 4]
     assert [runner.users(at) for at in (0, 8)] == [1, 4]

@@ -40,8 +40,8 @@ CLIMB = StagedUsers(
 def test_users_climb_stay_pause_and_fall(elapsed_s, users):
     assert CLIMB.users(elapsed_s) == users
     step = CLIMB.step(elapsed_s, Totals(allotted=0, settled=0), [8, 8, 8])
-    assert sum(step.shares) == users
-    assert max(step.shares) - min(step.shares) <= 1
+    assert sum(step.users) == users
+    assert max(step.users) - min(step.users) <= 1
 
 
 def test_the_load_ends_with_the_last_stage_once_all_is_settled():

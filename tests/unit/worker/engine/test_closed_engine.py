@@ -1,4 +1,4 @@
-"""The closed engine keeps its share of users in use and accounts for every number."""
+"""The closed engine keeps as many users in use as its limit says and accounts for every number."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def test_every_number_runs_once_on_many_threads(closed):
         engine.add(batch((1, 20_001)))
         engine.add(batch((20_001, 20_002), (20_010, 30_010), number=2))
 
-        engine.set_share(32)
+        engine.set_user_limit(32)
         until(lambda: len(engine.rows) == 30_001)
 
     expected = [*range(1, 20_002), *range(20_010, 30_010)]
@@ -56,23 +56,23 @@ def test_exactly_the_share_runs_at_once_as_it_goes_up_and_down(closed):
 
     with closed(work) as engine:
         engine.add(batch((1, 1_000_000)))
-        for share in (3, 7, 2, 0, 5):
-            engine.set_share(share)
-            until(lambda share=share: gauge.now <= share)
+        for user_limit in (3, 7, 2, 0, 5):
+            engine.set_user_limit(user_limit)
+            until(lambda user_limit=user_limit: gauge.now <= user_limit)
             gauge.reset()
-            until(lambda share=share: gauge.most == share)
+            until(lambda user_limit=user_limit: gauge.most == user_limit)
             time.sleep(0.02)
 
-            assert gauge.most == share
+            assert gauge.most == user_limit
 
 
 def test_users_that_a_ramp_adds_begin_evenly_until_it_adds_more(closed):
     over = threading.Event()
     with closed(waiting(over)) as engine:
         engine.add(batch((1, 102)))
-        engine.set_share(1)
+        engine.set_user_limit(1)
         time.sleep(0.02)
-        engine.set_share(101)
+        engine.set_user_limit(101)
         until(lambda: len(engine.inflight) == 101)
         over.set()
         until(lambda: len(engine.rows) == 101)
@@ -85,7 +85,7 @@ def test_users_that_a_ramp_adds_begin_evenly_until_it_adds_more(closed):
 
 
 def test_a_lowered_share_is_in_force_once_inflight_shows_it(closed):
-    """Who reads `inflight` after lowering the share sees all that may still run."""
+    """Who reads `inflight` after lowering the user limit sees all that may still run."""
     gauge = Gauge()
 
     async def work(scenario):
@@ -95,9 +95,9 @@ def test_a_lowered_share_is_in_force_once_inflight_shows_it(closed):
     with closed(work) as engine:
         engine.add(batch((1, 1_000_000)))
         for _ in range(30):
-            engine.set_share(16)
+            engine.set_user_limit(16)
             time.sleep(0.003)
-            engine.set_share(4)
+            engine.set_user_limit(4)
             until(lambda: len(engine.inflight) <= 4)
             gauge.reset()
             time.sleep(0.003)
@@ -107,13 +107,13 @@ def test_a_lowered_share_is_in_force_once_inflight_shows_it(closed):
 
 def test_numbers_that_wait_in_a_shared_run_survive_a_share_of_none(closed):
     with closed() as engine:
-        engine.set_share(1)
+        engine.set_user_limit(1)
         engine.add(batch((1, 50_001)))
         engine.add(batch((60_001, 60_101), number=2))
         books = Books(engine)
 
-        for share in (0, 1, 0, 1, 0, 1):
-            engine.set_share(share)
+        for user_limit in (0, 1, 0, 1, 0, 1):
+            engine.set_user_limit(user_limit)
             time.sleep(0.002)
         until(lambda: len(books.settled()) == 50_100)
 
@@ -135,7 +135,7 @@ def test_what_was_claimed_is_reported_or_given_back_once(closed, seed):
             engine.add(batch((last, last + count), number=number))
             last += count
             if chance.random() < 0.4:
-                engine.set_share(chance.randint(0, 24))
+                engine.set_user_limit(chance.randint(0, 24))
             time.sleep(chance.random() * 0.002)
         engine.stop(monotonic_ns() + chance.choice([0, 3 * MS]))
         engine.add(batch((last, last + 10), number=40))
@@ -155,7 +155,7 @@ def test_what_is_claimed_and_not_started_is_queued_wherever_it_waits(closed):
         engine.add(batch((1, 11), number=1))
         engine.add(batch((11, 14), number=2))
         before = engine.queued
-        engine.set_share(2)
+        engine.set_user_limit(2)
         until(lambda: len(engine.inflight) == 2)
         during = engine.queued
         go_on.set()
@@ -170,7 +170,7 @@ def test_nothing_starts_at_or_after_the_stop_instant(closed):
         engine.add(batch((1, 300_001)))
         stop_ns = monotonic_ns() + 30 * MS
         engine.stop(stop_ns)
-        engine.set_share(4)
+        engine.set_user_limit(4)
         until(lambda: monotonic_ns() > stop_ns and not engine.queued and not engine.inflight)
         until(
             lambda: (
@@ -184,7 +184,7 @@ def test_nothing_starts_at_or_after_the_stop_instant(closed):
 def test_nothing_starts_before_the_load_and_users_are_free_from_its_start(closed):
     with closed(t0_in_ns=80 * MS) as engine:
         engine.add(batch((1, 101)))
-        engine.set_share(4)
+        engine.set_user_limit(4)
         # a busy machine may come to this after the start
         free_ns = max(engine.t0_ns, monotonic_ns())
         until(lambda: len(engine.rows) == 100)
@@ -197,7 +197,7 @@ def test_nothing_starts_before_the_load_and_users_are_free_from_its_start(closed
 def test_an_iteration_is_due_when_its_user_was_free(closed):
     with closed(napping(0.002)) as engine:
         engine.add(batch((1, 21)))
-        engine.set_share(1)
+        engine.set_user_limit(1)
         until(lambda: len(engine.rows) == 20)
 
     for before, after in zip(engine.rows, engine.rows[1:], strict=False):
@@ -208,12 +208,12 @@ def test_an_iteration_is_due_when_its_user_was_free(closed):
 def test_a_user_that_comes_later_is_free_from_then_on(closed):
     with closed(napping(0.03)) as engine:
         engine.add(batch((1, 1000)))
-        engine.set_share(1)
+        engine.set_user_limit(1)
         until(lambda: engine.inflight)
         time.sleep(0.1)
         begun = len(engine.rows) + 1
         raised_ns = monotonic_ns()
-        engine.set_share(8)
+        engine.set_user_limit(8)
         until(lambda: len(engine.rows) >= begun + 7)
 
     first = sorted(engine.rows)[begun : begun + 7]
@@ -223,8 +223,8 @@ def test_a_user_that_comes_later_is_free_from_then_on(closed):
 def test_waiting_for_work_counts_once_the_work_has_come(closed):
     asked: list[None] = []
     with closed(request_work=lambda: asked.append(None)) as engine:
-        engine.set_share(2)
-        # once for the share, and once for each user that waits
+        engine.set_user_limit(2)
+        # once for the user limit, and once for each user that waits
         until(lambda: len(asked) >= 3)
         time.sleep(0.06)
         before = engine.want_ns
@@ -243,7 +243,7 @@ def test_waiting_for_work_counts_once_the_work_has_come(closed):
 def test_the_wait_at_the_end_of_all_work_does_not_count(closed):
     with closed() as engine:
         engine.add(batch((1, 101)))
-        engine.set_share(1)
+        engine.set_user_limit(1)
         until(lambda: len(engine.rows) == 100)
         counted = engine.want_ns
         time.sleep(0.05)
@@ -258,7 +258,7 @@ def test_waiting_for_work_until_the_stop_instant_counts(closed):
         stop_ns = begin_ns + 1000 * MS
         engine.stop(stop_ns)
         engine.add(batch((1, 2)))
-        engine.set_share(2)
+        engine.set_user_limit(2)
         until(lambda: engine.want_ns)
         until(lambda: monotonic_ns() > stop_ns + 20 * MS)
         counted, rows = engine.want_ns, list(engine.rows)
@@ -275,7 +275,7 @@ def test_waiting_for_work_without_a_stop_instant_does_not_count_when_it_is_stopp
     closed,
 ):
     with closed() as engine:
-        engine.set_share(2)
+        engine.set_user_limit(2)
         time.sleep(0.03)
         engine.stop(monotonic_ns())
         time.sleep(0.05)
@@ -285,12 +285,12 @@ def test_waiting_for_work_without_a_stop_instant_does_not_count_when_it_is_stopp
 
 def test_users_that_the_share_has_no_place_for_do_not_wait_for_work(closed):
     with closed() as engine:
-        engine.set_share(2)
-        engine.set_share(0)
+        engine.set_user_limit(2)
+        engine.set_user_limit(0)
         time.sleep(0.05)
         raised_ns = monotonic_ns()
         engine.add(batch((1, 3)))
-        engine.set_share(2)
+        engine.set_user_limit(2)
         until(lambda: len(engine.rows) == 2)
 
         assert engine.want_ns <= 2 * (monotonic_ns() - raised_ns)
@@ -313,7 +313,7 @@ def test_a_user_without_a_place_does_not_wait_for_a_stop_that_has_passed(closed)
 def test_users_request_work_before_they_need_it(closed):
     asked = threading.Event()
     with closed(request_work=asked.set) as engine:
-        engine.set_share(1)
+        engine.set_user_limit(1)
         assert asked.wait(PATIENCE_S)
         asked.clear()
         engine.add(batch((1, 101)))
@@ -329,7 +329,7 @@ def test_actions_outputs_and_sleep_stand_in_the_row(closed):
 
     with closed(work) as engine:
         engine.add(batch((5, 6)))
-        engine.set_share(1)
+        engine.set_user_limit(1)
         until(lambda: engine.rows)
 
     (row,) = engine.rows
@@ -349,7 +349,7 @@ def test_an_action_that_was_not_closed_ends_with_its_iteration(closed):
 
     with closed(work) as engine:
         engine.add(batch((1, 2)))
-        engine.set_share(1)
+        engine.set_user_limit(1)
         until(lambda: engine.rows)
 
     (row,) = engine.rows
@@ -369,7 +369,7 @@ def test_outputs_are_packed_at_once_and_cut_where_they_are_too_large(closed):
 
     with closed(work) as engine:
         engine.add(batch((1, 3)))
-        engine.set_share(1)
+        engine.set_user_limit(1)
         until(lambda: len(engine.rows) == 2)
 
     kept, cut = engine.rows
@@ -385,7 +385,7 @@ def test_an_attribute_named_as_ours_does_not_stop_the_load(closed):
 
     with closed(work) as engine:
         engine.add(batch((1, 2)))
-        engine.set_share(1)
+        engine.set_user_limit(1)
         until(lambda: engine.rows)
 
     assert engine.rows[0][EXTRA] is None
@@ -404,7 +404,7 @@ def test_what_a_scenario_returns_to_be_awaited_is_a_failure(made):
     """It would pass without having run."""
     with engines.closed(lambda scenario: made()) as engine:
         engine.add(batch((1, 2)))
-        engine.set_share(1)
+        engine.set_user_limit(1)
         until(lambda: engine.rows)
         ((_, etype, message, _),) = engine.body.failures.fresh()
 
@@ -426,7 +426,7 @@ def test_a_generator_of_which_nothing_has_run_is_a_failure():
 
     with engines.closed(begun) as engine:
         engine.add(batch((1, 3)))
-        engine.set_share(1)
+        engine.set_user_limit(1)
         until(lambda: len(engine.rows) == 2)
         ((_, etype, message, _),) = engine.body.failures.fresh()
 
@@ -438,7 +438,7 @@ def test_a_generator_of_which_nothing_has_run_is_a_failure():
 def test_users_leave_when_the_engine_is_closed(closed, users):
     before = set(threading.enumerate())
     with closed() as engine:
-        engine.set_share(12)
+        engine.set_user_limit(12)
         ours = set(threading.enumerate()) - before
 
     # with the watchdog
@@ -457,7 +457,7 @@ def test_a_thread_that_the_system_refuses_is_tried_for_again(monkeypatch, caplog
 
     monkeypatch.setattr(threading.Thread, "start", stingy)
     with engines.closed() as engine:
-        engine.set_share(6)
+        engine.set_user_limit(6)
         until(lambda: engine.users == 6)
 
     assert [record.getMessage() for record in caplog.records] == [
@@ -469,7 +469,7 @@ def test_unsettled_numbers_are_known_until_they_are_shipped(closed):
     go = threading.Event()
     with closed(waiting(go)) as engine:
         engine.add(batch((1, 4)))
-        engine.set_share(1)
+        engine.set_user_limit(1)
         until(lambda: engine.inflight)
         before = engine.unsettled
         go.set()

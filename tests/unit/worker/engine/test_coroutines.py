@@ -111,7 +111,7 @@ def test_a_stuck_iteration_is_recorded_once_and_its_user_replaced(stuck):
 
     with closed(work, timeout_s=0.1) as engine:
         engine.add(batch((1, 11)))
-        engine.set_share(1)
+        engine.set_user_limit(1)
         until(lambda: len(engine.rows) == 10)
         left = list(engine.abandoned)
         OVER.set()
@@ -132,7 +132,7 @@ def test_a_stuck_iteration_is_recorded_once_and_its_user_replaced(stuck):
 def test_a_coroutine_that_cannot_be_ended_is_shown_until_it_ends():
     with closed(deaf, timeout_s=0.05) as engine:
         engine.add(batch((1, 4)))
-        engine.set_share(3)
+        engine.set_user_limit(3)
         until(lambda: len(engine.abandoned) == 3)
 
         assert not engine.inflight
@@ -143,7 +143,7 @@ def test_a_coroutine_that_cannot_be_ended_is_shown_until_it_ends():
 def test_a_blocking_call_that_outlives_its_iteration_is_shown_until_it_ends():
     with closed(in_a_call, timeout_s=0.05) as engine:
         engine.add(batch((1, 3)))
-        engine.set_share(2)
+        engine.set_user_limit(2)
         until(lambda: len(engine.rows) == 2)
         until(lambda: sum(one.is_alive() for one in engine.abandoned) == 2)
         OVER.set()
@@ -159,7 +159,7 @@ def test_where_it_stood_is_reported_without_our_frames():
 
     with closed(work, timeout_s=0.05) as engine:
         engine.add(batch((1, 7)))
-        engine.set_share(6)
+        engine.set_user_limit(6)
         until(lambda: len(engine.rows) == 6)
 
     (failure,) = engine.body.failures.fresh()
@@ -184,7 +184,7 @@ def test_iterations_that_end_about_at_their_limit_are_recorded_once(seed):
     with closed(work, timeout_s=0.03) as engine:
         books = Books(engine)
         engine.add(batch((1, 601)))
-        engine.set_share(24)
+        engine.set_user_limit(24)
         until(lambda: books.complete(range(1, 601)))
         until(lambda: engine.users == 24)
 
@@ -197,7 +197,7 @@ def test_iterations_that_end_about_at_their_limit_are_recorded_once(seed):
 def test_an_open_engine_replaces_users_within_its_share():
     with opened(deaf, timeout_s=0.05, max_lag_ns=20 * S) as engine:
         engine.add(arrivals([0] * 12))
-        engine.set_share(4)
+        engine.set_user_limit(4)
         until(lambda: len(engine.rows) == 12)
 
         assert engine.users <= 4
@@ -208,7 +208,7 @@ def test_an_open_engine_replaces_users_within_its_share():
 def test_an_engine_that_is_closed_still_ends_what_it_has_in_hand():
     with closed(forever, timeout_s=0.1) as engine:
         engine.add(batch((1, 3)))
-        engine.set_share(2)
+        engine.set_user_limit(2)
         until(lambda: len(engine.inflight) == 2)
     until(lambda: not engine.inflight)
 
@@ -226,7 +226,7 @@ def test_whatever_an_iteration_raises_is_its_failure_and_the_next_runs(error):
 
     with closed(work) as engine:
         engine.add(batch((1, 4)))
-        engine.set_share(1)
+        engine.set_user_limit(1)
         until(lambda: len(engine.rows) == 3)
 
     assert [row[OUTCOME] for row in engine.rows] == [Outcome.FAILED, Outcome.OK, Outcome.OK]
@@ -247,7 +247,7 @@ async def calling_a_coroutine(scenario):
 def test_a_coroutine_that_nobody_awaits_fails_its_iteration(work, told):
     with closed(work) as engine:
         engine.add(batch((1, 3)))
-        engine.set_share(1)
+        engine.set_user_limit(1)
         until(lambda: len(engine.rows) == 2)
 
     assert {row[OUTCOME] for row in engine.rows} == {Outcome.FAILED}
@@ -269,7 +269,7 @@ def test_a_task_that_a_scenario_leaves_behind_does_not_end_the_loop(error, caplo
 
     with closed(work) as engine, caplog.at_level(logging.WARNING):
         engine.add(batch((1, 41)))
-        engine.set_share(2)
+        engine.set_user_limit(2)
         until(lambda: len(engine.rows) == 40)
 
     assert {row[OUTCOME] for row in engine.rows} == {Outcome.OK}
@@ -324,7 +324,7 @@ def test_an_iteration_that_drops_a_coroutine_fails(users):
         with _closed(work if users == THREADS else awaited, users=users) as engine:
             tell_forgotten_awaits(engine.forget)
             engine.add(batch((1, 41)))
-            engine.set_share(4)
+            engine.set_user_limit(4)
             until(lambda: len(engine.rows) == 40)
         source = ResultSource(engine, 0)
         contents = source.contents()
@@ -355,7 +355,7 @@ def test_a_coroutine_that_is_dropped_by_a_user_that_begins_is_an_aside(users):
         with _closed(lambda _: None, users=users, on_start=begin) as engine:
             tell_forgotten_awaits(engine.forget)
             engine.add(batch((1, 3)))
-            engine.set_share(1)
+            engine.set_user_limit(1)
             until(lambda: len(engine.rows) == 2)
         contents = ResultSource(engine, 0).contents()
 
@@ -390,7 +390,7 @@ def test_actions_of_tasks_side_by_side_are_no_parents_of_each_other():
 
     with closed(work) as engine:
         engine.add(batch((1, 2)))
-        engine.set_share(1)
+        engine.set_user_limit(1)
         until(lambda: engine.rows)
 
     names, found = engine.body.names.names, steps(engine.rows[0])
@@ -419,7 +419,7 @@ def test_an_action_of_a_task_left_behind_ends_with_its_iteration():
 
     with closed(work) as engine:
         engine.add(batch((1, 2)))
-        engine.set_share(1)
+        engine.set_user_limit(1)
         until(lambda: engine.rows)
 
     (row,) = engine.rows
@@ -460,7 +460,7 @@ def test_a_blocking_call_has_the_context_of_its_caller_and_a_thread_of_its_own()
 
     with closed(work) as engine:
         engine.add(batch((1, 9)))
-        engine.set_share(4)
+        engine.set_user_limit(4)
         until(lambda: len(engine.rows) == 8)
 
     assert {row[OUTCOME] for row in engine.rows} == {Outcome.OK}
@@ -482,7 +482,7 @@ def test_blocking_calls_that_wait_for_a_thread_are_told_once(monkeypatch, caplog
 
     with closed(work) as engine:
         engine.add(batch((1, 5)))
-        engine.set_share(1)
+        engine.set_user_limit(1)
         until(lambda: len(engine.rows) == 4)
 
     assert inside.most <= 2
@@ -500,7 +500,7 @@ def test_what_a_blocking_call_raises_is_the_failure_of_its_iteration(error):
 
     with closed(work) as engine:
         engine.add(batch((1, 3)))
-        engine.set_share(1)
+        engine.set_user_limit(1)
         until(lambda: len(engine.rows) == 2)
 
     assert {row[OUTCOME] for row in engine.rows} == {Outcome.FAILED}
@@ -512,7 +512,7 @@ def test_thinking_is_no_service_time_and_others_run_meanwhile():
 
     with closed(work) as engine:
         engine.add(batch((1, 201)))
-        engine.set_share(200)
+        engine.set_user_limit(200)
         until(lambda: len(engine.rows) == 200)
 
     # the timers of the loop have a resolution of 1 ms
@@ -527,7 +527,7 @@ def test_a_sleep_that_would_stop_all_users_is_a_failure():
 
     with closed(work) as engine:
         engine.add(batch((1, 2)))
-        engine.set_share(1)
+        engine.set_user_limit(1)
         until(lambda: engine.rows)
         ((_, etype, message, _),) = engine.body.failures.fresh()
 
@@ -543,7 +543,7 @@ def test_users_that_never_wait_take_turns():
 
     with closed(work) as engine:
         engine.add(batch((1, 10_000_000)))
-        engine.set_share(4)
+        engine.set_user_limit(4)
         until(lambda: len(ran) == 4)
         until(lambda: len(engine.lags()) > 1)
 
@@ -569,7 +569,7 @@ def test_a_scenario_that_blocks_the_loop_is_named():
 
     with closed(work) as engine:
         engine.add(batch((1, 3)))
-        engine.set_share(1)
+        engine.set_user_limit(1)
         until(lambda: seen_s() >= 0.1 * S)
         go_on.set()
         until(lambda: len(engine.rows) == 2)
@@ -591,7 +591,7 @@ def test_a_loop_that_several_users_block_in_turn_is_blocked_once():
     begun = time.monotonic_ns()
     with closed(work) as engine:
         engine.add(batch((1, 11)))
-        engine.set_share(5)
+        engine.set_user_limit(5)
         until(lambda: len(engine.rows) == 10)
         until(lambda: len(engine.lags()) > 1)
         found = engine.blocked()
@@ -607,7 +607,7 @@ def test_a_loop_that_waits_is_not_blocked():
 
     with closed(work) as engine:
         engine.add(batch((1, 3)))
-        engine.set_share(1)
+        engine.set_user_limit(1)
         until(lambda: len(engine.rows) == 2)
 
         assert engine.blocked() == []
@@ -619,7 +619,7 @@ def test_an_iteration_that_keeps_the_loop_is_timed_out_and_the_rest_can_be_taken
 
     with closed(work, timeout_s=0.05) as engine:
         engine.add(batch((1, 11)))
-        engine.set_share(2)
+        engine.set_user_limit(2)
         until(lambda: engine.rows)
         until(lambda: any(isinstance(one, HeldLoop) for one in engine.abandoned))
         back = engine.take_back()
@@ -639,7 +639,7 @@ def test_arrivals_that_are_due_together_start_together():
 
     with opened(work, max_lag_ns=20 * S) as engine:
         engine.add(arrivals([0] * 500))
-        engine.set_share(500)
+        engine.set_user_limit(500)
         until(lambda: len(engine.rows) == 500)
 
     assert {row[OUTCOME] for row in engine.rows} == {Outcome.OK}

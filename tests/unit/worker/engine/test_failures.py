@@ -45,7 +45,7 @@ def run(work, count=1, **more):
     """Rows and failures of some iterations of `work` on one user."""
     with closed(work, **more) as engine:
         engine.add(batch((1, count + 1)))
-        engine.set_share(1)
+        engine.set_user_limit(1)
         until(lambda: len(engine.rows) == count)
     return engine.rows, engine.body.failures.fresh()
 
@@ -167,7 +167,7 @@ def test_a_constructor_that_raises_is_a_failed_iteration_without_frames_of_ours(
     )
     engine = ClosedEngine(EngineSetup(body=made, t0_ns=0, request_work=lambda: None))
     engine.add(batch((1, 3)))
-    engine.set_share(1)
+    engine.set_user_limit(1)
     until(lambda: len(engine.rows) == 2)
     engine.close()
 
@@ -187,7 +187,7 @@ def test_arguments_that_do_not_fit_are_reported():
     )
     engine = ClosedEngine(EngineSetup(body=wrong, t0_ns=0, request_work=lambda: None))
     engine.add(batch((1, 2)))
-    engine.set_share(1)
+    engine.set_user_limit(1)
     until(lambda: engine.rows)
     engine.close()
 
@@ -281,7 +281,7 @@ def test_failures_beyond_the_limit_share_one_entry_and_are_counted():
 
     with closed(work) as engine:
         engine.add(batch((1, DISTINCT_LIMIT + 101)))
-        engine.set_share(4)
+        engine.set_user_limit(4)
         until(lambda: len(engine.rows) == DISTINCT_LIMIT + 100)
 
     failures = engine.body.failures.fresh()
@@ -303,7 +303,7 @@ def test_long_messages_and_tracebacks_are_cut_and_counted():
 
     with closed(lambda scenario: down(200)) as engine:
         engine.add(batch((1, 4)))
-        engine.set_share(1)
+        engine.set_user_limit(1)
         until(lambda: len(engine.rows) == 3)
 
     (failure,) = engine.body.failures.fresh()
@@ -379,7 +379,7 @@ def test_a_failing_load_loses_nothing_on_many_threads():
     with closed(work) as engine:
         books = Books(engine)
         engine.add(batch((1, 6001)))
-        engine.set_share(16)
+        engine.set_user_limit(16)
         until(lambda: books.complete(range(1, 6001)))
 
     assert set(books.settled().values()) == {1}

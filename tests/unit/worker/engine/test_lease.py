@@ -44,7 +44,7 @@ def test_nothing_starts_beyond_the_lease_and_what_waits_starts_once_it_is_renewe
         engine.add(batch((1, 2_000_001)))
         lease_ns = monotonic_ns() + 30 * MS
         engine.set_lease(lease_ns)
-        engine.set_share(6)
+        engine.set_user_limit(6)
         until(lambda: monotonic_ns() > lease_ns and not engine.inflight)
         time.sleep(0.05)
         within = list(engine.rows)
@@ -63,7 +63,7 @@ def test_a_number_that_was_taken_as_the_lease_ended_is_started_later(closed):
     with closed() as engine:
         engine.set_lease(monotonic_ns())
         engine.add(batch((1, 11)))
-        engine.set_share(3)
+        engine.set_user_limit(3)
         time.sleep(0.05)
         before = engine.unsettled, engine.queued, list(engine.rows)
         engine.set_lease(NEVER)
@@ -79,7 +79,7 @@ def test_users_that_wait_for_the_lease_leave_at_the_stop_instant(closed):
         books = Books(engine)
         engine.set_lease(monotonic_ns())
         engine.add(batch((1, 101)))
-        engine.set_share(4)
+        engine.set_user_limit(4)
         engine.stop(monotonic_ns() + 30 * MS)
         until(lambda: books.complete(range(1, 101)))
 
@@ -93,7 +93,7 @@ def test_a_renewed_lease_does_not_move_the_stop_instant(closed):
         engine.stop(monotonic_ns())
         engine.set_lease(NEVER)
         engine.add(batch((1, 11)))
-        engine.set_share(1)
+        engine.set_user_limit(1)
         until(lambda: books.complete(range(1, 11)))
 
         assert engine.rows == []
@@ -102,7 +102,7 @@ def test_a_renewed_lease_does_not_move_the_stop_instant(closed):
 def test_an_open_load_starts_nothing_without_a_lease_and_drops_what_gets_late(opened):
     with opened(t0_in_ns=0, max_lag_ns=100 * MS) as engine:
         engine.set_lease(monotonic_ns())
-        engine.set_share(4)
+        engine.set_user_limit(4)
         engine.add(arrivals([0, MS, 2 * MS, 3600 * S]))
         until(lambda: len(engine.rows) == 3)
         dropped = list(engine.rows)
@@ -138,7 +138,7 @@ def test_an_iteration_whose_lease_ends_while_tracing_begins_is_counted(closed, l
             return SlowTracer.sampled(tracer, iteration)
 
         tracer.sampled = sampled
-        engine.set_share(1)
+        engine.set_user_limit(1)
         until(lambda: engine.rows)
 
         assert engine.started_late == late
@@ -150,7 +150,7 @@ def test_one_batch_comes_back_and_the_others_run(closed, page):
         engine.add(batch((20, 30), number=2))
         engine.add(batch((4, 6), number=3))
         back = engine.take_back(2)
-        engine.set_share(2)
+        engine.set_user_limit(2)
         until(lambda: len(engine.rows) == 8)
 
         assert back == [(20, 30)]
@@ -163,7 +163,7 @@ def test_a_batch_that_is_under_way_comes_back_but_for_what_has_started(closed, p
     with closed(waiting(go_on), page=page) as engine:
         engine.add(batch((1, 51), number=1))
         engine.add(batch((51, 53), number=2))
-        engine.set_share(2)
+        engine.set_user_limit(2)
         until(lambda: len(engine.inflight) == 2)
         back = engine.take_back(1)
         go_on.set()
@@ -178,7 +178,7 @@ def test_one_batch_of_arrivals_comes_back_and_the_others_run(opened):
         engine.add(arrivals([0, 2 * MS, 4 * MS], first=1, number=1))
         engine.add(arrivals([1 * MS, 3 * MS], first=8, number=2))
         back = engine.take_back(2)
-        engine.set_share(2)
+        engine.set_user_limit(2)
         until(lambda: len(engine.rows) == 3)
 
         assert back == [(8, 10)]
@@ -198,7 +198,7 @@ def test_a_number_that_is_put_back_after_its_batch_was_recalled_is_given_back(cl
 
 def test_a_number_that_is_put_back_by_a_user_outside_the_share_is_started_by_another(closed):
     with closed() as engine:
-        engine.set_share(2)
+        engine.set_user_limit(2)
         engine.add(batch((1, 3), number=1))
         until(lambda: len(engine.rows) == 2)
         # both users wait for work by now, or very nearly
@@ -231,7 +231,7 @@ def test_recalls_and_leases_beside_running_users_keep_each_number_once(closed, s
 
     with closed(work, page=page) as engine:
         books, last = Books(engine), 1
-        engine.set_share(24)
+        engine.set_user_limit(24)
         recalled: list[tuple[int, int]] = []
         for seq in range(1, 150):
             count = chance.choice([1, 7, 300, 1500])
@@ -259,7 +259,7 @@ def test_recalls_and_leases_beside_the_leader_keep_each_arrival_once(opened, see
     chance = random.Random(seed)
     with opened(t0_in_ns=0, max_lag_ns=600 * S) as engine:
         books = Books(engine)
-        engine.set_share(8)
+        engine.set_user_limit(8)
         done = threading.Event()
 
         def recall():

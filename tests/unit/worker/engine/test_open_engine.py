@@ -40,7 +40,7 @@ def test_arrivals_start_when_due_and_not_before(opened):
     dues = [n * 5 * MS for n in range(40)]
     with opened(max_lag_ns=10 * S) as engine:
         engine.add(arrivals(dues))
-        engine.set_share(8)
+        engine.set_user_limit(8)
         until(lambda: len(engine.rows) == 40)
 
     rows = sorted(engine.rows)
@@ -56,7 +56,7 @@ def test_users_are_awake_before_an_arrival_where_a_core_is_idle(opened, idle):
 
     with opened(max_lag_ns=600 * S) as engine:
         engine._sleep = sleep
-        engine.set_share(8)
+        engine.set_user_limit(8)
         # on a busy machine a user may come too late to be awake before any of some arrivals
         for number in range(1, 51):
             begin_ns, count = monotonic_ns() - engine.t0_ns, 40 * number
@@ -79,7 +79,7 @@ def test_arrivals_do_not_wait_for_others_to_end(opened):
 
     with opened(work, max_lag_ns=20 * S) as engine:
         engine.add(arrivals([n * MS for n in range(30)]))
-        engine.set_share(64)
+        engine.set_user_limit(64)
         until(lambda: gauge.now == 30)
         go.set()
         until(lambda: len(engine.rows) == 30)
@@ -87,7 +87,7 @@ def test_arrivals_do_not_wait_for_others_to_end(opened):
 
 def test_batches_may_come_in_any_order_and_while_the_leader_sleeps(opened):
     with opened(t0_in_ns=0, max_lag_ns=10 * S) as engine:
-        engine.set_share(4)
+        engine.set_user_limit(4)
         # nobody waits for those that are due in ten minutes
         engine.add(arrivals([600 * S, 601 * S], first=3, number=1))
         time.sleep(0.05)
@@ -107,7 +107,7 @@ def test_users_are_started_as_needed_and_never_above_the_share(opened, users):
 
     with opened(work, max_lag_ns=10 * S) as engine:
         engine.add(arrivals([n * MS for n in range(120)]))
-        engine.set_share(9)
+        engine.set_user_limit(9)
         at_first = engine.users
         until(lambda: len(engine.rows) == 120)
 
@@ -120,7 +120,7 @@ def test_users_are_started_as_needed_and_never_above_the_share(opened, users):
 def test_few_users_are_started_for_a_slow_load(opened):
     with opened(max_lag_ns=10 * S) as engine:
         engine.add(arrivals([n * 5 * MS for n in range(40)]))
-        engine.set_share(500)
+        engine.set_user_limit(500)
         until(lambda: len(engine.rows) == 40)
 
         assert engine.users < 20
@@ -129,7 +129,7 @@ def test_few_users_are_started_for_a_slow_load(opened):
 def test_a_late_arrival_runs_and_its_lag_is_recorded(opened):
     with opened(t0_in_ns=-300 * MS, max_lag_ns=60 * S) as engine:
         engine.add(arrivals([0, 100 * MS]))
-        engine.set_share(2)
+        engine.set_user_limit(2)
         until(lambda: len(engine.rows) == 2)
 
     first, second = sorted(engine.rows)
@@ -143,7 +143,7 @@ def test_arrivals_that_find_all_users_busy_for_too_long_are_dropped_in_time(open
     go = threading.Event()
     with opened(waiting(go), max_lag_ns=50 * MS, at_limit=limit) as engine:
         engine.add(arrivals([0, 0, 10 * MS, 20 * MS]))
-        engine.set_share(2)
+        engine.set_user_limit(2)
         until(lambda: len(engine.rows) == 2)
         held = list(engine.rows)
         go.set()
@@ -160,7 +160,7 @@ def test_what_was_due_while_all_were_busy_is_not_called_late_after_it(opened):
     with opened(napping(0.06), max_lag_ns=50 * MS) as engine:
         engine.look = lambda now: None
         engine.add(arrivals([0, 1 * MS, 2 * MS, 3 * MS]))
-        engine.set_share(1)
+        engine.set_user_limit(1)
         until(lambda: len(engine.rows) == 4)
 
     assert outcomes(engine) == {"OK": 1, "DROPPED_MAX_CONCURRENCY": 3}
@@ -168,7 +168,7 @@ def test_what_was_due_while_all_were_busy_is_not_called_late_after_it(opened):
 
 def test_arrivals_that_come_too_late_to_a_worker_with_free_users_are_late(opened):
     with opened(t0_in_ns=-5 * S, max_lag_ns=1 * S) as engine:
-        engine.set_share(4)
+        engine.set_user_limit(4)
         engine.add(arrivals([0, 1 * S, 6 * S]))
         until(lambda: len(engine.rows) == 3)
 
@@ -180,7 +180,7 @@ def test_nothing_starts_at_or_after_the_stop_instant_and_the_rest_comes_back(ope
     with opened(t0_in_ns=1 * S) as engine:
         books = Books(engine)
         engine.add(arrivals([n * MS for n in range(200)]))
-        engine.set_share(4)
+        engine.set_user_limit(4)
         stop_ns = engine.t0_ns + 50 * MS
         engine.stop(stop_ns)
         until(lambda: books.complete(range(1, 201)))
@@ -201,9 +201,9 @@ def test_a_lowered_share_sends_users_away(opened):
     with opened(work, max_lag_ns=600 * S) as engine:
         books = Books(engine)
         engine.add(arrivals([n * MS // 2 for n in range(400)]))
-        engine.set_share(12)
+        engine.set_user_limit(12)
         until(lambda: gauge.now == 12)
-        engine.set_share(2)
+        engine.set_user_limit(2)
         go.set()
         until(lambda: len(engine.inflight) <= 2)
         gauge.reset()
@@ -222,7 +222,7 @@ def test_every_arrival_is_run_dropped_or_given_back_once(opened, seed):
 
     with opened(work, t0_in_ns=10 * MS, max_lag_ns=20 * MS) as engine:
         books, last = Books(engine), 1
-        engine.set_share(chance.randint(1, 10))
+        engine.set_user_limit(chance.randint(1, 10))
         for number in range(1, 30):
             begin = monotonic_ns() - engine.t0_ns + chance.randint(-30, 20) * MS
             count = chance.randint(1, 25)
@@ -230,7 +230,7 @@ def test_every_arrival_is_run_dropped_or_given_back_once(opened, seed):
             engine.add(arrivals(dues, first=last, number=number))
             last += count
             if chance.random() < 0.2:
-                engine.set_share(chance.randint(1, 10))
+                engine.set_user_limit(chance.randint(1, 10))
             time.sleep(chance.random() * 0.01)
         engine.stop(monotonic_ns() + chance.choice([0, 10]) * MS)
         engine.add(arrivals([0] * 5, first=last, number=30))
@@ -248,7 +248,7 @@ def test_every_arrival_is_run_dropped_or_given_back_once(opened, seed):
 def test_pushes_pops_and_taking_back_at_once_lose_nothing(opened):
     with opened(t0_in_ns=0, max_lag_ns=60 * S) as engine:
         books = Books(engine)
-        engine.set_share(16)
+        engine.set_user_limit(16)
 
         def push():
             for first in range(1, 2001, 10):
@@ -268,18 +268,18 @@ def test_pushes_pops_and_taking_back_at_once_lose_nothing(opened):
 def test_a_dry_engine_asks_once_for_more(opened):
     asked = []
     with opened(t0_in_ns=0, request_work=lambda: asked.append(1)) as engine:
-        engine.set_share(2)
+        engine.set_user_limit(2)
         until(lambda: len(asked) == 2)
         time.sleep(0.05)
 
-        # with its share, and as it ran dry
+        # within its user limit, and as it ran dry
         assert len(asked) == 2
 
 
 def test_users_leave_when_the_engine_is_closed(opened):
     before = set(threading.enumerate())
     with opened() as engine:
-        engine.set_share(5)
+        engine.set_user_limit(5)
         ours = set(threading.enumerate()) - before
 
     until(lambda: not any(thread.is_alive() for thread in ours))

@@ -33,7 +33,7 @@ def scripted(
     drive: Callable[[ScriptedLoad], None],
     work: Callable[[Scenario], Any] = lambda scenario: None,
     *,
-    share: int = 8,
+    user_limit: int = 8,
     granted: int = 100,
     timeout_s: float = 0.0,
     args: dict[str, Any] | None = None,
@@ -45,7 +45,7 @@ def scripted(
     engine = ScriptedEngine(setup, drive, args)
     try:
         grant(engine, 1, granted)
-        engine.set_share(share)
+        engine.set_user_limit(user_limit)
         yield engine
     finally:
         engine.close()
@@ -91,8 +91,8 @@ def test_the_code_is_run_once_and_what_it_does_not_start_is_given_back():
     with scripted(drive) as engine:
         until(lambda: engine.life)
         until(lambda: not engine.queued)
-        engine.set_share(4)
-        engine.set_share(8)
+        engine.set_user_limit(4)
+        engine.set_user_limit(8)
 
         assert numbers(engine) == [1, 2, 3, 4, 5, 6, 7]
         assert returned(engine) == 93
@@ -144,7 +144,7 @@ def test_no_more_run_at_once_than_there_are_virtual_users():
         for one in threads:
             one.join()
 
-    with scripted(drive, work, share=3) as engine:
+    with scripted(drive, work, user_limit=3) as engine:
         until(lambda: engine.life)
 
         assert len(numbers(engine)) == 12
@@ -336,11 +336,11 @@ def test_an_exception_that_another_thread_raises_in_an_iteration_is_its_failure(
         assert [(row[0], row[1]) for row in engine.rows] == [(1, Outcome.FAILED), (2, Outcome.OK)]
 
 
-@pytest.mark.parametrize("share", [0])
-def test_without_virtual_users_the_code_is_not_begun(share):
+@pytest.mark.parametrize("user_limit", [0])
+def test_without_virtual_users_the_code_is_not_begun(user_limit):
     begun = []
-    with scripted(begun.append, share=share) as engine:
-        engine.set_share(0)
+    with scripted(begun.append, user_limit=user_limit) as engine:
+        engine.set_user_limit(0)
         time.sleep(0.02)
 
         assert not begun

@@ -112,7 +112,7 @@ def test_a_stuck_iteration_is_recorded_once_and_its_user_replaced(stuck):
 
     with closed(work, timeout_s=0.1) as engine:
         engine.add(batch((1, 11)))
-        engine.set_share(1)
+        engine.set_user_limit(1)
         until(lambda: len(engine.rows) == 10)
         thread = [t for t in threading.enumerate() if t in engine.abandoned]
         OVER.set()
@@ -132,7 +132,7 @@ def test_a_call_that_lets_no_other_thread_run_is_recorded_once_when_it_returns()
     with closed(lambda scenario: sum(range(10_000_000)), timeout_s=0.05) as engine:
         books = Books(engine)
         engine.add(batch((1, 4)))
-        engine.set_share(1)
+        engine.set_user_limit(1)
         until(lambda: books.complete(range(1, 4)))
         until(lambda: not any(thread.is_alive() for thread in engine.abandoned))
 
@@ -142,7 +142,7 @@ def test_a_call_that_lets_no_other_thread_run_is_recorded_once_when_it_returns()
 def test_a_thread_that_cannot_be_ended_is_shown_until_it_ends():
     with closed(deaf_to_all, timeout_s=0.05) as engine:
         engine.add(batch((1, 4)))
-        engine.set_share(3)
+        engine.set_user_limit(3)
         until(lambda: len(engine.abandoned) == 3)
 
         assert engine.users == 3
@@ -154,7 +154,7 @@ def test_a_thread_that_cannot_be_ended_is_shown_until_it_ends():
 def test_where_it_stood_is_reported_once_without_our_frames():
     with closed(blocked, timeout_s=0.05) as engine:
         engine.add(batch((1, 7)))
-        engine.set_share(6)
+        engine.set_user_limit(6)
         until(lambda: len(engine.rows) == 6)
         OVER.set()
 
@@ -177,7 +177,7 @@ def test_open_actions_end_with_the_timeout():
 
     with closed(work, timeout_s=0.05) as engine:
         engine.add(batch((1, 2)))
-        engine.set_share(1)
+        engine.set_user_limit(1)
         until(lambda: engine.rows)
 
     (row,) = engine.rows
@@ -193,7 +193,7 @@ def test_requests_before_the_timeout_are_kept():
 
     with closed(work, users=COROUTINES, timeout_s=0.05) as engine:
         engine.add(batch((1, 2)))
-        engine.set_share(1)
+        engine.set_user_limit(1)
         until(lambda: engine.rows)
 
     assert engine.rows[0][EXTRA] == (b"", None, pack_kept(-1, OWN, 5, 6, 7, 8, 200))
@@ -216,7 +216,7 @@ def test_a_request_under_way_at_the_timeout_counts_as_unanswered(users):
         work = in_thread if users == THREADS else in_loop
         with closed(work, users=users, timeout_s=1) as engine:
             engine.add(batch((1, 2)))
-            engine.set_share(1)
+            engine.set_user_limit(1)
             until(lambda: engine.rows)
 
     found = np.frombuffer(engine.rows[0][EXTRA][2], EXCHANGE)
@@ -228,7 +228,7 @@ def test_a_request_under_way_at_the_timeout_counts_as_unanswered(users):
 def test_what_an_abandoned_thread_does_later_changes_nothing():
     with closed(late_effects, timeout_s=0.05) as engine:
         engine.add(batch((1, 2)))
-        engine.set_share(1)
+        engine.set_user_limit(1)
         until(lambda: engine.rows)
         (row,) = engine.rows
         (thread,) = engine.abandoned
@@ -243,7 +243,7 @@ def test_what_an_abandoned_thread_does_later_changes_nothing():
 def test_iterations_within_the_limit_are_left_alone():
     with closed(lambda scenario: time.sleep(0.001), timeout_s=30) as engine:
         engine.add(batch((1, 301)))
-        engine.set_share(8)
+        engine.set_user_limit(8)
         until(lambda: len(engine.rows) == 300)
 
     assert {row[OUTCOME] for row in engine.rows} == {Outcome.OK}
@@ -266,7 +266,7 @@ def test_iterations_that_end_about_at_their_limit_are_recorded_once(seed):
     with closed(work, timeout_s=0.03) as engine:
         books = Books(engine)
         engine.add(batch((1, 601)))
-        engine.set_share(24)
+        engine.set_user_limit(24)
         until(lambda: books.complete(range(1, 601)))
         until(lambda: not any(thread.is_alive() for thread in engine.abandoned))
         until(lambda: engine.users == 24)
@@ -282,7 +282,7 @@ def test_tiny_iterations_and_a_tiny_limit_lose_nothing():
     with closed(lambda scenario: time.sleep(0), timeout_s=0.0005) as engine:
         books = Books(engine)
         engine.add(batch((1, 20_001)))
-        engine.set_share(16)
+        engine.set_user_limit(16)
         until(lambda: books.complete(range(1, 20_001)))
         until(lambda: not any(thread.is_alive() for thread in engine.abandoned))
 
@@ -292,7 +292,7 @@ def test_tiny_iterations_and_a_tiny_limit_lose_nothing():
 def test_an_open_engine_replaces_users_within_its_share():
     with opened(blocked, timeout_s=0.05, max_lag_ns=20 * S) as engine:
         engine.add(arrivals([0] * 12))
-        engine.set_share(4)
+        engine.set_user_limit(4)
         until(lambda: len(engine.rows) == 12)
 
         assert engine.users <= 4
@@ -303,9 +303,9 @@ def test_an_open_engine_replaces_users_within_its_share():
 def test_users_beyond_a_lowered_share_are_not_replaced():
     with closed(blocked, timeout_s=0.1) as engine:
         engine.add(batch((1, 9)))
-        engine.set_share(4)
+        engine.set_user_limit(4)
         until(lambda: len(engine.inflight) == 4)
-        engine.set_share(1)
+        engine.set_user_limit(1)
         until(lambda: len(engine.rows) >= 5)
 
         assert engine.users == 1
@@ -316,7 +316,7 @@ def test_users_beyond_a_lowered_share_are_not_replaced():
 def test_an_engine_that_is_closed_still_ends_what_it_has_in_hand():
     with closed(blocked, timeout_s=0.1) as engine:
         engine.add(batch((1, 3)))
-        engine.set_share(2)
+        engine.set_user_limit(2)
         until(lambda: len(engine.inflight) == 2)
     until(lambda: not engine.inflight)
 
@@ -341,7 +341,7 @@ def test_the_iteration_that_runs_for_longest_is_told_with_its_place(users, monke
     with closed(work, users=users) as engine:
         assert engine.longest() is None
         engine.add(batch((1, 3)))
-        engine.set_share(2)
+        engine.set_user_limit(2)
         until(lambda: len(engine.inflight) == 2)
         # seconds have not passed
         assert engine.longest() is None

@@ -47,7 +47,7 @@ def test_a_user_keeps_what_is_set_on_it(kind):
 
     with engines.closed(work, users=kind) as engine:
         engine.add(batch((1, 201)))
-        engine.set_share(4, [(11, 13), (31, 33)])
+        engine.set_user_limit(4, [(11, 13), (31, 33)])
         until(lambda: len(engine.rows) == 200)
 
     assert set(seen) <= {11, 12, 31, 32}
@@ -74,7 +74,7 @@ def test_users_begin_once_before_their_iterations_and_end_after_them(kind):
         work, users=kind, on_start=tell("start"), on_stop=tell("stop"), plan={"rows": ROWS}
     ) as engine:
         engine.add(batch((1, 61)))
-        engine.set_share(3)
+        engine.set_user_limit(3)
         until(lambda: len(engine.rows) == 60)
         assert engine.living == {0, 1, 2}
         engine.close()
@@ -101,7 +101,7 @@ def test_on_start_may_be_a_coroutine():
 
     with engines.closed(work, users=COROUTINES, on_start=on_start, plan={"rows": ROWS}) as engine:
         engine.add(batch((1, 10)))
-        engine.set_share(3)
+        engine.set_user_limit(3)
         # two users may have done all of it before the third has begun
         until(lambda: len(engine.rows) == 9 and len(started) == 3)
 
@@ -121,7 +121,7 @@ def test_a_user_that_cannot_begin_tries_again(kind):
 
     with engines.closed(lambda scenario: None, users=kind, on_start=on_start) as engine:
         engine.add(batch((1, 11)))
-        engine.set_share(2)
+        engine.set_user_limit(2)
         until(lambda: kinds_of(engine)[LifeEvent.BEGUN] == 2)
         until(lambda: len(engine.rows) == 10)
 
@@ -155,7 +155,7 @@ def test_a_user_that_takes_too_long_to_begin_is_replaced(kind):
         lambda scenario: None, users=kind, timeout_s=0.2, on_start=on_start
     ) as engine:
         engine.add(batch((1, 6)))
-        engine.set_share(1)
+        engine.set_user_limit(1)
         until(lambda: len(engine.rows) == 5)
 
     assert kinds_of(engine) == {LifeEvent.NOT_BEGUN: 1, LifeEvent.BEGUN: 1}
@@ -178,7 +178,7 @@ def test_a_user_that_was_replaced_does_not_begin_in_place_of_its_successor():
         lambda scenario: None, users=THREADS, timeout_s=2.0, on_start=on_start
     ) as engine:
         engine.add(batch((1, 6)))
-        engine.set_share(1)
+        engine.set_user_limit(1)
         until(lambda: len(engine.rows) == 5)
         until(lambda: not threads[0].is_alive())
 
@@ -199,7 +199,7 @@ def test_a_user_whose_iteration_timed_out_is_replaced_by_a_new_one(kind):
 
     with engines.closed(work, users=kind, timeout_s=0.2, on_start=on_start) as engine:
         engine.add(batch((1, 4)))
-        engine.set_share(1)
+        engine.set_user_limit(1)
         until(lambda: len(engine.rows) == 3)
 
     assert len(lives) == 2
@@ -213,7 +213,7 @@ def test_a_failing_on_stop_is_told(kind):
 
     with engines.closed(lambda scenario: None, users=kind, on_stop=on_stop) as engine:
         engine.add(batch((1, 3)))
-        engine.set_share(1)
+        engine.set_user_limit(1)
         until(lambda: len(engine.rows) == 2)
         engine.close()
         until(lambda: not engine.living)
@@ -230,7 +230,7 @@ def test_free_users_end_by_on_stop_however_late_the_loop_notices():
         await nap(0.1)
 
     with engines.opened(work, users=COROUTINES, on_stop=on_stop) as engine:
-        engine.set_share(2)
+        engine.set_user_limit(2)
         engine.add(arrivals([0, 1 * MS]))
         until(lambda: len(engine.rows) == 2)
         begun = len(engine.living)
@@ -253,7 +253,7 @@ def test_arrivals_wait_for_users_that_begin(kind):
     with engines.opened(
         work, users=kind, t0_in_ns=500 * MS, on_start=on_start, on_stop=lambda scenario: None
     ) as engine:
-        engine.set_share(3)
+        engine.set_user_limit(3)
         until(lambda: kinds_of(engine)[LifeEvent.BEGUN] == 3)
         assert monotonic_ns() < engine.t0_ns + 20 * S
         engine.add(arrivals([n * 2 * MS for n in range(100)]))
@@ -276,7 +276,7 @@ def test_more_users_begin_where_arrivals_need_them(kind):
         max_lag_ns=30 * S,
         on_start=lambda scenario: None,
     ) as engine:
-        engine.set_share(50)
+        engine.set_user_limit(50)
         engine.add(arrivals([n * MS for n in range(60)]))
         until(lambda: len(engine.rows) == 60)
 
@@ -291,7 +291,7 @@ def test_think_time_is_between_iterations_and_in_no_time_of_theirs(kind):
         lambda scenario: None, users=kind, plan={"think": lambda: think_ns}
     ) as engine:
         engine.add(batch((1, 6)))
-        engine.set_share(1)
+        engine.set_user_limit(1)
         until(lambda: len(engine.rows) == 5)
 
     rows = sorted(engine.rows, key=lambda row: row[ITERATION])
@@ -309,7 +309,7 @@ def test_users_that_think_end_soon_after_the_stop_instant(kind):
         plan={"think": lambda: 600 * S},
     ) as engine:
         engine.add(batch((1, 10)))
-        engine.set_share(2)
+        engine.set_user_limit(2)
         until(lambda: len(engine.rows) == 2)
         engine.stop(monotonic_ns())
         engine.close()
@@ -339,7 +339,7 @@ def test_rows_go_to_users_in_order_in_turn_or_at_random():
 def test_a_user_without_a_row_cannot_begin(kind):
     with engines.closed(lambda scenario: None, users=kind, plan={"rows": ROWS[:1]}) as engine:
         engine.add(batch((1, 6)))
-        engine.set_share(2)
+        engine.set_user_limit(2)
         until(lambda: len(engine.rows) == 5)
         until(lambda: kinds_of(engine)[LifeEvent.NOT_BEGUN] > 1)
 
@@ -375,7 +375,7 @@ def test_a_greatest_rate_is_kept_by_all_users_together(kind):
     with engines.closed(lambda scenario: None, users=kind) as engine:
         engine.pacing.set_rate(200)
         engine.add(batch((1, 61)))
-        engine.set_share(10)
+        engine.set_user_limit(10)
         until(lambda: len(engine.rows) == 60)
 
     dues = sorted(row[DUE] for row in engine.rows)
@@ -389,10 +389,10 @@ def test_a_rate_may_change_and_end(kind):
     with engines.closed(lambda scenario: None, users=kind) as engine:
         engine.pacing.set_rate(0.001)
         engine.add(batch((1, 2001)))
-        engine.set_share(2)
+        engine.set_user_limit(2)
         until(lambda: len(engine.rows) == 1)
         engine.pacing.set_rate(0)
-        engine.set_share(3)
+        engine.set_user_limit(3)
         until(lambda: len(engine.rows) == 2000)
 
     assert not engine.pacing.limits
@@ -436,7 +436,7 @@ def test_a_replaced_user_that_cannot_begin_again_has_nothing_to_end(kind):
         work, users=kind, timeout_s=0.1, on_start=on_start, on_stop=lambda scenario: None
     ) as engine:
         engine.add(batch((1, 3)))
-        engine.set_share(1)
+        engine.set_user_limit(1)
         until(lambda: kinds_of(engine)[LifeEvent.NOT_BEGUN])
 
         assert engine.living == set()
@@ -446,7 +446,7 @@ def test_users_that_wait_for_their_turn_end_soon_after_the_stop_instant(kind):
     with engines.closed(lambda scenario: None, users=kind) as engine:
         engine.pacing.set_rate(0.001)
         engine.add(batch((1, 11)))
-        engine.set_share(4)
+        engine.set_user_limit(4)
         until(lambda: len(engine.rows) == 1)
         engine.stop(monotonic_ns())
         engine.close()

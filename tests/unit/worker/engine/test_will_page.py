@@ -132,9 +132,9 @@ def test_an_engine_covers_what_it_starts_and_not_what_waits(closed, page, ours):
     with closed(lambda scenario: seen.append(page.read()), page=ours) as engine:
         engine.add(batch((10, 12), number=1))
         engine.add(batch((3, 5), number=2))
-        engine.set_share(1)
+        engine.set_user_limit(1)
         until(lambda: len(engine.rows) == 4)
-        engine.set_share(0)
+        engine.set_user_limit(0)
         engine.add(batch((100, 200), number=3))
 
     assert [one.seq for one in seen] == [1, 1, 2, 2]
@@ -147,7 +147,7 @@ def test_an_open_engine_covers_the_arrivals_that_it_starts(opened, page, ours):
     ours.serve(0, True)
     with opened(t0_in_ns=0, max_lag_ns=10**12, page=ours) as engine:
         engine.add(arrivals([1000, 2000, 3_600_000_000_000]))
-        engine.set_share(2)
+        engine.set_user_limit(2)
         until(lambda: len(engine.rows) == 2)
 
     assert page.read() == will(workload=0, seq=1, number=(1 << 62) - 1, due_ns=2000)

@@ -117,7 +117,7 @@ class Run:
         signed = SIGNER.sign(Control.KIND, self.control.body())
         self.store.put_controls({self.control.membership: signed})
 
-    def load(self, scenario: str, share: int = 2) -> None:
+    def load(self, scenario: str, user_limit: int = 2) -> None:
         """Have a workload prepared and started."""
         vault = VAULT.encrypt(specified(0, scenario, run=self.control.run).body())
         data = SIGNER.sign(Specification.KIND, {"vault": vault})
@@ -127,7 +127,7 @@ class Run:
         assert self.place.beat().problem == ""
         seconds, micros = self.place.client.time()
         now = seconds + micros / 1e6
-        self.tell(t0_at=now, told_at=now, share=share, generation=1)
+        self.tell(t0_at=now, told_at=now, user_limit=user_limit, generation=1)
         until(lambda: self.place.beat().generation == 1)
 
     def send(self, *intervals: tuple[int, int], seq: int = 1) -> None:
@@ -486,7 +486,7 @@ def test_stuck_threads_count_after_their_run_has_ended(tmp_path, shared):
         run.store.put_specifications({0: data})
         run.tell(workload=0, specification=hashlib.sha256(data).digest())
         until(lambda: place.beat().prepared == 0)
-        run.tell(t0_at=1.0, told_at=1.0, share=2, generation=1)
+        run.tell(t0_at=1.0, told_at=1.0, user_limit=2, generation=1)
         run.send((1, 3))
         until(lambda: place.beat().state == "stuck")
         until(run.final)

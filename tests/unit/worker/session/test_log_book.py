@@ -37,7 +37,7 @@ def test_an_entry_names_workload_and_iteration(book: LogBook, users: str) -> Non
     with closed(work, users=users) as engine:
         engine.body.context["workload"] = 2
         engine.add(batch((7, 9)))
-        engine.set_share(1)
+        engine.set_user_limit(1)
         until(lambda: len(engine.rows) == 2)
     book.add("stderr", "outside")
 
@@ -61,7 +61,7 @@ def test_a_line_without_an_end_is_an_entry_of_its_iteration(book: LogBook, users
     with closed(work, users=users) as engine:
         engine.body.context["workload"] = 2
         engine.add(batch((7, 9)))
-        engine.set_share(1)
+        engine.set_user_limit(1)
         until(lambda: len(engine.rows) == 2)
 
     entries, _ = book.take(final=True)
@@ -83,7 +83,7 @@ def test_a_thread_that_an_earlier_run_left_behind_writes_into_no_other_run(book:
     with closed(lambda _: book.add("stdout", "old")) as engine:
         engine.body.context["run"] = "earlier"
         engine.add(batch((1, 2)))
-        engine.set_share(1)
+        engine.set_user_limit(1)
         until(lambda: len(engine.rows) == 1)
 
     assert texts(book) == []
@@ -102,7 +102,7 @@ def test_secrets_of_the_workload_and_of_the_iteration_are_masked(book: LogBook) 
     engine = ClosedEngine(EngineSetup(body=made, t0_ns=0, request_work=lambda: None))
     engine.set_lease(NEVER)
     engine.add(batch((1, 2)))
-    engine.set_share(1)
+    engine.set_user_limit(1)
     until(lambda: len(engine.rows) == 1)
     engine.close()
     book.add("INFO", "planted-1-and-more, token=abc")

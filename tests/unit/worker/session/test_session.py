@@ -109,7 +109,7 @@ class Desk:
             workload=workload,
             specification=digest,
             t0_at=None,
-            share=0,
+            user_limit=0,
             generation=0,
             stop_s=None,
         )
@@ -122,9 +122,9 @@ class Desk:
 
         until(prepared)
 
-    def start(self, share: int, **more: Any) -> None:
+    def start(self, user_limit: int, **more: Any) -> None:
         now = time.monotonic()
-        self.tell(t0_at=now + 0.03, told_at=now, share=share, generation=1, **more)
+        self.tell(t0_at=now + 0.03, told_at=now, user_limit=user_limit, generation=1, **more)
 
     def blocks(self) -> list[Block]:
         entries = self.store.read(0, 1 << 30)
@@ -164,11 +164,11 @@ def desk(folder: Path, preparing: Preparing, capacity: int = 8) -> Iterator[Desk
 
 
 @contextmanager
-def running(folder: Path, work: Callable[[Any], Any], share: int = 2) -> Iterator[Desk]:
+def running(folder: Path, work: Callable[[Any], Any], user_limit: int = 2) -> Iterator[Desk]:
     """A session with a workload under load, and no batch yet."""
     with desk(folder, Preparing(work=work)) as harness:
         harness.prepare(0, harness.specify(0, "work"))
-        harness.start(share=share)
+        harness.start(user_limit=user_limit)
         yield harness
 
 
@@ -221,7 +221,7 @@ def test_a_workload_from_preparing_to_its_last_block(tmp_path):
         assert harness.workloads.problem == ""
 
         harness.send(batch((1, 101), number=1), batch((101, 151), number=2))
-        harness.start(share=4)
+        harness.start(user_limit=4)
         assert harness.session.state == "running"
         assert harness.workloads.generation == 1
         until(lambda: harness.numbers() == list(range(1, 151)))
@@ -237,14 +237,14 @@ def test_the_next_workload_is_prepared_and_its_early_batches_run(tmp_path):
         first, second = harness.specify(0, "one"), harness.specify(1, "two")
         harness.prepare(0, first)
         harness.send(batch((1, 11)))
-        harness.start(share=2)
+        harness.start(user_limit=2)
         until(lambda: harness.numbers() == list(range(1, 11)))
 
-        harness.tell(workload=1, specification=second, t0_at=None, share=0, generation=0)
+        harness.tell(workload=1, specification=second, t0_at=None, user_limit=0, generation=0)
         harness.send(batch((1, 6), number=2, workload=1))
         harness.await_prepared(1)
         assert harness.session.facts()["queued"] == 5
-        harness.start(share=2)
+        harness.start(user_limit=2)
         until(lambda: harness.numbers(1) == list(range(1, 6)))
 
     assert harness.numbers(0) == list(range(1, 11))
@@ -351,12 +351,12 @@ def test_the_share_follows_its_generation_up_to_the_capacity(tmp_path, kind, mos
     with desk(tmp_path, Preparing(**works), capacity=3) as harness:
         harness.prepare(0, harness.specify(0, kind))
         harness.send(batch((1, 101)))
-        harness.start(share=2)
+        harness.start(user_limit=2)
         until(lambda: harness.workloads.busy == 2)
 
-        harness.tell(share=50, generation=2)
+        harness.tell(user_limit=50, generation=2)
         until(lambda: harness.workloads.busy == most)
-        assert (harness.workloads.generation, harness.workloads.share) == (2, most)
+        assert (harness.workloads.generation, harness.workloads.user_limit) == (2, most)
         go.set()
 
 
@@ -372,11 +372,11 @@ def test_iterations_of_users_beyond_a_lowered_share_are_told_until_they_end(tmp_
     with desk(tmp_path, Preparing(**works), capacity=3) as harness:
         harness.prepare(0, harness.specify(0, kind))
         harness.send(batch((1, 4)))
-        harness.start(share=3)
+        harness.start(user_limit=3)
         until(lambda: harness.workloads.busy == 3)
         before = harness.workloads.surplus
 
-        harness.tell(share=1, generation=2)
+        harness.tell(user_limit=1, generation=2)
         until(lambda: harness.workloads.generation == 2)
         lowered = harness.workloads.surplus
         go.set()
@@ -389,7 +389,7 @@ def test_a_greatest_rate_holds_from_the_first_iteration_on(tmp_path):
     with desk(tmp_path, Preparing(quick=lambda scenario: None)) as harness:
         harness.prepare(0, harness.specify(0, "quick"))
         harness.send(batch((1, 10_001)))
-        harness.start(share=8, pace=0.001)
+        harness.start(user_limit=8, pace=0.001)
         until(harness.numbers)
         time.sleep(0.05)
 
@@ -400,7 +400,7 @@ def test_the_stop_instant_gives_the_rest_back(tmp_path):
     with desk(tmp_path, Preparing(nap=nap)) as harness:
         harness.prepare(0, harness.specify(0, "nap"))
         harness.send(batch((1, 100_001)))
-        harness.start(share=2, stop_s=0.05)
+        harness.start(user_limit=2, stop_s=0.05)
         until(lambda: len(harness.numbers()) + len(harness.returned()) == 100_000)
 
     ran = Intervals([(n, n + 1) for n in harness.numbers()])
@@ -413,7 +413,7 @@ def test_the_stop_instant_gives_the_rest_back(tmp_path):
 def test_a_load_that_was_stopped_goes_on_under_the_next_coordinator(tmp_path):
     with desk(tmp_path, Preparing(nap=nap)) as harness:
         harness.prepare(0, harness.specify(0, "nap"))
-        harness.start(share=2, stop_s=0.0)
+        harness.start(user_limit=2, stop_s=0.0)
         harness.send(batch((1, 6)))
         until(lambda: len(harness.returned()) == 5)
 
@@ -434,7 +434,7 @@ def test_open_workloads_start_when_due_and_tell_whose_limit_it_was(tmp_path):
             digest = harness.specify(0, "slow", open=True, max_lag_s=1.0, max_concurrency=limit)
             harness.prepare(0, digest)
             harness.send(arrivals([0] * 5))
-            harness.start(share=2)
+            harness.start(user_limit=2)
             until(lambda harness=harness: len(harness.numbers()) == 3)
             go.set()
             until(lambda harness=harness: len(harness.numbers()) == 5)
@@ -456,10 +456,10 @@ def test_what_runs_when_the_next_workload_comes_is_reported_under_its_own(tmp_pa
         slow, fast = harness.specify(0, "slow"), harness.specify(1, "quick")
         harness.prepare(0, slow)
         harness.send(batch((1, 11)))
-        harness.start(share=2)
+        harness.start(user_limit=2)
         until(lambda: harness.workloads.busy == 2)
         harness.prepare(1, fast)
-        harness.start(share=1)
+        harness.start(user_limit=1)
         harness.send(batch((1, 4), number=2, workload=1))
         until(lambda: harness.numbers(1) == [1, 2, 3])
         go.set()
@@ -473,7 +473,7 @@ def test_stuck_threads_are_counted_beyond_their_workload(tmp_path):
     with desk(tmp_path, Preparing(slow=lambda scenario: go.wait(PATIENCE_S))) as harness:
         harness.prepare(0, harness.specify(0, "slow", timeout_s=0.05))
         harness.send(batch((1, 3)))
-        harness.start(share=2)
+        harness.start(user_limit=2)
         until(lambda: harness.numbers() == [1, 2])
         # what has timed out is recorded before its user is replaced
         until(lambda: len(harness.workloads.stuck()) == 2)
@@ -557,7 +557,7 @@ def test_a_lease_that_ended_before_the_load_begins_holds_for_its_engine(tmp_path
         harness.session._lease_ns = 0
         harness.beats.note(2, 1000)
         harness.tell(answers=2)
-        harness.start(share=1)
+        harness.start(user_limit=1)
 
         assert harness.workloads.engine.lease_ns == 1000 + int(timers.LEASE_S * 1e9)
 
@@ -592,7 +592,7 @@ def test_a_recalled_batch_that_waits_for_its_workload_goes_back(tmp_path):
         harness.send(batch((1, 6)), batch((6, 11), number=2))
         harness.tell(recall=[1])
         until(lambda: harness.returned() == Intervals([(1, 6)]))
-        harness.start(share=1)
+        harness.start(user_limit=1)
         until(lambda: harness.numbers() == list(range(6, 11)))
 
 
@@ -719,7 +719,7 @@ def test_a_workload_that_was_dropped_under_a_new_coordinator_is_taken_up_again(t
         takeover(harness)
         # the first record is written before it is known what the worker serves
         harness.tell(workload=-1, specification=b"")
-        harness.tell(workload=0, specification=digest, share=2, generation=2)
+        harness.tell(workload=0, specification=digest, user_limit=2, generation=2)
         harness.send(replace(batch((1, 4)), session="t"))
         harness.await_prepared(0)
         harness.tell()
@@ -803,7 +803,7 @@ def test_each_number_is_settled_when_the_last_block_is_made(tmp_path):
         with desk(tmp_path, Preparing(quick=quick)) as harness:
             harness.prepare(0, harness.specify(0, "quick"))
             harness.send(batch((1, 1_000_001)))
-            harness.start(share=8)
+            harness.start(user_limit=8)
             until(lambda harness=harness: harness.workloads.engine.rows)
             harness.session.leave()
             until(harness.session.finish)

@@ -111,7 +111,7 @@ def test_rows_arrive_once(tmp_path):
     with closed() as engine, shipping(wire, tmp_path) as shipper:
         shipper.serve(engine, 3, 0.05)
         engine.add(batch((1, 50_001)))
-        engine.set_share(4)
+        engine.set_user_limit(4)
         until(lambda: not engine.unsettled)
         shipper.flush()
 
@@ -133,7 +133,7 @@ def test_columns_are_what_happened(tmp_path):
     wire = Wire()
     with closed(work) as engine, shipping(wire, tmp_path) as shipper:
         engine.add(batch((1, 3)))
-        engine.set_share(1)
+        engine.set_user_limit(1)
         until(lambda: len(engine.rows) == 2)
         expected = list(engine.rows)
         shipper.serve(engine, 0, 0.05)
@@ -154,7 +154,7 @@ def test_what_is_given_back_and_waited_for_arrives_once(tmp_path):
     wire = Wire()
     with closed() as engine, shipping(wire, tmp_path) as shipper:
         shipper.serve(engine, 0, 0.01)
-        engine.set_share(1)
+        engine.set_user_limit(1)
         time.sleep(0.02)
         engine.add(batch((1, 11)))
         until(lambda: not engine.unsettled)
@@ -177,7 +177,7 @@ def test_failures_and_cuts_arrive_once_before_or_with_their_rows(tmp_path):
     with closed(work) as engine, shipping(wire, tmp_path) as shipper:
         shipper.serve(engine, 0, 0.01)
         engine.add(batch((1, 2001)))
-        engine.set_share(8)
+        engine.set_user_limit(8)
         until(lambda: not engine.unsettled)
 
     known: set[int] = set()
@@ -193,7 +193,7 @@ def test_a_large_backlog_is_cut_into_blocks(tmp_path, monkeypatch):
     wire = Wire()
     with closed() as engine, shipping(wire, tmp_path) as shipper:
         engine.add(batch((1, 4501)))
-        engine.set_share(4)
+        engine.set_user_limit(4)
         until(lambda: len(engine.rows) == 4500)
         shipper.serve(engine, 0, 0.05)
         shipper.flush()
@@ -213,7 +213,7 @@ def test_large_outputs_make_smaller_blocks(tmp_path, monkeypatch):
     wire = Wire()
     with closed(work) as engine, shipping(wire, tmp_path) as shipper:
         engine.add(batch((1, 8)))
-        engine.set_share(2)
+        engine.set_user_limit(2)
         until(lambda: len(engine.rows) == 7)
         shipper.serve(engine, 0, 0.05)
         shipper.flush()
@@ -233,7 +233,7 @@ def test_many_requests_make_smaller_blocks_and_one_keeps_the_block_large(tmp_pat
     wire = Wire()
     with closed(work, users=COROUTINES) as engine, shipping(wire, tmp_path) as shipper:
         engine.add(batch((1, 8)))
-        engine.set_share(1)
+        engine.set_user_limit(1)
         until(lambda: len(engine.rows) == 7)
         shipper.serve(engine, 0, 0.05)
         shipper.flush()
@@ -248,7 +248,7 @@ def test_blocks_that_did_not_get_through_go_again(tmp_path, trouble, caplog):
     wire = Wire()
     with closed() as engine, shipping(wire, tmp_path, limit=2000) as shipper:
         shipper.serve(engine, 0, 0.01)
-        engine.set_share(2)
+        engine.set_user_limit(2)
         for part in range(6):
             wire.trouble = trouble if 1 <= part < 4 else ""
             engine.add(batch((part * 100 + 1, part * 100 + 101), number=part + 1))
@@ -267,7 +267,7 @@ def test_results_are_packed_while_the_store_is_away(tmp_path):
     with closed() as engine, shipping(wire, tmp_path, limit=10) as shipper:
         shipper.serve(engine, 0, 0.01)
         engine.add(batch((1, 5001)))
-        engine.set_share(4)
+        engine.set_user_limit(4)
         until(lambda: not engine.unsettled)
 
         assert engine.rows == []
@@ -279,7 +279,7 @@ def test_acknowledged_blocks_do_not_go_again(tmp_path):
     wire = Wire()
     with closed() as engine, shipping(wire, tmp_path) as shipper:
         shipper.serve(engine, 0, 0.01)
-        engine.set_share(1)
+        engine.set_user_limit(1)
         engine.add(batch((1, 2)))
         until(lambda: not engine.unsettled)
         shipper.outbox.acknowledge(shipper.outbox.number() - 1)
@@ -298,7 +298,7 @@ def test_the_next_workload_begins_where_the_last_one_ended(tmp_path):
     with closed() as first, closed() as second, shipping(wire, tmp_path) as shipper:
         shipper.serve(first, 0, 0.2)
         first.add(batch((1, 101)))
-        first.set_share(1)
+        first.set_user_limit(1)
         until(lambda: len(first.rows) + first.shipped == 100)
         wire.trouble = "away"
         first.close()
@@ -306,7 +306,7 @@ def test_the_next_workload_begins_where_the_last_one_ended(tmp_path):
         shipper.serve(second, 1, 0.2)
         wire.trouble = ""
         second.add(batch((1, 51), number=2))
-        second.set_share(1)
+        second.set_user_limit(1)
         until(lambda: len(second.rows) + second.shipped == 50)
         shipper.flush()
 
@@ -327,7 +327,7 @@ def test_the_first_results_travel_fast_and_later_ones_together_on_an_idle_machin
     ):
         shipper.serve(engine, 0, 0.2)
         engine.add(batch((1, 1_000_000)))
-        engine.set_share(2)
+        engine.set_user_limit(2)
         time.sleep(1.2)
         engine.stop(0)
 
@@ -345,7 +345,7 @@ def test_text_that_is_not_utf8_does_not_stop_the_shipping(tmp_path):
     with closed(work) as engine, shipping(wire, tmp_path) as shipper:
         shipper.serve(engine, 0, 0.01)
         engine.add(batch((1, 11)))
-        engine.set_share(1)
+        engine.set_user_limit(1)
         until(lambda: not engine.unsettled)
 
     taken = Taken(wire)
@@ -363,7 +363,7 @@ def test_iterations_with_very_many_actions_are_shipped(tmp_path):
     with closed(work) as engine, shipping(wire, tmp_path) as shipper:
         shipper.serve(engine, 0, 0.01)
         engine.add(batch((1, 3)))
-        engine.set_share(1)
+        engine.set_user_limit(1)
         until(lambda: not engine.unsettled)
 
     assert sum(len(rows.actions) for rows in Taken(wire).rows) == 140_000
@@ -381,7 +381,7 @@ def test_how_users_begin_and_end_is_shipped_also_after_the_load(tmp_path):
         shipping(wire, tmp_path) as shipper,
     ):
         shipper.serve(engine, 0, 0.01)
-        engine.set_share(2, [(5, 7)])
+        engine.set_user_limit(2, [(5, 7)])
         engine.add(batch((1, 11)))
         until(lambda: not engine.unsettled)
         engine.close()
@@ -411,7 +411,7 @@ def test_an_error_of_our_own_loses_nothing(tmp_path, monkeypatch, caplog):
         shipper._signer = Breaking()
         broken.set()
         shipper.serve(engine, 0, 0.01)
-        engine.set_share(2)
+        engine.set_user_limit(2)
         engine.add(batch((1, 301)))
         until(lambda: "internal error" in caplog.text and len(engine.rows) == 300)
         broken.clear()
@@ -439,7 +439,7 @@ def test_nothing_is_lost_or_doubled_over_a_bad_line(tmp_path, seed):
             wire.trouble = chance.choice(["", "away", "lost", "refused"])
             engine.add(batch((last, last + 100), number=number))
             last += 100
-            engine.set_share(chance.randint(0, 5))
+            engine.set_user_limit(chance.randint(0, 5))
             if chance.random() < 0.3 and wire.blocks():
                 shipper.outbox.acknowledge(len(Taken(wire).blocks))
             time.sleep(chance.random() * 0.01)
@@ -497,12 +497,12 @@ def test_an_earlier_engine_is_shipped_until_its_last_iteration_has_ended(tmp_pat
     ):
         shipper.serve(first, 0, 0.01)
         first.add(batch((1, 3)))
-        first.set_share(2)
+        first.set_user_limit(2)
         until(lambda: len(first.inflight) == 2)
         first.close()
         shipper.serve(second, 1, 0.01)
         second.add(batch((1, 11), number=2))
-        second.set_share(1)
+        second.set_user_limit(1)
         until(lambda: not second.unsettled)
         go.set()
         until(lambda: not first.unsettled)
@@ -520,7 +520,7 @@ def test_the_last_block_comes_after_all_others_and_none_after_it(tmp_path):
     with closed() as engine, shipping(wire, tmp_path) as shipper:
         shipper.serve(engine, 0, 10.0)
         engine.add(batch((1, 101)))
-        engine.set_share(2)
+        engine.set_user_limit(2)
         until(lambda: len(engine.rows) + engine.shipped == 100)
         shipper.give_back(1, [(1, 2)])
         shipper.reject([9])

@@ -398,7 +398,7 @@ def test_tasks_side_by_side_have_spans_of_their_own(kept):
     tracer = make(kept, kind=TaskProfiler)
     with closed(work, users=COROUTINES, tracer=tracer) as engine:
         engine.add(batch((1, 9)))
-        engine.set_share(2)
+        engine.set_user_limit(2)
         until(lambda: len(engine.rows) == 8)
 
     assert {row[1] for row in engine.rows} == {Outcome.OK}
@@ -434,7 +434,7 @@ def test_a_coroutine_that_times_out_leaves_a_whole_trace_and_no_later_spans(kept
     tracer = make(kept, kind=TaskProfiler)
     with closed(work, users=COROUTINES, tracer=tracer, timeout_s=0.05) as engine:
         engine.add(batch((1, 2)))
-        engine.set_share(1)
+        engine.set_user_limit(1)
         until(lambda: engine.rows)
         until(lambda: not any(one.is_alive() for one in engine.abandoned))
 

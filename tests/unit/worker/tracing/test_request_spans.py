@@ -82,7 +82,7 @@ class Steps:
         setup = EngineSetup(body=body, t0_ns=monotonic_ns(), request_work=lambda: None)
         engine: Any = made(setup)
         try:
-            engine.set_share(1)
+            engine.set_user_limit(1)
             engine.add(batch((1, 2)))
             until(lambda: engine.rows)
         finally:

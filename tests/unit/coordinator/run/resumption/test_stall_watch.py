@@ -17,7 +17,7 @@ class Load:
     def __init__(self) -> None:
         self.beat = SimpleNamespace(busy=0, state="running")
         self.worker = SimpleNamespace(
-            present=True, gone=False, name="w", beat=self.beat, share=2, pace=0.0
+            present=True, gone=False, name="w", beat=self.beat, user_limit=2, pace=0.0
         )
         self.runner = SimpleNamespace(is_paused=False)
         self.pool = SimpleNamespace(workers={"m": self.worker}, watched_s=0.0)
@@ -50,7 +50,7 @@ def test_a_load_of_which_nothing_comes_is_ended() -> None:
         ("beat", {"busy": 1}),
         ("beat", {"state": "preparing"}),
         ("runner", {"is_paused": True}),
-        ("worker", {"share": 0}),
+        ("worker", {"user_limit": 0}),
         ("worker", {"pace": 0.01}),
     ],
 )

@@ -195,8 +195,8 @@ def test_users_are_those_asked_for_last_and_the_rest_is_as_planned(planned):
 
         step = runner.step(5, totals, [10, 10])
 
-        assert (runner.users(5), sum(step.shares)) == (users, users)
-        assert replace(step, shares=before.shares) == before
+        assert (runner.users(5), sum(step.users)) == (users, users)
+        assert replace(step, users=before.users) == before
     assert runner.concurrency == 12
 
 

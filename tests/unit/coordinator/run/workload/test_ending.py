@@ -20,7 +20,7 @@ def under_load() -> tuple[WorkloadRun, WorkerHandle]:
     worker.membership.seq = 1
     one.services.pool.workers["m-w"] = worker
     one.results.ledger.cut("w", 1, one.results.ledger.allot(1, 10))
-    one.rules.apply(one.shares.step, 10.0)
+    one.rules.apply(one.allocation.step, 10.0)
     return one, worker
 
 

@@ -47,7 +47,10 @@ def test_a_run_that_breaks_under_load_closes_the_ledger(resumable, written):
 
 
 def test_a_worker_that_is_told_of_a_load_can_prepare_it_anew():
-    one, worker = workload(Timed(), SimpleNamespace(look=lambda *_: None)), handle("w", share=2)
+    one, worker = (
+        workload(Timed(), SimpleNamespace(look=lambda *_: None)),
+        handle("w", user_limit=2),
+    )
     one.start(90.0)
     worker.readiness = Readiness.READY
     written: list[dict[WorkerHandle, dict[str, Any]]] = []

@@ -44,7 +44,7 @@ class Forking:
 def run(work: Work, users: str, iterations: int = 3, **more: Any) -> list[list[Any]]:
     """Run iterations; returns what went wrong beside them."""
     with closed(work, users=users, **more) as engine:
-        engine.set_share(1)
+        engine.set_user_limit(1)
         engine.add(batch((1, iterations + 1)))
         until(lambda: len(engine.rows) == iterations)
         engine.note_returned()

@@ -11,7 +11,7 @@ from helpers.loads import workload
 from helpers.memberships import handle
 from osbench.common.outcomes import LifeEvent
 from osbench.common.plugin.scripted_runner import ScriptedRunner
-from osbench.coordinator.run.workload.scripted_shares import ScriptedShares
+from osbench.coordinator.run.workload.scripted_user_allocation import ScriptedUserAllocation
 from osbench.coordinator.run.workload.workload_run import WorkloadRun
 
 
@@ -51,8 +51,8 @@ def test_the_worker_with_most_users_has_all_of_its_own_and_the_others_none():
 
     one = begun(small, large)
 
-    assert isinstance(one.shares, ScriptedShares)
-    assert (small.share, large.share) == (0, 8)
+    assert isinstance(one.allocation, ScriptedUserAllocation)
+    assert (small.user_limit, large.user_limit) == (0, 8)
     assert one.results.users.count(large.mid) == 8
 
 
@@ -64,7 +64,7 @@ def test_another_worker_gets_no_users_though_it_has_more():
     serve(one, first, second)
     one.run_pass(poll=False)
 
-    assert (first.share, second.share) == (4, 0)
+    assert (first.user_limit, second.user_limit) == (4, 0)
 
 
 def test_a_load_whose_worker_is_gone_ends_and_is_begun_nowhere_else():
@@ -76,7 +76,7 @@ def test_a_load_whose_worker_is_gone_ends_and_is_begun_nowhere_else():
     one.run_pass(poll=False)
     one.run_pass(poll=False)
 
-    assert second.share == 0
+    assert second.user_limit == 0
     assert why == ["runner_lost"]
     assert one.rules.reached(one.elapsed())
 
@@ -90,7 +90,7 @@ def test_a_worker_that_does_not_follow_yet_is_waited_for():
     one.services.pool.unheard = [first]
     one.run_pass(poll=False)
 
-    assert (second.share, why) == (0, [])
+    assert (second.user_limit, why) == (0, [])
     assert not one.rules.reached(one.elapsed())
 
 
@@ -102,7 +102,7 @@ def test_the_load_is_over_when_the_code_has_returned():
     users_end(one, LifeEvent.SCRIPT_ENDED)
     one.run_pass(poll=False)
 
-    assert (first.share, why) == (0, [])
+    assert (first.user_limit, why) == (0, [])
     assert one.ending.finished()
     # it left after that
     serve(one)
@@ -139,4 +139,4 @@ def test_the_users_of_the_report_are_the_most_that_ran_at_once():
     offered = one.view.offered()
 
     assert (offered.concurrency, offered.concurrency_held) == (1, None)
-    assert list(one.shares.asked) == []
+    assert list(one.allocation.asked) == []

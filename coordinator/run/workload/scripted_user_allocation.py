@@ -6,21 +6,21 @@ from collections.abc import Sequence
 
 from osbench.coordinator.fleet.worker import WorkerHandle
 from osbench.coordinator.results.totals import Offered
-from osbench.coordinator.run.workload.user_shares import ClosedShares
+from osbench.coordinator.run.workload.user_allocation import ClosedUserAllocation
 
 #: Turns are short for so long: it is not known how fast the code starts iterations, seconds.
 EAGER_S = 2.0
 
 
-class ScriptedShares(ClosedShares):
+class ScriptedUserAllocation(ClosedUserAllocation):
     """Grants all virtual users of one worker, which stays the same until the load is over.
 
     Its users are enough for as many iterations as the code runs at the same time.
     """
 
-    def _shares(self, capacity: Sequence[int], elapsed_s: float) -> Sequence[int]:
+    def _limits(self, capacity: Sequence[int], elapsed_s: float) -> Sequence[int]:
         home = self._home()
-        asked = any(self.step.shares or ())
+        asked = any(self.step.users or ())
         active = self._load.workers.active
         return [
             many if asked and worker is home else 0

@@ -43,20 +43,20 @@ class Asking(Timed):
     """A closed runner that asks for all its users on the first worker."""
 
     def step(self, elapsed_s: float, totals: object, capacity: Sequence[int]) -> Step:
-        return Step(shares=[2, *[0] * (len(capacity) - 1)])
+        return Step(users=[2, *[0] * (len(capacity) - 1)])
 
 
 def test_users_of_workers_that_do_not_follow_yet_are_given_to_nobody():
     one = workload(Asking(), SimpleNamespace(look=lambda *_: None))
-    here, silent = handle("w1", share=1, held=1, capacity=8), handle("w2")
+    here, silent = handle("w1", user_limit=1, held=1, capacity=8), handle("w2")
     pool = one.services.pool
     pool.serving, pool.present = lambda _: [here], [here]
     pool.unheard = [silent]
     one.results.users.give(silent.mid, [(1, 2)])
 
-    one.shares.ask()
-    before = here.share
+    one.allocation.ask()
+    before = here.user_limit
     pool.unheard = []
-    one.shares.ask()
+    one.allocation.ask()
 
-    assert (before, here.share) == (1, 2)
+    assert (before, here.user_limit) == (1, 2)

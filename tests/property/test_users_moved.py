@@ -10,7 +10,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, ru
 
 from helpers.memberships import handle as joined
 from osbench.common.plugin.runner import split
-from osbench.coordinator.dispatch.shares import regrant
+from osbench.coordinator.dispatch.moved_users import regrant
 from osbench.coordinator.fleet.worker import Readiness, WorkerHandle
 
 
@@ -19,23 +19,23 @@ def handle(name: int, capacity: int) -> WorkerHandle:
 
 
 class Worker:
-    """What a worker does with its share: it lets go of users when their iterations end."""
+    """What a worker does within its user limit: it lets go of users when their iterations end."""
 
     def __init__(self, handle: WorkerHandle) -> None:
         self.handle = handle
-        self.generation = self.share = self.busy = 0
+        self.generation = self.user_limit = self.busy = 0
 
     def follow(self) -> None:
         """Read the control record; users that are asked for become busy at once."""
-        self.generation, self.share = self.handle.generation, self.handle.share
-        self.busy = max(self.busy, self.share)
+        self.generation, self.user_limit = self.handle.generation, self.handle.user_limit
+        self.busy = max(self.busy, self.user_limit)
 
     def finish(self, count: int) -> None:
-        self.busy = max(self.share, self.busy - count)
+        self.busy = max(self.user_limit, self.busy - count)
 
     def beat(self) -> None:
         beat = self.handle.beat
-        surplus = self.busy - self.share
+        surplus = self.busy - self.user_limit
         said = replace(beat, beat=beat.beat + 1, generation=self.generation, surplus=surplus)
         self.handle.hear(said, 0.5, 0.0)
 
@@ -53,11 +53,11 @@ class Sharing(RuleBasedStateMachine):
         return [worker.handle for worker in self.workers]
 
     def grant(self) -> list[WorkerHandle]:
-        before = {m: (m.share, m.generation) for m in self.handles}
+        before = {m: (m.user_limit, m.generation) for m in self.handles}
         targets = split(self.asked, [m.capacity for m in self.handles])
         changed = regrant(self.handles, targets)
         for m in self.handles:
-            assert (m in changed) == (m.share != before[m][0])
+            assert (m in changed) == (m.user_limit != before[m][0])
             assert m.generation == before[m][1] + (m in changed)
             assert changed.count(m) <= 1
         return changed
@@ -75,7 +75,7 @@ class Sharing(RuleBasedStateMachine):
     def change(self, asked: int) -> None:
         # what was granted for more may be held for a while
         self.bound = max(self.bound, asked) if asked < self.asked else asked
-        self.bound = max(self.bound, sum(max(m.share, m.held) for m in self.handles))
+        self.bound = max(self.bound, sum(max(m.user_limit, m.held) for m in self.handles))
         self.asked = asked
 
     @rule(at=st.integers(0, 5), leaving=st.booleans())
@@ -95,10 +95,12 @@ class Sharing(RuleBasedStateMachine):
     def never_more_than_asked(self) -> None:
         if not hasattr(self, "workers"):
             return
-        assert sum(max(m.share, m.held) for m in self.handles) <= self.bound
+        assert sum(max(m.user_limit, m.held) for m in self.handles) <= self.bound
         # the truth behind it: users that really have an iteration
         assert sum(worker.busy for worker in self.workers) <= self.bound
-        assert all(m.share <= m.target <= m.beat.capacity for m in self.handles if m.share)
+        assert all(
+            m.user_limit <= m.target <= m.beat.capacity for m in self.handles if m.user_limit
+        )
 
     def teardown(self) -> None:
         if not hasattr(self, "workers"):
@@ -111,7 +113,7 @@ class Sharing(RuleBasedStateMachine):
                 worker.follow()
                 worker.finish(99)
                 worker.beat()
-        assert [m.share for m in self.handles] == list(
+        assert [m.user_limit for m in self.handles] == list(
             split(self.asked, [m.capacity for m in self.handles])
         )
         assert not self.grant()
@@ -126,5 +128,5 @@ def test_new_workers_get_all_of_their_targets_at_once(targets: list[int]) -> Non
 
     changed = regrant(handles, targets)
 
-    assert [m.share for m in handles] == targets
+    assert [m.user_limit for m in handles] == targets
     assert changed == [m for m, target in zip(handles, targets, strict=True) if target]

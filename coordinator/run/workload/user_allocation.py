@@ -1,7 +1,8 @@
-"""Virtual users of a load: asks the runner for its step, and grants workers their shares.
+"""Virtual users of a load: asks the runner for its step, and sets the user limit of each worker.
 
-A share is the number of virtual users of a worker. A closed load keeps its users busy; an open load
-has them at most, and starts iterations at planned times. All that differs between the two is here.
+A user limit is the number of virtual users that a worker may have. A closed load keeps them all
+busy; an open load starts iterations at planned times, on as many of them as it needs. All
+that differs between the two is here.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ import math
 from collections.abc import Sequence
 
 from osbench.common.plugin.runner import Step, Totals, split
-from osbench.coordinator.dispatch.shares import regrant
+from osbench.coordinator.dispatch.moved_users import regrant
 from osbench.coordinator.fleet.worker import NOT_GRANTED, WorkerHandle
 from osbench.coordinator.results.totals import Offered
 from osbench.coordinator.run.workload.load_parts import LoadParts, Phase
@@ -19,8 +20,8 @@ from osbench.coordinator.run.workload.load_parts import LoadParts, Phase
 LINGER_S = 0.25
 
 
-class UserShares:
-    """Shares (numbers of virtual users) of the workers of one load.
+class UserAllocation:
+    """The user limits of the workers of one load.
 
     A subclass each is for closed, open and scripted runners.
     """
@@ -49,8 +50,8 @@ class UserShares:
         self.step = step if data is None else data.within(step, totals)
         load.rules.apply(self.step, elapsed_s)
         others = [worker for worker in workers.present if worker not in active]
-        shares = self._shares(capacity, elapsed_s)
-        regrant([*active, *others], [*shares, *[0] * len(others)], self._unheard())
+        limits = self._limits(capacity, elapsed_s)
+        regrant([*active, *others], [*limits, *[0] * len(others)], self._unheard())
         self._pace(active)
         if load.phase is not Phase.PREPARING:
             self._number(active, self._most(active, capacity))
@@ -80,7 +81,7 @@ class UserShares:
                 # workers receive them with the next control record
                 worker.granted = NOT_GRANTED
 
-    def _shares(self, capacity: Sequence[int], elapsed_s: float) -> Sequence[int]:
+    def _limits(self, capacity: Sequence[int], elapsed_s: float) -> Sequence[int]:
         """Return how many virtual users each active worker is to have, in their order.
 
         `capacity`: how many each can have, in the same order; `elapsed_s`: seconds after t0.
@@ -160,10 +161,10 @@ class UserShares:
         raise NotImplementedError
 
 
-class OpenShares(UserShares):
+class OpenUserAllocation(UserAllocation):
     """Grants virtual users of an open load, which run arrivals (iterations with a planned time)."""
 
-    def _shares(self, capacity: Sequence[int], elapsed_s: float) -> Sequence[int]:
+    def _limits(self, capacity: Sequence[int], elapsed_s: float) -> Sequence[int]:
         # beyond the capacity of workers if the user wishes so
         most = self._load.specification.max_concurrency
         return split(most, [1 << 30] * len(capacity)) if most else capacity
@@ -197,7 +198,7 @@ class OpenShares(UserShares):
         )
 
 
-class ClosedShares(UserShares):
+class ClosedUserAllocation(UserAllocation):
     """Grants virtual users of a closed load, which are kept busy with iterations."""
 
     def __init__(self, load: LoadParts) -> None:
@@ -209,9 +210,9 @@ class ClosedShares(UserShares):
         #: Virtual users that were requested and held when that was last noted.
         self._noted: tuple[int, int] | None = None
 
-    def _shares(self, capacity: Sequence[int], elapsed_s: float) -> Sequence[int]:
+    def _limits(self, capacity: Sequence[int], elapsed_s: float) -> Sequence[int]:
         # as far as its users start already
-        asked, due = self.step.shares or (), self._due(elapsed_s)
+        asked, due = self.step.users or (), self._due(elapsed_s)
         return asked if due >= sum(asked) else split(due, capacity)
 
     def _due(self, elapsed_s: float) -> int:
@@ -232,10 +233,10 @@ class ClosedShares(UserShares):
 
         The part is in proportion to its virtual users. Does nothing without `max_rate`.
         """
-        users = sum(worker.share for worker in workers)
+        users = sum(worker.user_limit for worker in workers)
         if self._max_rate and users:
             for worker in workers:
-                worker.pace = self._max_rate * worker.share / users
+                worker.pace = self._max_rate * worker.user_limit / users
 
     def note_held(self) -> None:
         """Note in the journal how many users are requested, and how many live workers have.
@@ -245,7 +246,7 @@ class ClosedShares(UserShares):
         """
         load = self._load
         elapsed_s = load.elapsed()
-        held = sum(worker.share for worker in load.workers.present)
+        held = sum(worker.user_limit for worker in load.workers.present)
         asked = 0 if load.rules.reached(elapsed_s) else self._due(elapsed_s)
         if not load.dispatcher.has_work(self.step):
             # there is nothing to do for others
@@ -285,7 +286,7 @@ class ClosedShares(UserShares):
         load = self._load
         if not self._is_loaded or not load.dispatcher.has_work(self.step):
             return False
-        return any(one.share and not one.known for one in load.workers.takers)
+        return any(one.user_limit and not one.known for one in load.workers.takers)
 
     @property
     def scant(self) -> int:
@@ -294,7 +295,7 @@ class ClosedShares(UserShares):
         Else 0, and before and after the load.
         """
         takers = self._load.workers.takers if self._is_loaded else []
-        return len(takers) if any(one.share and one.scant for one in takers) else 0
+        return len(takers) if any(one.user_limit and one.scant for one in takers) else 0
 
     @property
     def planned(self) -> int | None:
