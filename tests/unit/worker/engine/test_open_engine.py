@@ -208,7 +208,7 @@ def test_a_lowered_share_sends_users_away(opened):
         until(lambda: gauge.now == 12)
         engine.set_share(2)
         go.set()
-        until(lambda: len(engine.inflight) <= 2)
+        until(lambda: not engine.surplus)
         gauge.reset()
         until(lambda: books.complete(range(1, 401)))
 
