@@ -91,7 +91,7 @@ def test_what_was_not_started_is_no_fault_of_the_generator(
 
 
 def test_an_aborted_load_has_not_ended_with_the_last_row(here: Site) -> None:
-    here.write("rows.csv", "sleep:json\n" + "0.01\n" * 2_000)
+    here.write("rows.csv", "sleep:json\n" + "0.01\n" * 20_000)
     given = {key: value for key, value in ALL_FAIL["Dummy.failure"].items() if key != "sleep"}
     task = here.task(
         {
@@ -106,6 +106,6 @@ def test_an_aborted_load_has_not_ended_with_the_last_row(here: Site) -> None:
 
     assert done.code == 1, done.err
     (workload,) = done.result["workloads"]
-    assert checked(workload)["failed"] < 2_000
+    assert checked(workload)["failed"] < 20_000
     assert workload["offered"]["cut_short"] == "abort"
     assert "last row" not in " ".join(done.result["notes"])

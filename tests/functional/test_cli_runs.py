@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
+import subprocess
 import time
 from pathlib import Path
 
 import pytest
 import yaml
 
-from helpers.commands import coord
+from helpers.commands import BIN, coord, environment
 from helpers.processes import holder_of
 from servers.child import PATIENCE_S
 
@@ -35,6 +36,11 @@ def until_over(home: Path, run_id: str) -> dict:
             return status
         time.sleep(0.2)
     raise AssertionError(f"run {run_id} does not end: {status}")
+
+
+def is_shown(lines: list[str], *words: str) -> bool:
+    """Whether a line has all these words."""
+    return any(all(word in line for word in words) for line in lines)
 
 
 def test_a_scenario_runs_without_a_file(tmp_path: Path) -> None:
@@ -143,17 +149,27 @@ def test_a_detached_run_is_watched_aborted_shown_and_deleted(tmp_path: Path) -> 
 
 
 def test_a_detached_run_is_followed_to_its_end_and_waited_for(tmp_path: Path) -> None:
-    options = ("--scenario", "Dummy.dummy_exception_probability", "--duration", "4")
+    options = ("--scenario", "Dummy.dummy_exception_probability", "--duration", "600")
     run_id = coord(tmp_path, "run", *options, "--detach").stdout.strip()
 
-    followed = coord(tmp_path, "status", run_id, "--follow")
+    lines: list[str] = []
+    with subprocess.Popen(
+        [str(BIN / "osbench-coord"), "status", run_id, "--follow"],
+        cwd=tmp_path,
+        env=environment(tmp_path),
+        stdout=subprocess.PIPE,
+        text=True,
+    ) as followed:
+        while not (is_shown(lines, "/s, p50 ") and is_shown(lines, " failed (", "most with ")):
+            lines.append(followed.stdout.readline())
+            assert lines[-1], lines
+        coord(tmp_path, "abort", run_id)
+        lines += followed.stdout
     waited = coord(tmp_path, "wait", run_id)
     again = coord(tmp_path, "status", run_id, "--follow", "--json")
 
-    *lines, last = followed.stdout.splitlines()
+    last = lines[-1].strip()
     code = json.loads(again.stdout)["exit"]
-    assert any("/s, p50 " in line for line in lines), followed.stdout
-    assert any(" failed (" in line and "most with " in line for line in lines), followed.stdout
     assert last.endswith(f"finished, exit code {code}")
     assert waited.returncode == code
     assert last in waited.stderr

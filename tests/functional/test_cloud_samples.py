@@ -80,22 +80,24 @@ def test_a_kill_in_the_middle_leaves_what_the_cleanup_finds(here: Site, cloud: F
         }
     )
     started = here.start("osbench-coord", "run", task, "--workers", "1")
-    started.wait_for(lambda: attached(cloud) > 1)
 
-    with cloud.lock:
-        os.kill(started.process.pid, signal.SIGKILL)
-        for process in here.private():
-            process.kill()
-        started.process.wait()
+    def is_killed() -> bool:
+        """Kill the run if two volumes are attached at this moment."""
+        with cloud.lock:
+            volumes = cloud.objects.get("volumes", {}).values()
+            found = sum(one["status"] in ("attaching", "in-use") for one in volumes) > 1
+            if found:
+                os.kill(started.process.pid, signal.SIGKILL)
+                for process in here.private():
+                    process.kill()
+                started.process.wait()
+        return found
+
+    started.wait_for(is_killed)
+
     left = there(cloud)
     done = here.coord("cleanup", "last")
 
     assert {"servers", "volumes", "snapshots", "keypairs", "containers"} <= left.keys()
     assert done.code == 0, done.out + done.err
     assert there(cloud) == before
-
-
-def attached(cloud: FakeCloud) -> int:
-    with cloud.lock:
-        volumes = cloud.objects.get("volumes", {}).values()
-        return sum(one["status"] in ("attaching", "in-use") for one in volumes)

@@ -151,4 +151,6 @@ def test_a_resumed_run_goes_on_with_the_changed_load(here: Site) -> None:
     assert sums["planned"] == pytest.approx(10 * at_s + 100 * (12 - at_s), abs=3)
     assert workload["stages"][-1]["end"] == 100
     numbers = sorted(int(row["iteration"]) for row in here.rows("last"))
-    assert numbers == list(range(1, sums["planned"] + 1))
+    # what killed workers could not deliver in time is lost
+    assert len(set(numbers)) == len(numbers) == sums["planned"] - sums["lost"]
+    assert set(numbers) <= set(range(1, sums["planned"] + 1))

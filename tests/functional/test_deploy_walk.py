@@ -17,6 +17,7 @@ from helpers.kubernetes_stand_in import Cluster
 from helpers.readme import REPOSITORY, blocks
 from osbench.coordinator.storage.run_directory import RunDirectory
 from servers import folder
+from servers.child import PATIENCE_S
 
 pytestmark = pytest.mark.functional
 
@@ -212,7 +213,7 @@ def test_scaling_down_in_a_run_drains_and_loses_nothing(terminal: Terminal) -> N
     terminal.type("kubectl -n osbench scale deployment/osbench-worker --replicas=1")
 
     # 4 where the machine was too slow to hold the concurrency while users moved
-    assert job.container.wait(120.0) in (0, 4), job.container.log()
+    assert job.container.wait(PATIENCE_S) in (0, 4), job.container.log()
     (left,) = terminal.cluster.pods["deployment/osbench-worker"]
     (summary,) = [found.read("summary.json") for found in RunDirectory.all(str(claim))]
     assert summary is not None

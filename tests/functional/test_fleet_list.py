@@ -160,7 +160,6 @@ agent.Agent._join = join
 
 
 @pytest.mark.functional
-@pytest.mark.timeout(90)
 def test_who_follows_an_offer_of_a_run_that_is_over_is_free_at_once() -> None:
     with redis_server(password="functional") as redis, site() as here:
         plugins = here.home / "late-workers"

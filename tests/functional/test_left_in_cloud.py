@@ -105,7 +105,7 @@ def test_cleanup_waits_for_workers_of_other_hosts(here: Site, cloud: FakeCloud) 
         task = here.task(
             {
                 "scenario": {"KeystoneBasic.create_user": {}},
-                "runner": {"constant": {"times": 24, "concurrency": 4}},
+                "runner": {"constant": {"times": 80, "concurrency": 4}},
             }
         )
         started = here.start("osbench-coord", "run", task)
@@ -234,7 +234,10 @@ def test_orphans_are_not_those_of_a_run_that_goes_on(here: Site, cloud: FakeClou
     )
     started = here.start("osbench-coord", "run", task, "--json")
     started.wait_for(lambda: len(cloud.named("users")) > 20)
+    # it goes on for as long as the command takes, and not for long after that
+    cloud.slow_s = 1.0
     cleaned = here.coord("cleanup", "--orphans", "--deployment", "cloud", "--older", "0s", "--yes")
+    cloud.slow_s = 0.0
     done = started.finish()
 
     assert cleaned.code == 0, cleaned.err

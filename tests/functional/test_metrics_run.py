@@ -21,7 +21,9 @@ def scrape(port: int) -> dict[str, Metric]:
     """The metrics of an endpoint by name; none where nobody listens yet."""
     accept = {"Accept": "application/openmetrics-text; version=1.0.0"}
     try:
-        answer = requests.get(f"http://127.0.0.1:{port}/metrics", headers=accept, timeout=30)
+        answer = requests.get(
+            f"http://127.0.0.1:{port}/metrics", headers=accept, timeout=PATIENCE_S
+        )
     except requests.ConnectionError:
         return {}
     assert answer.status_code == 200

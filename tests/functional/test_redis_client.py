@@ -97,8 +97,8 @@ def line(redis) -> Iterator[Line]:
 
 @pytest.fixture
 def client(redis, line):
-    """Ours, over the line."""
-    found = connect(f"redis://:{redis.password}@127.0.0.1:{line.port}/0", timeout_s=0.5)
+    """Ours, over the line; it waits as long for a reply as a busy machine may take."""
+    found = connect(f"redis://:{redis.password}@127.0.0.1:{line.port}/0", timeout_s=3.0)
     with reached(client):
         found.ping()
     yield found

@@ -104,7 +104,8 @@ def test_ctrl_c_during_a_duel_compares_the_pairs_made_so_far(tmp_path: Path) -> 
         text=True,
     ) as process:
         deadline = time.monotonic() + PATIENCE_S
-        while len([*runs.glob("*/summary.json")]) < 4 and time.monotonic() < deadline:
+        # a run writes its summary before it ends: the fifth has begun after two whole pairs
+        while len([*runs.glob("*/summary.json")]) < 5 and time.monotonic() < deadline:
             time.sleep(0.1)
         process.send_signal(signal.SIGINT)
         printed, _ = process.communicate(timeout=PATIENCE_S)

@@ -19,10 +19,31 @@ from servers import redis_server
 pytestmark = [pytest.mark.functional, pytest.mark.timeout(600)]
 
 
+#: Iterations end at once, but the last ones wait until the test has killed the coordinator.
+HELD = """
+import pathlib
+import time
+
+from osbench.plugin import scenario
+
+GO = pathlib.Path(__file__).parent / "go"
+
+
+@scenario.configure(name="Held.act")
+class Act(scenario.Scenario):
+    def run(self):
+        while self.context["iteration"] > 300 and not GO.exists():
+            time.sleep(0.01)
+"""
+
+
 @pytest.fixture(scope="module")
 def cluster() -> Iterator[Cluster]:
     with redis_server(password="functional") as redis, site() as here:
         found = Cluster(here, redis)
+        folder = here.write("plugins/held.py", HELD).parent
+        paths = {"plugin_path": folder}
+        here.configure(found.messaging, {"worker": paths, "coordinator": paths})
         for _ in range(2):
             found.start_worker()
         yield found
@@ -33,9 +54,10 @@ def killed(cluster: Cluster) -> RunDirectory:
     """A run of two workers whose coordinator was killed under load."""
     here = cluster.site
     cluster.await_idle(2)
+    (here.home / "plugins" / "go").unlink(missing_ok=True)
     task = here.task(
         {
-            "scenario": {"Dummy.dummy": {"sleep": 0.02}},
+            "scenario": {"Held.act": {}},
             "runner": {"constant": {"times": 400, "concurrency": 4}},
         }
     )
@@ -50,6 +72,7 @@ def killed(cluster: Cluster) -> RunDirectory:
     run.wait_for(noted)
     os.kill(run.process.pid, signal.SIGKILL)
     run.process.wait()
+    (here.home / "plugins" / "go").touch()
     return directory
 
 

@@ -6,6 +6,7 @@ import base64
 import contextlib
 import json
 import os
+import re
 import signal
 import threading
 from collections.abc import Iterator, Mapping
@@ -24,6 +25,7 @@ from helpers.runs import Cluster, Finished, Site, site
 from osbench.common.protocol.keyring import Keyring
 from osbench.coordinator.storage.run_directory import RunDirectory
 from servers import CountingServer, redis_server
+from servers.child import PATIENCE_S
 
 pytestmark = pytest.mark.functional
 
@@ -65,16 +67,34 @@ class Watch:
         self.seen: set[bytes] = set()
         self.kinds: set[str] = set()
         self._client = cluster.redis.client()
-        self._over = threading.Event()
-        self._thread = threading.Thread(target=self._loop)
-        self._thread.start()
+        self._over, hears = threading.Event(), threading.Event()
+        self._threads = [
+            threading.Thread(target=self._loop),
+            threading.Thread(target=self._hear, args=(hears,)),
+        ]
+        for one in self._threads:
+            one.start()
+        assert hears.wait(PATIENCE_S)
 
     def end(self) -> bytes:
         """Stop; all that was seen, once each."""
         self._over.set()
-        self._thread.join()
+        # wakes the one that hears
+        self._client.ping()
+        for one in self._threads:
+            one.join()
         self._client.close()
         return b"\n".join(self.seen)
+
+    def _hear(self, hears: threading.Event) -> None:
+        """Hear all commands: some keys, such as offers, are there for a moment only."""
+        with self._client.monitor() as monitor:
+            hears.set()
+            for one in monitor.listen():
+                self.kinds.update(re.findall(r"osbench:(\w+)", one["command"]))
+                self.seen.add(one["command"].encode())
+                if self._over.is_set():
+                    return
 
     def _loop(self) -> None:
         # not all the time: the run needs the cores that this would take

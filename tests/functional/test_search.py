@@ -145,7 +145,8 @@ def test_a_trial_that_loses_iterations_with_a_worker_is_made_again(here: Site) -
         for _ in range(2):
             cluster.start_worker("--plugin-path", str(here.home / "criterion.py"))
         cluster.await_idle(2)
-        sleeping = {"Dummy.dummy": {"sleep": 0.3}}
+        # each worker has some in hand at any moment
+        sleeping = {"Dummy.dummy": {"sleep": 0.6}}
         arguments = task(here, precision=0.8, hold=2, scenario=sleeping)
         run = here.start("osbench-coord", "run", *arguments)
 

@@ -71,7 +71,7 @@ def events(client, trace_id):
 
 def finish(writer, spans):
     """Close the writer and check that every span was written."""
-    writer.close(10.0)
+    writer.close(PATIENCE_S)
     assert writer.stats() == {"written": spans, "dropped": 0, "waiting": 0, "error": ""}
 
 
@@ -158,7 +158,7 @@ def test_a_store_that_dies_costs_spans_and_no_iteration(redis):
     redis.restart()
     wait_until(lambda: writer.stats()["waiting"] == 0)
     after = iterate(tracer, 2000)
-    writer.close(10.0)
+    writer.close(PATIENCE_S)
 
     stats = writer.stats()
     assert len({*before, *during, after}) == 1101
@@ -193,7 +193,7 @@ def test_a_connection_closed_while_idle_loses_nothing(redis):
     client = redis.client()
     client.client_kill_filter(_type="normal", skipme=True)
     trace_id = iterate(tracer, 2)
-    writer.close(10.0)
+    writer.close(PATIENCE_S)
 
     assert writer.stats()["written"] == 4
     assert writer.stats()["dropped"] == 0
@@ -250,7 +250,7 @@ def test_what_comes_between_the_last_look_and_the_close_is_written(redis, monkey
     writer = SpanWriter(redis.url, 600, 1000)
     assert put.wait(PATIENCE_S)
     iterate(Tracer("key", "r", 1.0, writer, 1), 1)
-    closer = threading.Thread(target=writer.close, args=(10.0,))
+    closer = threading.Thread(target=writer.close, args=(PATIENCE_S,))
     closer.start()
     wait_until(lambda: queues[0]._stop_by is not None)
     closing.set()

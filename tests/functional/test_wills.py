@@ -22,6 +22,7 @@ from osbench.common.protocol.keyring import Keyring
 from osbench.common.protocol.messages import Will
 from osbench.common.protocol.redis_client import connect
 from osbench.common.protocol.store import Store
+from servers.child import PATIENCE_S
 
 pytestmark = pytest.mark.functional
 
@@ -68,7 +69,7 @@ def supervisor(here, tmp_path) -> Iterator[subprocess.Popen]:
     )
     yield process
     process.terminate()
-    assert process.wait(60) == 0
+    assert process.wait(PATIENCE_S) == 0
 
 
 def pids(here: Site) -> list[int]:
@@ -96,7 +97,7 @@ def test_a_killed_process_leaves_a_will_and_one_that_has_left_its_run_does_not(h
     until(here.wills)
     until(lambda: len(pids(here)) == 2)
     supervisor.terminate()
-    supervisor.wait(60)
+    supervisor.wait(PATIENCE_S)
 
     assert {will.incarnation for will in here.wills()} == {f"host.{first}.aa"}
     assert here.wills()[0] == of(first)
@@ -109,6 +110,6 @@ def test_the_supervisor_sends_a_will_before_it_ends(here, supervisor):
     os.kill(first, signal.SIGSTOP)
     os.kill(supervisor.pid, signal.SIGTERM)
     os.kill(first, signal.SIGKILL)
-    supervisor.wait(60)
+    supervisor.wait(PATIENCE_S)
 
     assert of(first) in here.wills()

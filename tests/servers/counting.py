@@ -54,7 +54,7 @@ class CountingServer:
         return total
 
     def stall(self, for_s: float) -> None:
-        """Answer nothing for a while; requests are counted and wait."""
+        """Answer nothing for a while; requests are counted and wait. With 0 they are answered."""
         self._stalled_until = time.monotonic() + for_s
 
     def start(self) -> None:
@@ -109,7 +109,8 @@ class CountingServer:
         if self.delay_s:
             await asyncio.sleep(self.delay_s)
         while (left_s := self._stalled_until - time.monotonic()) > 0:
-            await asyncio.sleep(left_s)
+            # another call may end it sooner
+            await asyncio.sleep(min(left_s, 0.05))
         writer.write(ANSWER)
         await writer.drain()
 

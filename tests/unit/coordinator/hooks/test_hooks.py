@@ -243,8 +243,8 @@ def test_a_command_that_hangs_is_ended_with_all_it_started(tmp_path):
     pid = tmp_path / "pid"
     command = f"sh -c 'sleep 600 & echo $! > {pid}; wait'"
 
-    with pytest.raises(Failed, match=r"not ended after 0\.3 s"):
-        SysCall({"command": command, "timeout": 0.3}).run(NOW)
+    with pytest.raises(Failed, match="not ended after 3 s"):
+        SysCall({"command": command, "timeout": 3}).run(NOW)
 
     child = int(pid.read_text())
     until(lambda: not is_living(child))

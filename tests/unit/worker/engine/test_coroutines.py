@@ -109,7 +109,8 @@ def test_a_stuck_iteration_is_recorded_once_and_its_user_replaced(stuck):
         if scenario.context["iteration"] == 1:
             await stuck(scenario)
 
-    with closed(work, timeout_s=0.1) as engine:
+    # so long that no other iteration lasts as long on a busy machine
+    with closed(work, timeout_s=0.3) as engine:
         engine.add(batch((1, 11)))
         engine.set_user_limit(1)
         until(lambda: len(engine.rows) == 10)
@@ -123,7 +124,7 @@ def test_a_stuck_iteration_is_recorded_once_and_its_user_replaced(stuck):
     first = engine.rows[0]
     assert first[ITERATION] == 1
     assert first[OUTCOME] == Outcome.TIMED_OUT
-    assert first[ENDED] - first[STARTED] >= 100 * MS
+    assert first[ENDED] - first[STARTED] >= 300 * MS
     assert (steps(first), first[EXTRA]) == ([], None)
     assert {row[OUTCOME] for row in engine.rows[1:]} == {Outcome.OK}
     assert engine.rows[1][DUE] == first[ENDED]
@@ -157,7 +158,8 @@ def test_where_it_stood_is_reported_without_our_frames():
     async def work(scenario):
         await inner(scenario)
 
-    with closed(work, timeout_s=0.05) as engine:
+    # all of them stand where they wait by then
+    with closed(work, timeout_s=0.5) as engine:
         engine.add(batch((1, 7)))
         engine.set_user_limit(6)
         until(lambda: len(engine.rows) == 6)
@@ -165,7 +167,7 @@ def test_where_it_stood_is_reported_without_our_frames():
     (failure,) = engine.body.failures.fresh()
     number, etype, message, stack = failure
     assert {row[FAILURE] for row in engine.rows} == {number}
-    assert (etype, message) == ("IterationTimeout", "no end after 0.05 s")
+    assert (etype, message) == ("IterationTimeout", "no end after 0.5 s")
     assert "coroutine_engine.py" not in stack
     assert stack.index("in work") < stack.index("in inner") < stack.index("in forever")
 
@@ -573,7 +575,7 @@ def test_a_scenario_that_blocks_the_loop_is_named():
         until(lambda: seen_s() >= 0.1 * S)
         go_on.set()
         until(lambda: len(engine.rows) == 2)
-        until(lambda: max(engine._loop.lateness.lags) > 200 * MS)
+        until(lambda: max(engine._loop.lateness.lags, default=0) > 200 * MS)
         lags = engine.lags()
         until(lambda: engine.blocked() == [])
 

@@ -119,11 +119,12 @@ def test_users_are_started_as_needed_and_never_above_the_share(opened, users):
 
 def test_few_users_are_started_for_a_slow_load(opened):
     with opened(max_lag_ns=10 * S) as engine:
-        engine.add(arrivals([n * 5 * MS for n in range(40)]))
+        engine.add(arrivals([n * 5 * MS for n in range(200)]))
         engine.set_user_limit(500)
-        until(lambda: len(engine.rows) == 40)
+        until(lambda: len(engine.rows) == 200)
 
-        assert engine.users < 20
+        # those that a busy machine starts late start together, and need a user each
+        assert engine.users < 100
 
 
 def test_a_late_arrival_runs_and_its_lag_is_recorded(opened):
@@ -141,7 +142,8 @@ def test_a_late_arrival_runs_and_its_lag_is_recorded(opened):
 @pytest.mark.parametrize("limit", [Outcome.DROPPED_MAX_CONCURRENCY, Outcome.DROPPED_CAPACITY])
 def test_arrivals_that_find_all_users_busy_for_too_long_are_dropped_in_time(opened, limit):
     go = threading.Event()
-    with opened(waiting(go), max_lag_ns=50 * MS, at_limit=limit) as engine:
+    # so long that a busy machine starts the first two in time
+    with opened(waiting(go), max_lag_ns=S, at_limit=limit) as engine:
         engine.add(arrivals([0, 0, 10 * MS, 20 * MS]))
         engine.set_user_limit(2)
         until(lambda: len(engine.rows) == 2)
@@ -152,12 +154,13 @@ def test_arrivals_that_find_all_users_busy_for_too_long_are_dropped_in_time(open
     assert outcomes(engine) == {limit.name: 2, "OK": 2}
     for row in held:
         assert row[OUTCOME] == limit
-        assert row[STARTED] == row[ENDED] >= row[DUE] + 50 * MS
+        assert row[STARTED] == row[ENDED] >= row[DUE] + S
 
 
 def test_what_was_due_while_all_were_busy_is_not_called_late_after_it(opened):
     """A user that comes back may find it before the watchdog does."""
-    with opened(napping(0.06), max_lag_ns=50 * MS) as engine:
+    # so long that a busy machine starts the first one in time
+    with opened(napping(1.1), max_lag_ns=S) as engine:
         engine.look = lambda now: None
         engine.add(arrivals([0, 1 * MS, 2 * MS, 3 * MS]))
         engine.set_user_limit(1)
@@ -205,7 +208,7 @@ def test_a_lowered_share_sends_users_away(opened):
         until(lambda: gauge.now == 12)
         engine.set_user_limit(2)
         go.set()
-        until(lambda: len(engine.inflight) <= 2)
+        until(lambda: not engine.surplus)
         gauge.reset()
         until(lambda: books.complete(range(1, 401)))
 

@@ -188,7 +188,7 @@ def test_an_iteration_that_times_out_is_told_and_the_code_goes_on():
     def drive(load: ScriptedLoad) -> None:
         done.extend(load.iterate(load.args) for _ in range(3))
 
-    with scripted(drive, work, timeout_s=0.1) as engine:
+    with scripted(drive, work, timeout_s=0.3) as engine:
         until(lambda: engine.life)
 
         assert [(row[0], row[1]) for row in engine.rows] == [

@@ -9,6 +9,7 @@ import re
 import socket
 import threading
 import time
+from operator import itemgetter
 from time import monotonic_ns
 
 import numpy as np
@@ -110,7 +111,8 @@ def test_a_stuck_iteration_is_recorded_once_and_its_user_replaced(stuck):
         if scenario.context["iteration"] == 1:
             stuck(scenario)
 
-    with closed(work, timeout_s=0.1) as engine:
+    # so long that no other iteration lasts as long on a busy machine
+    with closed(work, timeout_s=0.3) as engine:
         engine.add(batch((1, 11)))
         engine.set_user_limit(1)
         until(lambda: len(engine.rows) == 10)
@@ -123,7 +125,7 @@ def test_a_stuck_iteration_is_recorded_once_and_its_user_replaced(stuck):
     first = engine.rows[0]
     assert first[ITERATION] == 1
     assert first[OUTCOME] == Outcome.TIMED_OUT
-    assert first[ENDED] - first[STARTED] >= 100 * MS
+    assert first[ENDED] - first[STARTED] >= 300 * MS
     assert {row[OUTCOME] for row in engine.rows[1:]} == {Outcome.OK}
     assert engine.rows[1][DUE] == first[ENDED]
 
@@ -143,16 +145,17 @@ def test_a_thread_that_cannot_be_ended_is_shown_until_it_ends():
     with closed(deaf_to_all, timeout_s=0.05) as engine:
         engine.add(batch((1, 4)))
         engine.set_user_limit(3)
-        until(lambda: len(engine.abandoned) == 3)
+        # a thread is left before its successor starts
+        until(lambda: len(engine.abandoned) == engine.users == 3)
 
-        assert engine.users == 3
         assert not engine.inflight
         OVER.set()
         until(lambda: not any(thread.is_alive() for thread in engine.abandoned))
 
 
 def test_where_it_stood_is_reported_once_without_our_frames():
-    with closed(blocked, timeout_s=0.05) as engine:
+    # all of them stand where they wait by then
+    with closed(blocked, timeout_s=0.5) as engine:
         engine.add(batch((1, 7)))
         engine.set_user_limit(6)
         until(lambda: len(engine.rows) == 6)
@@ -161,7 +164,7 @@ def test_where_it_stood_is_reported_once_without_our_frames():
     (failure,) = engine.body.failures.fresh()
     number, etype, message, stack = failure
     assert {row[FAILURE] for row in engine.rows} == {number}
-    assert (etype, message) == ("IterationTimeout", "no end after 0.05 s")
+    assert (etype, message) == ("IterationTimeout", "no end after 0.5 s")
     assert "OVER.wait(PATIENCE_S)" in stack
     assert "engine.py" not in stack
     assert stack.index("in run") < stack.index("in blocked")
@@ -175,7 +178,7 @@ def test_open_actions_end_with_the_timeout():
             with ActionTimer(scenario, "stuck"):
                 blocked(scenario)
 
-    with closed(work, timeout_s=0.05) as engine:
+    with closed(work, timeout_s=0.5) as engine:
         engine.add(batch((1, 2)))
         engine.set_user_limit(1)
         until(lambda: engine.rows)
@@ -191,7 +194,7 @@ def test_requests_before_the_timeout_are_kept():
         scenario._recorder.note_exchange(pack_kept(-1, OWN, 5, 6, 7, 8, 200))
         await asyncio.sleep(20)
 
-    with closed(work, users=COROUTINES, timeout_s=0.05) as engine:
+    with closed(work, users=COROUTINES, timeout_s=0.5) as engine:
         engine.add(batch((1, 2)))
         engine.set_user_limit(1)
         until(lambda: engine.rows)
@@ -229,7 +232,8 @@ def test_what_an_abandoned_thread_does_later_changes_nothing():
     with closed(late_effects, timeout_s=0.05) as engine:
         engine.add(batch((1, 2)))
         engine.set_user_limit(1)
-        until(lambda: engine.rows)
+        # the row is there before
+        until(lambda: engine.abandoned)
         (row,) = engine.rows
         (thread,) = engine.abandoned
         OVER.set()
@@ -258,7 +262,7 @@ def test_iterations_that_end_about_at_their_limit_are_recorded_once(seed):
 
     def work(scenario):
         try:
-            time.sleep(0.02 + chance.random() * 0.03)
+            time.sleep(chance.random() * 0.06)
         except IterationTimeout:
             late.append(scenario.context["iteration"])
             raise
@@ -307,8 +311,9 @@ def test_users_beyond_a_lowered_share_are_not_replaced():
         until(lambda: len(engine.inflight) == 4)
         engine.set_user_limit(1)
         until(lambda: len(engine.rows) >= 5)
+        # none while one is replaced
+        until(lambda: engine.users == 1)
 
-        assert engine.users == 1
         assert len(engine.inflight) <= 1
         OVER.set()
 
@@ -352,7 +357,7 @@ def test_the_iteration_that_runs_for_longest_is_told_with_its_place(users, monke
         over.set()
         until(lambda: len(engine.rows) == 2)
 
-    assert iteration == 1
+    assert iteration == min(engine.rows, key=itemgetter(STARTED))[ITERATION]
     assert lasted_ns > 0
     assert action == "shop.buy"
     # the scenario's own line, and the one that it waits at

@@ -141,18 +141,18 @@ def test_a_user_that_takes_too_long_to_begin_is_replaced(kind):
     async def slow(scenario):
         first.append(1)
         if len(first) == 1:
-            await nap(0.6)
+            await nap(1.5)
 
     def slow_thread(scenario):
         first.append(1)
         if len(first) == 1:
-            end = time.monotonic() + 0.6
+            end = time.monotonic() + 1.5
             while time.monotonic() < end:
                 time.sleep(0.01)
 
     on_start = slow if kind == COROUTINES else slow_thread
     with engines.closed(
-        lambda scenario: None, users=kind, timeout_s=0.2, on_start=on_start
+        lambda scenario: None, users=kind, timeout_s=0.5, on_start=on_start
     ) as engine:
         engine.add(batch((1, 6)))
         engine.set_user_limit(1)
@@ -194,10 +194,10 @@ def test_a_user_whose_iteration_timed_out_is_replaced_by_a_new_one(kind):
 
     async def work(scenario):
         if scenario.context["iteration"] == 1:
-            for _ in range(60):
+            for _ in range(150):
                 await nap(0.01)
 
-    with engines.closed(work, users=kind, timeout_s=0.2, on_start=on_start) as engine:
+    with engines.closed(work, users=kind, timeout_s=0.5, on_start=on_start) as engine:
         engine.add(batch((1, 4)))
         engine.set_user_limit(1)
         until(lambda: len(engine.rows) == 3)

@@ -403,14 +403,14 @@ def test_what_requests_alone_can_do_has_the_same_cookies_and_answers(customer, s
 
 def test_the_task_says_where_requests_go_and_what_they_carry(server):
     base = Bases({"base": f"{server.url}/v1/", "headers": {"X-A": "1"}, "timeout": 5}).of(1)
-    customer = Customer("thread", base, timeout_s=0.5)
+    customer = Customer("thread", base, timeout_s=4.0)
     server.told.clear()
     customer.ask("get", "item", headers={"X-B": "2"})
 
     (seen,) = server.told
     assert seen["path"] == "/v1/item"
     assert (seen["headers"]["x-a"], seen["headers"]["x-b"]) == ("1", "2")
-    assert customer.user.http()._call("GET", "/x").options["timeout"] == pytest.approx(0.7)
+    assert customer.user.http()._call("GET", "/x").options["timeout"] == pytest.approx(4.2)
     with pytest.raises(ValueError, match="is a path without a base; set http"):
         Customer("thread", Base()).ask("get", "/item")
 

@@ -432,7 +432,7 @@ def test_a_coroutine_that_times_out_leaves_a_whole_trace_and_no_later_spans(kept
                     assert trace_headers() == {}
 
     tracer = make(kept, kind=TaskProfiler)
-    with closed(work, users=COROUTINES, tracer=tracer, timeout_s=0.05) as engine:
+    with closed(work, users=COROUTINES, tracer=tracer, timeout_s=0.5) as engine:
         engine.add(batch((1, 2)))
         engine.set_user_limit(1)
         until(lambda: engine.rows)
