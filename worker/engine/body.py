@@ -19,6 +19,8 @@ from osbench.worker.engine.users.user_plan import UserPlan
 if TYPE_CHECKING:
     from osbench.worker.tracing.profiling import Tracer
 
+_NEW = object.__new__
+
 
 @dataclass(frozen=True, kw_only=True)
 class Body:
@@ -66,9 +68,12 @@ class Body:
         the object that runs `on_start` or `on_stop`. Exceptions of the scenario's constructor are
         not caught.
         """
-        scenario: Scenario = object.__new__(self.cls)
+        scenario: Scenario = _NEW(self.cls)
         scenario._recorder = recorder
         scenario._user = user
+        # the class has them, too: an attribute of the object is looked up faster
+        scenario._idle_ns = 0
+        scenario._outputs = None
         context = self.context.copy()
         context["iteration"] = iteration
         scenario.__init__(context)  # type: ignore[misc]

@@ -92,7 +92,8 @@ class ClosedCoroutines(GrantedNumbers, CoroutineEngine):
                 turn = await self._await_turn(user, turn, due)
             iteration = next(source, 0)
             if iteration:
-                due, turn = max(due, turn), 0
+                if turn:
+                    due, turn = max(due, turn), 0
                 self._turn = user
                 ended = await run(iteration, due, user)
                 if ended > NOT_STARTED:

@@ -30,7 +30,8 @@ class ClosedEngine(GrantedNumbers, ThreadEngine):
                 turn = self._await_turn(user, turn, due)
             iteration = next(source, 0)
             if iteration:
-                due, turn = max(due, turn), 0
+                if turn:
+                    due, turn = max(due, turn), 0
                 ended = run(iteration, due, user)
                 if ended > NOT_STARTED:
                     due = ended

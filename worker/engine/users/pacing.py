@@ -62,6 +62,8 @@ class Pacing:
     """
 
     def __init__(self) -> None:
+        #: Whether a rate limit is set. Not a property: users look at it before each iteration.
+        self.limits = False
         self._interval_ns = 0
         self._next_ns = 0
         #: The last turn that a user took; 0 if none was taken.
@@ -80,14 +82,10 @@ class Pacing:
                 return
             # users that wait take a turn of the new rate
             self._interval_ns = interval_ns
+            self.limits = interval_ns > 0
             # the clock may be younger than an interval: who has had no turn waits for none
             self._next_ns = self._used_ns + interval_ns if self._used_ns else 0
             self._changes += 1
-
-    @property
-    def limits(self) -> bool:
-        """Return whether a rate limit is set."""
-        return self._interval_ns > 0
 
     def turns(self, turn: int, free_ns: int) -> Generator[int, None, int]:
         """Wait for a turn: yields times to sleep until, monotonic ns; returns the turn.
