@@ -214,7 +214,8 @@ class LocalMode:
         self.redis_url = self._server.url
         self.broker_url = f"redis+socket://{self._server.socket}"
         key_file = self.folder / "keys"
-        self.keyring.save(key_file)
+        # removed with the run
+        self.keyring.save(key_file, synced=False)
         self.config_file = self.folder / "osbench.conf"
         changes = {
             # files of workers, including spooled results, are removed with the run
