@@ -8,9 +8,13 @@ from __future__ import annotations
 import sys
 import threading
 from collections.abc import Sequence
-from importlib.abc import Loader, MetaPathFinder
 from importlib.machinery import ModuleSpec, PathFinder
 from types import ModuleType
+from typing import TYPE_CHECKING, Any, cast
+
+if TYPE_CHECKING:
+    # takes longer to import than most of what `--help` does
+    from importlib.abc import Loader
 
 #: For types of options (addresses of hosts, URIs), and for sources of options other than files.
 _NAMES = frozenset(("netaddr", "rfc3986", "stevedore"))
@@ -22,12 +26,12 @@ class _LateModule(ModuleType):
     def __getattr__(self, name: str) -> object:
         """Load the package and return its attribute `name`. Raises AttributeError, ImportError."""
         spec = self.__spec__
-        assert spec is not None and isinstance(spec.loader, _LateLoader)
-        spec.loader.load(self)
+        assert spec is not None
+        cast("_LateLoader", spec.loader).load(self)
         return ModuleType.__getattribute__(self, name)
 
 
-class _LateLoader(Loader):
+class _LateLoader:
     """Loads one package by its usual loader, once, when `load` is called."""
 
     def __init__(self, loader: Loader) -> None:
@@ -61,7 +65,7 @@ class _LateLoader(Loader):
                 self._loading = False
 
 
-class _LateFinder(MetaPathFinder):
+class _LateFinder:
     """Finds the packages of `_NAMES`, and no others."""
 
     def find_spec(
@@ -72,7 +76,7 @@ class _LateFinder(MetaPathFinder):
             return None
         spec = PathFinder.find_spec(fullname, path, target)
         if spec is not None and spec.loader is not None:
-            spec.loader = _LateLoader(spec.loader)
+            spec.loader = cast(Any, _LateLoader(spec.loader))
         return spec
 
 
