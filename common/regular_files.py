@@ -75,10 +75,11 @@ def read_private(path: Path, limit: int = -1) -> bytes:
         return file.read(limit)
 
 
-def write_private(path: Path, content: bytes) -> None:
+def write_private(path: Path, content: bytes, *, synced: bool = True) -> None:
     """Replace a file by `content` atomically, mode 0600; a crash leaves the old or the new content.
 
-    Returns when it is on disk. Creates missing parent directories (mode 0700). Raises OSError.
+    Returns when it is on disk; with `synced=False` sooner. Creates missing parent directories (mode
+    0700). Raises OSError.
     """
     make_private_directory(path.parent)
     draft = path.with_name(f".{path.name}.{secrets.token_hex(8)}")
@@ -87,13 +88,15 @@ def write_private(path: Path, content: bytes) -> None:
         with os.fdopen(descriptor, "wb") as file:
             file.write(content)
             file.flush()
-            disk.fsync(file.fileno())
+            if synced:
+                disk.fsync(file.fileno())
         draft.replace(path)
     except BaseException:
         with contextlib.suppress(FileNotFoundError):
             draft.unlink()
         raise
-    sync_directory(path.parent)
+    if synced:
+        sync_directory(path.parent)
 
 
 def sync_directory(path: Path) -> None:

@@ -6,13 +6,15 @@ import gc
 import signal
 
 from osbench.common.config.standard_streams import secure_standard_streams
+from osbench.common.import_block import import_block
 
 
 def main() -> None:
     """Import the commands and run the command line; ends the process by SystemExit."""
     signal.signal(signal.SIGINT, signal.SIG_DFL)
     secure_standard_streams()
-    from osbench.coordinator.cli import main as command  # noqa: PLC0415 - takes a moment
+    with import_block():
+        from osbench.coordinator.cli import main as command  # noqa: PLC0415 - takes a moment
 
     signal.signal(signal.SIGINT, signal.default_int_handler)
     try:

@@ -200,10 +200,13 @@ class Keyring:
         lines = [base64.urlsafe_b64encode(secret).decode("ascii") for secret in self._secrets]
         return "\n".join(lines) + "\n"
 
-    def save(self, path: str | Path) -> None:
-        """Write the secrets to a file atomically, mode 0600. Raises ConfigError on failure."""
+    def save(self, path: str | Path, *, synced: bool = True) -> None:
+        """Write the secrets to a file atomically, mode 0600; `synced`: returns when it is on disk.
+
+        Raises ConfigError on failure.
+        """
         try:
-            write_private(Path(path), self.text.encode("ascii"))
+            write_private(Path(path), self.text.encode("ascii"), synced=synced)
         except OSError as error:
             raise ConfigError(
                 f"cannot write the key file {path}: {error.strerror}; free space, or make its "

@@ -8,6 +8,7 @@ from keyword import iskeyword
 import click
 
 from osbench import __version__
+from osbench.common.import_block import import_block
 from osbench.coordinator.cli.group import Group, config_option
 
 EPILOG = """
@@ -99,7 +100,8 @@ def command(name: str) -> click.Command:
 
         found = entry_points.loaded("command", name)
     else:
-        module = importlib.import_module(f"osbench.coordinator.cli.commands.{where}")
+        with import_block():
+            module = importlib.import_module(f"osbench.coordinator.cli.commands.{where}")
         # no function can have the name of a keyword
         found = getattr(module, f"{name}_" if iskeyword(name) else name)
     return found

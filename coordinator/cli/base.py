@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 import functools
-import io
 import math
-import os
 import sys
 from collections.abc import Callable
 from functools import cached_property
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar, cast
+from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar
 
 import click
 from oslo_config import cfg
-from rich.console import Console
 
 from osbench.common.config import config
 from osbench.common.config.durations import seconds
@@ -23,6 +20,8 @@ from osbench.common.escaping import escaped
 from osbench.coordinator.cli.group import FILES, config_option, let_go
 
 if TYPE_CHECKING:
+    from rich.console import Console
+
     from osbench.common.deployment.record import Deployment
     from osbench.common.plugin.plugins import Plugins
     from osbench.common.protocol.keyring import Keyring
@@ -137,47 +136,6 @@ def with_settings(command: Callable[Concatenate[CommandSettings, P], R]) -> Call
     return config_option(wrapped)
 
 
-class PipedConsole(Console):
-    """A rich console that goes on silently once its reader has closed the pipe: `run | head`."""
-
-    def on_broken_pipe(self) -> None:
-        """Discard all further output, and raise nothing: rich calls it if the pipe is closed.
-
-        Rich itself would end the command with code 1.
-        """
-        self.quiet = True
-        let_go(self.file)
-
-
-class _Trimmed(io.TextIOBase):
-    """Standard output that drops blanks at the ends of lines, with which rich fills them."""
-
-    def write(self, text: str) -> int:
-        """Write text without blanks at the ends of its lines; return the count of characters."""
-        return sys.stdout.write("\n".join(line.rstrip(" ") for line in text.split("\n")))
-
-    def flush(self) -> None:
-        """Write buffered text."""
-        sys.stdout.flush()
-
-    def fileno(self) -> int:
-        """Return the file descriptor of standard output."""
-        return sys.stdout.fileno()
-
-
-def _console(wide: int, **settings: Any) -> Console:
-    """Return a rich console for stdout; `settings` go to its constructor.
-
-    On a terminal it is as wide as that. For files and pipes its width is the environment variable
-    COLUMNS, else `wide`, in characters, and lines have no blanks at the end.
-    """
-    if sys.stdout.isatty():
-        return PipedConsole(**settings)
-    columns = os.environ.get("COLUMNS", "")
-    width = int(columns) if columns.isdecimal() and int(columns) else wide
-    return PipedConsole(width=width, file=cast("IO[str]", _Trimmed()), **settings)
-
-
 def echo(text: str, *, err: bool = False) -> None:
     """Print a line to stdout, or with `err` to stderr.
 
@@ -204,12 +162,17 @@ def warn_of_plugins(plugins: Plugins, *, faults: bool = True) -> Plugins:
 
 def echo_table(table: TextTable) -> None:
     """Print a table to stdout: folded to the width of a terminal, else one line per row."""
-    _console(_WIDE, markup=False, highlight=False).print(table)
+    from osbench.coordinator.cli.piped_console import piped_console  # noqa: PLC0415 - as `console`
+
+    piped_console(_WIDE, markup=False, highlight=False).print(table)
 
 
 def console() -> Console:
     """Return a console for text on stdout: as wide as the terminal, else 200 characters."""
-    return _console(_TEXT_WIDE)
+    # workers of local mode start before rich is imported
+    from osbench.coordinator.cli.piped_console import piped_console  # noqa: PLC0415 - see above
+
+    return piped_console(_TEXT_WIDE)
 
 
 def write_file(path: Path, content: str) -> None:

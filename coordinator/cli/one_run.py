@@ -17,6 +17,8 @@ from oslo_config import cfg
 
 from osbench.common.config import logs
 from osbench.common.errors import DamagedRun, OsbenchError, TaskError, UsageError
+from osbench.common.import_block import import_block
+from osbench.common.plugin import entry_points
 from osbench.common.plugin.plugins import Plugins
 from osbench.common.protocol.keyring import Keyring
 from osbench.common.task import Task
@@ -250,8 +252,9 @@ def run_once(
     """
     logs.begin(settings.conf.log_level)
     check_writable(settings.conf.data_dir)
-    _, plan = checked_plan(settings, wanted)
-    return execute_plan(plan, progress, interrupts or Interrupts(), wanted.view, wanted.early)
+    with entry_points.read_once():
+        _, plan = checked_plan(settings, wanted)
+        return execute_plan(plan, progress, interrupts or Interrupts(), wanted.view, wanted.early)
 
 
 def rerun_once(
@@ -332,7 +335,8 @@ def execute_plan(
 
 def _run_of(plan: RunPlan, progress: Progress) -> Run:
     # half a second of imports, in which the workers of local mode start
-    from osbench.coordinator.run.lifecycle import Run  # noqa: PLC0415 - see above
+    with import_block():
+        from osbench.coordinator.run.lifecycle import Run  # noqa: PLC0415 - see above
 
     return Run(plan, RunInterface(progress=progress, say=progress.say))
 

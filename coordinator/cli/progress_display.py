@@ -11,8 +11,8 @@ from typing import Self
 from rich.live import Live
 
 from osbench.common.escaping import escaped
-from osbench.coordinator.cli.base import PipedConsole
 from osbench.coordinator.cli.live_table import contexts_line, live_table
+from osbench.coordinator.cli.piped_console import PipedConsole
 from osbench.coordinator.formatting import count
 from osbench.coordinator.storage.progress import Snapshot, done_words, left_words, longest_words
 

@@ -100,15 +100,17 @@ class Child:
         folder: Path | None = None,
         spared: Sequence[watchdog.Process] = (),
         hurried: Callable[[], bool] = lambda: False,
-    ) -> None:
+    ) -> bool:
         """End the process with its session: SIGTERM, and SIGKILL after `grace_s` seconds.
 
         With `folder` also all processes that have it in their environment (`watchdog.MARK`), except
-        the sessions of `spared`. SIGKILL comes at once when `hurried` returns true. Returns when
-        all have ended, or some seconds after SIGKILL.
+        the sessions of `spared`. SIGKILL comes at once when `hurried` returns true. Returns True
+        when all have ended, False some seconds after SIGKILL.
         """
-        watchdog.end([self.leader], grace_s, str(folder) if folder else None, spared, hurried)
+        mark = str(folder) if folder else None
+        ended = watchdog.end([self.leader], grace_s, mark, spared, hurried)
         self.reap()
+        return ended
 
     def kill(self) -> None:
         """Send SIGKILL to the process, and to nothing else of its session; wait for its end."""

@@ -60,6 +60,10 @@ class Lifeline:
         """
         self._register({"role": role, "pid": leader.pid, "start": leader.start})
 
+    def register_end(self) -> None:
+        """Register that all processes have ended, so that the watchdog looks for none."""
+        self._register({"ended": True})
+
     def check(self) -> None:
         """Start another watchdog if this one has ended, and repeat all registrations to it."""
         if self._process.poll() is not None:

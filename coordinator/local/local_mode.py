@@ -89,6 +89,8 @@ class LocalMode:
         self._start = start
         self._server: PrivateServer | None = None
         self._workers: Child | None = None
+        #: All processes but the server are known to have ended.
+        self._ended = False
 
     def __enter__(self) -> Self:
         """Start watchdog and server, write keys and configuration; starts no workers.
@@ -173,7 +175,9 @@ class LocalMode:
             if self._workers and self._server:
                 grace_s = self._grace_s()
                 leaders = [self._server.leader]
-                self._workers.end(grace_s, self.folder, leaders, self._hurried(grace_s))
+                self._ended = self._workers.end(
+                    grace_s, self.folder, leaders, self._hurried(grace_s)
+                )
                 if self._keeping:
                     self._keeping.keep(self.folder)
         finally:
@@ -214,7 +218,8 @@ class LocalMode:
         self.redis_url = self._server.url
         self.broker_url = f"redis+socket://{self._server.socket}"
         key_file = self.folder / "keys"
-        self.keyring.save(key_file)
+        # removed with the run
+        self.keyring.save(key_file, synced=False)
         self.config_file = self.folder / "osbench.conf"
         changes = {
             # files of workers, including spooled results, are removed with the run
@@ -259,6 +264,8 @@ class LocalMode:
             if self._server:
                 self._server.end()
                 shutil.rmtree(self.folder, ignore_errors=True)
+                if self._ended and self._start:
+                    self._start.lifeline.register_end()
         finally:
             if self._start:
                 self._start.close()

@@ -123,23 +123,27 @@ def end(
     folder: str | None = None,
     spared: Sequence[Process] = (),
     hurried: Callable[[], bool] = lambda: False,
-) -> None:
+) -> bool:
     """End the processes of `belonging`: SIGTERM, and SIGKILL to those left after `grace_s`.
 
-    Returns when they have ended, or `KILL_S` seconds after SIGKILL. SIGKILL comes at once when
-    `hurried` returns true, which is called while they are waited for. While leaders are running,
-    only they get SIGTERM, because they stop their children, and a process that gets a second
-    SIGTERM may drop its work. Otherwise the leader of each session gets it.
+    Returns True when they have ended, False `KILL_S` seconds after SIGKILL. SIGKILL comes at once
+    when `hurried` returns true, which is called while they are waited for. While leaders are
+    running, only they get SIGTERM, because they stop their children, and a process that gets a
+    second SIGTERM may drop its work. Otherwise the leader of each session gets it.
     """
     asked: set[Process] = set()
     kill_at = time.monotonic() + grace_s
     pause_s, factor, longest_s = POLL_S
+    if grace_s > 0 and not hurried():
+        # they end while other processes are looked for, which takes a moment
+        asked = {one for one in leaders if find(one.pid, zombie=False) == one}
+        _send_all(asked, signal.SIGTERM)
     while left := set(belonging(leaders, folder, spared)):
         now = time.monotonic()
         if now < kill_at and hurried():
             kill_at = now
         if now >= kill_at + KILL_S:
-            return
+            return False
         if now >= kill_at:
             _send_all(left, signal.SIGKILL)
         else:
@@ -148,6 +152,7 @@ def end(
             asked |= heads
         _await_end(left.intersection(leaders), pause_s)
         pause_s = min(pause_s * factor, longest_s)
+    return True
 
 
 def _await_end(leaders: set[Process], limit_s: float) -> None:
@@ -156,10 +161,26 @@ def _await_end(leaders: set[Process], limit_s: float) -> None:
     Looks at no other process.
     """
     deadline = time.monotonic() + limit_s
-    while (left_s := deadline - time.monotonic()) > 0:
-        time.sleep(min(left_s, POLL_S[0]))
-        if any(find(one.pid, zombie=False) is None for one in leaders):
-            return
+    with contextlib.ExitStack() as stack:
+        descriptors = [_end_of(one, stack) for one in leaders]
+        while (left_s := deadline - time.monotonic()) > 0:
+            # one that the system cannot wait for is looked at now and then
+            select.select([one for one in descriptors if one >= 0], [], [], min(left_s, POLL_S[0]))
+            if any(find(one.pid, zombie=False) is None for one in leaders):
+                return
+
+
+def _end_of(one: Process, stack: contextlib.ExitStack) -> int:
+    """Return a descriptor that is ready when the process has ended, closed with `stack`; else -1.
+
+    There is none before Linux 5.3, in some sandboxes, and for an ended process.
+    """
+    try:
+        descriptor = os.pidfd_open(one.pid)
+    except OSError:
+        return -1
+    stack.callback(os.close, descriptor)
+    return descriptor
 
 
 def _heads(processes: set[Process]) -> set[Process]:
@@ -231,13 +252,17 @@ class _Registered:
         self.keeping: Keeping | None = None
         self.workers: list[Process] = []
         self.servers: list[Process] = []
+        #: The coordinator has ended all processes, and has seen their end.
+        self.ended = False
         self._rest = b""
 
     def receive(self, data: bytes) -> None:
         *lines, self._rest = (self._rest + data).split(b"\n")
         for line in lines:
             record = json.loads(line)
-            if "folder" in record:
+            if "ended" in record:
+                self.ended = True
+            elif "folder" in record:
                 self.folder = record["folder"]
             elif "dump" in record:
                 self.keeping = Keeping(**record)
@@ -253,8 +278,8 @@ class _Registered:
 
         Saves the data of the server before it ends, if that was registered.
         """
-        if not any(belonging([*self.workers, *self.servers], self.folder)):
-            # the coordinator has ended all itself
+        processes = [*self.workers, *self.servers]
+        if self.ended or not any(belonging(processes, self.folder)):
             self._remove_folder()
             return
         end(self.workers, GRACE_S, self.folder, self.servers)

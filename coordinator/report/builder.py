@@ -18,8 +18,7 @@ from osbench.coordinator.results.outcome import WorkloadOutcome
 from osbench.coordinator.results.search.trials import GROWN
 from osbench.coordinator.results.totals import Accounting, Bound
 from osbench.coordinator.results.workload_requests import false_bodies, other_clients
-from osbench.coordinator.traces.analysis.sentences import words
-from osbench.coordinator.traces.collection.collector import Collected
+from osbench.coordinator.traces.collection.collected import Collected
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -162,6 +161,9 @@ def _with_traces(number: int, outcome: WorkloadOutcome, collected: Collected) ->
     compared = collected.comparisons.get(number)
     if outcome.search is None or compared is None:
         return replace(outcome, tracing=tracing)
+    # few runs search for a capacity
+    from osbench.coordinator.traces.analysis.sentences import words  # noqa: PLC0415 - see above
+
     grown = [(words(change.key), change.before_s, change.after_s) for change in compared.grown]
     search = replace(outcome.search, grown_spans=tuple(grown[:GROWN]), traces=compared.sentence)
     return replace(outcome, tracing=tracing, search=search)

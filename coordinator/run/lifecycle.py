@@ -10,7 +10,9 @@ import logging
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+from oslo_config import cfg
 
 from osbench.common.errors import (
     DamagedRun,
@@ -27,12 +29,6 @@ from osbench.common.errors import (
 from osbench.common.plugin.runner import SearchingRunner
 from osbench.common.ports import clock as time
 from osbench.common.secrets.url_masking import mask_url
-from osbench.coordinator.counters.counter_collection import (
-    CounterSettings,
-    LoadSpan,
-    collect_counters,
-    counter_settings,
-)
 from osbench.coordinator.local.server import ServerDied
 from osbench.coordinator.report.builder import ReportBuilder
 from osbench.coordinator.report.model.measure import measured
@@ -60,10 +56,12 @@ from osbench.coordinator.storage import failure, resumable
 from osbench.coordinator.storage.progress import contexts_at
 from osbench.coordinator.storage.run_directory import RunDirectory
 from osbench.coordinator.storage.run_documents import describe, write_summary, write_timeline
-from osbench.coordinator.traces.collection import received
-from osbench.coordinator.traces.collection.trace_collection import SpanSources, collect_traces
-from osbench.coordinator.traces.receiving.otlp_receiver import OtlpReceiver
-from osbench.coordinator.traces.sources.trace_backend import TraceBackend
+from osbench.coordinator.traces.collection.collected import Collected
+
+if TYPE_CHECKING:
+    from osbench.coordinator.counters.counter_collection import CounterSettings
+    from osbench.coordinator.traces.receiving.otlp_receiver import OtlpReceiver
+    from osbench.coordinator.traces.sources.trace_backend import TraceBackend
 
 LOG = logging.getLogger(__name__)
 
@@ -102,7 +100,7 @@ class Run:
         directory, then raised. Raises UsageError if spans cannot be received or queried.
         """
         plan, started_at = self._plan, time.time()
-        self._counters = counter_settings(plan.conf)
+        self._counters = _counter_settings(plan.conf)
         receiver = self._listening()
         backend = self._backend()
         if backend is not None:
@@ -134,7 +132,7 @@ class Run:
         began, seconds since 1970.
         """
         self._resumed = True
-        self._counters = counter_settings(self._plan.conf)
+        self._counters = _counter_settings(self._plan.conf)
         return self._through(
             connection,
             directory,
@@ -150,7 +148,14 @@ class Run:
         used.
         """
         plan = self._plan
-        return OtlpReceiver(plan.otlp_address, plan.conf) if plan.otlp_address else None
+        if not plan.otlp_address:
+            return None
+        # few runs receive or query spans, and these take a while to import
+        from osbench.coordinator.traces.receiving.otlp_receiver import (  # noqa: PLC0415 - as above
+            OtlpReceiver,
+        )
+
+        return OtlpReceiver(plan.otlp_address, plan.conf)
 
     def _backend(self) -> TraceBackend | None:
         """Return a client of the store where spans are queried; None if the run queries none.
@@ -158,13 +163,15 @@ class Run:
         Connects to nothing. Raises UsageError if its URL or headers are malformed.
         """
         plan = self._plan
+        if not plan.query_url:
+            return None
+        from osbench.coordinator.traces.sources.trace_backend import (  # noqa: PLC0415 - seldom
+            TraceBackend,
+        )
+
         traces = plan.conf.traces
-        return (
-            TraceBackend(
-                plan.query_url, str(traces.query_headers), everything=bool(traces.keep_arguments)
-            )
-            if plan.query_url
-            else None
+        return TraceBackend(
+            plan.query_url, str(traces.query_headers), everything=bool(traces.keep_arguments)
         )
 
     def _through(
@@ -206,6 +213,10 @@ class Run:
             if not stays:
                 resumable.forget(directory)
                 if receiver is not None:
+                    from osbench.coordinator.traces.collection import (  # noqa: PLC0415 - seldom
+                        received,
+                    )
+
                     receiver.stop()
                     received.remove(directory)
             if told is not error:
@@ -268,7 +279,7 @@ class Run:
         started_at: float,
         receiver: OtlpReceiver | None,
     ) -> RunOutcome:
-        plan, status, begun = self._plan, self._status, time.monotonic()
+        plan, begun = self._plan, time.monotonic()
 
         def on_context(what: str, done: int, planned: int) -> None:
             self._ui.progress(contexts_at(what, done, planned, time.monotonic() - begun))
@@ -287,19 +298,42 @@ class Run:
             # results that they still deliver are in the report
             self._release(services)
         outcomes, notes = self._with_counters(load.outcomes(), directory, services)
-        collected = collect_traces(
+        collected = self._collected(outcomes, directory, load, receiver)
+        outcomes = with_span_verdicts(load.workloads, outcomes, collected.spans)
+        collected = replace(collected, notes=(*collected.notes, *notes))
+        return builder.build(outcomes, collected, load.end())
+
+    def _collected(
+        self,
+        outcomes: Sequence[WorkloadOutcome],
+        directory: RunDirectory,
+        load: RunLoad,
+        receiver: OtlpReceiver | None,
+    ) -> Collected:
+        """Collect traces, or times of HTTP requests, and explain slow iterations by them.
+
+        Returns an empty result if the run has neither. A second Ctrl-C ends the collection.
+        """
+        plan, status, backend = self._plan, self._status, self._backend()
+        explained = any(one.tracing.traced or one.statistics.requests.actions for one in outcomes)
+        if not explained and receiver is None and backend is None:
+            return Collected()
+        # a run without requests is over sooner without these
+        from osbench.coordinator.traces.collection.trace_collection import (  # noqa: PLC0415
+            SpanSources,
+            collect_traces,
+        )
+
+        return collect_traces(
             directory,
             outcomes,
             plan.deployment,
             plan.conf,
             wanted=lambda: not status.interruption.stops,
             selections=selections_of(load.workloads),
-            sources=SpanSources(receiver=receiver, backend=self._backend()),
+            sources=SpanSources(receiver=receiver, backend=backend),
             resumable=self._cut_off is not None,
         )
-        outcomes = with_span_verdicts(load.workloads, outcomes, collected.spans)
-        collected = replace(collected, notes=(*collected.notes, *notes))
-        return builder.build(outcomes, collected, load.end())
 
     def _with_counters(
         self, outcomes: Sequence[WorkloadOutcome], directory: RunDirectory, services: RunServices
@@ -309,6 +343,13 @@ class Run:
         Returns the outcomes with their counters, and messages on failures to read. A second Ctrl-C
         ends the reading.
         """
+        if self._counters is None:
+            return list(outcomes), ()
+        from osbench.coordinator.counters.counter_collection import (  # noqa: PLC0415 - seldom
+            LoadSpan,
+            collect_counters,
+        )
+
         status = self._status
         found = collect_counters(
             directory,
@@ -373,6 +414,20 @@ class Run:
         load.run(private=connection.local)
         self._cut_off = load.cut_off
         return builder, load
+
+
+def _counter_settings(conf: cfg.ConfigOpts) -> CounterSettings | None:
+    """Return the settings of the section `[metrics]`; None if it names no Prometheus.
+
+    Raises UsageError.
+    """
+    if not conf.metrics.prometheus:
+        return None
+    from osbench.coordinator.counters.counter_collection import (  # noqa: PLC0415 - seldom
+        counter_settings,
+    )
+
+    return counter_settings(conf)
 
 
 def _results_of(one: WorkloadPlan, plan: RunPlan) -> WorkloadResults:

@@ -199,6 +199,8 @@ class LoadLoop:
     def _prepare(self) -> None:
         for workload in self._workloads:
             self._patiently(workload.prepare)
+        # meanwhile, since it takes as long as they do
+        self._services.channel.ready()
         deadline = time.monotonic() + PREPARE_S
         while not all(workload.workers.ready for workload in self._workloads):
             if self._status.interruption.drains:

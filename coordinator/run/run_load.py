@@ -42,7 +42,7 @@ from osbench.coordinator.run.workload.workload_run import WorkloadRun
 from osbench.coordinator.run.workload.workload_workers import WorkloadWorkers
 from osbench.coordinator.storage.checkpoint import Checkpoints
 from osbench.coordinator.storage.progress import ProgressRecorder, contexts_at
-from osbench.coordinator.traces.collection.collector import Collected
+from osbench.coordinator.traces.collection.collected import Collected
 
 LOG = logging.getLogger(__name__)
 

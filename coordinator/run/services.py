@@ -5,10 +5,11 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from osbench.common.protocol import broker
+from osbench.common.import_block import import_block
 from osbench.common.protocol.envelope import Signer, Vault
 from osbench.common.protocol.messages import Batch, Offer
 from osbench.common.protocol.redis_client import Client, connect
@@ -31,8 +32,10 @@ from osbench.coordinator.run.run_history import RunHistory
 from osbench.coordinator.storage.run_directory import RunDirectory
 from osbench.coordinator.transport.channel import Channel
 from osbench.coordinator.transport.controls import Controls
-from osbench.coordinator.transport.publisher import Publisher
 from osbench.coordinator.transport.receiver import Receiver
+
+if TYPE_CHECKING:
+    from osbench.coordinator.transport.publisher import Publisher
 
 LOG = logging.getLogger(__name__)
 
@@ -240,8 +243,16 @@ def _channel(run_id: str, connection: Connection, client: Client, signer: Signer
         client=client,
         signer=signer,
         vault=Vault(connection.keyring),
-        publisher=Publisher(
-            broker.sending_application(connection.broker_url), client, connection.other_broker
-        ),
+        publisher=partial(_publisher, connection, client),
         run_id=run_id,
     )
+
+
+def _publisher(connection: Connection, client: Client) -> Publisher:
+    # workers prepare while Celery is imported
+    with import_block():
+        from osbench.common.protocol import broker  # noqa: PLC0415 - see above
+        from osbench.coordinator.transport.publisher import Publisher  # noqa: PLC0415 - see above
+
+        application = broker.sending_application(connection.broker_url)
+    return Publisher(application, client, connection.other_broker)

@@ -5,7 +5,9 @@ from __future__ import annotations
 import hashlib
 import logging
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import cached_property
+from typing import TYPE_CHECKING
 
 from osbench.common.errors import StoreUnreachable, Untrusted
 from osbench.common.ports import clock as time
@@ -14,7 +16,9 @@ from osbench.common.protocol.messages import Batch, Block, Control, Offer, Speci
 from osbench.common.protocol.redis_client import Client
 from osbench.common.protocol.store import Store
 from osbench.common.protocol.wire import Wire
-from osbench.coordinator.transport.publisher import Publisher
+
+if TYPE_CHECKING:
+    from osbench.coordinator.transport.publisher import Publisher
 
 LOG = logging.getLogger(__name__)
 
@@ -35,15 +39,16 @@ class Channel:
         client: Client,
         signer: Signer,
         vault: Vault,
-        publisher: Publisher,
+        publisher: Callable[[], Publisher],
         run_id: str,
     ) -> None:
+        """`publisher` makes the publisher in `ready`, or with the first batch; it takes a while."""
         self._store = store
         self._wire = Wire(client)
         self.run_id = run_id
         self._signer = signer
         self._vault = vault
-        self._publisher = publisher
+        self._make_publisher = publisher
         #: Signed specifications by workload.
         self._specifications: dict[int, bytes] = {}
         #: The last read returned as many entries as allowed, so there may be more.
@@ -55,6 +60,14 @@ class Channel:
         self.refusals: Counter[str] = Counter()
         #: When the broker first refused a message, monotonic seconds; None while it accepts them.
         self._refused_since: float | None = None
+
+    @cached_property
+    def _publisher(self) -> Publisher:
+        return self._make_publisher()
+
+    def ready(self) -> None:
+        """Make the publisher, so that the first batch is sent at once; connects to nothing."""
+        assert self._publisher is not None
 
     def refuse(self, reason: str) -> None:
         """Count an entry of the result stream that cannot be used, under `reason`."""

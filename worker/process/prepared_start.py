@@ -10,6 +10,7 @@ import json
 import os
 import sys
 
+from osbench.common.import_block import import_block
 from osbench.common.plugin import entry_points
 
 #: The module that worker processes run, and what Celery imports when it starts.
@@ -37,10 +38,11 @@ def await_arguments() -> list[str] | None:
     this process's environment. Returns None if the input ends without it. Standard input is empty
     afterwards.
     """
-    for name in _MODULES:
-        importlib.import_module(name)
-    # reads the metadata of all packages, and keeps what it finds
-    entry_points.names("scenario")
+    with import_block(), entry_points.read_once():
+        for name in _MODULES:
+            importlib.import_module(name)
+        # keeps what it finds
+        entry_points.names("scenario")
     line = sys.stdin.buffer.readline()
     nothing = os.open(os.devnull, os.O_RDONLY)
     os.dup2(nothing, 0)

@@ -64,8 +64,9 @@ class Workloads:
         self._store = store
         self._shipper = shipper
         self._news = news
-        #: When the garbage collector traversed all objects last.
-        self._traversed_ns = monotonic_ns() - TRAVERSE_NS
+        #: When the garbage collector traversed all objects last; a new process has no garbage among
+        #: the exempt ones.
+        self._traversed_ns = equipment.begun_ns
         self.engine: Engine | None = None
         #: Engines of earlier workloads that still have iterations or threads.
         self._past: list[Engine] = []

@@ -9,6 +9,7 @@ from pathlib import Path
 import click
 
 from osbench.common.errors import UsageError
+from osbench.common.import_block import import_block
 from osbench.coordinator.cli.base import CommandSettings, with_settings
 from osbench.coordinator.cli.options.adhoc import ADHOC_RULES, LOAD, Adhoc
 from osbench.coordinator.cli.options.export_options import RUN_EXPORT_RULES, RunExportOptions
@@ -222,7 +223,10 @@ def run(
         return
     with EarlyStart(wanted=not settings.conf.messaging.redis_url) as early:
         # workers import meanwhile
-        from osbench.coordinator.cli.commanded_runs import run_as_asked  # noqa: PLC0415 - as above
+        with import_block():
+            from osbench.coordinator.cli.commanded_runs import (  # noqa: PLC0415 - as above
+                run_as_asked,
+            )
 
         asked = (mode, course, task_options, adhoc, exports, output)
         sys.exit(run_as_asked(settings, task, *asked, early=early))

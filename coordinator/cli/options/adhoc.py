@@ -7,11 +7,9 @@ from typing import Any
 from urllib.parse import urlsplit
 
 import click
-import yaml
 
 from osbench.common.errors import UsageError
 from osbench.common.secrets.url_masking import mask_url
-from osbench.common.yaml_documents import load_yaml
 from osbench.coordinator.cli.base import DurationType, FiniteRange
 from osbench.coordinator.cli.options.limits import sla_of
 from osbench.coordinator.cli.options.option_rules import Alternatives, Rule
@@ -131,6 +129,11 @@ class Adhoc(UrlOptions):
         }
 
     def _arguments(self) -> dict[str, Any]:
+        # workers of local mode start before these are imported
+        import yaml  # noqa: PLC0415 - see above
+
+        from osbench.common.yaml_documents import load_yaml  # noqa: PLC0415 - see above
+
         found = {}
         for text in self.arg:
             name, equals, value = text.partition("=")

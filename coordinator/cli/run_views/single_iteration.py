@@ -14,8 +14,9 @@ from rich.text import Text
 
 from osbench.common.errors import OsbenchError
 from osbench.common.escaping import escaped
-from osbench.coordinator.cli.base import CommandSettings, PipedConsole, console, echo
+from osbench.coordinator.cli.base import CommandSettings, console, echo
 from osbench.coordinator.cli.one_run import Wanted, run_once
+from osbench.coordinator.cli.piped_console import PipedConsole
 from osbench.coordinator.cli.progress_display import Progress
 from osbench.coordinator.cli.run_exports import RunExports
 from osbench.coordinator.cli.run_views.iteration_view import print_iteration, print_traceback

@@ -15,7 +15,6 @@ from osbench.common.errors import StoreError, UsageError
 from osbench.common.plugin.sla import SpanFigures, SpanSelection
 from osbench.coordinator.counters.counter_series import WorkloadCounters
 from osbench.coordinator.formatting import count, distinct, plain
-from osbench.coordinator.results.totals import Cost
 from osbench.coordinator.storage.run_directory import RunDirectory
 from osbench.coordinator.traces.analysis.comparison import Comparison, compare_parts
 from osbench.coordinator.traces.analysis.digest import Digest, Survey
@@ -23,6 +22,7 @@ from osbench.coordinator.traces.analysis.explanation import explain
 from osbench.coordinator.traces.analysis.features import NO_GROUP, Features
 from osbench.coordinator.traces.analysis.notes import missing_parts
 from osbench.coordinator.traces.collection.archive import Archive, Spool
+from osbench.coordinator.traces.collection.collected import Collected
 from osbench.coordinator.traces.collection.compared_parts import LoadParts, due_in
 from osbench.coordinator.traces.collection.iteration_counters import iteration_counters
 from osbench.coordinator.traces.collection.overhead import tracing_overhead
@@ -77,25 +77,6 @@ class CollectionSettings:
         queries.
         """
         return self.received or self.query is not None
-
-
-@dataclass(frozen=True, kw_only=True)
-class Collected:
-    """Result of collecting the traces of a run, for its report; tuples have an entry per workload.
-
-    Only `notes` are of the run: errors, and parts that are missing from the traces.
-    """
-
-    #: By workload.
-    costs: tuple[Cost | None, ...] = ()
-    #: Two parts of the load compared, if that was requested.
-    comparisons: Mapping[int, Comparison] = field(default_factory=dict)
-    sentences: tuple[str, ...] = ()
-    #: Figures of the selected spans, by workload.
-    spans: Mapping[int, Sequence[SpanFigures]] = field(default_factory=dict)
-    kept: tuple[int, ...] = ()
-    #: Errors, and parts that are missing from the traces.
-    notes: tuple[str, ...] = ()
 
 
 @dataclass(kw_only=True)

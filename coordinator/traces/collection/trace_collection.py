@@ -15,11 +15,8 @@ from osbench.common.secrets.masking import error_text
 from osbench.coordinator.results.outcome import WorkloadOutcome
 from osbench.coordinator.storage.run_directory import RunDirectory
 from osbench.coordinator.traces.collection import received
-from osbench.coordinator.traces.collection.collector import (
-    Collected,
-    Collection,
-    CollectionSettings,
-)
+from osbench.coordinator.traces.collection.collected import Collected
+from osbench.coordinator.traces.collection.collector import Collection, CollectionSettings
 from osbench.coordinator.traces.collection.compared_parts import compared_parts
 from osbench.coordinator.traces.collection.iteration_counters import counters_of
 from osbench.coordinator.traces.collection.queried_traces import QuerySettings

@@ -14,7 +14,7 @@ from osbench.coordinator.traces.analysis.comparison import Comparison, compare_p
 from osbench.coordinator.traces.analysis.explanation import explain
 from osbench.coordinator.traces.analysis.resource_causes import IterationCounters
 from osbench.coordinator.traces.collection.client_times import ClientTimes, client_times
-from osbench.coordinator.traces.collection.collector import Collected
+from osbench.coordinator.traces.collection.collected import Collected
 from osbench.coordinator.traces.collection.compared_parts import (
     LoadParts,
     compared_parts,

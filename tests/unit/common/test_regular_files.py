@@ -5,6 +5,7 @@ import stat
 
 import pytest
 
+from osbench.common.ports import disk
 from osbench.common.regular_files import TooOpen, read_private, write_private
 
 
@@ -60,3 +61,16 @@ def test_a_file_open_to_others_is_not_read(tmp_path):
 
     with pytest.raises(TooOpen, match="has mode 0640"):
         read_private(path)
+
+
+def test_a_file_that_need_not_be_on_disk_is_not_waited_for(tmp_path, monkeypatch):
+    waited = []
+    monkeypatch.setattr(disk, "fsync", waited.append)
+
+    write_private(tmp_path / "file", b"x", synced=False)
+    assert (tmp_path / "file").read_bytes() == b"x"
+    assert waited == []
+
+    write_private(tmp_path / "file", b"y")
+    # the file and its directory
+    assert len(waited) == 2

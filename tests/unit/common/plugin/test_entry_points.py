@@ -59,3 +59,43 @@ def test_an_edge_that_is_missing_or_broken_is_said(packages: Path) -> None:
         entry_points.loaded("recording", "broken")
     with pytest.raises(PluginError, match=r"lacking \(.*\) cannot be loaded: AttributeError"):
         entry_points.loaded("recording", "lacking")
+
+
+def test_all_who_look_for_entry_points_share_one_reading(packages: Path, monkeypatch) -> None:
+    install(packages, "theirs", "postman = os.path:join")
+    read = importlib.metadata.entry_points
+    reads = []
+    monkeypatch.setattr(
+        importlib.metadata, "entry_points", lambda **wanted: reads.append(wanted) or read(**wanted)
+    )
+
+    with entry_points.read_once():
+        theirs = importlib.metadata.entry_points(group="osbench.recording")
+        none = importlib.metadata.entry_points(group="osbench.nothing")
+        named = entry_points.names("recording")
+
+    assert reads == [{}]
+    assert {one.name for one in theirs} == named
+    assert "postman" in named
+    assert list(none) == []
+
+
+def test_a_package_on_a_new_path_is_found_in_the_block(packages: Path, tmp_path_factory) -> None:
+    more = tmp_path_factory.mktemp("more")
+    install(more, "others", "curl = os.path:join")
+    with entry_points.read_once(), pytest.MonkeyPatch.context() as patch:
+        before = importlib.metadata.entry_points(group="osbench.recording")
+        patch.syspath_prepend(more)
+        after = importlib.metadata.entry_points(group="osbench.recording")
+
+    assert "curl" not in before.names
+    assert "curl" in after.names
+
+
+def test_the_function_of_the_standard_library_is_restored() -> None:
+    real = importlib.metadata.entry_points
+
+    with pytest.raises(ImportError), entry_points.read_once():
+        raise ImportError
+
+    assert importlib.metadata.entry_points is real

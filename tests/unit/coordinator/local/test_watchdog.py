@@ -14,6 +14,7 @@ import psutil
 import pytest
 
 from osbench.coordinator.local import watchdog
+from osbench.coordinator.local.lifeline import Lifeline
 
 #: Says "ready" once it has done what it is asked to, then sleeps.
 SLEEPER = "print('ready', flush=True); import time; time.sleep(600)"
@@ -198,3 +199,40 @@ def test_waiting_for_leaders_that_go_on_takes_as_long_as_it_may(start: Start) ->
     watchdog._await_end({found(lives)}, 0.1)
 
     assert time.monotonic() - begun >= 0.1
+
+
+@pytest.mark.parametrize("ended", [False, True])
+def test_a_watchdog_looks_for_no_process_once_all_are_said_to_have_ended(
+    start: Start, ended: bool
+) -> None:
+    process, _ = start(SLEEPER)
+    lifeline = Lifeline()
+    lifeline.register_process("workers", found(process))
+
+    if ended:
+        lifeline.register_end()
+    lifeline.close()
+
+    assert alive(process.pid) is ended
+
+
+def test_ending_processes_reports_that_they_have_ended(start: Start) -> None:
+    process, _ = start(SLEEPER)
+
+    assert watchdog.end([found(process)], grace_s=60) is True
+
+
+def test_a_leader_is_asked_to_end_before_others_are_looked_for(
+    start: Start, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    process, _ = start(SLEEPER)
+    seen = []
+
+    def look(*_: object) -> list[watchdog.Process]:
+        seen.append(process.wait(60))
+        return []
+
+    monkeypatch.setattr(watchdog, "belonging", look)
+    watchdog.end([found(process)], grace_s=60)
+
+    assert seen == [-signal.SIGTERM]

@@ -27,7 +27,9 @@ def channel(redis_url: str, broker_url: str = "") -> Channel:
         client=client,
         signer=Signer(keyring),
         vault=Vault(keyring),
-        publisher=Publisher(broker.application(broker_url or redis_url), client, broker_url),
+        publisher=lambda: Publisher(
+            broker.application(broker_url or redis_url), client, broker_url
+        ),
         run_id="r",
     )
 
