@@ -15,6 +15,7 @@ from typing import Any
 
 import pytest
 
+from helpers.drills import at, hook, phase_of, resumable
 from helpers.machine import Machine
 from helpers.readme import REPOSITORY, blocks
 from helpers.runs import Finished, Site, checked, site
@@ -154,15 +155,9 @@ def test_a_drill_behind_nginx_counts_what_nginx_has_logged(here: Site) -> None:
     rows = {int(row["iteration"]): row for row in here.rows(done.result["run_id"])}
     failed = [number for number, row in sorted(rows.items()) if row["outcome"] == "failed"]
     assert failed == sorted(number for number, status in statuses.items() if status == "502")
-    drill = workload["drill"]
-    logged: Counter[tuple[str, str]] = Counter()
-    for number, row in rows.items():
-        ended_s = float(row["started_s"]) + float(row["service_s"])
-        if ended_s < drill["fault_s"]:
-            phase = "before"
-        else:
-            phase = "after" if float(row["due_s"]) >= drill["after_s"] else "fault"
-        logged[phase, statuses[number]] += 1
+    logged = Counter(
+        (phase_of(row, workload["drill"]), statuses[number]) for number, row in rows.items()
+    )
     for figures in phases:
         name = figures["name"]
         assert (figures["ok"], figures["failed"]) == (logged[name, "200"], logged[name, "502"])
@@ -172,14 +167,6 @@ def test_a_drill_behind_nginx_counts_what_nginx_has_logged(here: Site) -> None:
 def here() -> Iterator[Site]:
     with site() as found:
         yield found
-
-
-def at(unit: str, value: int) -> dict[str, Any]:
-    return {"event": {"unit": unit, "at": [value]}}
-
-
-def hook(name: str, command: str, trigger: dict[str, Any]) -> dict[str, Any]:
-    return {"description": name, "action": {"sys_call": command}, "trigger": trigger}
 
 
 def requests(counting: CountingServer, *hooks: dict[str, Any], **more: Any) -> dict[str, Any]:
@@ -272,11 +259,7 @@ def test_a_drill_goes_on_after_its_coordinator_was_killed(
     os.kill(run.process.pid, signal.SIGKILL)
     run.process.wait()
     over.touch()
-    (name,) = {
-        one["run"]
-        for one in json.loads(here.coord("runs", "list", "--json").out)
-        if one["state"] == "resumable"
-    }
+    (name,) = resumable(here)
 
     done = here.coord("resume", name, "--json")
 

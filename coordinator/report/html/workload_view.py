@@ -178,7 +178,8 @@ class WorkloadView:
         drill = self.report.drill
         if drill is None:
             return []
-        told = [drill.problem, *drill_results(drill), elsewhere_text(self.report, drill)]
+        doubt = drill.left.doubt if drill.left is not None else ""
+        told = [drill.problem, doubt, *drill_results(drill), elsewhere_text(self.report, drill)]
         found = [spaced(mask_text(plain(text, 500))) for text in told if text]
         return [text[:1].upper() + text[1:] for text in found]
 
