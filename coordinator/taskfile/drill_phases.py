@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from itertools import islice
 from typing import cast
 
@@ -40,7 +40,8 @@ def faults(workload: Workload, runner: Runner, plugins: Plugins) -> Iterator[Pro
             )
         return
     for place, limits in criteria:
-        if "left_in_error" in (limits or ()) and not _creates(workload, plugins):
+        limited = isinstance(limits, Mapping) and "left_in_error" in limits
+        if limited and not _creates(workload, plugins):
             yield Problem(
                 inside(place, "left_in_error"),
                 f"the scenario {workload.scenario} creates no resources in a cloud that osbench can"
