@@ -185,7 +185,7 @@ class Accounts:
     def _open(self, record: Record) -> None:
         self.epoch = max(self.epoch, int(record["epoch"]))
         for workload, results in self.results.items():
-            drill = results.statistics.drill_phases
+            drill = results.drill
             if drill is not None and workload not in self.closed:
                 drill.break_off()
 
@@ -230,7 +230,7 @@ class Accounts:
 
     def _drill_of(self, record: Record) -> DrillStatistics | None:
         results = self.results.get(int(record["workload"]))
-        return results.statistics.drill_phases if results is not None else None
+        return results.drill if results is not None else None
 
     def _cut(self, record: Record) -> None:
         member = self.memberships[record["mid"]]

@@ -334,7 +334,7 @@ class RunLoad:
             else:
                 loop.run(self._checkpoints.perhaps)
             for one in begun:
-                if one.plan.workload.phases:
+                if one.results.drill is not None:
                     self._judge(one)
             self._note()
 

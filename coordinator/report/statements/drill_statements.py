@@ -22,7 +22,7 @@ def drill_statements(workload: WorkloadReport) -> Iterator[Statement]:
         yield said("drill", _phase(phase))
     if drill.problem:
         yield said("drill", plain(drill.problem, 500), Look.BAD)
-    for text in drill_results(drill):
+    for text in (*drill_results(drill), *left_results(drill)):
         yield said("drill", text, Look.STRONG)
     if drill.left is not None and drill.left.doubt:
         yield said("drill", plain(drill.left.doubt, 500), Look.BAD)
@@ -31,11 +31,7 @@ def drill_statements(workload: WorkloadReport) -> Iterator[Statement]:
 
 
 def drill_results(drill: DrillFigures) -> Iterator[str]:
-    """Yield messages on resources left in error, failures since the fault, and recovery.
-
-    The last two only if the fault has begun.
-    """
-    yield from _left_results(drill)
+    """Yield messages on failures since the fault and on recovery; nothing if no fault has begun."""
     if drill.fault_s is None:
         return
     text = f"{count(drill.bad, 'iteration')} did not succeed from the fault on"
@@ -61,7 +57,7 @@ def drill_results(drill: DrillFigures) -> Iterator[str]:
         yield text
 
 
-def _left_results(drill: DrillFigures) -> Iterator[str]:
+def left_results(drill: DrillFigures) -> Iterator[str]:
     """Yield a message on resources left in error, if some kinds were listed."""
     left = drill.left
     if left is None or not left.kinds:

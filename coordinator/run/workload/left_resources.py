@@ -28,7 +28,7 @@ def note_left(run: WorkloadRun, poll: Poll) -> None:
     Does nothing for other loads, before the load has ended, and if they were searched already.
     `poll` is called meanwhile. Raises StorageError.
     """
-    drill = run.results.statistics.drill_phases
+    drill = run.results.drill
     if drill is None or drill.left is not None or not (run.begun and run.closed):
         return
     services, wish = run.services, run.status.interruption

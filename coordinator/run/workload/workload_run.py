@@ -249,7 +249,7 @@ class WorkloadRun(LoadParts):
             # the last results may make hooks due; time of other workloads does not count
             self._fire_hooks()
         self.ending.close()
-        if not self.plan.workload.phases:
+        if self.results.drill is None:
             self.rules.judge_end()
         # a change that Redis does not take now goes with the next one
         with contextlib.suppress(StoreUnreachable):
