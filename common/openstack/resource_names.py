@@ -19,17 +19,22 @@ from datetime import datetime
 _GIVEN = re.compile(
     r"osb-(\d{8}-\d{6}-[0-9a-f]{4})-\d+-(?:i\d+-[0-9a-f]{16}|c-[a-z0-9_]+(?:-\d+){1,2})"
 )
-_MARKED = re.compile(r"(osb-.+-i\d+-[0-9a-f]{8})([0-9a-f]{8})")
+_MARKED = re.compile(r"(osb-.+-i(\d+)-[0-9a-f]{8})([0-9a-f]{8})")
+
+
+def of_workload(run: str, workload: int) -> str:
+    """Return the prefix of the names of all resources of a workload."""
+    return f"osb-{run}-{workload}-"
 
 
 def of_iterations(run: str, workload: int) -> str:
     """Return the prefix of the names of resources that iterations of a workload create."""
-    return f"osb-{run}-{workload}-i"
+    return f"{of_workload(run, workload)}i"
 
 
 def of_contexts(run: str, workload: int) -> str:
     """Return the prefix of the names of resources that contexts of a workload create."""
-    return f"osb-{run}-{workload}-c"
+    return f"{of_workload(run, workload)}c"
 
 
 def in_iteration(run: str, workload: int, iteration: int, key: str) -> str:
@@ -45,7 +50,13 @@ def in_iteration(run: str, workload: int, iteration: int, key: str) -> str:
 def is_from_iteration(name: str, key: str) -> bool:
     """Return whether `in_iteration` made a name with this key, by the keyed hash at its end."""
     found = _MARKED.fullmatch(name)
-    return found is not None and hmac.compare_digest(found[2], _mark(found[1], key))
+    return found is not None and hmac.compare_digest(found[3], _mark(found[1], key))
+
+
+def iteration_in(name: str) -> int:
+    """Return the iteration in a name that `in_iteration` made; 0 for other names."""
+    found = _MARKED.fullmatch(name)
+    return int(found[2]) if found is not None else 0
 
 
 def run_in(name: str) -> str:

@@ -65,6 +65,19 @@ class Drill(Protocol):
         """Return why `recovery_s` is unknown; "" if it is known."""
         ...
 
+    @property
+    def left_in_error(self) -> int | None:
+        """Return the number of resources in error, or still changing, after the load.
+
+        None if they were not searched.
+        """
+        ...
+
+    @property
+    def left_doubt(self) -> str:
+        """Return why `left_in_error` is None or may lack some; "" if it is exact."""
+        ...
+
 
 class Statistics(Protocol):
     """The merged results of one workload so far, as SLA criteria get them."""

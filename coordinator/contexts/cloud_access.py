@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
 from dataclasses import replace
 from functools import cached_property
@@ -22,7 +22,7 @@ from osbench.common.openstack.service_catalogue import ApiVersion
 from osbench.common.openstack.thread_sessions import ThreadSessions
 from osbench.common.plugin.context import ContextEnvironment
 from osbench.common.ports import clock as time
-from osbench.coordinator.contexts.resources import Kind
+from osbench.coordinator.contexts.resources import Kind, beginning_with
 
 T = TypeVar("T")
 R = TypeVar("R")
@@ -141,6 +141,20 @@ class CloudAccess:
         if kind.everywhere:
             return [self.admin]
         return self.each_user if kind.personal else self.projects
+
+    def objects(self, kind: Kind, beginning: str) -> dict[str, tuple[Cloud, Mapping[str, Any]]]:
+        """Return the objects of a kind by id: a client that sees the object, and the object.
+
+        Only names with the prefix `beginning` are requested, but a service may ignore the prefix.
+        Raises the errors of `Cloud.request`.
+        """
+        found = self.each(
+            f"looking for {kind.name}",
+            self.owners(kind),
+            lambda cloud: [(cloud, one) for one in beginning_with(kind, cloud, beginning)],
+        )
+        # public objects are listed in every project
+        return {kind.identity(one): (cloud, one) for some in found for cloud, one in some}
 
     def cloud(self, account: Account) -> Cloud:
         """Return a new client that acts as `account`; no request is made.

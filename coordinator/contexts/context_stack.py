@@ -10,9 +10,10 @@ import dataclasses
 import logging
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
-from typing import Any, TypeVar, cast
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from osbench.common.errors import ContextError, OsbenchError
+from osbench.common.openstack.cloud_users import NAMES_KEY
 from osbench.common.plugin.context import Context, ContextEnvironment, no_progress
 from osbench.common.plugin.plugin_names import NATIVE
 from osbench.common.plugin.plugins import Plugins
@@ -22,6 +23,9 @@ from osbench.common.secrets.masking import mask_text
 from osbench.common.task import Named, Workload
 from osbench.coordinator.contexts.history import History
 from osbench.coordinator.contexts.state_store import ContextStateStore, Entry, PreparedWorkload
+
+if TYPE_CHECKING:
+    from osbench.coordinator.contexts.error_search import ErrorSearchResult
 
 LOG = logging.getLogger(__name__)
 
@@ -160,6 +164,37 @@ class ContextStack:
         if prepared is not None:
             prepared.history = self.history.saved(number)
             self._note_prepared()
+
+    def in_error(
+        self, number: int, *, poll: Poll, patient: Callable[[], bool]
+    ) -> ErrorSearchResult | None:
+        """Search the resources of workload `number` that are in error after its load.
+
+        Changing resources are awaited while `patient` returns true. If `poll` raises
+        KeyboardInterrupt, the result has that as its problem. None if the workload has no context
+        `cleanup`, which names the services of its iterations, or is being undone.
+        """
+        entries = [one for one in self._store.of(number) if NAMES_KEY in one.made]
+        if not entries or self.is_over(number):
+            return None
+        from osbench.coordinator.contexts.error_search import (  # noqa: PLC0415 - of few runs, slow
+            ErrorSearch,
+            ErrorSearchResult,
+        )
+
+        environment = ContextEnvironment(
+            run=self._store.run,
+            deployment=self._store.deployment,
+            context=self._store.made(number),
+            workload=number,
+            tell=self._tell,
+        )
+        search = ErrorSearch(environment, entries[0].config, entries[0].made[NAMES_KEY])
+        try:
+            with self.history.noted("looking for resources in error"):
+                return _run_polling(partial(search.run, patient), poll)
+        except KeyboardInterrupt:
+            return ErrorSearchResult(problem="Ctrl-C ended the search for them")
 
     def _tell(self, what: str, done: int, planned: int) -> None:
         self._told = done, planned, time.monotonic()

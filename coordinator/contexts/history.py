@@ -103,7 +103,7 @@ class History:
         """
         record = ContextRecord(name=name, config=mask(config))
         self._records.setdefault(workload, []).append(record)
-        with self._noted(f"setting up context {name}"), _timed(record, "setup"):
+        with self.noted(f"setting up context {name}"), _timed(record, "setup"):
             yield
 
     @contextlib.contextmanager
@@ -115,11 +115,12 @@ class History:
         """
         found = [one for one in self._records.get(workload, ()) if one.name == name]
         record = found[-1] if found else ContextRecord(name=name, config=None)
-        with self._noted(f"undoing context {name}"), _timed(record, "cleanup"):
+        with self.noted(f"undoing context {name}"), _timed(record, "cleanup"):
             yield
 
     @contextlib.contextmanager
-    def _noted(self, what: str) -> Iterator[None]:
+    def noted(self, what: str) -> Iterator[None]:
+        """Set `under_way` to `what` while the `with` block runs."""
         self.under_way = what, time.monotonic()
         try:
             yield

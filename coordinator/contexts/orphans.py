@@ -22,13 +22,10 @@ from osbench.common.openstack.resource_names import run_in
 from osbench.common.plugin.context import ContextEnvironment
 from osbench.coordinator.contexts.cloud_access import CloudAccess
 from osbench.coordinator.contexts.resource_cleanup import remove_resources
-from osbench.coordinator.contexts.resources import KINDS, Kind, beginning_with, names_of
+from osbench.coordinator.contexts.resources import KINDS, Kind, names_of
 
 #: Prefix of all names of osbench.
 _BEGINNING = "osb-"
-#: Lists with more fields, among them when an object was created.
-_DETAILED = {"servers": "servers/detail", "snapshots": "snapshots/detail"}
-_DETAILED |= {"volumes": "volumes/detail"}
 #: Fields with the time of creation.
 _CREATED = ("created_at", "created", "creation_time")
 _INSTANT = re.compile(r"(\d{4}-\d\d-\d\d)[T ](\d\d:\d\d:\d\d)")
@@ -141,23 +138,16 @@ class OrphanSearch:
         if kind.everywhere and access.deployment.admin is None:
             found.unseen.append(kind.name)
             return ()
-        listed = replace(kind, list_path=_DETAILED.get(kind.path, kind.list_path))
         try:
-            owners = access.owners(kind)
-            owners[0].address(kind.service)
+            access.owners(kind)[0].address(kind.service)
         except DeploymentError:
             # the cloud does not have the service
             return ()
         try:
-            some = access.each(
-                f"looking for {kind.name}",
-                owners,
-                lambda cloud: list(beginning_with(listed, cloud, _BEGINNING)),
-            )
+            objects = access.objects(kind.detailed, _BEGINNING)
         except (RequestFailed, AuthenticationFailed, OSError) as error:
             found.problems.append(f"{kind.name} could not be listed: {error}")
             return ()
-        objects = {kind.identity(one): one for several in some for one in several}
         return [
             Orphan(
                 service=service,
@@ -167,7 +157,7 @@ class OrphanSearch:
                 run=run_in(name),
                 created_at=_created_at(one, run_in(name)),
             )
-            for identity, one in objects.items()
+            for identity, (_, one) in objects.items()
             for name in names_of(one, kind)
             if run_in(name)
         ]

@@ -11,7 +11,7 @@ from osbench.common.openstack.request_errors import RequestFailed
 from osbench.common.ports import clock as time
 from osbench.common.secrets.masking import error_text
 from osbench.coordinator.contexts.cloud_access import CloudAccess
-from osbench.coordinator.contexts.resources import Kind, delete, find, kinds
+from osbench.coordinator.contexts.resources import Kind, delete, kinds, names_of
 
 LOG = logging.getLogger(__name__)
 
@@ -116,18 +116,12 @@ class _KindRemoval:
             time.sleep(PAUSE_S)
 
     def _look(self) -> list[tuple[Cloud, str]]:
-        clouds = self._access.owners(self._kind)
-        found = self._access.each(
-            f"looking for {self._kind.name}",
-            clouds,
-            lambda cloud: [
-                (cloud, one) for one in find(self._kind, cloud, self._beginning, self._is_ours)
-            ],
-        )
-        # public objects are listed in every project
-        return list(
-            {identity: (cloud, identity) for some in found for cloud, identity in some}.values()
-        )
+        found = self._access.objects(self._kind, self._beginning)
+        return [
+            (cloud, identity)
+            for identity, (cloud, one) in found.items()
+            if any(map(self._is_ours, names_of(one, self._kind)))
+        ]
 
     def _delete(self, there: Sequence[tuple[Cloud, str]]) -> None:
         now = time.monotonic()

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from http import HTTPStatus
 from types import MappingProxyType
 from typing import Any
@@ -62,10 +62,21 @@ class Kind:
     #: Path of the list if it has more fields than that at `path`, and which of its objects count.
     list_path: str = ""
     only: Callable[[Mapping[str, Any]], bool] = lambda one: True
+    #: Path of the list with times of creation and states, if that at `path` lacks them.
+    details: str = ""
+    #: Field with the state of an object, such as ERROR; "" if objects have none.
+    state: str = ""
+    #: Field that names the change that is being made to an object, if that is not in its state.
+    change: str = ""
     #: Unlocks an object whose deletion is refused with 409.
     unlock: Callable[[Cloud, str], None] | None = None
     #: Detaches an object from others, which would forbid its deletion.
     release: Callable[[Cloud, str], None] | None = None
+
+    @property
+    def detailed(self) -> Kind:
+        """Return a copy whose list has times of creation and states."""
+        return replace(self, list_path=self.details or self.list_path)
 
     def identity(self, one: Mapping[str, Any]) -> str:
         """Return the id of an object: the part of its URL below the path of the list.
@@ -209,6 +220,9 @@ KINDS: Mapping[str, tuple[Kind, ...]] = MappingProxyType(
                 key="servers",
                 # of several servers made by one request
                 appended=re.compile(r"-\d+\Z"),
+                details="servers/detail",
+                state="status",
+                change="OS-EXT-STS:task_state",
                 narrowed=_matching,
                 slow=True,
                 unlock=_unlock_server,
@@ -291,8 +305,18 @@ KINDS: Mapping[str, tuple[Kind, ...]] = MappingProxyType(
                 only=_of_a_snapshot,
                 slow=True,
             ),
-            Kind(name="snapshots", service="cinder", path="snapshots", key="snapshots", slow=True),
-            Kind(name="volumes", service="cinder", path="volumes", key="volumes", slow=True),
+            *(
+                Kind(
+                    name=name,
+                    service="cinder",
+                    path=name,
+                    key=name,
+                    details=f"{name}/detail",
+                    state="status",
+                    slow=True,
+                )
+                for name in ("snapshots", "volumes")
+            ),
         ),
         "heat": (
             Kind(
@@ -302,6 +326,7 @@ KINDS: Mapping[str, tuple[Kind, ...]] = MappingProxyType(
                 key="stacks",
                 named="stack_name",
                 identified="stack_name/id",
+                state="stack_status",
                 slow=True,
             ),
         ),
@@ -324,6 +349,7 @@ KINDS: Mapping[str, tuple[Kind, ...]] = MappingProxyType(
                 key="images",
                 narrowed=_own,
                 further=_hidden,
+                state="status",
             ),
         ),
         "octavia": (
@@ -333,6 +359,7 @@ KINDS: Mapping[str, tuple[Kind, ...]] = MappingProxyType(
                 path="lbaas/loadbalancers",
                 key="loadbalancers",
                 narrowed=_in_project,
+                state="provisioning_status",
                 # with its listeners and pools
                 forced="?cascade=true",
                 slow=True,
@@ -340,11 +367,15 @@ KINDS: Mapping[str, tuple[Kind, ...]] = MappingProxyType(
         ),
         "neutron": (
             # these have no name
-            _of_neutron("floating ips", "floatingip", named="description", optional=True),
-            _of_neutron("routers", "router", release=_remove_interfaces, optional=True),
-            _of_neutron("ports", "port"),
+            _of_neutron(
+                "floating ips", "floatingip", named="description", state="status", optional=True
+            ),
+            _of_neutron(
+                "routers", "router", release=_remove_interfaces, state="status", optional=True
+            ),
+            _of_neutron("ports", "port", state="status"),
             _of_neutron("subnets", "subnet"),
-            _of_neutron("networks", "network"),
+            _of_neutron("networks", "network", state="status"),
             # with their rules
             _of_neutron("security groups", "security_group", optional=True),
         ),
@@ -355,6 +386,7 @@ KINDS: Mapping[str, tuple[Kind, ...]] = MappingProxyType(
                 path="executions",
                 key="executions",
                 named="workflow_name",
+                state="state",
                 appended=_IN_WORKBOOK,
                 forced="?force=true",
             ),
@@ -458,17 +490,6 @@ def probe(kind: Kind, cloud: Cloud, beginning: str) -> None:
     if kind.page:
         params["limit"] = 1
     _page(kind, cloud, params)
-
-
-def find(kind: Kind, cloud: Cloud, beginning: str, is_ours: Callable[[str], bool]) -> Iterator[str]:
-    """Yield the ids of the objects of a kind that `cloud` sees and that have a name of `is_ours`.
-
-    An object may have several names: see `names_of`. `beginning`: prefix of all these names; it
-    shortens the lists of some services.
-    """
-    for one in beginning_with(kind, cloud, beginning):
-        if any(map(is_ours, names_of(one, kind))):
-            yield kind.identity(one)
 
 
 def beginning_with(kind: Kind, cloud: Cloud, beginning: str) -> Iterator[Mapping[str, Any]]:

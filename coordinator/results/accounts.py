@@ -20,6 +20,8 @@ from osbench.common.intervals import Interval, Intervals
 from osbench.common.outcomes import DROP_REASONS, Outcome
 from osbench.common.protocol.messages import Block, Will
 from osbench.coordinator.fleet.membership import Membership
+from osbench.coordinator.results.drill_figures import LeftFigures, LeftKind
+from osbench.coordinator.results.drill_statistics import DrillStatistics
 from osbench.coordinator.results.ledger import BEYOND, Ledger
 from osbench.coordinator.results.load_change import LoadChange
 from osbench.coordinator.results.merging import groups, join
@@ -82,6 +84,7 @@ class Accounts:
             "users": self._number,
             "control": self._control,
             "phase": self._phase,
+            "left": self._leave,
             "cut": self._cut,
             "lost": self._lose,
             "heard": self._hear,
@@ -182,7 +185,7 @@ class Accounts:
     def _open(self, record: Record) -> None:
         self.epoch = max(self.epoch, int(record["epoch"]))
         for workload, results in self.results.items():
-            drill = results.statistics.drill_phases
+            drill = results.drill
             if drill is not None and workload not in self.closed:
                 drill.break_off()
 
@@ -206,14 +209,28 @@ class Accounts:
             self.results[workload].change(change)
 
     def _phase(self, record: Record) -> None:
-        results = self.results.get(int(record["workload"]))
-        drill = results.statistics.drill_phases if results is not None else None
+        drill = self._drill_of(record)
         if drill is None:
             return
         if "at_s" in record:
             drill.begin(str(record["phase"]), float(record["at_s"]))
         else:
             drill.end_hook(str(record["phase"]), str(record["error"]))
+
+    def _leave(self, record: Record) -> None:
+        drill = self._drill_of(record)
+        if drill is not None:
+            left = LeftFigures(
+                kinds=tuple(LeftKind(**one) for one in record["kinds"]),
+                unlisted=dict(record["unlisted"]),
+                waited_s=float(record["waited_s"]),
+                problem=str(record["problem"]),
+            )
+            drill.leave(left, record["rows"])
+
+    def _drill_of(self, record: Record) -> DrillStatistics | None:
+        results = self.results.get(int(record["workload"]))
+        return results.drill if results is not None else None
 
     def _cut(self, record: Record) -> None:
         member = self.memberships[record["mid"]]

@@ -10,6 +10,49 @@ Bounds = tuple[float | None, ...]
 
 
 @dataclass(frozen=True, kw_only=True)
+class LeftKind:
+    """Resources of one kind that were in error, or still changing, after the load of a drill."""
+
+    #: In the plural.
+    kind: str = ""
+    in_error: int = 0
+    changing: int = 0
+    #: Number of both by state, as the service reports it.
+    states: Mapping[str, int] = field(default_factory=dict)
+
+    @property
+    def count(self) -> int:
+        """Number of resources in error or changing."""
+        return self.in_error + self.changing
+
+
+@dataclass(frozen=True, kw_only=True)
+class LeftFigures:
+    """Resources of a drill that were in error, or still changing, before they were removed."""
+
+    #: Kinds that were listed, also those with no such resource.
+    kinds: tuple[LeftKind, ...] = ()
+    #: Kinds that could not be listed, and why.
+    unlisted: Mapping[str, str] = field(default_factory=dict)
+    #: Seconds from the end of the load for which changes were awaited.
+    waited_s: float = 0.0
+    #: Reason if the search was broken off; else "".
+    problem: str = ""
+
+    @property
+    def count(self) -> int:
+        """Number of resources in error or changing."""
+        return sum(one.count for one in self.kinds)
+
+    @property
+    def doubt(self) -> str:
+        """Reason why `count` may lack some; "" if it is exact."""
+        return self.problem or "; ".join(
+            f"{kind} could not be listed: {why}" for kind, why in self.unlisted.items()
+        )
+
+
+@dataclass(frozen=True, kw_only=True)
 class PhaseFigures:
     """Figures of one phase of a drill: before, fault or after.
 
@@ -35,6 +78,11 @@ class PhaseFigures:
     p95_s: float | None = None
     p99_s: float | None = None
     ci: Mapping[str, Bounds | None] = field(default_factory=dict)
+    #: Resources in error or changing that iterations of the phase created, by kind.
+    left: Mapping[str, int] = field(default_factory=dict)
+    #: Share of its iterations that created some, with its interval; None if they were not searched.
+    leaving_share: float | None = None
+    leaving_ci: Bounds | None = None
 
     @property
     def bad(self) -> int:
@@ -70,6 +118,20 @@ class DrillFigures:
     problem: str = ""
     #: Response time above which an iteration counts as slow, seconds.
     slow_s: float | None = None
+    #: Resources in error; None if they were not searched, or the scenario makes none.
+    left: LeftFigures | None = None
+
+    @property
+    def left_in_error(self) -> int | None:
+        """Number of resources in error or changing; None if they were not searched."""
+        return None if self.left is None else self.left.count
+
+    @property
+    def left_doubt(self) -> str:
+        """Reason why `left_in_error` is not known, or may lack some; "" if it is exact."""
+        if self.left is None:
+            return "resources in error were not searched: the load did not end as planned"
+        return self.left.doubt
 
     @property
     def counted(self) -> int:

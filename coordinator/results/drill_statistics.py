@@ -8,7 +8,7 @@ belongs to `after`. All others belong to `fault`, also iterations that ran when 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,7 +17,12 @@ from numpy.typing import NDArray
 
 from osbench.common.outcomes import Outcome
 from osbench.common.protocol.columns import Columns
-from osbench.coordinator.results.drill_figures import Bounds, DrillFigures, PhaseFigures
+from osbench.coordinator.results.drill_figures import (
+    Bounds,
+    DrillFigures,
+    LeftFigures,
+    PhaseFigures,
+)
 from osbench.coordinator.statistics.block_intervals import block_intervals
 from osbench.coordinator.statistics.latency_matrix import (
     Extent,
@@ -64,6 +69,8 @@ class _Rows:
         #: Codes of outcomes take the place of buckets.
         self.outcomes = outcomes or LatencyMatrix()
         self.response = response or LatencyMatrix()
+        #: Resources left in error: due time (ns), iteration, kind and number of resources.
+        self.left = np.zeros((0, 4), np.int64)
 
     def add(self, instants: Ints, outcome: NDArray[np.uint8], response: Ints) -> None:
         """Count iterations: due times (ns after the phase's time 0), outcome codes, response times.
@@ -83,7 +90,20 @@ class _Rows:
 
         `begin_s` is time 0 of the copy.
         """
-        return _Rows(self.outcomes.between(begin_s, end_s), self.response.between(begin_s, end_s))
+        found = _Rows(self.outcomes.between(begin_s, end_s), self.response.between(begin_s, end_s))
+        inside = (self.left[:, 0] >= begin_s * 1e9) & (self.left[:, 0] < end_s * 1e9)
+        found.left = self.left[inside]
+        found.left[:, 0] -= round(begin_s * 1e9)
+        return found
+
+    def leaving(self) -> Ints:
+        """Return the number of iterations that left resources in error, by bin of due time."""
+        counts = self.counts()
+        if not len(counts) or not len(self.left):
+            return counts * 0
+        instants = self.left[np.unique(self.left[:, 1], return_index=True)[1], 0]
+        bins = np.minimum(instants // round(self.width_s * 1e9), len(counts) - 1)
+        return np.minimum(np.bincount(bins, minlength=len(counts)), counts)
 
     @property
     def width_s(self) -> float:
@@ -169,6 +189,8 @@ class DrillStatistics:
         self._fault, self._after = _Rows(), _Rows()
         self._last_due_ns = 0
         self._rows = 0
+        #: Resources left in error; None before they were searched.
+        self.left: LeftFigures | None = None
         #: State of all of the above, and the figures that were made of it last.
         self._known: tuple[object, DrillFigures] = (None, DrillFigures())
 
@@ -213,28 +235,52 @@ class DrillStatistics:
         self._rows += len(columns)
         due, outcome, response = columns.due, columns.outcome, columns.response
         self._last_due_ns = max(self._last_due_ns, int(due.max()))
+        for rows, here, from_ns in self._divided(due, columns.ended, outcome):
+            instants = np.maximum(due[here] - from_ns, 0)
+            rows.add(instants, outcome[here], response[here])
+
+    def leave(self, left: LeftFigures, rows: Sequence[Sequence[int]]) -> None:
+        """Count resources that were left in error, once the load is over.
+
+        `rows`: due and end (ns after t0), outcome code and number of an iteration, index of a kind
+        in `left.kinds`, number of its resources.
+        """
+        self.left = left
+        table = np.array(rows, np.int64).reshape(-1, 6)
+        if np.any((table[:, 4] < 0) | (table[:, 4] >= max(1, len(left.kinds)))):
+            raise ValueError("expected a row per kind of resources, got another number")
+        due, ended, outcome = table[:, :3].T
+        for found, here, from_ns in self._divided(due, ended, outcome):
+            instants = np.maximum(due[here] - from_ns, 0)
+            found.left = np.column_stack((instants, table[here, 3:]))
+
+    def _divided(
+        self, due: Ints, ended: Ints, outcome: NDArray[Any]
+    ) -> Iterator[tuple[_Rows, NDArray[np.bool_], int]]:
+        """Yield the rows of each phase, which iterations they get, and their time 0.
+
+        Time 0 is in ns after t0. Iterations since the fault are also those of `fault` or `after`.
+        """
         if FAULT not in self._begun:
-            self._before.add(due, outcome, response)
+            yield self._before, np.ones(len(due), np.bool_), 0
             return
         fault_ns = round(self._begun[FAULT] * 1e9)
-        over = np.where(outcome <= Outcome.TIMED_OUT, columns.ended, due) < fault_ns
-        self._before.add(due[over], outcome[over], response[over])
-        since = ~over
-        self._since.add(np.maximum(due - fault_ns, 0)[since], outcome[since], response[since])
+        over = np.where(outcome <= Outcome.TIMED_OUT, ended, due) < fault_ns
+        yield self._before, over, 0
+        yield self._since, ~over, fault_ns
         late = np.zeros(len(due), np.bool_)
         if AFTER in self._begun:
             after_ns = round(self._begun[AFTER] * 1e9)
-            late = since & (due >= after_ns)
-            self._after.add(due[late] - after_ns, outcome[late], response[late])
-        rest = since & ~late
-        self._fault.add(np.maximum(due - fault_ns, 0)[rest], outcome[rest], response[rest])
+            late = ~over & (due >= after_ns)
+            yield self._after, late, after_ns
+        yield self._fault, ~over & ~late, fault_ns
 
     def figures(self) -> DrillFigures:
         """Return the figures of the drill so far.
 
         They are cached, and computed again only after new rows, phases or errors of hooks.
         """
-        state = (self._rows, tuple(self._begun.items()), tuple(self._errors.items()))
+        state = (self._rows, tuple(self._begun.items()), tuple(self._errors.items()), self.left)
         if self._known[0] != state:
             self._known = state, self._figures()
         return self._known[1]
@@ -243,9 +289,9 @@ class DrillStatistics:
         fault_s, after_s = self._begun.get(FAULT), self._begun.get(AFTER)
         end_s = self._last_due_ns / 1e9
         if fault_s is None:
-            only = _phase(BEFORE, self._before, self._warmup_s, end_s)
+            only = self._phase(BEFORE, self._before, self._warmup_s, end_s)
             problem = self._problem()
-            return DrillFigures(phases=(only,), problem=problem, doubt=problem)
+            return DrillFigures(phases=(only,), problem=problem, doubt=problem, left=self.left)
         recovery = self._recovery()
         end_s = max(end_s, fault_s)
         before, since = self._before, self._since
@@ -261,7 +307,7 @@ class DrillStatistics:
         return DrillFigures(
             fault_s=fault_s,
             after_s=after_s,
-            phases=(_phase(BEFORE, before, min(self._warmup_s, fault_s), fault_s), *parts),
+            phases=(self._phase(BEFORE, before, min(self._warmup_s, fault_s), fault_s), *parts),
             bad=bad,
             bad_beyond=beyond,
             bad_beyond_ci=beyond_ci,
@@ -270,6 +316,7 @@ class DrillStatistics:
             doubt=recovery.doubt,
             problem=self._problem(),
             slow_s=recovery.slow_s,
+            left=self.left,
         )
 
     def _parts(
@@ -282,16 +329,19 @@ class DrillStatistics:
         """
         if after_s is not None:
             return (
-                _phase(FAULT, self._fault, fault_s, after_s),
-                _phase(AFTER, self._after, after_s, max(after_s, end_s)),
+                self._phase(FAULT, self._fault, fault_s, after_s),
+                self._phase(AFTER, self._after, after_s, max(after_s, end_s)),
             )
         if AFTER in self._hooks or recovery_s is None:
-            return (_phase(FAULT, self._since, fault_s, end_s),)
+            return (self._phase(FAULT, self._since, fault_s, end_s),)
         split_s = min(fault_s + recovery_s, end_s)
         return (
-            _phase(FAULT, self._since.between(0, recovery_s), fault_s, split_s),
-            _phase(AFTER, self._since.between(recovery_s, math.inf), split_s, end_s),
+            self._phase(FAULT, self._since.between(0, recovery_s), fault_s, split_s),
+            self._phase(AFTER, self._since.between(recovery_s, math.inf), split_s, end_s),
         )
+
+    def _phase(self, name: str, rows: _Rows, from_s: float, to_s: float) -> PhaseFigures:
+        return _phase_figures(name, rows, from_s, to_s, self.left)
 
     def _problem(self) -> str:
         """Return a message on the first hook that has failed or not fired; "" if none has."""
@@ -390,7 +440,9 @@ def _together(counts: Ints, times: int) -> Ints:
     return found
 
 
-def _phase(name: str, rows: _Rows, from_s: float, to_s: float) -> PhaseFigures:
+def _phase_figures(
+    name: str, rows: _Rows, from_s: float, to_s: float, left: LeftFigures | None
+) -> PhaseFigures:
     codes = rows.by_code().sum(axis=0).tolist()
     ok, bad, counts = codes[Outcome.OK], rows.bad(), rows.counts()
     count, lasted_s = int(counts.sum()), to_s - from_s
@@ -410,7 +462,22 @@ def _phase(name: str, rows: _Rows, from_s: float, to_s: float) -> PhaseFigures:
         bad_ci=interval,
         ok_per_s=ok / lasted_s if lasted_s > 0 else None,
         **_times(rows),
+        **(_left(rows, left) if left is not None else {}),
     )
+
+
+def _left(rows: _Rows, left: LeftFigures) -> Mapping[str, Any]:
+    sums = np.zeros(len(left.kinds), np.int64)
+    np.add.at(sums, rows.left[:, 2], rows.left[:, 3])
+    named = zip(left.kinds, sums.tolist(), strict=True)
+    found: dict[str, Any] = {"left": {one.kind: number for one, number in named if number}}
+    counts = rows.counts()
+    if (count := int(counts.sum())) and left.kinds and not left.doubt:
+        leaving = rows.leaving()
+        number = int(leaving.sum())
+        found["leaving_share"] = number / count
+        found["leaving_ci"] = share_interval(number, count, design_effect(leaving, counts))
+    return found
 
 
 def _times(rows: _Rows) -> Mapping[str, Any]:

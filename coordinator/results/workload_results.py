@@ -17,6 +17,7 @@ from osbench.common.protocol.columns import Columns, Failure, decode_rows, selec
 from osbench.common.protocol.messages import Block
 from osbench.coordinator.results.abort_rule import AbortRule
 from osbench.coordinator.results.charts import Charts
+from osbench.coordinator.results.drill_statistics import DrillStatistics
 from osbench.coordinator.results.ledger import Ledger
 from osbench.coordinator.results.load_change import LoadChange
 from osbench.coordinator.results.search.trials import Trials
@@ -112,6 +113,11 @@ class WorkloadResults:
             judged = sla.judge(self.statistics, running=running)
             found = (*judged, *self._users_lacking(), *self._script_failed())
         return found if self.abort is None else (*found, self.abort.verdict())
+
+    @property
+    def drill(self) -> DrillStatistics | None:
+        """Iterations by phase of a drill; None for other loads."""
+        return self.statistics.drill_phases
 
     @property
     def script_end(self) -> str | None:

@@ -35,6 +35,7 @@ from osbench.coordinator.run.resumption.earlier_run import EarlierRun
 from osbench.coordinator.run.services import RunServices
 from osbench.coordinator.run.specification import specify
 from osbench.coordinator.run.status import RunStatus
+from osbench.coordinator.run.workload.left_resources import note_left
 from osbench.coordinator.run.workload.load_hooks import LoadHooks
 from osbench.coordinator.run.workload.stop_rules import StopRules
 from osbench.coordinator.run.workload.workload_outcome import outcome_of
@@ -191,8 +192,16 @@ class RunLoad:
         for first, part in self._earlier.dues(one.number):
             run.dispatcher.restore(first, part)
         if run.begun:
-            run.rules.judge_end()
+            self._judge(run)
         return run
+
+    def _judge(self, run: WorkloadRun) -> None:
+        """Judge the SLA of a workload whose load is over; search a drill's resources in error.
+
+        This may stop the load of the run. Raises StorageError.
+        """
+        note_left(run, self._poll)
+        run.rules.judge_end()
 
     def _assemble(self, groups: Sequence[Sequence[WorkloadPlan]], private: bool) -> None:
         """Gather workers for the remaining groups, or wait for the workers of a resumed load.
@@ -324,6 +333,9 @@ class RunLoad:
                 loop.resume(t0_at, self._earlier, self._checkpoints.perhaps)
             else:
                 loop.run(self._checkpoints.perhaps)
+            for one in begun:
+                if one.results.drill is not None:
+                    self._judge(one)
             self._note()
 
     def _assign_workers(self, group: Sequence[WorkloadPlan], *, resumed: bool) -> None:

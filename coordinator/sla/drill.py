@@ -11,7 +11,7 @@ from osbench.plugin.formatting import count, duration
 
 
 class DrillLimits(sla.Sla):
-    """Limits on the number of bad iterations from a fault on, and on the time of recovery.
+    """Limits on bad iterations from a fault on, time of recovery, and resources left in error.
 
     The workload's key `phases` says which hook causes the fault. Failed, timed out and dropped
     iterations count. A fault that was not caused fails the criterion.
@@ -38,6 +38,16 @@ class DrillLimits(sla.Sla):
                 "additionalProperties": False,
                 "description": "time from the fault until the load is as before, and stays so",
             },
+            "left_in_error": {
+                "type": "object",
+                "properties": {
+                    "max": {"type": "integer", "minimum": 0, "description": "most resources"}
+                },
+                "required": ["max"],
+                "additionalProperties": False,
+                "description": "resources in a cloud that are in error, or still changing, at the"
+                " end of the load",
+            },
         },
         "minProperties": 1,
         "examples": [{"failed": {"max": 50}, "recovery_s": {"max": 10}}],
@@ -48,7 +58,7 @@ class DrillLimits(sla.Sla):
         """Return the verdict: whether bad iterations and time of recovery are within the limits.
 
         Fails if the fault was not caused; with a limit on recovery also if the load did not
-        recover.
+        recover; with a limit on resources also if some could not be listed.
         """
         drill = statistics.drill
         if drill is None:
@@ -67,6 +77,8 @@ class DrillLimits(sla.Sla):
                 f"{count(drill.bad, 'iteration')} did not succeed from the fault on,"
                 f" allowed {count(most)}",
             )
+        if "left_in_error" in self.config:
+            yield self._judged_left(drill)
         if "recovery_s" in self.config:
             longest = self.config["recovery_s"]["max"]
             if drill.recovery_s is None:
@@ -78,3 +90,13 @@ class DrillLimits(sla.Sla):
                 f"recovered after {duration(drill.recovery_s)} (95 %: {duration(low)} to"
                 f" {duration(high)}), allowed {duration(longest)}",
             )
+
+    def _judged_left(self, drill: sla.Drill) -> tuple[bool, str]:
+        most, found = self.config["left_in_error"]["max"], drill.left_in_error
+        text = f"{count(found or 0, 'resource')} left in error"
+        if found is None or (drill.left_doubt and not found):
+            text = drill.left_doubt
+        elif drill.left_doubt:
+            text += f", and {drill.left_doubt}"
+        fine = found is not None and found <= most and not drill.left_doubt
+        return fine, f"{text}, allowed {count(most)}"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from itertools import islice
 from typing import cast
 
@@ -26,16 +26,27 @@ def faults(workload: Workload, runner: Runner, plugins: Plugins) -> Iterator[Pro
     after the warm-up, that of `after` later than that of `fault`. The runner must not search for a
     rate.
     """
+    criteria = [
+        (inside(inside(workload.place, "sla"), one.name), one.config)
+        for one in workload.sla
+        if asked(one.name).bare == "drill"
+    ]
     if not workload.phases:
-        for named in workload.sla:
-            if asked(named.name).bare == "drill":
-                place = inside(inside(workload.place, "sla"), named.name)
-                yield Problem(
-                    place,
-                    "needs the key `phases` of the workload, such as phases: {fault: HOOK}: it"
-                    " says which hook causes the fault",
-                )
+        for place, _ in criteria:
+            yield Problem(
+                place,
+                "needs the key `phases` of the workload, such as phases: {fault: HOOK}: it says"
+                " which hook causes the fault",
+            )
         return
+    for place, limits in criteria:
+        limited = isinstance(limits, Mapping) and "left_in_error" in limits
+        if limited and not _creates(workload, plugins):
+            yield Problem(
+                inside(place, "left_in_error"),
+                f"the scenario {workload.scenario} creates no resources in a cloud that osbench can"
+                " find: remove this limit",
+            )
     place = inside(workload.place, "phases")
     if isinstance(runner, SearchingRunner):
         yield Problem(
@@ -74,6 +85,14 @@ def faults(workload: Workload, runner: Runner, plugins: Plugins) -> Iterator[Pro
             f"begins {instants['after']} s into the load, and `fault` at {instants['fault']} s: "
             "its hook has to fire later",
         )
+
+
+def _creates(workload: Workload, plugins: Plugins) -> bool:
+    """Return whether a scenario creates resources that osbench finds by their names."""
+    try:
+        return "cleanup" in plugins.scenario(workload.scenario).context
+    except PluginError:
+        return True  # reported by the check of plug-ins
 
 
 def _not_one(workload: Workload, label: str, number: int) -> str:

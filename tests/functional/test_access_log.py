@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import json
-import os
-import shutil
 import time
 import urllib.error
 import urllib.request
@@ -19,59 +17,18 @@ from helpers.machine import Machine
 from helpers.readme import REPOSITORY, Block, blocks, files
 from helpers.runs import checked, site
 from osbench.coordinator.arrivals.arrival_file import ArrivalFile
-from servers import folder, free_port
-from servers.child import PATIENCE_S, Child, missing
+from servers import folder, nginx_server
+from servers.child import PATIENCE_S
 
 pytestmark = pytest.mark.functional
 
-CONFIG = """
-daemon off;
-worker_processes 1;
-pid {folder}/nginx.pid;
-events {{ worker_connections 128; }}
-http {{
-  log_format fields escape=json
-    '{{"msec": "$msec", "request": "$request", "status": $status, "request_time": $request_time}}';
-  access_log {folder}/access.log combined;
-  access_log {folder}/access.json fields;
-  {temporary}
-  server {{
-    listen 127.0.0.1:{port};
-    location = /gone {{ return 404 'no'; }}
-    location / {{ return 200 'yes'; }}
-  }}
-}}
+LOGS = """
+log_format fields escape=json
+  '{{"msec": "$msec", "request": "$request", "status": $status, "request_time": $request_time}}';
+access_log {folder}/access.log combined;
+access_log {folder}/access.json fields;
 """
-TEMPORARY = ("client_body", "proxy", "fastcgi", "uwsgi", "scgi")
-
-
-@contextlib.contextmanager
-def nginx(home: Path) -> Iterator[str]:
-    """The URL of an nginx that writes both logs to a folder; skips the test where there is none."""
-    found = shutil.which("nginx", path=f"{os.environ.get('PATH', os.defpath)}:/usr/sbin")
-    if found is None:
-        missing("nginx is not installed (Debian package nginx)")
-    port = free_port()
-    temporary = " ".join(f"{name}_temp_path {home}/{name};" for name in TEMPORARY)
-    config = home / "nginx.conf"
-    config.write_text(CONFIG.format(folder=home, port=port, temporary=temporary), "utf-8")
-    url = f"http://127.0.0.1:{port}"
-    child = Child(
-        [found, "-e", str(home / "error.log"), "-c", str(config)],
-        folder=home,
-        log=home / "nginx.out",
-    )
-    try:
-        assert child.wait_until(lambda: answers(url)), child.tail()
-        yield url
-    finally:
-        child.end()
-
-
-def answers(url: str) -> bool:
-    with contextlib.suppress(OSError), urllib.request.urlopen(url, timeout=2) as answer:
-        return bool(answer.read() == b"yes")
-    return False
+LOCATIONS = "location = /gone { return 404 'no'; } location / { return 200 'yes'; }"
 
 
 def ask(url: str, method: str = "GET") -> None:
@@ -92,7 +49,11 @@ def wait_for(condition: Callable[[], object]) -> None:
 
 
 def test_the_log_of_nginx_is_replayed() -> None:
-    with site() as here, folder() as home, nginx(home) as url:
+    with (
+        site() as here,
+        folder() as home,
+        nginx_server(home, LOGS.format(folder=home), LOCATIONS) as url,
+    ):
         for number in range(20):
             ask(f"{url}/items/{number}?token=geheim")
             ask(f"{url}/list")

@@ -2,21 +2,24 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import json
 import os
 import signal
+import sys
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from helpers.drills import at, hook, phase_of, resumable
 from helpers.machine import Machine
 from helpers.readme import REPOSITORY, blocks
 from helpers.runs import Finished, Site, checked, site
-from servers import CountingServer, counting_server, folder
+from servers import Child, CountingServer, counting_server, folder, free_port, nginx_server
 
 pytestmark = pytest.mark.functional
 
@@ -40,18 +43,10 @@ def test_the_drill_of_the_guide_counts_what_the_proxy_has_noted() -> None:
         result = json.loads((desk / "result.json").read_text("utf-8"))
 
     (workload,) = result["workloads"]
-    sums, found = checked(workload), workload["drill"]
-    requests = Counter(line.split()[1] for line in log if " GET " in line)
     commands = [line for line in log if " GET " not in line]
     assert commands == ["stop 2 begins", "stop 2 ends", "start 2 begins", "start 2 ends"]
-    assert (sums["planned"], sums["ok"], sums["failed"]) == (960, requests["200"], requests["502"])
-    assert (found["bad"], found["problem"]) == (requests["502"], "")
-    assert requests["502"] > 0
-    before, fault, after = found["phases"]
-    assert [phase["name"] for phase in (before, fault, after)] == ["before", "fault", "after"]
-    assert before["failed"] == 0
-    assert sum(phase["ok"] for phase in found["phases"]) == sums["ok"]
-    assert sum(phase["failed"] for phase in found["phases"]) == sums["failed"]
+    noted = Counter(line.split()[1] for line in log if " GET " in line)
+    before, fault, after = compared(workload, 960, noted)
     # what the proxy noted before the command had ended before it
     begun, restarted = log.index("stop 2 begins"), log.index("start 2 begins")
     assert before["ok"] <= begun
@@ -59,21 +54,119 @@ def test_the_drill_of_the_guide_counts_what_the_proxy_has_noted() -> None:
     # none of these was sent after the hook that ends the fault fired
     between = [line for line in log[begun:restarted] if " 502 " in line]
     assert fault["failed"] <= len(between)
-    assert fault["to_s"] == after["from_s"] == found["after_s"]
+    assert fault["to_s"] == after["from_s"] == workload["drill"]["after_s"]
+
+
+def compared(
+    workload: dict[str, Any], planned: int, noted: Mapping[str, int]
+) -> list[dict[str, Any]]:
+    """The phases of a drill, whose sums are those that its proxy has noted, by status."""
+    sums, found = checked(workload), workload["drill"]
+    phases: list[dict[str, Any]] = found["phases"]
+    assert set(noted) == {"200", "502"}
+    assert (sums["planned"], sums["ok"], sums["failed"]) == (planned, noted["200"], noted["502"])
+    assert (found["bad"], found["problem"]) == (noted["502"], "")
+    assert [phase["name"] for phase in phases] == ["before", "fault", "after"]
+    assert phases[0]["failed"] == 0
+    assert sum(phase["ok"] for phase in phases) == noted["200"]
+    assert sum(phase["failed"] for phase in phases) == noted["502"]
+    return phases
+
+
+#: Serves until it is killed, then again once there is a file `go`.
+INSTANCE = """
+while :; do
+  {python} {service} --port {port} --database {folder}/shop.sqlite3 > out & echo $! > pid
+  wait $!
+  until [ -e go ]; do sleep 0.05; done
+  rm go
+done
+"""
+STOP = "sh -c 'kill -9 $(cat {folder}/pid)'"
+#: Waits until requests have failed, however slow this machine is, and then for the instance.
+START = (
+    'sh -c \'cd {folder}; until grep -q "^502 " {log}; do sleep 0.05; done; rm out; touch go;'
+    " until grep -qs http out; do sleep 0.05; done'"
+)
+#: One request of the drill a line: status and iteration.
+LOG = """
+log_format drill "$status $http_x_osbench_iteration";
+access_log {log} drill;
+upstream shops {{ server 127.0.0.1:{one} max_fails=0; server 127.0.0.1:{two} max_fails=0; }}
+"""
+LOCATIONS = "location / { proxy_pass http://shops; proxy_next_upstream off; }"
+
+
+@contextlib.contextmanager
+def instance(folder: Path) -> Iterator[int]:
+    """The port of an instance of the demo service, which starts again when it is told to."""
+    folder.mkdir()
+    port = free_port()
+    service = REPOSITORY / "samples" / "webservice.py"
+    text = INSTANCE.format(python=sys.executable, service=service, port=port, folder=folder)
+    child = Child(["bash", "-c", text], folder=folder, log=folder / "log")
+    said = folder / "out"
+    try:
+        # it prints its address once it has the port
+        assert child.wait_until(lambda: said.exists() and f":{port}" in said.read_text("utf-8")), (
+            child.tail()
+        )
+        yield port
+    finally:
+        child.end()
+
+
+def test_a_drill_behind_nginx_counts_what_nginx_has_logged(here: Site) -> None:
+    with contextlib.ExitStack() as stack:
+        home = stack.enter_context(folder())
+        one, two = (stack.enter_context(instance(home / name)) for name in ("one", "two"))
+        log = home / "access.log"
+        text = LOG.format(log=log, one=one, two=two)
+        url = stack.enter_context(nginx_server(home, text, LOCATIONS))
+        places = {"folder": home / "two", "log": log}
+
+        done = here.run(
+            here.task(
+                {
+                    "scenario": {
+                        "HttpRequests.check_request": {
+                            "url": f"{url}/items",
+                            "method": "GET",
+                            "status_code": 200,
+                        }
+                    },
+                    "runner": {"rps": {"rps": 40, "times": 400}},
+                    "hooks": [
+                        hook("kill shop 2", STOP.format(**places), at("iteration", 100)),
+                        hook("start shop 2", START.format(**places), at("iteration", 220)),
+                    ],
+                    "phases": {"fault": "kill shop 2", "after": "start shop 2"},
+                    "sla": {"drill": {"failed": {"max": 300}}},
+                }
+            )
+        )
+        lines = [line.split() for line in log.read_text("utf-8").splitlines()]
+
+    assert done.code == 0, done.out + done.err
+    (workload,) = done.result["workloads"]
+    phases = compared(workload, 400, Counter(status for status, _ in lines))
+    statuses = {int(iteration): status for status, iteration in lines}
+    assert sorted(statuses) == list(range(1, 401))
+    rows = {int(row["iteration"]): row for row in here.rows(done.result["run_id"])}
+    failed = [number for number, row in sorted(rows.items()) if row["outcome"] == "failed"]
+    assert failed == sorted(number for number, status in statuses.items() if status == "502")
+    logged = Counter(
+        (phase_of(row, workload["drill"]), statuses[number]) for number, row in rows.items()
+    )
+    for figures in phases:
+        name = figures["name"]
+        assert (figures["ok"], figures["failed"]) == (logged[name, "200"], logged[name, "502"])
 
 
 @pytest.fixture(scope="module")
 def here() -> Iterator[Site]:
     with site() as found:
         yield found
-
-
-def at(unit: str, value: int) -> dict[str, Any]:
-    return {"event": {"unit": unit, "at": [value]}}
-
-
-def hook(name: str, command: str, trigger: dict[str, Any]) -> dict[str, Any]:
-    return {"description": name, "action": {"sys_call": command}, "trigger": trigger}
 
 
 def requests(counting: CountingServer, *hooks: dict[str, Any], **more: Any) -> dict[str, Any]:
@@ -166,11 +259,7 @@ def test_a_drill_goes_on_after_its_coordinator_was_killed(
     os.kill(run.process.pid, signal.SIGKILL)
     run.process.wait()
     over.touch()
-    (name,) = {
-        one["run"]
-        for one in json.loads(here.coord("runs", "list", "--json").out)
-        if one["state"] == "resumable"
-    }
+    (name,) = resumable(here)
 
     done = here.coord("resume", name, "--json")
 

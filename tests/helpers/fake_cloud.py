@@ -13,6 +13,7 @@ import json
 import re
 import threading
 import uuid
+from collections.abc import Callable
 from contextlib import AbstractContextManager
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
@@ -81,6 +82,8 @@ class FakeCloud(LoopbackServer):
         self.trace_keys: dict[str, list[str]] = {}
         #: Servers and volumes go into an error where they are to be deleted.
         self.undeletable = False
+        #: Whether servers that are booted now get into an error.
+        self.boots_fail: Callable[[], bool] = lambda: False
         #: An action that breaks servers; whether they stay on their host; how many hosts there are.
         self.broken_action = ""
         self.immovable = False

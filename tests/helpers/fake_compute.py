@@ -86,7 +86,7 @@ class ComputeRoutes(QuietHandler):
                 self._release_volumes(server["id"])
                 del servers[server["id"]]
             elif server["status"] == "BUILD" and server["made_at"] + BUILD_S < time.monotonic():
-                server["status"] = "ACTIVE"
+                server["status"] = server["boots"]
         if more == ["detail"]:
             more = []
         if self.command == "GET":
@@ -114,6 +114,7 @@ class ComputeRoutes(QuietHandler):
             HOST: "host-1",
             HOSTNAME: "host-1",
             TASK_STATE: None,
+            "boots": "ERROR" if self.server.boots_fail() else "ACTIVE",
         }
         for number in range(count):
             name = f"{fields['name']}-{number + 1}" if count > 1 else fields["name"]

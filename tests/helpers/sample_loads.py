@@ -21,6 +21,7 @@ from osbench.coordinator.counters.counter_series import WorkloadCounters
 from osbench.coordinator.report.model.plan_figures import PlanComparison, PlannedFigure
 from osbench.coordinator.report.run_outcome import RunOutcome
 from osbench.coordinator.results.core_use import CpuProfile
+from osbench.coordinator.results.drill_figures import LeftFigures, LeftKind
 from osbench.coordinator.results.drill_statistics import DrillStatistics
 from osbench.coordinator.results.marks import Mark
 from osbench.coordinator.results.outcome import WorkloadOutcome
@@ -192,6 +193,16 @@ def drill_workload() -> WorkloadOutcome:
             outcome = Outcome.FAILED if bad else Outcome.OK
             rows.append(row_of(number, outcome, due, due, due + took, 0, int(bad), (), None))
         made.add(decode_rows(encode_rows(rows, (), 0)), worker="a-1")
+    states = {"ERROR": 6, "BUILD": 1}
+    servers = LeftKind(kind="servers", in_error=6, changing=1, states=states)
+    left = LeftFigures(kinds=(servers, LeftKind(kind="floating ips")), waited_s=61.0)
+    drill.leave(
+        left,
+        [
+            [number * 50 * MS, number * 50 * MS + 20 * MS, Outcome.FAILED, number, 0, 1]
+            for number in (202, 204, 206, 240, 300, 322)
+        ],
+    )
     return replace(
         constant_workload(),
         name="a drill",

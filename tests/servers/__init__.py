@@ -2,6 +2,7 @@
 
 from servers.child import Child, folder, free_port, missing
 from servers.counting import CountingServer, counting_server
+from servers.nginx_server import nginx_server
 from servers.rabbitmq import RabbitmqServer, rabbitmq_server
 from servers.redis_server import RedisServer, redis_executable, redis_server
 
@@ -14,6 +15,7 @@ __all__ = [
     "folder",
     "free_port",
     "missing",
+    "nginx_server",
     "rabbitmq_server",
     "redis_executable",
     "redis_server",

@@ -43,7 +43,11 @@ from osbench.coordinator.report.html.workload_facts import WorkloadFacts
 from osbench.coordinator.report.model.model import WorkloadReport
 from osbench.coordinator.report.model.time_figures import ByState, TimeFigures
 from osbench.coordinator.report.model.workload_parts import ContextReport, HookResult, HookRun
-from osbench.coordinator.report.statements.drill_statements import drill_results, elsewhere_text
+from osbench.coordinator.report.statements.drill_statements import (
+    drill_results,
+    elsewhere_text,
+    left_results,
+)
 from osbench.coordinator.report.statements.search_statements import (
     search_headline,
     search_interval,
@@ -178,7 +182,9 @@ class WorkloadView:
         drill = self.report.drill
         if drill is None:
             return []
-        told = [drill.problem, *drill_results(drill), elsewhere_text(self.report, drill)]
+        doubt = drill.left.doubt if drill.left is not None else ""
+        results = (*drill_results(drill), *left_results(drill))
+        told = [drill.problem, doubt, *results, elsewhere_text(self.report, drill)]
         found = [spaced(mask_text(plain(text, 500))) for text in told if text]
         return [text[:1].upper() + text[1:] for text in found]
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from osbench.coordinator.formatting import count, duration, plain, three_digits
 from osbench.coordinator.report.model.model import WorkloadReport
 from osbench.coordinator.report.statements.statement import Look, Statement, said
-from osbench.coordinator.results.drill_figures import Bounds, DrillFigures, PhaseFigures
+from osbench.coordinator.results.drill_figures import Bounds, DrillFigures, LeftKind, PhaseFigures
 
 
 def drill_statements(workload: WorkloadReport) -> Iterator[Statement]:
@@ -22,8 +22,10 @@ def drill_statements(workload: WorkloadReport) -> Iterator[Statement]:
         yield said("drill", _phase(phase))
     if drill.problem:
         yield said("drill", plain(drill.problem, 500), Look.BAD)
-    for text in drill_results(drill):
+    for text in (*drill_results(drill), *left_results(drill)):
         yield said("drill", text, Look.STRONG)
+    if drill.left is not None and drill.left.doubt:
+        yield said("drill", plain(drill.left.doubt, 500), Look.BAD)
     if elsewhere := elsewhere_text(workload, drill):
         yield said("drill", elsewhere)
 
@@ -53,6 +55,35 @@ def drill_results(drill: DrillFigures) -> Iterator[str]:
             side = "after" if since_s >= 0 else "before"
             text += f", {duration(abs(since_s))} {side} the hook that ends the fault fired"
         yield text
+
+
+def left_results(drill: DrillFigures) -> Iterator[str]:
+    """Yield a message on resources left in error, if some kinds were listed."""
+    left = drill.left
+    if left is None or not left.kinds:
+        return
+    text = f"{count(left.count, 'resource')} left in error"
+    if not left.count:
+        yield f"{text}, of {', '.join(one.kind for one in left.kinds)}"
+        return
+    parts = [f"{_number(one.kind, one.count)} ({_states(one)})" for one in left.kinds if one.count]
+    text += f": {', '.join(parts)}"
+    if changing := sum(one.changing for one in left.kinds):
+        text += f"; {count(changing)} still changing {duration(left.waited_s)} after the load"
+    if outside := left.count - sum(sum(phase.left.values()) for phase in drill.phases):
+        text += f"; {count(outside)} in no phase"
+    yield plain(text, 500)
+
+
+def _states(left: LeftKind) -> str:
+    if len(left.states) == 1:
+        return next(iter(left.states))
+    return ", ".join(f"{count(number)} {state}" for state, number in left.states.items())
+
+
+def _number(kind: str, number: int) -> str:
+    """Return a number of resources; `kind` is their plural."""
+    return count(number, kind.removesuffix("s"))
 
 
 def elsewhere_text(workload: WorkloadReport, drill: DrillFigures) -> str:
@@ -85,6 +116,12 @@ def _phase(phase: PhaseFigures) -> str:
         parts.append(f"{three_digits(phase.ok_per_s)} ok/s")
     times = (("p50", phase.p50_s), ("p95", phase.p95_s), ("p99", phase.p99_s))
     parts += [_time(name, value, phase.ci.get(name)) for name, value in times if value is not None]
+    if phase.left:
+        left = " and ".join(_number(kind, number) for kind, number in phase.left.items())
+        parts.append(f"left {left} in error")
+        if phase.leaving_share is not None:
+            share = _percent(phase.leaving_share, phase.leaving_ci)
+            parts[-1] += f" (iterations that did: {share})"
     return f"{span}: {', '.join(parts)}"
 
 

@@ -246,14 +246,15 @@ class WorkloadRun(LoadParts):
     def settle(self) -> None:
         """Close the ledger, judge the SLA, and release the workers for other workloads.
 
-        Hooks that the last results make due are fired before. A failed criterion may stop the run.
-        Raises StorageError.
+        A drill is not judged yet, since its resources in error are not known. Hooks that the last
+        results make due are fired before. A failed criterion may stop the run. Raises StorageError.
         """
         if self.begun:
             # the last results may make hooks due; time of other workloads does not count
             self._fire_hooks()
         self.ending.close()
-        self.rules.judge_end()
+        if self.results.drill is None:
+            self.rules.judge_end()
         # a change that Redis does not take now goes with the next one
         with contextlib.suppress(StoreUnreachable):
             self.services.controls.change(self.workers.present, workload=-1, t0_at=None)

@@ -11,7 +11,7 @@ from osbench.common.plugin.plugins import Plugins
 from osbench.common.protocol.columns import decode_rows, encode_rows
 from osbench.coordinator.report.model import json_codec
 from osbench.coordinator.results.accounts import Accounts
-from osbench.coordinator.results.drill_figures import DrillFigures
+from osbench.coordinator.results.drill_figures import DrillFigures, LeftFigures, LeftKind
 from osbench.coordinator.results.drill_statistics import DrillStatistics
 from osbench.coordinator.results.workload_results import WorkloadResults
 from osbench.coordinator.results.workload_statistics import WorkloadStatistics
@@ -289,14 +289,125 @@ def test_figures_are_those_of_their_json():
     assert json_codec.from_json(DrillFigures, json.loads(text)) == found
 
 
-def test_accounts_follow_the_records_of_phases():
-    accounts = Accounts()
-    drill = DrillStatistics(BOTH)
-    statistics = WorkloadStatistics(drill=drill)
+def left_of(instants, *, kinds=1, took=0.01):
+    """Rows of iterations that failed and left a resource of each kind, by due time (s)."""
+    return [
+        [round(due * NS), round((due + took) * NS), int(Outcome.FAILED), number + 1, kind, 1]
+        for number, due in enumerate(instants)
+        for kind in range(kinds)
+    ]
+
+
+def two_phases(hooks):
+    """Statistics of a load from 0 to 60 s, 10 per second; the fault from 20 s to 30 s."""
+    made, due = DrillStatistics(hooks), np.arange(0, 60, 0.1)
+    bad = (due >= 20) & (due < 30)
+    took = np.full(len(due), 0.01)
+    for phase, begin, end in (("", 0, 20), ("fault", 20, 30), ("after", 30, 60)):
+        if phase in hooks:
+            made.begin(phase, float(begin))
+            made.end_hook(phase, "")
+        here = (due >= begin) & (due < end)
+        made.add(columns_of(due[here], took[here], bad[here]))
+    return made
+
+
+@pytest.mark.parametrize("hooks", [BOTH, ALONE])
+def test_resources_left_in_error_are_of_the_phase_of_their_iteration(hooks):
+    made = two_phases(hooks)
+    before = made.figures()
+    kinds = (LeftKind(kind="servers", in_error=26), LeftKind(kind="volumes", in_error=25))
+
+    # one began before the fault and ended in it, and a context has made one
+    flying = [[round(19.9 * NS), round(20.5 * NS), int(Outcome.FAILED), 999, 0, 1]]
+    made.leave(LeftFigures(kinds=kinds), flying + left_of(np.arange(24, 32, 0.333), kinds=2))
+    found = made.figures()
+
+    assert before.left is None
+    assert {one.leaving_share for one in before.phases} == {None}
+    assert [dict(one.left) for one in found.phases] == [
+        {},
+        {"servers": 20, "volumes": 19},
+        {"servers": 6, "volumes": 6},
+    ]
+    assert [one.leaving_share for one in found.phases] == [0, 0.2, 6 / 300]
+    for one in found.phases:
+        assert holds(one.leaving_ci, one.leaving_share)
+    assert found.left_in_error == 51
+    # all else is as it was
+    assert found.bad == before.bad
+    assert json_codec.from_json(DrillFigures, json_codec.to_json(found)) == found
+
+
+def test_an_iteration_that_leaves_several_resources_counts_once_in_the_share():
+    made = two_phases(BOTH)
+    kinds = (LeftKind(kind="servers", in_error=3), LeftKind(kind="ports", in_error=1))
+    (row,) = left_of([25.0])
+
+    made.leave(LeftFigures(kinds=kinds), [[*row[:4], 0, 3], [*row[:4], 1, 1]])
+
+    _, fault, _ = made.figures().phases
+    assert (dict(fault.left), fault.leaving_share) == ({"servers": 3, "ports": 1}, 0.01)
+
+
+@pytest.mark.parametrize(
+    "left",
+    [
+        LeftFigures(problem="Ctrl-C ended the search for them"),
+        LeftFigures(kinds=(LeftKind(kind="servers"),), unlisted={"volumes": "503"}),
+        LeftFigures(),
+    ],
+)
+def test_there_is_no_share_of_what_is_not_all_known(left):
+    made = two_phases(BOTH)
+
+    made.leave(left, [])
+
+    assert {one.leaving_share for one in made.figures().phases} == {None}
+    assert made.figures().left_in_error == 0
+
+
+def test_resources_of_a_fault_that_never_began_are_of_before():
+    made, due = DrillStatistics(BOTH), np.arange(0, 10, 0.1)
+    made.add(columns_of(due, np.full(len(due), 0.01), due > 9))
+
+    made.leave(LeftFigures(kinds=(LeftKind(kind="servers", in_error=2),)), left_of([9.5, 9.6]))
+
+    (before,) = made.figures().phases
+    assert (dict(before.left), before.leaving_share) == ({"servers": 2}, 0.02)
+
+
+def registered(accounts):
+    """The statistics of the drill that is workload 0 of accounts."""
+    statistics = WorkloadStatistics(drill=DrillStatistics(BOTH))
     results = WorkloadResults(
         idempotent=False, sla=SlaEvaluator((), Plugins()), statistics=statistics
     )
     accounts.register(0, results)
+    return statistics
+
+
+def test_accounts_follow_the_record_of_resources():
+    accounts = Accounts()
+    statistics = registered(accounts)
+    servers = {"kind": "servers", "in_error": 1, "changing": 0, "states": {"ERROR": 1}}
+    record = {"do": "left", "workload": 0, "kinds": [servers], "unlisted": {"ports": "no"}}
+    record |= {"waited_s": 60.0, "problem": "", "rows": left_of([1.0])}
+
+    accounts.apply({**record, "workload": 7})
+    accounts.apply(record)
+
+    assert statistics.drill.left == LeftFigures(
+        kinds=(LeftKind(**servers),), unlisted={"ports": "no"}, waited_s=60.0
+    )
+    for wrong in ({"rows": [[1, 2, 3]]}, {"rows": left_of([1.0], kinds=2)}, {"kinds": [{"x": 1}]}):
+        with pytest.raises((ValueError, TypeError)):
+            accounts.apply({**record, **wrong})
+
+
+def test_accounts_follow_the_records_of_phases():
+    accounts = Accounts()
+    statistics = registered(accounts)
     due = np.arange(0, 3, 0.1)
     statistics.add(columns_of(due, np.full(len(due), 0.01), due < 0), worker="w")
 

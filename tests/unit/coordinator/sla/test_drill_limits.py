@@ -4,7 +4,7 @@ import dataclasses
 
 import pytest
 
-from osbench.coordinator.results.drill_figures import DrillFigures
+from osbench.coordinator.results.drill_figures import DrillFigures, LeftFigures, LeftKind
 from osbench.coordinator.results.workload_statistics import WorkloadStatistics
 from osbench.coordinator.sla.drill import DrillLimits
 
@@ -62,3 +62,49 @@ def test_what_is_above_or_not_known_fails(config, drill, detail):
     assert not verdict.success
     assert detail in verdict.detail
     assert ";" not in verdict.detail
+
+
+SERVERS = LeftKind(kind="servers", in_error=2, changing=1)
+LOST = {"volumes": "503 Service Unavailable"}
+
+
+@pytest.mark.parametrize(
+    ("left", "most", "success", "detail"),
+    [
+        (LeftFigures(kinds=(SERVERS,)), 3, True, "3 resources left in error, allowed 3"),
+        (LeftFigures(kinds=(SERVERS,)), 2, False, "3 resources left in error, allowed 2"),
+        (LeftFigures(kinds=(LeftKind(kind="servers"),)), 0, True, "0 resources left in error"),
+        (LeftFigures(), 0, True, "0 resources left in error, allowed 0"),
+        (
+            LeftFigures(kinds=(SERVERS,), unlisted=LOST),
+            3,
+            False,
+            "3 resources left in error, and volumes could not be listed: 503 Service Unavailable,"
+            " allowed 3",
+        ),
+        (LeftFigures(unlisted=LOST), 3, False, "volumes could not be listed: 503"),
+        (LeftFigures(problem="Ctrl-C ended the search for them"), 3, False, "Ctrl-C ended"),
+        (None, 3, False, "resources in error were not searched: the load did not end as planned"),
+    ],
+)
+def test_resources_left_in_error_are_limited_and_what_is_not_known_fails(
+    left, most, success, detail
+):
+    drill = dataclasses.replace(FOUND, left=left)
+
+    verdict = judged({"left_in_error": {"max": most}}, drill)
+
+    assert verdict.success == success
+    assert verdict.detail.startswith(detail)
+
+
+def test_all_limits_that_are_exceeded_are_said():
+    drill = dataclasses.replace(FOUND, recovery_s=None, doubt="it had not recovered")
+
+    verdict = judged({**BOTH, "failed": {"max": 1}, "left_in_error": {"max": 0}}, drill)
+
+    assert [text.partition(",")[0] for text in verdict.detail.split("; ")] == [
+        "50 iterations did not succeed from the fault on",
+        "resources in error were not searched: the load did not end as planned",
+        "it had not recovered",
+    ]

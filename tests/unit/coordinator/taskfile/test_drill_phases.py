@@ -98,6 +98,20 @@ def test_the_criterion_needs_phases(tmp_path):
     assert "sla.drill: needs the key `phases` of the workload" in said
 
 
+def test_a_limit_on_resources_needs_a_scenario_that_creates_some(tmp_path):
+    told = {"hooks": [STOP], "phases": {"fault": "stop"}}
+    sla = {"drill": {"left_in_error": {"max": 0}}}
+    cloud = {"NovaServers.boot_server": {"image": {"name": "i"}, "flavor": {"name": "f"}}}
+
+    said = refused(tmp_path, sla=sla, **told)
+
+    assert "sla.drill.left_in_error: the scenario Dummy.dummy creates no resources" in said
+    assert loaded(tmp_path, sla=sla, scenario=cloud, **told).workloads
+    for wrong in (5, ["left_in_error"], {"left_in_error": 0}):
+        said = refused(tmp_path, sla={"drill": wrong}, scenario=cloud, **told)
+        assert ": 1 problem" in said
+
+
 def test_faulty_hooks_are_told_and_not_missed(tmp_path):
     sla = {"drill": {"failed": {"max": 1}}}
 

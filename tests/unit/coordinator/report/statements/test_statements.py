@@ -18,6 +18,7 @@ from osbench.coordinator.report.model.workload_parts import (
 )
 from osbench.coordinator.report.statements.iteration_statements import CHECKS
 from osbench.coordinator.report.statements.statements import statements
+from osbench.coordinator.results.drill_figures import LeftFigures, LeftKind
 
 WORKLOADS = measured(all_kinds()).workloads
 
@@ -93,4 +94,38 @@ def test_users_that_could_never_start_are_not_among_those_that_sustained_the_loa
 
     assert text.startswith(
         "8 virtual users requested, 1 could never start, 100.0 % sustained by the others"
+    )
+
+
+@pytest.mark.parametrize(
+    ("left", "said"),
+    [
+        (None, []),
+        (LeftFigures(), []),
+        (LeftFigures(kinds=(LeftKind(kind="stacks"),)), ["0 resources left in error, of stacks"]),
+        (
+            LeftFigures(kinds=(LeftKind(kind="stacks"),), unlisted={"ports": "503 \x1b[31mred"}),
+            ["0 resources left in error, of stacks", "ports could not be listed: 503 \\x1b[31mred"],
+        ),
+        (
+            LeftFigures(
+                kinds=(LeftKind(kind="ports", in_error=1, states={"ERR\x1b[31mOR": 1}),),
+            ),
+            ["1 resource left in error: 1 port (ERR\\x1b[31mOR); 1 in no phase"],
+        ),
+        (LeftFigures(problem="Ctrl-C ended the search"), ["Ctrl-C ended the search"]),
+    ],
+)
+def test_resources_left_in_error_are_said_with_what_could_not_be_listed(
+    left: LeftFigures | None, said: list[str]
+) -> None:
+    (drill,) = (one for one in WORKLOADS if one.drill is not None)
+    assert drill.drill is not None
+    phases = tuple(replace(one, left={}) for one in drill.drill.phases)
+    workload = replace(drill, drill=replace(drill.drill, left=left, phases=phases))
+
+    found = texts(workload, "drill")
+
+    assert [text for text in found if "left in" in text or "listed" in text or "Ctrl" in text] == (
+        said
     )

@@ -1,0 +1,129 @@
+"""Finds resources of a workload that are in error, or in a change that does not end."""
+
+from __future__ import annotations
+
+import logging
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from osbench.common.openstack.resource_names import is_from_iteration, iteration_in, of_workload
+from osbench.common.plugin.context import ContextEnvironment
+from osbench.common.ports import clock as time
+from osbench.common.secrets.masking import error_text
+from osbench.coordinator.contexts.cloud_access import CloudAccess
+from osbench.coordinator.contexts.resources import Kind, kinds, names_of
+
+LOG = logging.getLogger(__name__)
+
+#: Longest wait for resources that are changing, and time between two looks at them, seconds.
+CHANGING_S = 60.0
+PAUSE_S = 2.0
+
+#: States of resources in error, and states that end by themselves, of all services.
+_ERROR = re.compile(r"error|failed|killed", re.IGNORECASE)
+_CHANGING = re.compile(
+    r"(re)?build|(revert_)?resize|(hard_)?reboot|password|pending_\w+|\w+_in_progress|"
+    r"\w+ing|(restor|back)ing-(backup|up)|reserved|queued|idle",
+    re.IGNORECASE,
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class ResourceInError:
+    """A resource that is in error, or changing."""
+
+    #: In the plural.
+    kind: str
+    #: As its service reports it; with the change that is being made, if that is separate.
+    state: str
+    in_error: bool
+    #: Iteration that created it; 0 if a context did.
+    iteration: int
+
+
+@dataclass(kw_only=True)
+class ErrorSearchResult:
+    """Resources found in error or changing, and kinds that could not be listed."""
+
+    #: By kind that was listed.
+    found: dict[str, list[ResourceInError]] = field(default_factory=dict)
+    #: Kinds that could not be listed, and why.
+    unlisted: dict[str, str] = field(default_factory=dict)
+    #: Time for which changes were awaited, seconds.
+    waited_s: float = 0.0
+    #: Reason if the search was broken off; else "".
+    problem: str = ""
+
+
+class ErrorSearch:
+    """The search for resources in error of one workload, by the names of the resources.
+
+    Resources of iterations and of contexts count, in the services that iterations use. Removes
+    nothing.
+    """
+
+    def __init__(self, environment: ContextEnvironment, services: Sequence[str], key: str) -> None:
+        """`services`: services or kinds (`KIND_NAMES`); `key`: of the names given by iterations.
+
+        Raises DeploymentError if there is no deployment of OpenStack.
+        """
+        self._tell = environment.tell
+        self._access = CloudAccess(environment, "cleanup")
+        self._key = key
+        self._beginning = of_workload(environment.run, environment.workload)
+        every = {kind.name: kind for service in services for kind in kinds(service)}
+        self._kinds = [kind.detailed for kind in every.values() if kind.state]
+
+    def run(self, patient: Callable[[], bool]) -> ErrorSearchResult:
+        """Return the resources in error, and those that are still changing after `CHANGING_S`.
+
+        They are looked at again as long as some change and `patient` returns true. A kind that
+        cannot be listed again keeps what was found before.
+        """
+        result = ErrorSearchResult()
+        begun, changing = time.monotonic(), self._kinds
+        while True:
+            for kind in changing:
+                self._look(kind, result)
+            result.waited_s = waited_s = time.monotonic() - begun
+            counts = {
+                kind.name: sum(not one.in_error for one in result.found[kind.name])
+                for kind in changing
+                if kind.name not in result.unlisted
+            }
+            changing = [kind for kind in changing if counts.get(kind.name)]
+            if not changing or waited_s >= CHANGING_S or not patient():
+                return result
+            names = ", ".join(f"{counts[kind.name]} {kind.name}" for kind in changing)
+            self._tell(f"seconds waited for changing {names}", int(waited_s), int(CHANGING_S))
+            time.sleep(PAUSE_S)
+
+    def _look(self, kind: Kind, result: ErrorSearchResult) -> None:
+        try:
+            objects = self._access.objects(kind, self._beginning)
+        except Exception as error:
+            LOG.debug("resources in error: %s", kind.name, exc_info=True)
+            result.unlisted[kind.name] = error_text(error).strip().partition("\n")[0]
+            return
+        result.found[kind.name] = [
+            found for _, one in objects.values() for found in self._in_error(kind, one)
+        ]
+
+    def _in_error(self, kind: Kind, one: Mapping[str, Any]) -> Iterator[ResourceInError]:
+        """Yield the resource if it is of the workload, and in error or changing."""
+        ours = [
+            name
+            for name in names_of(one, kind)
+            if is_from_iteration(name, self._key) or name.startswith(f"{self._access.beginning}-")
+        ]
+        state, change = (str(one.get(name) or "") for name in (kind.state, kind.change or ""))
+        in_error = _ERROR.search(state) is not None
+        if ours and (in_error or change or _CHANGING.fullmatch(state)):
+            yield ResourceInError(
+                kind=kind.name,
+                state=state if in_error or not change else f"{state} ({change})",
+                in_error=in_error,
+                iteration=iteration_in(ours[0]),
+            )
