@@ -20,6 +20,7 @@ from osbench.coordinator.report.chart_text import chart_text
 from osbench.coordinator.report.model import json_codec
 from osbench.coordinator.report.model.model import Report
 from osbench.coordinator.report.statements.iteration_statements import output_statements
+from osbench.coordinator.results.block_contents import counted_rows
 from osbench.coordinator.storage.run_directory import RunDirectory
 
 #: Replaces an iteration number: charts aggregated over all iterations.
@@ -81,7 +82,7 @@ def _of_iteration(directory: RunDirectory, iteration: int) -> Iterator[tuple[int
     If a workload has several rows for the iteration, the first one counts.
     """
     seen = set()
-    for number, columns in directory.rows():
+    for number, _, columns in counted_rows(directory):
         if number not in seen and iteration in columns.iteration:
             seen.add(number)
             yield number, outputs(dict(columns.outputs).get(iteration, ()))

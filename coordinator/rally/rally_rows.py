@@ -13,9 +13,10 @@ import numpy as np
 
 from osbench.common.intervals import Intervals
 from osbench.common.outcomes import Outcome
-from osbench.common.protocol.columns import Columns, decode_rows, select
+from osbench.common.protocol.columns import Columns, select
 from osbench.common.rally.adapters.records import records
 from osbench.coordinator.report.iterations import settling
+from osbench.coordinator.results.block_contents import counted_contents, counted_rows
 from osbench.coordinator.storage.run_directory import RunDirectory
 
 #: A time after all others, nanoseconds.
@@ -52,7 +53,9 @@ def _earliest_after(directory: RunDirectory, workload: int) -> list[int]:
     `_NEVER` for the last block, and if no iteration of the following blocks ran.
     """
     starts = []
-    for _, columns in directory.columns(workload):
+    for number, _, columns in counted_rows(directory):
+        if number != workload:
+            continue
         ran = columns.started[columns.outcome <= Outcome.TIMED_OUT]
         starts.append(int(ran.min()) if len(ran) else _NEVER)
     later = itertools.accumulate(reversed(starts[1:]), min, initial=_NEVER)
@@ -72,12 +75,15 @@ def _blocks(directory: RunDirectory, workload: int) -> Iterator[Columns]:
         if "do" in body:
             written.update(Intervals(map(tuple, body["numbers"])))
             continue
-        known = texts.setdefault(body["incarnation"], {})
-        for number, etype, message, traceback in body["failures"]:
-            known[number] = (etype, message, traceback)
-        if not body["columns"]:
+        found = counted_contents(body)
+        if found is None:
             continue
-        columns = replace(decode_rows(body["columns"]), failures=known)
+        known = texts.setdefault(body["incarnation"], {})
+        for one in found.failures:
+            known[one.number] = (one.etype, one.message, one.traceback)
+        if found.columns is None:
+            continue
+        columns = replace(found.columns, failures=known)
         numbers = Intervals.of(columns.iteration)
         repeated = written.intersection(numbers).members()
         if len(repeated):

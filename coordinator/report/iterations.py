@@ -14,12 +14,12 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from osbench.common.errors import Untrusted
 from osbench.common.intervals import Intervals
 from osbench.common.outcomes import Outcome
 from osbench.common.plugin.exporter import IterationRow
-from osbench.common.protocol.columns import COLUMNS, Columns, decode_rows, select
+from osbench.common.protocol.columns import COLUMNS, Columns, select
 from osbench.coordinator.report.model.model import Report
+from osbench.coordinator.results.block_contents import counted_contents, planned_workloads
 from osbench.coordinator.storage.run_directory import RunDirectory
 
 _WORDS = {int(outcome): outcome.name.lower() for outcome in Outcome}
@@ -128,25 +128,23 @@ def settling(directory: RunDirectory) -> Iterator[dict[str, Any]]:
 def _settled(directory: RunDirectory) -> Iterator[Reported | _Dropped]:
     errors: dict[tuple[int, str], Errors] = {}
     written: dict[int, Intervals] = {}
+    workloads = planned_workloads(directory)
     for body in settling(directory):
         if "do" in body:
             yield _dropped(body, written.setdefault(body["workload"], Intervals()))
             continue
         number, worker = body["workload"], body["incarnation"]
-        known = errors.setdefault((number, worker), {0: _NO_ERROR})
-        try:
-            known.update(
-                (int(failure), (str(etype), str(message), str(traceback)))
-                for failure, etype, message, traceback in body["failures"]
-            )
-            columns = decode_rows(body["columns"]) if body["columns"] else None
-        except (Untrusted, TypeError, ValueError):
-            # of another shape: the run did not count it either, but refused it
+        found = counted_contents(body, workloads)
+        if found is None:
             continue
-        if columns is None:
+        known = errors.setdefault((number, worker), {0: _NO_ERROR})
+        known.update(
+            (one.number, (one.etype, one.message, one.traceback)) for one in found.failures
+        )
+        if found.columns is None:
             continue
         before = written.setdefault(number, Intervals())
-        columns = _first(columns, before)
+        columns = _first(found.columns, before)
         before.update(Intervals.of(columns.iteration))
         yield Reported(number, worker, columns, known)
 

@@ -21,6 +21,7 @@ from osbench.coordinator.report.iterations import Reported, counted
 from osbench.coordinator.report.model.model import Report, WorkloadReport
 from osbench.coordinator.report.model.workload_parts import Outputs
 from osbench.coordinator.report.run_facts import RunFacts
+from osbench.coordinator.results.block_contents import counted_rows
 from osbench.coordinator.storage.run_directory import RunDirectory
 from osbench.coordinator.traces.output.report_traces import WorkloadTraces, report_traces
 
@@ -237,7 +238,7 @@ def _first_outputs(
     found: dict[int, dict[str, Any]] = {}
     if not wanted:
         return found
-    for number, columns in directory.rows():
+    for number, _, columns in counted_rows(directory):
         left = wanted.get(number)
         if not left:
             continue

@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import replace
 
 import numpy as np
-from numpy.typing import NDArray
 
-from osbench.common.errors import Untrusted
-from osbench.common.escaping import escaped
 from osbench.common.outcomes import Outcome
 from osbench.common.plugin.sla import Verdict
-from osbench.common.protocol.columns import Columns, Failure, decode_rows, select
+from osbench.common.protocol.columns import Columns, select
 from osbench.common.protocol.messages import Block
 from osbench.coordinator.results.abort_rule import AbortRule
+from osbench.coordinator.results.block_contents import BlockContents
 from osbench.coordinator.results.charts import Charts
 from osbench.coordinator.results.drill_statistics import DrillStatistics
 from osbench.coordinator.results.ledger import Ledger
@@ -23,20 +21,12 @@ from osbench.coordinator.results.load_change import LoadChange
 from osbench.coordinator.results.search.trials import Trials
 from osbench.coordinator.results.stage_statistics import StageStatistics
 from osbench.coordinator.results.workload_statistics import WorkloadStatistics
-from osbench.coordinator.results.workload_users import FAILURES_END, UserRegister, read_events
+from osbench.coordinator.results.workload_users import UserRegister
 from osbench.coordinator.sla.evaluator import SlaEvaluator
-
-#: Characters of a failure that are kept; osbench's workers send no more.
-TYPE_CHARS, MESSAGE_CHARS, TRACEBACK_CHARS = 200, 1000, 8000
 
 #: Distinct errors outside of iterations at most, and the name of the rest.
 ASIDES = 50
 OTHER_ASIDES = "other things that went wrong beside the iterations"
-#: Characters of a place in a scenario, or of such a text, that are kept.
-PLACE_CHARS = 300
-
-#: Iteration numbers are below it.
-_END = 2**62
 
 
 class WorkloadResults:
@@ -142,29 +132,25 @@ class WorkloadResults:
         Both include rows that the ledger refuses. Numbers returned unstarted go to the ledger's
         pool. Raises Untrusted if the block has another shape; then none of it was counted.
         """
-        failures, returned = _failures(block.failures), _intervals(block.returned)
-        columns = decode_rows(block.columns) if block.columns else None
-        lags, blocked = _lags(block.lags), _amounts(block.blocked)
-        thread_lags, stalls = _lags(block.thread_lags), _amounts(block.stalls)
-        life, asides = read_events(block.life), _amounts(block.asides)
+        found = BlockContents.of(vars(block))
         self.want_ns += block.want_ns
         self.cut += block.cut
         self.started_late += block.started_late
-        for what, count in asides.items():
+        for what, count in found.asides.items():
             known = what in self.asides or len(self.asides) < ASIDES
             self.asides[what if known else OTHER_ASIDES] += count
         worker = block.incarnation
-        self.statistics.add_failures(worker, failures)
-        self.statistics.add_loop(lags, blocked)
-        self.statistics.add_process(thread_lags, stalls)
-        if life:
-            told = np.array([failure for *_, failure in life], np.uint32)
-            self.statistics.lives.add(life, self.statistics.errors.texts(worker, told))
+        self.statistics.add_failures(worker, found.failures)
+        self.statistics.add_loop(found.lags, found.blocked)
+        self.statistics.add_process(found.thread_lags, found.stalls)
+        if found.life:
+            told = np.array([failure for *_, failure in found.life], np.uint32)
+            self.statistics.lives.add(found.life, self.statistics.errors.texts(worker, told))
         ran, busy_s = 0, 0.0
-        if columns is not None:
-            ran, busy_s = _work(columns)
-            self._count(columns, worker)
-        self.ledger.give_back(worker, returned)
+        if found.columns is not None:
+            ran, busy_s = _work(found.columns)
+            self._count(found.columns, worker)
+        self.ledger.give_back(worker, found.returned)
         return ran, busy_s
 
     def _count(self, columns: Columns, worker: str) -> None:
@@ -203,58 +189,3 @@ def _work(columns: Columns) -> tuple[int, float]:
     """Return how many iterations ran, and the sum of their durations in seconds."""
     lengths = (columns.ended - columns.started)[columns.outcome <= Outcome.TIMED_OUT]
     return len(lengths), float(lengths.sum()) / 1e9
-
-
-def _failures(entries: Iterable[Iterable[object]]) -> list[Failure]:
-    found = []
-    try:
-        for number, etype, message, traceback, *resource in entries:
-            if type(number) is not int or not 0 <= number < FAILURES_END:
-                raise TypeError("a number is none")
-            found.append(
-                Failure(
-                    number=number,
-                    etype=str(etype)[:TYPE_CHARS],
-                    message=str(message)[:MESSAGE_CHARS],
-                    traceback=str(traceback)[:TRACEBACK_CHARS],
-                    resource=escaped("".join(map(str, resource[:1]))[:TYPE_CHARS]),
-                )
-            )
-    except (TypeError, ValueError, RecursionError) as error:
-        raise Untrusted(f"failures of another shape: {escaped(str(error)[:200])}") from None
-    return found
-
-
-def _lags(packed: bytes) -> NDArray[np.int64]:
-    if len(packed) % 8:
-        raise Untrusted("lags of another shape")
-    return np.frombuffer(packed, "<i8").astype(np.int64)
-
-
-def _amounts(pairs: Iterable[Iterable[object]]) -> dict[str, int]:
-    """Add up amounts by text: nanoseconds by place in code, or counts by kind; return the sums.
-
-    `pairs`: (text, amount) from a worker. Texts are cut to `PLACE_CHARS` and escaped; amounts of
-    equal ones are summed. Raises Untrusted if an element of `pairs` is not a pair, or an amount
-    is not an int from 0 to below `_END`.
-    """
-    found: dict[str, int] = {}
-    try:
-        for text, amount in pairs:
-            if type(amount) is not int or not 0 <= amount < _END:
-                raise TypeError("an amount is none")
-            name = escaped(str(text)[:PLACE_CHARS])
-            found[name] = found.get(name, 0) + amount
-    except (TypeError, ValueError, RecursionError) as error:
-        raise Untrusted(f"amounts of another shape: {escaped(str(error)[:200])}") from None
-    return found
-
-
-def _intervals(pairs: Iterable[Iterable[int]]) -> list[tuple[int, int]]:
-    try:
-        found = [(low, high) for low, high in pairs]
-        if not all(type(low) is type(high) is int and 0 < low < high < _END for low, high in found):
-            raise ValueError("an interval that is none")
-    except (TypeError, ValueError) as error:
-        raise Untrusted(f"numbers of another shape: {escaped(str(error)[:200])}") from None
-    return found

@@ -52,6 +52,10 @@ def remarks_of(services: RunServices) -> Iterator[str]:
     refused = Counter(refusals_of(services))
     for worker in services.pool.workers.values():
         refused.update(worker.beat.refusals)
+    accounts = services.accounts
+    unread = accounts.refused + sum(one.refused for one in accounts.results.values())
+    if unread:
+        refused["results of another shape, or of no workload"] = unread
     if refused:
         reasons = ", ".join(f"{plain(reason)}: {count}" for reason, count in refused.most_common())
         yield f"messages were refused ({reasons}); nothing was done for them"

@@ -18,6 +18,7 @@ from osbench.common.errors import CalibrationError, OsbenchError
 from osbench.coordinator.cli.one_run import Interrupts, execute_plan
 from osbench.coordinator.cli.progress_display import Progress
 from osbench.coordinator.report.model.model import Report, WorkloadReport
+from osbench.coordinator.results.block_contents import counted_rows
 from osbench.coordinator.run.plan import RunOptions, RunPlan, new_run_id, plan_run
 from osbench.coordinator.sizing.calibration_task import (
     TAG,
@@ -156,7 +157,7 @@ def _cost(
     requests = workload.requests.total if workload.requests else None
     bodies = [body for body in directory.blocks() if body["workload"] == number]
     cost = measured_cost(
-        (columns for _, columns in directory.columns(number)),
+        (columns for one, _, columns in counted_rows(directory) if one == number),
         samples,
         load.phases,
         sum(len(msgpack.packb(body)) for body in bodies),

@@ -123,7 +123,7 @@ class WorkloadNeeds:
 class TaskNeeds:
     """Needs of a task: workloads that run in parallel add up; of groups the largest counts.
 
-    Memory, files and ports are of the workload that needs most.
+    Memory and files are of the workload that needs most.
     """
 
     processes: int
@@ -218,8 +218,9 @@ def _level(
 def task_needs(groups: Sequence[Sequence[WorkloadNeeds]], limits: HostLimits) -> TaskNeeds:
     """Return the needs of a task from its groups of workloads; a group's workloads run in parallel.
 
-    Groups run one after another. Processes, bytes per second and coordinator's CPU are summed in a
-    group, then the greatest counts; memory, files and ports are of the workload that needs most.
+    Groups run one after another. Processes, ports, bytes per second and coordinator's CPU are
+    summed in a group, then the greatest counts; memory and files are of the workload that needs
+    most.
     """
     processes = max(sum(one.processes for one in group) for group in groups)
     host_processes = min(processes, limits.cores)
@@ -229,7 +230,7 @@ def task_needs(groups: Sequence[Sequence[WorkloadNeeds]], limits: HostLimits) ->
     )
     files = max(one.cost.files + ceil(_users_of_process(one) * one.cost.files_user) for one in each)
     rate = max(sum(one.rate for one in group) for group in groups)
-    ports = [_ports(one, host_processes) for one in each]
+    ports = [_ports(group, host_processes) for group in groups]
     return TaskNeeds(
         processes=processes,
         hosts=ceil(processes / limits.cores),
@@ -249,17 +250,26 @@ def _users_of_process(one: WorkloadNeeds) -> int:
     return ceil(one.users_peak / one.processes)
 
 
-def _ports(one: WorkloadNeeds, host_processes: int) -> int | None:
-    """Return the local ports that a workload uses on a host with `host_processes` of its processes.
+def _ports(group: Sequence[WorkloadNeeds], host_processes: int) -> int | None:
+    """Return the most local ports that `host_processes` processes of a group use on one host.
 
-    Ports of open connections and of closed ones in TIME_WAIT. None if the number of new connections
-    is unknown.
+    Ports of open connections and of closed ones in TIME_WAIT. Workloads whose number of new
+    connections is unknown are left out; None if there is no other.
     """
-    if one.cost.new_connections is None:
+    loads = []
+    for one in group:
+        if one.cost.new_connections is not None:
+            closed = one.rate * one.cost.new_connections * TIME_WAIT_S
+            used = closed + one.users_peak * one.cost.files_user
+            loads.append((used / one.processes, one.processes))
+    if not loads:
         return None
-    part = min(1.0, host_processes / one.processes)
-    closed = one.rate * part * one.cost.new_connections * TIME_WAIT_S
-    return ceil(closed + one.users_peak * part * one.cost.files_user)
+    found, left = 0.0, host_processes
+    # the processes of a host may be those that use most
+    for each, processes in sorted(loads, reverse=True):
+        found += each * min(left, processes)
+        left -= min(left, processes)
+    return ceil(round(found, 6))
 
 
 def _coordinator_cpu(processes: int, rate: float) -> float:

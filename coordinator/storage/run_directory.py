@@ -42,7 +42,6 @@ from osbench.common.errors import (
 from osbench.common.plugin.signature import near
 from osbench.common.ports import clock as time
 from osbench.common.ports import disk
-from osbench.common.protocol.columns import Columns, decode_rows
 from osbench.common.regular_files import open_regular, read_regular
 from osbench.coordinator.storage import digests
 from osbench.coordinator.storage.frames import FrameFile, bundles, cut_torn_tail, reason_of
@@ -406,24 +405,6 @@ class RunDirectory:
         assert self._journal is not None
         assert self._blocks is not None
         return {"journal": self._journal.size, "blocks": self._blocks.size}
-
-    def rows(self) -> Iterator[tuple[int, Columns]]:
-        """Yield (number of the workload, rows) of each result block with rows, as they came.
-
-        Rows that the ledger did not count (stale ones) are among them. Raises DamagedRun.
-        """
-        for body in self.blocks():
-            if body["columns"]:
-                yield body["workload"], decode_rows(body["columns"])
-
-    def columns(self, workload: int) -> Iterator[tuple[str, Columns]]:
-        """Yield (name of worker, rows) of each result block of one workload, as they came.
-
-        Rows that the ledger did not count (stale ones) are among them. Raises DamagedRun.
-        """
-        for body in self.blocks():
-            if body["workload"] == workload and body["columns"]:
-                yield body["incarnation"], decode_rows(body["columns"])
 
     def write(self, name: str, document: dict[str, Any], *, sync: bool = True) -> None:
         """Replace a JSON document of the run atomically; `sync` waits until it is on disk.

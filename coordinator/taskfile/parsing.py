@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -51,18 +52,47 @@ def sound_part(document: Any, source: str) -> Task | None:
         kept = _sound_object(document, schemas.TASK)
         found = {"title": "", **kept, "version": 2, "subtasks": _sound_2(document)}
     try:
-        return parse(found, source)
+        task = parse(found, source)
     except TaskError:
         return None
+    return task if version == 2 else _with_stand_ins(task, document)
 
 
 def _sound_1(document: Mapping[str, Any]) -> dict[str, Any]:
-    item = schemas.TASK_V1["additionalProperties"]["items"]
+    schema = schemas.TASK_V1["additionalProperties"]["items"]
     return {
-        name: [_sound_object(one, item) for one in items if isinstance(one, dict)]
+        # messages give places in the complete document: no item may be left out before them
+        name: [_sound_item(one if isinstance(one, dict) else {}, schema) for one in items]
         for name, items in _scenarios_1(document).items()
         if isinstance(items, list) and items
     }
+
+
+def _sound_item(item: Mapping[str, Any], schema: Mapping[str, Any]) -> dict[str, Any]:
+    kept = _sound_object(item, schema)
+    if "args" in item and "args" not in kept:
+        return {key: value for key, value in kept.items() if key in _WITHOUT_SCENARIO}
+    return kept
+
+
+def _with_stand_ins(task: Task, document: Mapping[str, Any]) -> Task:
+    """Return a task of version 1 in which a harmless scenario replaces each one without valid
+    arguments.
+    """
+    (name,) = _STAND_IN["scenario"]
+
+    def sound(workload: Workload, item: Any) -> Workload:
+        arguments = item.get("args", {}) if isinstance(item, dict) else None
+        return workload if isinstance(arguments, dict) else replace(workload, scenario=name)
+
+    lists = [one for one in _scenarios_1(document).values() if isinstance(one, list) and one]
+    return replace(
+        task,
+        subtasks=tuple(
+            replace(subtask, workloads=tuple(map(sound, subtask.workloads, items)))
+            for subtask, items in zip(task.subtasks, lists, strict=True)
+        ),
+    )
 
 
 def _sound_2(document: Mapping[str, Any]) -> list[dict[str, Any]]:
@@ -84,6 +114,8 @@ def _sound_2(document: Mapping[str, Any]) -> list[dict[str, Any]]:
 
 #: Stands for a scenario that does not fit the format; its checks find nothing.
 _STAND_IN: Mapping[str, Any] = {"scenario": {"Dummy.dummy": {}}}
+#: Keys whose checks do not look at the scenario.
+_WITHOUT_SCENARIO = ("title", "runner", "sla")
 #: Keys whose checks look at the runner.
 _WITH_RUNNER = ("users", "think", "abort", "warmup", "phases")
 
@@ -106,7 +138,7 @@ def _sound_object(found: Mapping[str, Any], schema: Mapping[str, Any]) -> dict[s
     if "phases" in found and "phases" not in kept and isinstance(kept.get("sla"), Mapping):
         kept["sla"] = {name: one for name, one in kept["sla"].items() if name != "drill"}
     if "scenario" in schema["required"] and "scenario" not in kept:
-        kept = {key: value for key, value in kept.items() if key in ("title", "runner", "sla")}
+        kept = {key: value for key, value in kept.items() if key in _WITHOUT_SCENARIO}
         return {**kept, **_STAND_IN}
     return kept
 

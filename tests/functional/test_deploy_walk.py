@@ -15,6 +15,7 @@ import pytest
 from helpers.compose_stand_in import Compose
 from helpers.kubernetes_stand_in import Cluster
 from helpers.readme import REPOSITORY, blocks
+from osbench.coordinator.results.block_contents import counted_rows
 from osbench.coordinator.storage.run_directory import RunDirectory
 from servers import folder
 from servers.child import PATIENCE_S
@@ -145,7 +146,8 @@ def lines(story: str) -> list[list[str]]:
 def workers_of(data_dir: Path) -> list[int]:
     """For each run that a data directory has, how many workers ran iterations of it."""
     return [
-        len({worker for worker, _ in run.columns(0)}) for run in RunDirectory.all(str(data_dir))
+        len({worker for _, worker, _ in counted_rows(run)})
+        for run in RunDirectory.all(str(data_dir))
     ]
 
 

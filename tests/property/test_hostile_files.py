@@ -30,6 +30,7 @@ from osbench.common.protocol.keyring import Keyring
 from osbench.common.yaml_documents import load_yaml
 from osbench.coordinator.counters.counter_file import read_counters
 from osbench.coordinator.counters.counter_series import figures_of
+from osbench.coordinator.results.block_contents import counted_rows
 from osbench.coordinator.statistics.latency_matrix import LatencyMatrix
 from osbench.coordinator.storage import failure, run_listing
 from osbench.coordinator.storage.frames import cut_torn_tail, read_frames
@@ -111,8 +112,8 @@ def test_a_journal_and_blocks_of_others_are_read_or_refused(body, decision):
         (here / "journal").write_bytes(framed(msgpack.packb(decision)))
         run = RunDirectory(here)
 
-        refuses(lambda: list(run.rows()), OsbenchError)
-        refuses(lambda: list(run.columns(0)), OsbenchError)
+        refuses(lambda: list(run.blocks()), OsbenchError)
+        refuses(lambda: list(counted_rows(run)), OsbenchError)
         refuses(lambda: list(run.decisions()), OsbenchError)
 
 

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from helpers.refolded import refolded, reported
+from osbench.coordinator.results.block_contents import counted_rows
 from osbench.coordinator.storage import resumable
 from osbench.coordinator.storage.run_directory import RunDirectory
 from world.coordinators import SimulatedRun
@@ -198,7 +199,7 @@ def test_what_workers_deliver_after_an_error_is_in_the_report(
         assert reported(directory)[:1] == refolded(directory, workloads(document)[:1])
         _, *never = run.summary["workloads"]
         assert {one["not_begun"] for one in never} == {"the run could not go on"}
-        rows = sum(len(rows.iteration) for _, rows in directory.columns(0))
+        rows = sum(len(rows.iteration) for *_, rows in counted_rows(directory))
         assert sums(run)["ok"] + sums(run)["failed"] == rows > 0
 
 

@@ -12,6 +12,7 @@ from helpers.refolded import refolded, reported
 from osbench.common.errors import OlderCopy, UsageError
 from osbench.common.protocol import timers
 from osbench.coordinator.cli.commands import workers as workers_command
+from osbench.coordinator.results.block_contents import counted_rows
 from osbench.coordinator.storage.run_directory import RunDirectory
 from world import coordinators
 from world.coordinators import STATES, SimulatedRun
@@ -71,7 +72,7 @@ def test_a_load_of_some_seconds_ends_when_it_was_to_end(world: World) -> None:
     assert code(run) in (0, 4)
     assert found["ok"] == found["planned"] == len(iterations(run))
     # an iteration that the first coordinator's six seconds had no room for was not begun
-    rows = [rows for _, rows in RunDirectory(run.folder).columns(0)]
+    rows = [rows for *_, rows in counted_rows(RunDirectory(run.folder))]
     assert max(int(one.started.max()) for one in rows) <= 6 * S
 
 
@@ -122,7 +123,7 @@ def numbers(run: SimulatedRun) -> dict[str, Any]:
     """What must not depend on when and where iterations ran."""
     assert run.summary is not None
     (workload,) = run.summary["workloads"]
-    rows = [rows for _, rows in RunDirectory(run.folder).columns(0)]
+    rows = [rows for *_, rows in counted_rows(RunDirectory(run.folder))]
     return {
         "sums": {state: workload["accounting"][state] for state in STATES},
         "sla": [(one["criterion"], one["success"]) for one in workload["sla"]],

@@ -7,6 +7,7 @@ import re
 
 import pytest
 
+from osbench.coordinator.results.block_contents import counted_rows
 from osbench.coordinator.storage.run_directory import RunDirectory
 from world.coordinators import SimulatedRun
 from world.fibers import S
@@ -43,7 +44,7 @@ def is_right(run: SimulatedRun, rate: int) -> None:
     at_s = {one.number: one.at_ns / S for one in run.known.starts}
     due_s: dict[int, float] = {}
     started_s: dict[int, float] = {}
-    for _, rows in RunDirectory(run.folder).columns(0):
+    for *_, rows in counted_rows(RunDirectory(run.folder)):
         numbers = rows.iteration.tolist()
         due_s.update(zip(numbers, (rows.due / S).tolist(), strict=True))
         started_s.update(zip(numbers, (rows.started / S).tolist(), strict=True))

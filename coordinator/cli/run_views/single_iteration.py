@@ -23,6 +23,7 @@ from osbench.coordinator.cli.run_views.iteration_view import print_iteration, pr
 from osbench.coordinator.formatting import plain
 from osbench.coordinator.report.iteration_record import iteration_records
 from osbench.coordinator.report.model.model import Report
+from osbench.coordinator.results.block_contents import counted_contents
 from osbench.coordinator.storage.progress import Snapshot
 from osbench.coordinator.storage.run_directory import RunDirectory
 from osbench.coordinator.storage.worker_log import WorkerLog
@@ -134,10 +135,12 @@ def _print_end(summary: Mapping[str, Any], terminal: Console, *, started: bool) 
 
 def _print_start(directory: RunDirectory, terminal: Console) -> None:
     """Print the first failure of the run: the reason why the virtual user could not start."""
-    failures = (failure for body in directory.blocks() for failure in body["failures"])
-    for _, etype, message, traceback in itertools.islice(failures, 1):
-        terminal.print(Text(f"{plain(etype)} in on_start: {plain(message, 1000)}", style="red"))
-        print_traceback(traceback, terminal)
+    blocks = filter(None, map(counted_contents, directory.blocks()))
+    failures = (failure for block in blocks for failure in block.failures)
+    for one in itertools.islice(failures, 1):
+        said = f"{plain(one.etype)} in on_start: {plain(one.message, 1000)}"
+        terminal.print(Text(said, style="red"))
+        print_traceback(one.traceback, terminal)
         terminal.print()
 
 

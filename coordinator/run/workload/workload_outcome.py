@@ -26,7 +26,8 @@ def outcome_of(run: WorkloadRun) -> WorkloadOutcome:
     plan, results, services = run.plan, run.results, run.services
     workload, subtask, statistics = plan.workload, plan.subtask, results.statistics
     served, ledger = run.workers.served, results.ledger
-    refused = services.channel.refused + services.pool.refused + results.refused
+    refused = services.channel.refused + services.pool.refused
+    refused += services.accounts.refused + results.refused
     offered = run.view.offered()
     verdicts = () if run.not_begun else results.judge()
     if offered.cut_short == "runner_lost":

@@ -16,8 +16,9 @@ from numpy.typing import NDArray
 
 from osbench.common.intervals import Intervals
 from osbench.common.outcomes import Outcome
-from osbench.common.protocol.columns import Columns, decode_rows, select
+from osbench.common.protocol.columns import Columns, select
 from osbench.common.protocol.exchanges import PHASES, action_lines
+from osbench.coordinator.results.block_contents import counted_contents
 from osbench.coordinator.statistics.action_paths import name_paths
 from osbench.coordinator.storage.run_directory import RunDirectory
 from osbench.coordinator.traces.analysis.features import ITERATION, Features
@@ -72,7 +73,10 @@ def client_times(
             continue
         if not found[number].takes_next():
             continue
-        rows = new_rows(decode_rows(body["columns"]), seen[number])
+        block = counted_contents(body)
+        if block is None or block.columns is None:
+            continue
+        rows = new_rows(block.columns, seen[number])
         counted = (rows.outcome <= Outcome.TIMED_OUT) & (rows.started >= warmup_ns.get(number, 0))
         rows = select(rows, counted)
         if len(rows):

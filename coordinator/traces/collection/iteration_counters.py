@@ -10,6 +10,7 @@ from osbench.common.intervals import Intervals
 from osbench.common.outcomes import Outcome
 from osbench.common.protocol.columns import select
 from osbench.coordinator.counters.counter_series import WorkloadCounters
+from osbench.coordinator.results.block_contents import counted_rows
 from osbench.coordinator.results.outcome import WorkloadOutcome
 from osbench.coordinator.storage.run_directory import RunDirectory
 from osbench.coordinator.traces.analysis.features import Features
@@ -44,7 +45,7 @@ def iteration_counters(
         mine = np.flatnonzero(features.group == number)
         rows[number] = mine[np.argsort(features.iteration[mine], kind="stable")]
     seen = {number: Intervals() for number in counters}
-    for number, block in directory.rows():
+    for number, _, block in counted_rows(directory):
         mine = rows.get(number, _NONE)
         if not len(mine) or not len(block):
             continue

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,7 +11,8 @@ from numpy.typing import NDArray
 from osbench.common.histogram import Histogram
 from osbench.common.intervals import Intervals
 from osbench.common.outcomes import Outcome
-from osbench.common.protocol.columns import Columns, decode_rows, select
+from osbench.common.protocol.columns import Columns, Failure, select
+from osbench.coordinator.results.block_contents import counted_contents
 from osbench.coordinator.storage.run_directory import RunDirectory
 
 Ints = NDArray[np.int64]
@@ -96,11 +96,14 @@ def traced_iterations(
     errors = _ErrorTypes()
     for body in directory.blocks():
         number = body["workload"]
-        who = (number, body.get("incarnation", ""))
-        errors.learn(who, body.get("failures", ()))
-        if not body["columns"] or not 0 <= number < workloads:
+        block = counted_contents(body)
+        if block is None or number >= workloads:
             continue
-        rows = new_rows(decode_rows(body["columns"]), seen[number])
+        who = (number, body.get("incarnation", ""))
+        errors.learn(who, block.failures)
+        if block.columns is None:
+            continue
+        rows = new_rows(block.columns, seen[number])
         traced = np.isin(rows.iteration, rows.traced)
         warming = rows.started < warmup_ns.get(number, 0)
         service = rows.ended - rows.started - rows.idle
@@ -202,10 +205,10 @@ class _ErrorTypes:
         self.names = {"": 0}
         self._meaning: dict[tuple[int, str], dict[int, int]] = {}
 
-    def learn(self, who: tuple[int, str], failures: Iterable[Sequence[Any]]) -> None:
+    def learn(self, who: tuple[int, str], failures: Iterable[Failure]) -> None:
         meaning = self._meaning.setdefault(who, {})
-        for number, etype, *_ in failures:
-            meaning[number] = self._number(str(etype))
+        for one in failures:
+            meaning[one.number] = self._number(one.etype)
 
     def of(self, who: tuple[int, str], rows: Columns, at: Ints) -> Ints:
         """Return the number of the error type of each row at `at`; 0 for successful rows.

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from osbench.common.outcomes import Outcome
+from osbench.coordinator.results.block_contents import counted_rows
 from osbench.coordinator.storage.run_directory import RunDirectory
 from world import present
 from world.coordinators import SimulatedRun
@@ -18,7 +19,9 @@ def of_run(run: SimulatedRun) -> Iterator[Finding]:
     """Compare rows with what the world knows."""
     # a thread that was put aside between its last act and the look at the clock took longer
     exact = not present.scheduler().preempt
-    for incarnation, rows in RunDirectory(run.folder).columns(0):
+    for workload, incarnation, rows in counted_rows(RunDirectory(run.folder)):
+        if workload:
+            continue
         name = incarnation.partition(".")[0]
         ok = rows.outcome == Outcome.OK
         took = (rows.ended - rows.started)[ok] / 1e9

@@ -133,6 +133,15 @@ def test_nothing_is_told_where_all_blocks_arrived() -> None:
     assert list(remarks_of(EndingRun(worker, failures=0).services())) == []
 
 
+def test_results_that_cannot_be_counted_are_told() -> None:
+    services = EndingRun(handle(), failures=0).services()
+    services.accounts.refused = 2
+
+    (said,) = remarks_of(services)
+
+    assert said.startswith("messages were refused (results of another shape, or of no workload: 2)")
+
+
 def test_wall_clocks_that_were_set_are_told_once_a_host():
     worker = handle()
     for number, set_s in ((2, [7.0, 0.0]), (3, [7.0 + 3600.0, 12.0])):

@@ -136,6 +136,25 @@ def test_hosts_have_as_many_processes_as_cores_and_what_these_take():
     assert found.coordinator_cpu == pytest.approx(25 * 125e-6 + 6000 * 0.4e-6)
 
 
+def test_ports_of_workloads_at_once_add_up_on_the_host_that_has_most_of_them():
+    few = replace(COST, new_connections=0.1)
+    each = {rate: task_needs([[needs(level(rate))]], LIMITS).host_ports for rate in (600, 1200)}
+
+    # one process each
+    at_once = task_needs([[needs(level(600)), needs(level(1200))]], LIMITS)
+    in_turn = task_needs([[needs(level(600))], [needs(level(1200))]], LIMITS)
+    # three processes of a first workload and one of five of a second
+    crowded = task_needs([[needs(level(6000), cost=few), needs(level(3000))]], LIMITS)
+    unknown = replace(COST, new_connections=None)
+    known = task_needs([[needs(level(600)), needs(level(1200), cost=unknown)]], LIMITS)
+
+    assert at_once.host_ports == sum(each.values())
+    assert in_turn.host_ports == each[1200]
+    first, second = 3000 * 0.5 * 60 + 352 * 2, 6000 * 0.1 * 60 + 674 * 2
+    assert crowded.host_ports == pytest.approx(first + second / 5, abs=1)
+    assert known.host_ports == each[600]
+
+
 def test_ports_are_not_told_where_connections_are_not_known():
     unknown = replace(COST, new_connections=None)
 

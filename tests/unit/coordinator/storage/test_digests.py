@@ -12,6 +12,7 @@ from oslo_config import cfg
 from helpers.kept_runs import DAMAGES, FILES, damage, kept_run
 from osbench.common.errors import DamagedRun
 from osbench.coordinator.report.iterations import iterations
+from osbench.coordinator.results.block_contents import counted_rows
 from osbench.coordinator.run.resumption import run_request
 from osbench.coordinator.storage import failure, resumable
 from osbench.coordinator.storage.digests import COVERED, DIGESTS
@@ -95,7 +96,7 @@ def test_what_is_left_is_read_when_its_damage_is_accepted(copy: RunDirectory) ->
     assert said.startswith("PARTIAL: files of this run are damaged: blocks has")
     assert summary is not None
     assert summary["notes"][0] == said
-    assert sum(len(columns) for _, columns in copy.rows()) == 20_000
+    assert sum(len(columns) for _, _, columns in counted_rows(copy)) == 20_000
 
 
 def test_a_run_of_an_older_release_is_judged_by_what_it_has(copy: RunDirectory) -> None:
@@ -105,7 +106,7 @@ def test_a_run_of_an_older_release_is_judged_by_what_it_has(copy: RunDirectory) 
 
     assert copy.files.problems() == []
     assert summary_of(copy) is not None
-    assert sum(len(columns) for _, columns in copy.rows()) == 25_000
+    assert sum(len(columns) for _, _, columns in counted_rows(copy)) == 25_000
 
 
 def test_a_document_that_is_written_again_stays_bound(copy: RunDirectory) -> None:
@@ -212,7 +213,7 @@ def test_a_status_that_a_crash_has_left_half_written_hinders_nobody(copy: RunDir
     copy.lock()
     copy.close()
 
-    assert sum(len(rows) for _, rows in copy.rows()) == 25_000
+    assert sum(len(rows) for *_, rows in counted_rows(copy)) == 25_000
 
 
 def test_a_torn_end_is_cut_and_what_was_on_disk_before_is_not(copy: RunDirectory) -> None:

@@ -12,6 +12,7 @@ import pytest
 from helpers.result_rows import row_of
 from osbench.common.errors import DirectoryRemoved, OsbenchError, UsageError
 from osbench.common.protocol.columns import encode_rows
+from osbench.coordinator.results.block_contents import counted_rows
 from osbench.coordinator.storage.run_directory import RunDirectory
 
 
@@ -62,7 +63,11 @@ def test_blocks_are_read_as_they_were_kept(run):
 def test_the_rows_of_one_workload_come_with_their_worker(run):
     run.keep([block("w1", 0, [1, 2]), block("w2", 1, [9]), block("w1", 0, []), block("w2", 0, [3])])
 
-    found = [(worker, columns.iteration.tolist()) for worker, columns in run.columns(0)]
+    found = [
+        (worker, columns.iteration.tolist())
+        for number, worker, columns in counted_rows(run)
+        if number == 0
+    ]
 
     assert found == [("w1", [1, 2]), ("w2", [3])]
 
@@ -114,7 +119,7 @@ def test_whoever_takes_a_run_over_writes_behind_whole_records(run, tmp_path):
     again.close()
 
     assert [record["do"] for record in again.decisions()] == ["open", "close"]
-    assert [columns.iteration.tolist() for _, columns in again.columns(0)] == [[1], [2]]
+    assert [columns.iteration.tolist() for *_, columns in counted_rows(again)] == [[1], [2]]
 
 
 def test_a_run_cannot_be_made_twice(run, tmp_path):

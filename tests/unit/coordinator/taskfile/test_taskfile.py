@@ -202,6 +202,26 @@ def test_all_problems_are_reported_at_once_with_place_and_value(refusal):
     assert problems == {}
 
 
+def test_an_item_that_is_no_object_moves_no_other_item_of_version_1(refusal):
+    runner = {"type": "constant", "tmies": 4}
+
+    problems = refusal({"Dummy.dumy": [5, {"args": {}}], "Dummy.dummy": [None, {"runner": runner}]})
+    alone = refusal({"Dummy.dumy": [{"args": 5, "runner": runner}], "Dummy.dummy": [5]})
+
+    unknown = "unknown key (did you mean times?), got 4"
+    assert "'Dummy.dumy'; did you mean Dummy.dummy" in problems.pop("Dummy.dumy[1]")
+    assert problems == {
+        "Dummy.dumy[0]": "must be an object, got 5",
+        "Dummy.dummy[0]": "must be an object, got null",
+        "Dummy.dummy[1].runner.tmies": unknown,
+    }
+    assert alone == {
+        "Dummy.dumy[0].args": "must be an object, got 5",
+        "Dummy.dumy[0].runner.tmies": unknown,
+        "Dummy.dummy[0]": "must be an object, got 5",
+    }
+
+
 @pytest.mark.parametrize(
     ("config", "place", "message"),
     [
