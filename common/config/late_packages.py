@@ -21,7 +21,7 @@ _NAMES = frozenset(("netaddr", "rfc3986", "stevedore"))
 
 
 class _LateModule(ModuleType):
-    """An imported package that is not loaded: the first use of one of its names loads it."""
+    """An imported package that is not loaded: the first use of a name in it loads it."""
 
     def __getattr__(self, name: str) -> object:
         """Load the package and return its attribute `name`. Raises AttributeError, ImportError."""
@@ -81,6 +81,6 @@ class _LateFinder:
 
 
 def load_late() -> None:
-    """Have imports of `netaddr`, `rfc3986` and `stevedore` load them when they are used."""
+    """Postpone the load of `netaddr`, `rfc3986` and `stevedore` until they are used."""
     if not any(isinstance(one, _LateFinder) for one in sys.meta_path):
         sys.meta_path.insert(0, _LateFinder())

@@ -80,7 +80,7 @@ class ErrorSearch:
         """Return the resources in error, and those that are still changing after `CHANGING_S`.
 
         They are looked at again as long as some change and `patient` returns true. A kind that
-        cannot be listed again keeps what was found before.
+        cannot be listed again keeps the resources found before.
         """
         result = ErrorSearchResult()
         begun, changing = time.monotonic(), self._kinds

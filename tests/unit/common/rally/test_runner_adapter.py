@@ -83,7 +83,7 @@ def test_a_runner_that_derives_from_rallys_is_run_as_a_closed_load(plugins, name
 
     assert (kind.check({"times": 6}), kind.OPEN) == ([], False)
     assert (runner.planned, runner.concurrency) == (6, 2)
-    assert runner.step(0.0, Totals(allotted=0, settled=0), [8]).shares == (2,)
+    assert runner.step(0.0, Totals(allotted=0, settled=0), [8]).users == (2,)
     assert kind.check({"times": 1}) != []
     assert kind.CONFIG_SCHEMA["properties"]["times"]["type"] == "integer"
 
@@ -107,8 +107,8 @@ def test_a_runner_that_starts_iterations_itself_has_one_process_of_one_worker(pl
 
     assert issubclass(kind, ScriptedRunner)
     assert (kind.check({}), runner.planned, runner.concurrency) == ([], None, 1)
-    assert (begun.shares, begun.budget, begun.done) == ((1, 0), None, False)
-    assert (over.shares, over.stop_s, over.done) == ((0, 0), 3.0, True)
+    assert (begun.users, begun.budget, begun.done) == ((1, 0), None, False)
+    assert (over.users, over.stop_s, over.done) == ((0, 0), 3.0, True)
     assert "in one process of one worker" in kind.notes({})[0]
 
 
