@@ -194,7 +194,7 @@ class ContextStack:
             with self.history.noted("looking for resources in error"):
                 return _run_polling(partial(search.run, patient), poll)
         except KeyboardInterrupt:
-            return ErrorSearchResult(problem="Ctrl-C ended the search for them")
+            return ErrorSearchResult(problem="Ctrl-C ended the search for resources in error")
 
     def _tell(self, what: str, done: int, planned: int) -> None:
         self._told = done, planned, time.monotonic()

@@ -20,6 +20,8 @@ LOG = logging.getLogger(__name__)
 #: Longest wait for resources that are changing, and time between two looks at them, seconds.
 CHANGING_S = 60.0
 PAUSE_S = 2.0
+#: Characters of an error and of a state that are kept.
+TEXT_CHARS, STATE_CHARS = 500, 60
 
 #: States of resources in error, and states that end by themselves, of all services.
 _ERROR = re.compile(r"error|failed|killed", re.IGNORECASE)
@@ -105,7 +107,7 @@ class ErrorSearch:
             objects = self._access.objects(kind, self._beginning)
         except Exception as error:
             LOG.debug("resources in error: %s", kind.name, exc_info=True)
-            result.unlisted[kind.name] = error_text(error).strip().partition("\n")[0]
+            result.unlisted[kind.name] = error_text(error).strip().partition("\n")[0][:TEXT_CHARS]
             return
         result.found[kind.name] = [
             found for _, one in objects.values() for found in self._in_error(kind, one)
@@ -118,7 +120,8 @@ class ErrorSearch:
             for name in names_of(one, kind)
             if is_from_iteration(name, self._key) or name.startswith(f"{self._access.beginning}-")
         ]
-        state, change = (str(one.get(name) or "") for name in (kind.state, kind.change or ""))
+        fields = (kind.state, kind.change)
+        state, change = (str(one.get(name) or "")[:STATE_CHARS] for name in fields)
         in_error = _ERROR.search(state) is not None
         if ours and (in_error or change or _CHANGING.fullmatch(state)):
             yield ResourceInError(

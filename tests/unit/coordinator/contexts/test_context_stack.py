@@ -2,6 +2,7 @@
 
 import errno
 import os
+import threading
 from pathlib import Path
 
 import pytest
@@ -11,9 +12,15 @@ from osbench.common.encrypted_file import EncryptedFile
 from osbench.common.errors import ContextError, OsbenchError, TaskError
 from osbench.common.plugin.plugins import Plugins
 from osbench.common.task import Named, Workload
-from osbench.coordinator.contexts import context_stack
+from osbench.coordinator.contexts import context_stack, error_search
 from osbench.coordinator.contexts.context_stack import ContextStack, contexts_of, undo
-from osbench.coordinator.contexts.state_store import FILE, KEY, ContextStateStore, Entry
+from osbench.coordinator.contexts.state_store import (
+    FILE,
+    KEY,
+    ContextStateStore,
+    Entry,
+    PreparedWorkload,
+)
 from osbench.coordinator.taskfile import checked
 
 PLUGIN = """
@@ -443,3 +450,63 @@ def test_no_context_is_named_when_none_is_under_way(objects, plugins, monkeypatc
         during = contexts.silent
 
     assert (during, contexts.silent) == (None, None)
+
+
+class Searching(error_search.ErrorSearch):
+    """A search that ends only if `patient` says so, on a cloud that is not asked."""
+
+    def run(self, patient):
+        while patient():
+            pass
+        return error_search.ErrorSearchResult(waited_s=float(len(self._kinds)))
+
+
+@pytest.fixture
+def with_cleanup(folder, monkeypatch):
+    monkeypatch.setattr(error_search, "ErrorSearch", Searching)
+    admin = {"username": "ann", "password": "x", "project_name": "p"}
+    spec = {"openstack": {"auth_url": "http://127.0.0.1:1/v3", "admin": admin}}
+    record = Deployment.from_spec("cloud", spec)
+    store = ContextStateStore(folder, folder.parents[1], "r1", record)
+    made = {"names_key": "key"}
+    store.add(Entry(workload=0, name="cleanup", config=["nova", "cinder"], made=made))
+    store.add(Entry(workload=1, name="first", config={}))
+    return store
+
+
+def test_resources_in_error_are_searched_in_the_services_of_the_cleanup(with_cleanup, plugins):
+    contexts = ContextStack(with_cleanup, plugins)
+    shown = []
+
+    def poll(undoing):
+        shown.append(contexts.history.under_way[0])
+
+    found = contexts.in_error(0, poll=poll, patient=lambda: not shown)
+
+    # servers, snapshots and volumes
+    assert (found.waited_s, found.problem) == (3.0, "")
+    assert shown[0] == "looking for resources in error"
+    # no cleanup, and no context at all
+    assert contexts.in_error(1, poll=poll, patient=lambda: False) is None
+    assert contexts.in_error(2, poll=poll, patient=lambda: False) is None
+
+
+def test_a_search_that_the_user_breaks_off_says_so(with_cleanup, plugins):
+    over = threading.Event()
+
+    def poll(undoing):
+        raise KeyboardInterrupt
+
+    contexts = ContextStack(with_cleanup, plugins)
+    found = contexts.in_error(0, poll=poll, patient=lambda: not over.wait(0.01))
+    over.set()
+
+    assert found.problem == "Ctrl-C ended the search for resources in error"
+    assert contexts.history.under_way is None
+
+
+def test_nothing_is_searched_once_contexts_are_being_undone(with_cleanup, plugins):
+    with_cleanup.prepared[0] = PreparedWorkload(args={}, context={}, over=True)
+    contexts = ContextStack(with_cleanup, plugins)
+
+    assert contexts.in_error(0, poll=lambda _: None, patient=lambda: False) is None

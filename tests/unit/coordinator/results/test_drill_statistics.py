@@ -353,7 +353,7 @@ def test_an_iteration_that_leaves_several_resources_counts_once_in_the_share():
 @pytest.mark.parametrize(
     "left",
     [
-        LeftFigures(problem="Ctrl-C ended the search for them"),
+        LeftFigures(problem="Ctrl-C ended the search for resources in error"),
         LeftFigures(kinds=(LeftKind(kind="servers"),), unlisted={"volumes": "503"}),
         LeftFigures(),
     ],

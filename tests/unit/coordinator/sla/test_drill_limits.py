@@ -83,7 +83,12 @@ LOST = {"volumes": "503 Service Unavailable"}
             " allowed 3",
         ),
         (LeftFigures(unlisted=LOST), 3, False, "volumes could not be listed: 503"),
-        (LeftFigures(problem="Ctrl-C ended the search for them"), 3, False, "Ctrl-C ended"),
+        (
+            LeftFigures(problem="Ctrl-C ended the search for resources in error"),
+            3,
+            False,
+            "Ctrl-C ended",
+        ),
         (None, 3, False, "resources in error were not searched: the load did not end as planned"),
     ],
 )
