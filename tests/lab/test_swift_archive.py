@@ -6,12 +6,14 @@ import json
 import re
 import shutil
 import threading
+import time
 import uuid
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
+import requests
 from keystoneauth1 import session
 
 from helpers.made_runs import made_run
@@ -146,10 +148,12 @@ def token_of(store: SwiftStore) -> str:
 
 
 def revoke(swift: Lab, store: SwiftStore) -> str:
-    """Revoke the token of a store, which then is as one that has ended; returns it."""
+    """Revoke the token of a store, and wait until Swift has forgotten it; returns it."""
     token = token_of(store)
     address = f"{swift.auth_url}/auth/tokens"
     admin(swift).request(address, "DELETE", headers={"X-Subject-Token": token})
+    while requests.get(store.cloud.address("swift"), headers={"X-Auth-Token": token}).ok:
+        time.sleep(0.2)
     return token
 
 

@@ -92,12 +92,12 @@ def _proxy(lab: Lab) -> Mapping[str, Mapping[str, object]]:
             "pipeline": " ".join([*FILTERS, "authtoken", "keystoneauth", "proxy-server"])
         },
         **{f"filter:{name}": {"use": f"egg:swift#{name}"} for name in FILTERS},
-        # a token that is revoked would be taken for five minutes more
+        # how long a token that is revoked is accepted; 300 s by default
         "filter:authtoken": {
             **factory,
             **token,
             "delay_auth_decision": True,
-            "token_cache_time": -1,
+            "token_cache_time": 5,
         },
         "filter:keystoneauth": {"use": "egg:swift#keystoneauth", "operator_roles": "admin, member"},
         "app:proxy-server": {"use": "egg:swift#proxy", "account_autocreate": True},
