@@ -66,7 +66,7 @@ WORLD_TESTS = $(WORLD) $(PYTEST) -p world.ports tests/world
 
 .PHONY: help setup demo test quick units timing costs coverage coverage-units lint types check clean bench docs
 .PHONY: repeats release lab lab-stop conformance chaos world world-tests assets assets-build assets-check
-.PHONY: otlp-sdks zuul-trial archive-s3 statistics pictures containers hosts soak truth what-if audit
+.PHONY: otlp-sdks zuul-trial archive-s3 archive-swift statistics pictures containers hosts soak truth what-if audit
 .PHONY: sbom lowest words
 
 help:
@@ -95,6 +95,7 @@ help:
 	@echo "make otlp-sdks  services with OpenTelemetry's SDKs send their spans to runs (needs npm)"
 	@echo "make zuul-trial  the job of deploy/zuul for TRIALS changes with and without a regression"
 	@echo "make archive-s3  archives of runs in a server with the protocol of S3 (moto)"
+	@echo "make archive-swift  archives of runs in a Swift, with a Keystone (docs/lab.md)"
 	@echo "make lab     starts real OpenStack services here (docs/lab.md); make lab-stop stops them"
 	@echo "make lowest  the demo with the lowest versions that setup.cfg allows"
 	@echo "make audit   looks for known vulnerabilities in what osbench depends on (asks pypi.org)"
@@ -296,6 +297,9 @@ archive-s3:
 	@mkdir -p build
 	@$(PYTHON) .ci/environment.py build/archive-s3 -e '.[dev,archive]' 'moto[server] >= 5'
 	build/archive-s3/bin/python -m pytest -rP tests/functional/test_archive_s3.py
+
+archive-swift: $(VENV)/.ready
+	OSBENCH_LAB=small $(PYTEST) tests/lab/test_swift_archive.py
 
 lab: $(VENV)/.ready
 	$(LAB_COMMAND) start $(LAB)

@@ -1,1 +1,1 @@
-"""Archives of runs that a team shares: a folder, or an object store supported by fsspec."""
+"""Archives of runs that a team shares: a folder, a container of Swift, or a store of fsspec."""

@@ -198,7 +198,11 @@ def store_of(url: str) -> ArchiveStore:
             f"the archive {mask_url(url)}: a URL with a password is seen by others; leave it out,"
             " and give credentials by environment or fsspec's configuration"
         )
-    # it takes a while to import, and is an extra
+    # both take a while to import, and the latter is an extra
+    if scheme == "swift":
+        from osbench.coordinator.archives.swift_store import SwiftStore  # noqa: PLC0415 - see above
+
+        return SwiftStore(url)
     from osbench.coordinator.archives.fsspec_store import FsspecStore  # noqa: PLC0415 - see above
 
     return FsspecStore(url)

@@ -1,4 +1,4 @@
-"""An archive in any store that fsspec supports: S3, Swift, SFTP and others."""
+"""An archive in any store that fsspec supports: S3, SFTP and others."""
 
 from __future__ import annotations
 

@@ -3,20 +3,37 @@
 from __future__ import annotations
 
 import uuid
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
+from helpers.fake_cloud import fake_cloud
 from osbench.common.errors import ArchiveError
 from osbench.coordinator.archives.archive_store import ArchiveStore, store_of
 
 
-@pytest.fixture(params=["folder", "file URL", "memory"])
-def store(request: pytest.FixtureRequest, tmp_path: Path) -> ArchiveStore:
+@pytest.fixture(params=["folder", "file URL", "memory", "swift"])
+def store(
+    request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> Iterator[ArchiveStore]:
     """An empty store."""
-    if request.param == "folder":
+    if request.param != "swift":
+        yield _without_server(request.param, tmp_path)
+        return
+    with fake_cloud() as cloud:
+        cloud.absent.discard("object-store")
+        (project,) = cloud.objects["projects"]
+        cloud.containers[project] = {"team": {}}
+        for name, value in cloud.variables().items():
+            monkeypatch.setenv(name, value)
+        yield store_of("swift://team/runs")
+
+
+def _without_server(kind: str, tmp_path: Path) -> ArchiveStore:
+    if kind == "folder":
         return store_of(str(tmp_path / "team" / "runs"))
-    if request.param == "file URL":
+    if kind == "file URL":
         return store_of((tmp_path / "with space").as_uri())
     pytest.importorskip("fsspec", reason="fsspec is not installed: pip install osbench[dev]")
     return store_of(f"memory://{uuid.uuid4().hex}/runs")

@@ -120,6 +120,15 @@ class FakeCloud(LoopbackServer):
         admin = {"username": ADMIN, "password": PASSWORD, "project_name": ADMIN, **domains}
         return {"openstack": {"auth_url": self.auth_url, "admin": admin, **more}}
 
+    def variables(self) -> dict[str, str]:
+        """The administrator's variables of openrc."""
+        return {
+            "OS_AUTH_URL": self.auth_url,
+            "OS_USERNAME": ADMIN,
+            "OS_PASSWORD": PASSWORD,
+            "OS_PROJECT_NAME": ADMIN,
+        }
+
     def make(self, kind: str, fields: dict[str, Any]) -> dict[str, Any]:
         """Store an object; returns it with its id."""
         identity = fields.get("id") or uuid.uuid4().hex
@@ -181,7 +190,7 @@ class _Handler(ComputeRoutes, VolumeRoutes, StackRoutes, StoreRoutes, NetworkRou
                 return self._answer(404, {})
             return handle(rest, data, who or {})
 
-    do_GET = do_POST = do_PUT = do_DELETE = do_PATCH = _serve
+    do_GET = do_HEAD = do_POST = do_PUT = do_DELETE = do_PATCH = _serve
 
     def _trace(self, service: str, headers: dict[str, str]) -> None:
         """Write a span where the request is signed with a key that the service takes."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Callable
 from typing import Any
 from urllib.parse import unquote
@@ -25,19 +26,23 @@ class StoreRoutes(QuietHandler):
             return self._container(kept, names[0])
         if names[0] not in kept:
             return self._answer(404, None)
-        objects = kept[names[0]]
+        objects, name = kept[names[0]], "/".join(names[1:])
         if self.command == "PUT":
-            objects[names[1]] = data
+            wanted = self.sent_headers().get("etag")
+            if wanted and wanted != hashlib.md5(data).hexdigest():
+                return self._answer(422, None)
+            objects[name] = data
             return self._answer(201, None)
-        if names[1] not in objects:
+        if name not in objects:
             return self._answer(404, None)
         if self.command == "DELETE":
-            del objects[names[1]]
+            del objects[name]
             return self._answer(204, None)
         self.send_response(200)
-        self.send_header("Content-Length", str(len(objects[names[1]])))
+        self.send_header("Content-Length", str(len(objects[name])))
         self.end_headers()
-        self.wfile.write(objects[names[1]])
+        if self.command != "HEAD":
+            self.wfile.write(objects[name])
         return None
 
     def _container(self, kept: dict[str, dict[str, bytes]], name: str) -> None:
@@ -52,10 +57,24 @@ class StoreRoutes(QuietHandler):
                 return self._answer(409, None)
             del kept[name]
             return self._answer(204, None)
+        if self.command == "HEAD":
+            return self._answer(204, None)
         return self._names(kept[name])
 
     def _names(self, kept: dict[str, Any]) -> None:
         first, after = self.params.get("prefix", ""), self.params.get("marker", "")
-        found = sorted(name for name in kept if name.startswith(first) and name > after)
+        end = self.params.get("delimiter", "")
+        found = set()
+        for name in kept:
+            head, mark, _ = name.removeprefix(first).partition(end) if end else (name, "", "")
+            shown = f"{first}{head}{mark}" if mark else name
+            if name.startswith(first) and shown > after:
+                found.add(shown)
         size = min(int(self.params.get("limit", 10_000)), self.server.store_page)
-        self._answer(200, [{"name": name} for name in found[:size]])
+        self._answer(
+            200,
+            [
+                {"name": name, "bytes": len(kept[name])} if name in kept else {"subdir": name}
+                for name in sorted(found)[:size]
+            ],
+        )

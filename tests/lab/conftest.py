@@ -58,6 +58,12 @@ def lab(running_lab: Lab) -> Lab:
 
 
 @pytest.fixture(scope="session")
+def swift(running_lab: Lab) -> Lab:
+    """Keystone and Swift."""
+    return start(running_lab, ["swift"])
+
+
+@pytest.fixture(scope="session")
 def mistral(whole: None, lab: Lab) -> Lab:
     """The lab with Mistral, which needs RabbitMQ and MariaDB."""
     return start(lab, ["mistral"])

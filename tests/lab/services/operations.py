@@ -24,6 +24,7 @@ from services.placement import Placement
 from services.process import Process
 from services.rabbitmq import Rabbitmq
 from services.service import Service
+from services.swift import Swift
 from services.trace_store import Redis
 from services.zaqar import Zaqar
 
@@ -33,6 +34,7 @@ SERVICES = (
     Placement(),
     Glance(),
     Zaqar(),
+    Swift(),
     Mariadb(),
     Rabbitmq(),
     Mistral(),

@@ -119,6 +119,7 @@ NOT_RUN = {
     "osbench-coord run task.yaml --export alert=": "needs a receiver: test_alert.py has one",
     "osbench-coord report last --export opensearch=": "needs a server: test_exports_run.py has one",
     "pip install 'osbench[archive]'": "needs a server: test_archive_s3.py has one",
+    ". openrc": "needs a cloud: lab/test_swift_archive.py has one",
     "pip install ./deploy/osprofiler": "test_service_driver.py installs the wheel of it",
     "pip install opentelemetry-distro": "needs the SDK: test_otlp_sdks.py has it, `make otlp-sdks`",
     "deploy/new-secrets --renew": "deploy/test_hosts.py renews a set, test_tls.py serves it",
