@@ -29,10 +29,10 @@ from osbench.common.ports import clock as time
 from osbench.common.secrets.url_masking import mask_url
 from osbench.coordinator.counters.counter_collection import (
     CounterSettings,
-    LoadSpan,
     collect_counters,
     counter_settings,
 )
+from osbench.coordinator.counters.live_counters import LiveCounters
 from osbench.coordinator.local.server import ServerDied
 from osbench.coordinator.report.builder import ReportBuilder
 from osbench.coordinator.report.model.measure import measured
@@ -51,7 +51,7 @@ from osbench.coordinator.run.connection import Connection
 from osbench.coordinator.run.plan import RunInterface, RunPlan, WorkloadPlan
 from osbench.coordinator.run.resumption import plan_file, run_request
 from osbench.coordinator.run.resumption.earlier_run import EarlierRun
-from osbench.coordinator.run.run_load import RunLoad
+from osbench.coordinator.run.run_load import RunLoad, load_spans
 from osbench.coordinator.run.services import RunServices, open_services
 from osbench.coordinator.run.status import RunStatus
 from osbench.coordinator.run.workload.span_verdicts import selections_of, with_span_verdicts
@@ -83,7 +83,7 @@ class Run:
         self._starts: Mapping[int, float] = {}
         #: The error that ends the run before its time, if the run can be resumed.
         self._cut_off: OsbenchError | None = None
-        #: Counters of the system under test that are read at the end.
+        #: Counters of the system under test that are read meanwhile, and at the end.
         self._counters: CounterSettings | None = None
 
     def interrupt(self) -> int:
@@ -218,7 +218,7 @@ class Run:
         return summary
 
     def _announce_queries(self) -> None:
-        """Show the user which servers are queried for traces and counters at the end.
+        """Show the user which servers are queried for traces and counters.
 
         Shows nothing if there are none.
         """
@@ -226,7 +226,7 @@ class Run:
             self._ui.say(f"traces are queried at {mask_url(self._plan.query_url)} at the end")
         if self._counters is not None:
             server = self._counters.server
-            self._ui.say(f"counters are read from {server.shown} at the end")
+            self._ui.say(f"counters are read from {server.shown}, live and at the end")
 
     def _waits(self, error: BaseException) -> bool:
         """Return whether `error` leaves workers and contexts as they are, for another coordinator.
@@ -276,8 +276,9 @@ class Run:
         services = open_services(plan, connection, directory, on_context)
         self._starts = services.accounts.t0_at
         try:
-            builder, load = self._loaded(services, connection, directory, started_at)
-            load.await_spans()
+            with LiveCounters(directory, self._counters, services.clock.now_s) as live:
+                builder, load = self._loaded(services, connection, directory, started_at, live)
+                load.await_spans()
         except BaseException as error:
             # workers that wait for `resume` keep their unacknowledged results
             if not self._waits(error):
@@ -313,11 +314,7 @@ class Run:
         found = collect_counters(
             directory,
             self._counters,
-            {
-                number: LoadSpan(t0_at=one.t0_at, elapsed_s=one.elapsed_s)
-                for number, one in enumerate(outcomes)
-                if one.t0_at
-            },
+            load_spans(outcomes),
             services.clock.now_s,
             wanted=lambda: not status.interruption.stops,
         )
@@ -342,6 +339,7 @@ class Run:
         connection: Connection,
         directory: RunDirectory,
         started_at: float,
+        live: LiveCounters,
     ) -> tuple[ReportBuilder, RunLoad]:
         """Restore the state of earlier coordinators from disk, then run the remaining groups.
 
@@ -369,7 +367,7 @@ class Run:
             lag_limit_s=plan.conf.benchmark.lag_limit_s,
             plan_section=plan_section(plan.task, plan.conf.data_dir),
         )
-        load = RunLoad(plan, services, status, self._ui, builder, earlier, self._waits)
+        load = RunLoad(plan, services, status, self._ui, builder, earlier, self._waits, live)
         load.run(private=connection.local)
         self._cut_off = load.cut_off
         return builder, load

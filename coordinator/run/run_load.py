@@ -18,6 +18,8 @@ from osbench.common.errors import (
 )
 from osbench.common.ports import clock as time
 from osbench.common.secrets.url_masking import mask_url
+from osbench.coordinator.counters.counter_source import LoadSpan
+from osbench.coordinator.counters.live_counters import LiveCounters
 from osbench.coordinator.dispatch.dispatcher import Dispatcher, ScriptedDispatcher
 from osbench.coordinator.fleet.assignment import divide
 from osbench.coordinator.fleet.worker import WorkerHandle
@@ -63,16 +65,18 @@ class RunLoad:
         builder: ReportBuilder,
         earlier: EarlierRun,
         kept: Callable[[BaseException], bool],
+        counters: LiveCounters,
     ) -> None:
         """`kept` returns whether an exception leaves workers and contexts for `resume`.
 
         `earlier` is the state under earlier coordinators; `builder` makes the reports of
-        checkpoints.
+        checkpoints; `counters` learns of the loads with each of them.
         """
         self._plan = plan
         self._earlier = earlier
         self._kept = kept
         self._builder = builder
+        self._counters = counters
         #: One recorder for all workloads: it records workloads under load together.
         self._progress = ProgressRecorder(ui.progress, services.directory)
         self._notes = outcome_notes.NotesFile(services.directory)
@@ -448,8 +452,10 @@ class RunLoad:
         Called for each checkpoint.
         """
         outcomes = self._note()
+        self._counters.loads = load_spans(outcomes)
         report = self._builder.build(outcomes, Collected(), self.end())
-        return to_timeline(report, measured(report).to_json(), self._builder.lag_limit_s)
+        document = to_timeline(report, measured(report).to_json(), self._builder.lag_limit_s)
+        return {**document, "counters_trouble": self._counters.trouble}
 
     def _failed_in(self, number: int) -> bool:
         """Return whether workload `number` has granted iterations and not all of them succeeded."""
@@ -508,6 +514,18 @@ class RunLoad:
     def _note_stop(self, number: int, why: str, at_s: float) -> None:
         stop = {"do": "stop", "workload": number, "at_s": at_s, "why": why}
         self._services.port.note(stop)
+
+
+def load_spans(outcomes: Sequence[WorkloadOutcome]) -> dict[int, LoadSpan]:
+    """Return when each load began and how long it lasted, by number of the workload.
+
+    Workloads without load are left out.
+    """
+    return {
+        number: LoadSpan(t0_at=one.t0_at, elapsed_s=one.elapsed_s)
+        for number, one in enumerate(outcomes)
+        if one.t0_at
+    }
 
 
 def _divide(
