@@ -93,7 +93,7 @@ def collect_counters(
 
     `loads` is by number of the workload; `redis_now_s` gives Redis time in seconds since 1970.
     Reads in a thread; ends after `late_s + limit_s` seconds, or when `wanted` returns False, with
-    the counters read until then. If there are none, those of `LiveCounters` are kept, if there are
+    the counters read until then. If there are none, counters of `LiveCounters` are kept, if there are
     any. Returns no counters without settings or loads. Errors become notes; if the file cannot be
     written, no counters are returned.
     """

@@ -67,7 +67,7 @@ class LiveCounters:
         #: None until the server is known, and after it failed.
         self._source: CounterSource | None = None
         #: By begin of the axis and name of the query.
-        self._held: dict[tuple[float, str], _Held] = {}
+        self._held: dict[tuple[float, str], _KnownValues] = {}
         self._refused: set[str] = set()
 
     def __enter__(self) -> LiveCounters:
@@ -136,7 +136,7 @@ class LiveCounters:
                     return
                 held = self._held.get((axis.begin_at, query.name))
                 if held is None or held.step_s != step_s:
-                    held = self._held[axis.begin_at, query.name] = _Held(step_s=step_s)
+                    held = self._held[axis.begin_at, query.name] = _KnownValues(step_s=step_s)
                 if query.name not in self._refused and not held.is_over(axis):
                     has_news |= self._ask(self._source, axis, query, held)
                 read.append((axis, step_s, self._source.counters(query, held.values)))
@@ -144,7 +144,9 @@ class LiveCounters:
             if has_news and not self._ended.is_set():
                 write_counters(self._directory, workload_counters(loads, read), sync=False)
 
-    def _ask(self, source: CounterSource, axis: LoadAxis, query: CounterQuery, held: _Held) -> bool:
+    def _ask(
+        self, source: CounterSource, axis: LoadAxis, query: CounterQuery, held: _KnownValues
+    ) -> bool:
         """Add the new values of a query to `held`; return whether there are any."""
         now_s = self._redis_now_s()
         first = max(0, held.points - _AGAIN)
@@ -160,7 +162,7 @@ class LiveCounters:
 
 
 @dataclass(kw_only=True)
-class _Held:
+class _KnownValues:
     """The values of a query on one axis that are known so far, one per `step_s` seconds."""
 
     step_s: float
