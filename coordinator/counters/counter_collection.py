@@ -93,8 +93,8 @@ def collect_counters(
 
     `loads` is by number of the workload; `redis_now_s` gives Redis time in seconds since 1970.
     Reads in a thread; ends after `late_s + limit_s` seconds, or when `wanted` returns False, with
-    the counters read until then. If there are none, counters of `LiveCounters` are kept, if there are
-    any. Returns no counters without settings or loads. Errors become notes; if the file cannot be
+    the counters read until then; if there are none, with live counters that were written before.
+    Returns no counters without settings or loads. Errors become notes; if the file cannot be
     written, no counters are returned.
     """
     if settings is None or not loads:

@@ -86,14 +86,13 @@ class LiveCounters:
             self._ended.set()
 
     def _run(self) -> None:
-        pause_s, failures = LOOK_S, 0
+        pause_s = LOOK_S
         while not self._ended.wait(pause_s):
             began = time.thread_time()
             try:
                 self.look()
             except (PrometheusAwayError, OsbenchError) as error:
-                failures += 1
-                pause_s = min(LOOK_S * 2**failures, LONGEST_S)
+                pause_s = min(2 * pause_s, LONGEST_S)
                 self._source = None
                 self._tell(str(error))
             except Exception as error:
@@ -101,7 +100,7 @@ class LiveCounters:
                 self.trouble = f"Counters are not up to date: {error_text(error)}."
                 return
             else:
-                failures, self.trouble = 0, ""
+                self.trouble = ""
                 scrape_s = self._source.scrape_s if self._source else 0.0
                 pause_s = max(LOOK_S, scrape_s, (time.thread_time() - began) / SHARE)
 
