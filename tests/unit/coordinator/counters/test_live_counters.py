@@ -107,6 +107,25 @@ def test_each_look_asks_for_the_new_part_and_all_is_on_the_axis(
     assert len(server.asked) - len(ranges(server)) == 3
 
 
+def test_scrapes_that_come_late_leave_no_gap(
+    server: FakePrometheus, directory: RunDirectory, clock: Clock
+) -> None:
+    t0_at = clock.now
+    for query in ("cpu", "jobs"):
+        server.plant(
+            query, lambda at: at - t0_at if at <= clock.now - 2 else None, instance="db1:9100"
+        )
+    live = LiveCounters(directory, settings_of(server.url), clock)
+
+    for elapsed_s in (20, 25, 33.3, 40):
+        after(live, clock, t0_at, elapsed_s, 0)
+    after(live, clock, t0_at, 40, 6)
+
+    for one in read_counters(directory)[0].series:
+        assert len(one.values) == 41
+        assert np.isfinite(one.values).all(), one.label
+
+
 def test_a_load_that_has_ended_is_read_to_its_end_and_no_further(
     server: FakePrometheus, directory: RunDirectory, clock: Clock
 ) -> None:
