@@ -456,7 +456,9 @@ _TRACES = [
         low=1,
     ),
     _whole("query_parallel", 8, "Queries at a time.", low=1),
-    _seconds("query_limit_s", 120.0, "Seconds that all queries of a run may take.", low=1.0),
+    _seconds(
+        "query_limit_s", 120.0, "Seconds that all queries at the end of a run may take.", low=1.0
+    ),
     _seconds(
         "query_late_s",
         30.0,
@@ -489,7 +491,7 @@ _METRICS = [
         type=Url("http", "https"),
         secret=True,
         help="Prometheus that watches the system under test, http://HOST:9090: counters of its "
-        "hosts and services are read at the end of a run and shown beside latency.",
+        "hosts and services are read during a run and at its end, and shown beside latency.",
     ),
     cfg.StrOpt(
         "prometheus_headers",

@@ -79,7 +79,7 @@ class ErrorSearch:
         self._kinds = [kind.detailed for kind in every.values() if kind.state]
 
     def run(self, patient: Callable[[], bool]) -> ErrorSearchResult:
-        """Return the resources in error, and those that are still changing after `CHANGING_S`.
+        """Return the resources in error, and the ones still changing after `CHANGING_S`.
 
         They are looked at again as long as some change and `patient` returns true. A kind that
         cannot be listed again keeps the resources found before.

@@ -24,10 +24,12 @@ _FORMAT = 1
 _MOST_BYTES = 256 << 20
 
 
-def write_counters(directory: RunDirectory, found: Mapping[int, WorkloadCounters]) -> None:
-    """Write the counters of workloads, by number, to the run directory; synced to disk.
+def write_counters(
+    directory: RunDirectory, found: Mapping[int, WorkloadCounters], *, sync: bool = True
+) -> None:
+    """Write the counters of workloads, by number, to the run directory; replaces an earlier file.
 
-    Replaces an earlier file. Raises StorageError.
+    `sync` waits until it is on disk. Raises StorageError.
     """
     document = {
         "format": _FORMAT,
@@ -44,7 +46,7 @@ def write_counters(directory: RunDirectory, found: Mapping[int, WorkloadCounters
         },
     }
     packed = zstandard.ZstdCompressor(level=3).compress(msgpack.packb(document))
-    directory.replace(COUNTERS, packed, sync=True)
+    directory.replace(COUNTERS, packed, sync=sync)
 
 
 def read_counters(directory: RunDirectory) -> dict[int, WorkloadCounters]:

@@ -20,6 +20,16 @@ NEAR_LIMIT = 0.9
 _P95 = 95
 
 
+@dataclass(frozen=True, kw_only=True)
+class LoadSpan:
+    """The load of one workload: its begin in Redis time, and how many seconds it lasted."""
+
+    #: Redis time, seconds since 1970.
+    t0_at: float
+    #: Seconds; so far, if the load goes on.
+    elapsed_s: float
+
+
 @dataclass(frozen=True, kw_only=True, eq=False)
 class CounterSeries:
     """A counter of one host: its values at equal intervals over the load of one workload."""

@@ -59,7 +59,7 @@ class TableRow:
 
 @dataclass(frozen=True, kw_only=True)
 class PageFacts:
-    """All data of a run that its page shows; on a live page, only report and timeline."""
+    """All data of a run that its page shows; on a live page, report, timeline and counters."""
 
     live: bool
     run_id: str
@@ -86,7 +86,7 @@ class PageFacts:
 
 
 def gather(facts: RunFacts, *, live: bool = False) -> PageFacts:
-    """Return all data that the page of a run shows; for a live page only report and timeline.
+    """Return all data that the page of a run shows; no traces and iterations for a live page.
 
     Reads traces, result blocks and counters from the run directory. If more than `ROWS` iterations
     ran, only rows with useful traces are included. Raises DamagedRun.
@@ -100,6 +100,7 @@ def gather(facts: RunFacts, *, live: bool = False) -> PageFacts:
         manifest=facts.manifest,
         report=report,
         timeline=facts.timeline,
+        counters=read_counters(directory),
     )
     if live:
         return found
@@ -121,7 +122,6 @@ def gather(facts: RunFacts, *, live: bool = False) -> PageFacts:
         first_outputs=_first_outputs(directory, workloads),
         # after the rows: all blocks have been read for them
         failed_s=failures.by_kind(),
-        counters=read_counters(directory),
     )
 
 

@@ -30,7 +30,7 @@ class LeftKind:
 class LeftFigures:
     """Resources of a drill that were in error, or still changing, before they were removed."""
 
-    #: Kinds that were listed, also those with no such resource.
+    #: Kinds that were listed, also without such resources.
     kinds: tuple[LeftKind, ...] = ()
     #: Kinds that could not be listed, and why.
     unlisted: Mapping[str, str] = field(default_factory=dict)

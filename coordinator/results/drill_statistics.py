@@ -259,7 +259,7 @@ class DrillStatistics:
     ) -> Iterator[tuple[_Rows, NDArray[np.bool_], int]]:
         """Yield the rows of each phase, which iterations they get, and their time 0.
 
-        Time 0 is in ns after t0. Iterations since the fault are also those of `fault` or `after`.
+        Time 0 is in ns after t0. Iterations since the fault also count in `fault` or `after`.
         """
         if FAULT not in self._begun:
             yield self._before, np.ones(len(due), np.bool_), 0

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -47,7 +48,7 @@ from osbench.coordinator.run.connection import Connection
 from osbench.coordinator.run.plan import RunInterface, RunPlan, WorkloadPlan
 from osbench.coordinator.run.resumption import plan_file, run_request
 from osbench.coordinator.run.resumption.earlier_run import EarlierRun
-from osbench.coordinator.run.run_load import RunLoad
+from osbench.coordinator.run.run_load import RunLoad, load_spans
 from osbench.coordinator.run.services import RunServices, open_services
 from osbench.coordinator.run.status import RunStatus
 from osbench.coordinator.run.workload.span_verdicts import selections_of, with_span_verdicts
@@ -60,6 +61,7 @@ from osbench.coordinator.traces.collection.collected import Collected
 
 if TYPE_CHECKING:
     from osbench.coordinator.counters.counter_collection import CounterSettings
+    from osbench.coordinator.counters.live_counters import LiveCounters
     from osbench.coordinator.traces.receiving.otlp_receiver import OtlpReceiver
     from osbench.coordinator.traces.sources.trace_backend import TraceBackend
 
@@ -81,7 +83,7 @@ class Run:
         self._starts: Mapping[int, float] = {}
         #: The error that ends the run before its time, if the run can be resumed.
         self._cut_off: OsbenchError | None = None
-        #: Counters of the system under test that are read at the end.
+        #: Counters of the system under test that are read meanwhile, and at the end.
         self._counters: CounterSettings | None = None
 
     def interrupt(self) -> int:
@@ -229,7 +231,7 @@ class Run:
         return summary
 
     def _announce_queries(self) -> None:
-        """Show the user which servers are queried for traces and counters at the end.
+        """Show the user which servers are queried for traces and counters.
 
         Shows nothing if there are none.
         """
@@ -237,7 +239,7 @@ class Run:
             self._ui.say(f"traces are queried at {mask_url(self._plan.query_url)} at the end")
         if self._counters is not None:
             server = self._counters.server
-            self._ui.say(f"counters are read from {server.shown} at the end")
+            self._ui.say(f"counters are read from {server.shown}, live and at the end")
 
     def _waits(self, error: BaseException) -> bool:
         """Return whether `error` leaves workers and contexts as they are, for another coordinator.
@@ -287,8 +289,9 @@ class Run:
         services = open_services(plan, connection, directory, on_context)
         self._starts = services.accounts.t0_at
         try:
-            builder, load = self._loaded(services, connection, directory, started_at)
-            load.await_spans()
+            with self._live_counters(directory, services) as live:
+                builder, load = self._loaded(services, connection, directory, started_at, live)
+                load.await_spans()
         except BaseException as error:
             # workers that wait for `resume` keep their unacknowledged results
             if not self._waits(error):
@@ -335,6 +338,16 @@ class Run:
             resumable=self._cut_off is not None,
         )
 
+    def _live_counters(
+        self, directory: RunDirectory, services: RunServices
+    ) -> AbstractContextManager[LiveCounters | None]:
+        """Return a context manager that reads counters meanwhile; None if none are configured."""
+        if self._counters is None:
+            return nullcontext()
+        from osbench.coordinator.counters.live_counters import LiveCounters  # noqa: PLC0415 - seldom
+
+        return LiveCounters(directory, self._counters, services.clock.now_s)
+
     def _with_counters(
         self, outcomes: Sequence[WorkloadOutcome], directory: RunDirectory, services: RunServices
     ) -> tuple[list[WorkloadOutcome], Sequence[str]]:
@@ -346,7 +359,6 @@ class Run:
         if self._counters is None:
             return list(outcomes), ()
         from osbench.coordinator.counters.counter_collection import (  # noqa: PLC0415 - seldom
-            LoadSpan,
             collect_counters,
         )
 
@@ -354,11 +366,7 @@ class Run:
         found = collect_counters(
             directory,
             self._counters,
-            {
-                number: LoadSpan(t0_at=one.t0_at, elapsed_s=one.elapsed_s)
-                for number, one in enumerate(outcomes)
-                if one.t0_at
-            },
+            load_spans(outcomes),
             services.clock.now_s,
             wanted=lambda: not status.interruption.stops,
         )
@@ -383,6 +391,7 @@ class Run:
         connection: Connection,
         directory: RunDirectory,
         started_at: float,
+        live: LiveCounters | None,
     ) -> tuple[ReportBuilder, RunLoad]:
         """Restore the state of earlier coordinators from disk, then run the remaining groups.
 
@@ -410,7 +419,7 @@ class Run:
             lag_limit_s=plan.conf.benchmark.lag_limit_s,
             plan_section=plan_section(plan.task, plan.conf.data_dir),
         )
-        load = RunLoad(plan, services, status, self._ui, builder, earlier, self._waits)
+        load = RunLoad(plan, services, status, self._ui, builder, earlier, self._waits, live)
         load.run(private=connection.local)
         self._cut_off = load.cut_off
         return builder, load

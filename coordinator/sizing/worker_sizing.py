@@ -265,7 +265,7 @@ def _ports(group: Sequence[WorkloadNeeds], host_processes: int) -> int | None:
     if not loads:
         return None
     found, left = 0.0, host_processes
-    # the processes of a host may be those that use most
+    # the processes of one host may use most
     for each, processes in sorted(loads, reverse=True):
         found += each * min(left, processes)
         left -= min(left, processes)

@@ -128,7 +128,7 @@ def test_a_host_that_is_full_while_iterations_are_slow_is_named(here: Site) -> N
                 if "While they ran" in done.out:
                     break
 
-    assert f"counters are read from {server.url} at the end" in done.err
+    assert f"counters are read from {server.url}, live and at the end" in done.err
     (workload,) = done.result["workloads"]
     (cpu,) = workload["counters"]
     assert (cpu["name"], cpu["host"], cpu["kind"]) == ("CPU", "db1", "share")

@@ -341,6 +341,49 @@ def test_it_prints_with_light_colours(chromium: Any, url: str) -> None:
         assert len(page.pdf(format="A4")) > 20_000
 
 
+def test_counters_come_to_a_page_that_is_open(
+    chromium: Any, facts: RunFacts, tmp_path: Path
+) -> None:
+    path = tmp_path / "live.html"
+    path.write_text(page_of(facts, live=True), "utf-8")
+    _, charts = live_parts(gather(facts, live=True))
+    values = [0.5, None, 1.0]
+    counters = {
+        "step": charts[1]["end"] / 2,
+        "caption": "each with its number",
+        "shares": [{"label": HOSTILE, "values": values}],
+        "queues": [{"label": HOSTILE, "unit": "/s", "values": values}],
+    }
+    table = {"w2-counters-part": '<details class="twin"><summary>A table</summary></details>'}
+    with_them = [{**chart, "counters": counters, "html": table} for chart in charts]
+
+    with watched(chromium, path.as_uri(), viewport=PHONE, color_scheme="dark") as found:
+        page = found.page
+        shown = page.locator("#w1-shares"), page.locator("#w2-queue1"), page.locator("#w1-queue3")
+        assert not any(one.is_visible() for one in shown)
+        page.evaluate("(charts) => osbench.update({charts})", with_them)
+        after = [one.is_visible() for one in shown]
+        widths = page.evaluate(
+            """() => ["w1-shares", "w1-load"].map((id) =>
+              echarts.getInstanceByDom(document.getElementById(id)).getWidth())"""
+        )
+        captions = page.locator("#w1-timeline ~ figure > figcaption").all_inner_texts()
+        page.evaluate("(charts) => osbench.update({charts})", charts)
+        gone = [one.is_visible() for one in shown]
+        page.locator("#theme").click()
+        page.evaluate("(charts) => osbench.update({charts})", with_them)
+
+        assert after == [True, True, False]
+        assert gone == [False, False, False]
+        assert [one.is_visible() for one in shown] == after
+        # the same axis
+        assert widths[0] == widths[1] > 100
+        assert "System under test\neach with its number" in captions
+        assert f"{HOSTILE}\n/s" in captions
+        assert page.locator("#w2-counters-part button").count() == 1
+        assert found.wrong() == []
+
+
 def test_a_page_that_is_open_takes_new_numbers(
     chromium: Any, facts: RunFacts, tmp_path: Path
 ) -> None:

@@ -29,9 +29,11 @@ class RabbitmqServer:
         node: str | None = None,
         ports: tuple[int, int, int] | None = None,
         tls: Path | None = None,
+        metrics: bool = False,
     ) -> None:
         """`ports` are those of the broker, of its node and of the port mapper.
 
+        With `metrics`, the plug-in rabbitmq_prometheus answers at `metrics_port`.
         `tls` is a folder that new-secrets has made: clients with its certificates get in, at
         `tls_port`.
         """
@@ -41,6 +43,7 @@ class RabbitmqServer:
         self.port, self._dist_port, self.epmd_port = taken
         self._tls = tls
         self.tls_port = child.free_port() if tls else 0
+        self.metrics_port = child.free_port() if metrics else 0
         self._epmd: child.Child | None = None
         self._broker: child.Child | None = None
 
@@ -92,7 +95,9 @@ class RabbitmqServer:
 
     def write_config(self) -> None:
         """Write the broker's configuration."""
-        (self.folder / "enabled_plugins").write_text("[].\n")
+        (self.folder / "enabled_plugins").write_text(
+            "[rabbitmq_prometheus].\n" if self.metrics_port else "[].\n"
+        )
         (self.folder / "rabbitmq.conf").write_text(
             f"listeners.tcp.1 = 127.0.0.1:{self.port}\n"
             # The default adds the host's full name, which differs from machine to machine.
@@ -100,6 +105,7 @@ class RabbitmqServer:
             "num_acceptors.tcp = 2\nlog.console = false\nlog.file.level = warning\n"
             "vm_memory_high_watermark.absolute = 512MiB\ndisk_free_limit.absolute = 1MB\n"
             + self._tls_lines()
+            + self._metrics_lines()
         )
 
     def _tls_lines(self) -> str:
@@ -112,6 +118,11 @@ class RabbitmqServer:
             f"ssl_options.keyfile = {self._tls}/redis-key.pem\n"
             "ssl_options.verify = verify_peer\nssl_options.fail_if_no_peer_cert = true\n"
         )
+
+    def _metrics_lines(self) -> str:
+        if not self.metrics_port:
+            return ""
+        return f"prometheus.tcp.ip = 127.0.0.1\nprometheus.tcp.port = {self.metrics_port}\n"
 
     def control(self, *arguments: str, typed: str = "") -> str:
         """What rabbitmqctl prints when it reads what is typed."""
@@ -194,12 +205,12 @@ class RabbitmqServer:
 
 
 @contextlib.contextmanager
-def rabbitmq_server(tls: Path | None = None) -> Iterator[RabbitmqServer]:
+def rabbitmq_server(tls: Path | None = None, *, metrics: bool = False) -> Iterator[RabbitmqServer]:
     """A private RabbitMQ; skips the test where the Debian package rabbitmq-server is missing."""
     if not RABBITMQ.exists():
         child.missing("RabbitMQ is not installed (Debian package rabbitmq-server)")
     with child.folder() as folder:
-        server = RabbitmqServer(folder, tls=tls)
+        server = RabbitmqServer(folder, tls=tls, metrics=metrics)
         try:
             server.start()
             yield server

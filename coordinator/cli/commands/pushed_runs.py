@@ -35,8 +35,8 @@ def push(settings: CommandSettings, run: tuple[str, ...], url: str) -> None:
 
     URL is a folder, swift://CONTAINER/FOLDER, or a URL of S3 or of another store that fsspec knows,
     such as s3://BUCKET/FOLDER; the latter need `pip install 'osbench[archive]'`. Credentials of
-    Swift are the variables of openrc or OS_CLOUD; those of S3 are found as by the AWS command line,
-    and AWS_ENDPOINT_URL names another server than Amazon's.
+    Swift are the variables of openrc or OS_CLOUD; S3 is as with the AWS command line, and
+    AWS_ENDPOINT_URL names another server than Amazon's.
 
     RUN is an id, the beginning of one, or "last". Without RUN all runs that are over and not there
     yet are pushed. A run that is there stays as it is. Any number of hosts may push at once.

@@ -16,6 +16,7 @@ from osbench.coordinator.counters.counter_series import (
     figures_of,
     value_text,
 )
+from osbench.coordinator.report.html.page_numbers import NARROW
 
 #: Resources in the first chart, charts of queues, and rows of the table.
 _SHARES, _QUEUES, _ROWS = 5, 3, 60
@@ -56,12 +57,19 @@ class CounterCharts:
     #: Counters that are not in the table.
     more: int = 0
 
+    @property
+    def caption(self) -> str:
+        """Caption of the chart of resources: the number and label of each line."""
+        named = (f" · {number}{NARROW}{one.label}" for number, one in enumerate(self.shares, 1))
+        return "used part of its resources, each with its number" + "".join(named)
+
     def payload(self) -> dict[str, Any]:
         """Return the lines as JSON values under the key `counters`; {} if there are no lines."""
         if not self.shares and not self.queues:
             return {}
         lines = {
             "step": self.step_s,
+            "caption": self.caption,
             "shares": [{"label": one.label, "values": one.values} for one in self.shares],
             "queues": [
                 {"label": one.label, "unit": one.unit, "values": one.values} for one in self.queues

@@ -55,6 +55,7 @@ _LIVE_PARTS = {
     "criteria-part": "criteria.j2",
     "errors-part": "errors.j2",
     "tables": "tables.j2",
+    "counters-part": "counters.j2",
 }
 
 

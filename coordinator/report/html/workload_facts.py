@@ -33,8 +33,10 @@ class WorkloadFacts:
     asked: Mapping[str, Any]
     #: When iterations failed by kind of error, seconds after t0; empty of a live page.
     failed_s: Mapping[Kind, NDArray[np.float64]] = field(default_factory=dict)
-    #: Counters of the system under test; None without any, and of a live page.
+    #: Counters of the system under test; None without any.
     counters: WorkloadCounters | None = None
+    #: Message if they are not up to date on a live page; else "".
+    counters_trouble: str = ""
 
     @property
     def anchor(self) -> str:
@@ -85,6 +87,7 @@ def workloads_of(facts: PageFacts) -> list[WorkloadFacts]:
     """Return the facts of each workload of a run, in the order of the task; titles are distinct."""
     found = facts.report.workloads
     timelines = list((facts.timeline or {}).get("workloads") or ())
+    trouble = str((facts.timeline or {}).get("counters_trouble") or "")
     asked = list(facts.manifest.get("workloads") or ())
     named = titles(map(_names, found))
     return [
@@ -96,6 +99,7 @@ def workloads_of(facts: PageFacts) -> list[WorkloadFacts]:
             asked=asked[number] if number < len(asked) else {},
             failed_s={kind: at for (of, kind), at in facts.failed_s.items() if of == number},
             counters=facts.counters.get(number),
+            counters_trouble=trouble if facts.live else "",
         )
         for number, report in enumerate(found)
     ]

@@ -12,15 +12,14 @@ import pytest
 
 from helpers.fake_prometheus import FakePrometheus
 from helpers.json_server import serving
-from osbench.coordinator.counters import counter_collection
 from osbench.coordinator.counters.counter_collection import (
     CounterSettings,
-    LoadSpan,
     collect_counters,
 )
 from osbench.coordinator.counters.counter_file import read_counters
 from osbench.coordinator.counters.counter_query import CounterKind, CounterQuery
-from osbench.coordinator.counters.counter_series import CollectedCounters
+from osbench.coordinator.counters.counter_series import CollectedCounters, LoadSpan
+from osbench.coordinator.counters.counter_source import POINTS
 from osbench.coordinator.counters.prometheus import Prometheus
 from osbench.coordinator.storage.run_directory import RunDirectory
 
@@ -228,7 +227,7 @@ def test_long_loads_have_some_hundred_values(
 
     found = collected(directory, settings_of(server, CPU), day).workloads[0]
 
-    assert len(found.series[0].values) == counter_collection.POINTS
+    assert len(found.series[0].values) == POINTS
     # rates are over all of the time between two values
     asked = next(one for one in server.asked if "cpu" in one["query"])
     assert asked["query"] == f"cpu[{round(1000 * found.step_s)}ms]"
@@ -289,3 +288,18 @@ def test_the_last_scrape_is_waited_for(server: FakePrometheus, directory: RunDir
     assert time.time() >= now + 0.5
     assert len(found.workloads[0].series[0].values) == 41
     assert np.isfinite(found.workloads[0].series[0].values).all()
+
+
+@pytest.mark.parametrize("stopped", [False, True])
+def test_counters_that_were_read_under_load_are_kept_if_there_are_no_others(
+    server: FakePrometheus, directory: RunDirectory, stopped: bool
+) -> None:
+    server.plant("cpu", lambda _: 0.5, instance="db1:9100")
+    collected(directory, settings_of(server, CPU))
+    server.status, server.text = 503, "away"
+
+    found = collected(directory, settings_of(server, CPU), wanted=lambda: not stopped)
+
+    assert [one.label for one in found.workloads[0].series] == ["CPU of db1"]
+    assert len(found.notes) == (1 if stopped else 2)
+    assert "read while the load ran, which may lack its end" in found.notes[-1]

@@ -57,7 +57,15 @@ def test_each_part_of_the_page_that_is_fed_is_on_the_page(going_on: RunDirectory
         assert json.loads(json.dumps(chart)) == first
         assert set(html) == {
             f"w1-{part}"
-            for part in ("lede", "marks", "times", "criteria-part", "errors-part", "tables")
+            for part in (
+                "lede",
+                "marks",
+                "times",
+                "criteria-part",
+                "errors-part",
+                "tables",
+                "counters-part",
+            )
         }
         for place, text in html.items():
             assert f'id="{place}"' in page

@@ -12,6 +12,7 @@ const shareStyle = (place) =>
 
 function sharesOption(chart, view) {
   const { counters } = chart;
+  if (!counters?.shares.length) return {};
   const lines = counters.shares.map((share) => withinView(counterRows(counters, share.values, chart.end), view));
   const last = lines.map((rows, place) => [`${place + 1}`, lastKnown(rows, 1)]).filter((one) => one[1] != null);
   const offsets = labelOffsets(last, 1, 110);
@@ -47,7 +48,8 @@ function sharesOption(chart, view) {
 
 function queueOption(chart, view, place) {
   const { counters } = chart;
-  const queue = counters.queues[place];
+  const queue = counters?.queues[place];
+  if (!queue) return {};
   const rows = withinView(counterRows(counters, queue.values, chart.end), view);
   const text = (value) => (queue.unit === "%" ? `${significant(100 * value)} %` : significant(value));
   return {

@@ -40,17 +40,21 @@ function buildWorkload(number) {
   if (!byId(`${anchor}-load`)) return;
   const stage = { number, anchor, chart: data.workloads[number], plots: {}, x: 0, view: null };
   stages[number] = stage;
-  for (const [name, option] of Object.entries(OPTIONS)) {
-    const holder = byId(`${anchor}-${name}`);
-    if (holder) stage.plots[name] = place(holder, () => option(stage.chart, stage.view, holder));
-  }
-  for (const name of OVER_TIME) if (stage.plots[name]) linkOverTime(stage, stage.plots[name], byId(`${anchor}-${name}`));
+  for (const name of Object.keys(OPTIONS)) addPlot(stage, name);
   echarts.connect(anchor);
   stage.plots.heat.on("click", (event) => {
     if (event.seriesName === "examples") goTo(`t-${event.data.example.id}`);
     else if (event.seriesName === "cells") showHits(stage, event.value);
     else if (event.seriesName === "failed") showFailed(stage, event.value);
   });
+}
+
+// A chart of counters that are not known yet is hidden, and has no size to draw in.
+function addPlot(stage, name) {
+  const holder = byId(`${stage.anchor}-${name}`);
+  if (!holder || holder.parentElement.hidden) return;
+  stage.plots[name] = place(holder, () => OPTIONS[name](stage.chart, stage.view, holder));
+  if (OVER_TIME.includes(name)) linkOverTime(stage, stage.plots[name], holder);
 }
 
 function linkOverTime(stage, plot, holder) {

@@ -9,6 +9,7 @@ function update(frame) {
     const stage = stages[number];
     if (!stage) return;
     stage.chart = data.workloads[number] = chart;
+    showCounters(stage, chart.counters || { shares: [], queues: [] });
     for (const [name, plot] of Object.entries(stage.plots)) {
       plot.setOption(OPTIONS[name](chart, stage.view, plot.getDom()), true);
     }
@@ -17,12 +18,35 @@ function update(frame) {
   markWide();
 }
 
-// What the reader has opened stays open.
+// Counters come, and change their places, while the page is open.
+function showCounters(stage, { shares, queues, caption }) {
+  const put = (name, isKnown, ...text) => {
+    const holder = byId(`${stage.anchor}-${name}`);
+    const figure = holder.parentElement;
+    figure.hidden = !isKnown;
+    if (!isKnown) return;
+    figure.querySelector("figcaption").replaceChildren(...text);
+    if (!stage.plots[name]) addPlot(stage, name);
+  };
+  put("shares", shares.length > 0, "System under test ", element("span", caption));
+  for (let place = 0; place < 3; place++) {
+    const name = `queue${place + 1}`;
+    const { label, unit } = queues[place] || {};
+    put(name, queues[place], `${label} `, element("span", unit));
+    byId(`${stage.anchor}-${name}`).setAttribute("aria-label", `${label} over time`);
+  }
+}
+
+const written = new WeakMap();
+
+// What the reader has opened stays open, and what is unchanged stays as it is.
 function replaceText(holder, html) {
-  if (!holder) return;
+  if (!holder || written.get(holder) === html) return;
+  written.set(holder, html);
   const open = [...holder.querySelectorAll("details")].map((details) => details.open);
   holder.innerHTML = html;
   holder.querySelectorAll("details").forEach((details, number) => { details.open = open[number] || false; });
+  addCsvButtons(holder);
 }
 
 globalThis.osbench = { update };

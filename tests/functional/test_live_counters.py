@@ -1,0 +1,107 @@
+"""Counters of the system under test on the live page, during real runs."""
+
+from __future__ import annotations
+
+import socket
+from collections.abc import Iterator
+
+import pytest
+
+from helpers.live_browser import Browsed
+from helpers.runs import Site, Started, site
+from helpers.web import printed_address
+from osbench.coordinator.counters.counter_file import read_counters
+from osbench.coordinator.storage.run_directory import RunDirectory
+from servers.prometheus_server import node_exporter, prometheus
+
+pytestmark = [pytest.mark.functional, pytest.mark.browser]
+
+COLLECTORS = ("cpu", "diskstats", "meminfo", "netdev", "pressure", "uname")
+
+
+@pytest.fixture
+def here() -> Iterator[Site]:
+    with site() as found:
+        yield found
+
+
+def started(here: Site, url: str) -> Started:
+    """A run that goes on until it is ended, with a live page."""
+    here.configure({"metrics": {"prometheus": url, "late_s": 1}})
+    workload = {
+        "scenario": {"Dummy.dummy": {"sleep": 0.05}},
+        "runner": {"constant_for_duration": {"duration": 300, "concurrency": 2}},
+    }
+    return here.start("osbench-coord", "run", "--json", here.task(workload), "--web", "0")
+
+
+@pytest.mark.parametrize(("width", "theme"), [(1280, "light"), (390, "dark")])
+def test_counters_of_this_host_come_to_the_live_page(
+    here: Site, chromium: object, width: int, theme: str
+) -> None:
+    with (
+        node_exporter(COLLECTORS) as exporter,
+        prometheus({"db1:9100": exporter}) as server,
+        Browsed.opened(chromium, width, theme) as tab,
+    ):
+        run = started(here, server.url)
+        tab.goto(printed_address(run))
+        tab.expect_count("#w1-load", 1)
+
+        # without a reload
+        tab.wait_until(lambda: tab.width("#w1-shares") > 100)
+        assert tab.width("#w1-shares") == tab.width("#w1-load")
+        tab.expect_text("#w1-counters-part", "memory")
+        tab.assert_fits()
+        assert tab.serious() == []
+        tab.shoot(f"live-counters-{width}-{theme}")
+        # a page that is loaded later begins with them
+        tab.reload()
+        tab.wait_until(lambda: tab.width("#w1-shares") > 100)
+        tab.assert_clean()
+        run.interrupt()
+        done = run.finish()
+
+    assert done.code == 130
+    counters = done.result["workloads"][0]["counters"]
+    assert {"CPU", "memory"} <= {one["name"] for one in counters}
+
+
+def test_a_run_that_is_killed_keeps_what_was_read(here: Site) -> None:
+    with node_exporter(COLLECTORS) as exporter, prometheus({"db1:9100": exporter}) as server:
+        run = started(here, server.url)
+        printed_address(run)
+        run.wait_for(lambda: any(map(read_counters, RunDirectory.all(str(here.data)))))
+        run.process.kill()
+        run.process.wait()
+
+    page = here.home / "page.html"
+    assert here.coord("report", "last", "--html", str(page)).code == 0
+    assert "System under test" in page.read_text("utf-8")
+
+
+def test_a_prometheus_that_hangs_is_told_on_the_page_and_costs_nothing_else(
+    here: Site, tab: Browsed
+) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        port = silent.getsockname()[1]
+        run = started(here, f"http://anna:s3cret-word@127.0.0.1:{port}")
+        tab.goto(printed_address(run))
+        tab.wait_until(lambda: tab.done() > 20)
+        silent.accept()[0].close()
+
+        tab.expect_text("#w1-counters-part", "are not up to date")
+        tab.expect_text("#w1-counters-part", "They are tried again.")
+        before = tab.done()
+        tab.wait_until(lambda: tab.done() > before + 20)
+        tab.expect_text("#live-log-line", "1 warning")
+        assert "s3cret-word" not in tab.text("body")
+        tab.assert_clean()
+        silent.close()
+        run.interrupt()
+        done = run.finish()
+
+    assert done.code == 130
+    assert done.sums["lost"] == 0
+    (note,) = [one for one in done.result["notes"] if one.startswith("counters")]
+    assert "could not be read from" in note
