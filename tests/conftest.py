@@ -52,10 +52,16 @@ CLEAN_UP_S = 180
 #: Standard error as it is before tests are captured.
 STDERR = pytest.StashKey[int]()
 
-# machines of very different speed run these: a slow example is not a failure. In CI the examples
+# machines of very different speed run these: a slow example is not a failure, nor is one that takes
+# long to make. In CI the examples
 # (whatever it is set to) they are the same each time: chance finds where somebody looks, and not
 # where a change is to land
-hypothesis.settings.register_profile("osbench", deadline=None, derandomize="CI" in os.environ)
+hypothesis.settings.register_profile(
+    "osbench",
+    deadline=None,
+    derandomize="CI" in os.environ,
+    suppress_health_check=[hypothesis.HealthCheck.too_slow],
+)
 hypothesis.settings.load_profile("osbench")
 
 # a shell without job control has what it starts in the background ignore Ctrl-C, and processes that

@@ -50,34 +50,37 @@ def cannot_begin(here: Site, *arguments: str, says: tuple[str, ...]) -> None:
     assert "Traceback" not in plain.err + other.err
 
 
-@pytest.mark.parametrize(
-    ("workload", "says"),
-    [
-        ({**GOOD, "scenario": {"Dummy.dumy": {}}}, ("Dummy.dumy", "Dummy.dummy")),
-        ({**GOOD, "scenario": {"Dummy.dummy_exception": {"slep": 1}}}, ("slep",)),
-        ({**GOOD, "runner": {"constnat": {}}}, ("constnat", "constant")),
-        ({**GOOD, "runner": {"constant": {"tmies": 4}}}, ("tmies",)),
-        ({**GOOD, "runner": {"constant": {"times": "four"}}}, ("times", "four")),
-        (
-            {**GOOD, "runner": {"constant": {"times": 2, "concurrency": 5}}},
-            ("concurrency 5", "times 2"),
-        ),
-        ({**GOOD, "runner": {"rps": {"times": 4, "rps": 0}}}, ("rps", "0")),
-        ({**GOOD, "runner": {"rps": {"times": 4}}}, ("rps",)),
-        ({**GOOD, "sla": {"failure_rat": {"max": 0}}}, ("failure_rat", "failure_rate")),
-        ({**GOOD, "sla": {"failure_rate": {"max": "none"}}}, ("max", "none")),
-        ({**GOOD, "contexts": {"usres": {}}}, ("usres",)),
-        ({**GOOD, "slaa": {}}, ("slaa",)),
-    ],
-    ids=lambda value: "-".join(value) if isinstance(value, tuple) else "",
-)
-def test_a_wrong_task(cluster: Cluster, workload: dict[str, Any], says: tuple[str, ...]) -> None:
-    done = cluster.site.run(cluster.site.task(workload))
+#: A wrong workload, and what its problem says.
+WRONG: list[tuple[dict[str, Any], tuple[str, ...]]] = [
+    ({**GOOD, "scenario": {"Dummy.dumy": {}}}, ("Dummy.dumy", "Dummy.dummy")),
+    ({**GOOD, "scenario": {"Dummy.dummy_exception": {"slep": 1}}}, ("slep",)),
+    ({**GOOD, "runner": {"constnat": {}}}, ("constnat", "constant")),
+    ({**GOOD, "runner": {"constant": {"tmies": 4}}}, ("tmies",)),
+    ({**GOOD, "runner": {"constant": {"times": "four"}}}, ("times", "four")),
+    (
+        {**GOOD, "runner": {"constant": {"times": 2, "concurrency": 5}}},
+        ("concurrency 5", "times 2"),
+    ),
+    ({**GOOD, "runner": {"rps": {"times": 4, "rps": 0}}}, ("rps", "0")),
+    ({**GOOD, "runner": {"rps": {"times": 4}}}, ("rps",)),
+    ({**GOOD, "sla": {"failure_rat": {"max": 0}}}, ("failure_rat", "failure_rate")),
+    ({**GOOD, "sla": {"failure_rate": {"max": "none"}}}, ("max", "none")),
+    ({**GOOD, "contexts": {"usres": {}}}, ("usres",)),
+    ({**GOOD, "slaa": {}}, ("slaa",)),
+]
+
+
+def test_every_wrong_workload_of_a_task_is_named(cluster: Cluster) -> None:
+    done = cluster.site.run(cluster.site.task(*(workload for workload, _ in WRONG)))
 
     assert done.code == 2
-    (problem,) = done.result["error"]["problems"]
-    assert problem["place"].startswith("subtasks[0]")
-    assert all(word in f"{problem['place']}: {problem['message']}" for word in says), problem
+    problems = done.result["error"]["problems"]
+    for at, (_, says) in enumerate(WRONG):
+        found = [one for one in problems if one["place"].startswith(f"subtasks[{at}]")]
+        texts = [f"{one['place']}: {one['message']}" for one in found]
+        assert len(texts) == 1, (at, texts)
+        assert all(word in texts[0] for word in says), texts
+    assert len(problems) == len(WRONG)
     assert "Traceback" not in done.err
 
 

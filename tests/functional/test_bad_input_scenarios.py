@@ -100,7 +100,7 @@ class Bad(scenario.Scenario):
     @scenario.configure(name="Bad.sleep")
     def sleep(self):
         if self._third():
-            time.sleep(2)
+            time.sleep(3)
 
     @scenario.configure(name="Bad.deaf")
     def deaf(self):
@@ -217,7 +217,7 @@ def run() -> Iterator[tuple[Site, Finished]]:
         here.write("bad.py", PLUGIN)
         task = here.task(
             *[workload(name) for name in FAILURES],
-            *[workload(name, timeout=0.3) for name in TIMEOUTS],
+            *[workload(name, timeout=0.6) for name in TIMEOUTS],
             *[workload(name) for name in ASIDES],
             {"scenario": {"Dummy.dummy": {}}, "runner": {"serial": {"times": 5}}},
         )
@@ -257,7 +257,7 @@ def test_it_is_a_timed_out_iteration(by_name: dict[str, dict[str, Any]], name: s
     assert sum(error["count"] for error in found["errors"]) == TIMES // 3
     for error in found["errors"]:
         assert error["type"] == "IterationTimeout"
-        assert "0.3 s" in error["message"]
+        assert "0.6 s" in error["message"]
         assert "bad.py" in error["traceback"]
 
 

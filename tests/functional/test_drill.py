@@ -8,6 +8,7 @@ import json
 import os
 import signal
 import sys
+import threading
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -16,6 +17,7 @@ from typing import Any
 import pytest
 
 from helpers.drills import at, hook, phase_of, resumable
+from helpers.engines import until
 from helpers.machine import Machine
 from helpers.readme import REPOSITORY, blocks
 from helpers.runs import Finished, Site, checked, site
@@ -180,10 +182,19 @@ def requests(counting: CountingServer, *hooks: dict[str, Any], **more: Any) -> d
     }
 
 
+def hurry(counting: CountingServer, after: int) -> None:
+    """Have a server answer at once after some requests."""
+    until(lambda: counting.counts.total() >= after)
+    counting.delay_s = 0.0
+
+
 @pytest.fixture(scope="module")
 def several(here: Site, counting_of_module: CountingServer) -> Finished:
     """A drill in which nothing happens, one whose hook fails, and one that never begins."""
     counting = counting_of_module
+    # slow until the fault, so that no later request is slower, however busy the machine is then
+    counting.delay_s = 0.5
+    threading.Thread(target=hurry, args=(counting, 90), daemon=True).start()
     fault = at("iteration", 100)
     ended = {"constant_for_duration": {"duration": 1, "concurrency": 1}}
     never = at("iteration", 900_000)

@@ -189,15 +189,16 @@ def rotate_keys_in_a_run(operator: Operator) -> Finished:
 
 
 def lose_a_host_and_add_one_in_a_run(operator: Operator) -> Finished:
-    run = operator.run(task(4000, idempotent=True), "--workers", "4")
+    # long enough for a host to start on a busy machine
+    run = operator.run(task(8000, idempotent=True), "--workers", "4")
     run.await_said(" done, ")
     operator.host_fails(WORKERS[1])
     operator.start(WORKERS[2])
 
-    done = run.finish(240)
+    done = run.finish()
 
     assert done.code == 0, done.err
-    assert accounted(done)["ok"] == 4000
+    assert accounted(done)["ok"] == 8000
     (workload,) = done.result["workloads"]
     lost = {one["label"] for one in workload["workers"] if one["lost"]}
     assert lost == {WORKERS[1]}

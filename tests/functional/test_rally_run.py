@@ -29,7 +29,7 @@ def workload(name: str, times: int = 6, **more: Any) -> dict[str, Any]:
 
 def test_rallys_dummies_run_as_they_are(here: Site) -> None:
     slow = workload("Dummy.dummy@rally", 1, args={"sleep": 60})
-    slow["runner"] = {"constant": {"times": 1, "concurrency": 1, "timeout": 1}}
+    slow["runner"] = {"constant": {"times": 1, "concurrency": 1, "timeout": 4}}
     task = here.task(
         workload("Dummy.dummy@rally", args={"sleep": 0.01}),
         workload(
@@ -43,7 +43,7 @@ def test_rallys_dummies_run_as_they_are(here: Site) -> None:
         slow,
     )
 
-    done = here.run(task, "--workers", "2")
+    done = here.run(task, "--workers", "1")
 
     assert done.code == 0, done.err
     sums = [checked(one) for one in done.result["workloads"]]

@@ -192,7 +192,8 @@ def test_a_trace_is_found_by_run_and_iteration_and_by_run_and_id(
         for which in (
             f"{run}:{pick.iteration}",
             f"last:{pick.trace_id}",
-            f"{run}:{pick.trace_id[:8]}",
+            # with its dash: eight digits could be the number of an iteration
+            f"{run}:{pick.trace_id[:9]}",
             str(pick.iteration),
             pick.trace_id,
         )

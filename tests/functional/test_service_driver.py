@@ -72,6 +72,8 @@ def stats(made):
 
 def close(made):
     (writer,) = made._writers.values()
+    # a driver that is closed writes for two seconds at most
+    wait_until(lambda: not writer.stats()["waiting"])
     writer.close()
 
 

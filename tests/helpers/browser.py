@@ -10,6 +10,8 @@ from typing import Any
 
 import pytest
 
+from servers.child import PATIENCE_S
+
 FLAGS = (
     "--headless",
     "--no-sandbox",
@@ -63,6 +65,7 @@ def watched(browser: Any, url: str, **options: Any) -> Iterator[Watched]:
     context = browser.new_context(**{"reduced_motion": "reduce", **options})
     try:
         found = Watched(context.new_page())
+        found.page.set_default_timeout(PATIENCE_S * 1000)
         found.page.on("console", lambda message: found.said.append(message.text))
         found.page.on("pageerror", lambda error: found.said.append(str(error)))
         found.page.on("request", lambda request: found.asked.append(request.url))

@@ -95,9 +95,10 @@ class Machine:
         self._ports[documented] = str(port)
 
     def text(self, text: str) -> str:
-        """What a document says, with ports that are free here.
+        """What a document says, with ports that are free here and a limit for a busy machine.
 
         Text that was translated before stays as it is: integers are looked up, and a free
         port has five digits (28080 has 8080 in it).
         """
+        text = text.replace("--limit p95=250ms", "--limit p95=60s")
         return re.sub(r"\b\d{4}\b", lambda found: self._ports.get(found[0], found[0]), text)

@@ -16,7 +16,7 @@ import msgpack
 import numpy as np
 import pytest
 import zstandard
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from yaml import YAMLError
 
@@ -44,7 +44,7 @@ from osbench.coordinator.traces.model.spans import Span, Trace
 from osbench.coordinator.traces.sources.files import open_file
 from osbench.coordinator.traces.sources.pairing import event_of, pair
 
-quick = settings(max_examples=60, suppress_health_check=[HealthCheck.too_slow])
+quick = settings(max_examples=60)
 LAUGHS = "a0: &a0 [x, x, x, x, x, x, x, x, x, x]\n" + "".join(
     f"a{n}: &a{n} [{', '.join([f'*a{n - 1}'] * 10)}]\n" for n in range(1, 12)
 )

@@ -73,7 +73,7 @@ class RedisServer:
 
     def client(self) -> redis.Redis:
         """A new client that never sends a command twice."""
-        return redis.Redis.from_url(self.url, socket_timeout=5.0, retry=Retry(NoBackoff(), 0))
+        return redis.Redis.from_url(self.url, socket_timeout=30.0, retry=Retry(NoBackoff(), 0))
 
     def start(self) -> None:
         """Start the server and wait until it answers and is known to be this one."""

@@ -481,7 +481,7 @@ def test_stuck_threads_count_after_their_run_has_ended(tmp_path, shared):
     ) as place:
         run = Run(place)
         run.join()
-        vault = VAULT.encrypt(specified(0, "slow", timeout_s=0.05).body())
+        vault = VAULT.encrypt(specified(0, "slow", timeout_s=0.5).body())
         data = SIGNER.sign(Specification.KIND, {"vault": vault})
         run.store.put_specifications({0: data})
         run.tell(workload=0, specification=hashlib.sha256(data).digest())

@@ -471,7 +471,7 @@ def test_what_runs_when_the_next_workload_comes_is_reported_under_its_own(tmp_pa
 def test_stuck_threads_are_counted_beyond_their_workload(tmp_path):
     go = threading.Event()
     with desk(tmp_path, Preparing(slow=lambda scenario: go.wait(PATIENCE_S))) as harness:
-        harness.prepare(0, harness.specify(0, "slow", timeout_s=0.05))
+        harness.prepare(0, harness.specify(0, "slow", timeout_s=0.5))
         harness.send(batch((1, 3)))
         harness.start(user_limit=2)
         until(lambda: harness.numbers() == [1, 2])
