@@ -24,13 +24,15 @@ def verdicts_of(run: WorkloadRun) -> tuple[tuple[Verdict, ...], tuple[str, ...]]
     The criteria of the task come first, and osbench's own rules behind them have no source. A
     search has no verdicts on the task's criteria.
     """
-    results, running = run.results, not run.results.ledger.closed
+    plan, results = run.plan, run.results
+    ledger, workload = results.ledger, plan.workload
+    running = not ledger.closed
     verdicts = () if run.not_begun else results.judge(running=running)
     if results.trials is not None or not verdicts:
         return verdicts, ()
     # verdicts on spans come once the traces are read
     later = results.sla.on_spans | (results.sla.at_end if running else frozenset())
-    criteria = zip(run.plan.workload.sla, run.plan.sla_sources, strict=True)
+    criteria = zip(workload.sla, plan.sla_sources, strict=True)
     return verdicts, tuple(source for one, source in criteria if one.name not in later)
 
 
