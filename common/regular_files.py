@@ -63,16 +63,20 @@ class TooOpen(Exception):
     """Raised for a file with secrets that other users may access; the message has the remedy."""
 
 
-def read_private(path: Path, limit: int = -1) -> bytes:
-    """Return the content of a private file: its first `limit` bytes, all for -1.
+def read_private(path: Path, limit: int | None = None) -> bytes:
+    """Return the content of a private file.
 
-    Raises OSError, and TooOpen if its mode allows more than 0600 does.
+    Raises OSError, also if it has more than `limit` bytes, and TooOpen if its mode allows more than
+    0600 does.
     """
     with open_regular(path) as file:
-        mode = stat.S_IMODE(os.fstat(file.fileno()).st_mode)
+        found = os.fstat(file.fileno())
+        mode = stat.S_IMODE(found.st_mode)
         if mode & 0o177:
             raise TooOpen(f"has mode {mode:04o}, others may use it")
-        return file.read(limit)
+        if limit is not None and found.st_size > limit:
+            raise OSError(errno.EFBIG, os.strerror(errno.EFBIG), str(path))
+        return file.read(found.st_size)
 
 
 def write_private(path: Path, content: bytes, *, synced: bool = True) -> None:

@@ -14,7 +14,10 @@ _ADDRESS = re.compile(r"(?:(?P<host>\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9._-]+)?:)?(?P<p
 
 
 def is_listen_address(text: str) -> bool:
-    """Return whether `text` has the form PORT, :PORT or ADDRESS:PORT; a port up to 99999 passes."""
+    """Return whether `text` has the form PORT, :PORT or ADDRESS:PORT.
+
+    A port up to 99999 passes: on a command line it is a wrong address, not the next argument.
+    """
     return _ADDRESS.fullmatch(text) is not None
 
 

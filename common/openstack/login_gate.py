@@ -25,7 +25,7 @@ class LoginGate:
 
     From a response of 429 or 503 until a login succeeds, one thread at a time logs in, after a
     pause that grows with each failure. If its login fails, the threads that waited raise its error,
-    too. A coroutine raises the last error if there is a pause.
+    too. A coroutine raises the last error if there is a pause, or if a thread is in its turn.
     """
 
     def __init__(self) -> None:
@@ -42,19 +42,23 @@ class LoginGate:
         Raises the exception of `log_in`, or of another thread's failed login meanwhile. `seen`: the
         value of `failures` when this thread began to wait; None: now.
         """
-        if self._error is None:
+        last = self._error
+        if last is None:
             return self._noted(log_in)
         failures = self.failures if seen is None else seen
-        with self._turn:
+        # a pause, of a thread in its turn too, would hold up all coroutines of the loop
+        on_loop = _on_event_loop()
+        if not self._turn.acquire(blocking=not on_loop):
+            raise last.with_traceback(None)
+        try:
             error = self._error
-            if error is not None and self.failures != failures:
-                raise error.with_traceback(None)
             pause_s = max(0.0, self._open_at - time.monotonic())
-            if error is not None and pause_s and _on_event_loop():
-                # a pause would hold up all of its coroutines
+            if error is not None and (self.failures != failures or (pause_s and on_loop)):
                 raise error.with_traceback(None)
             time.sleep(pause_s)
             return self._noted(log_in)
+        finally:
+            self._turn.release()
 
     def _noted(self, log_in: Callable[[], T]) -> T:
         try:

@@ -8,6 +8,7 @@ accepted as soon as it is there, and used for signing only `ADOPT_S` later.
 from __future__ import annotations
 
 import base64
+import errno
 import logging
 import os
 import re
@@ -241,6 +242,11 @@ def _read(path: Path) -> tuple[list[bytes], _Place]:
             f"coordinator's host and copy its key file to every worker"
         ) from None
     except OSError as error:
+        if error.errno == errno.EFBIG:
+            raise ConfigError(
+                f"key file {path} has more than {FILE_BYTES:,} bytes: it is not an osbench key "
+                "file, or has old keys to delete; keys are one a line, the newest first"
+            ) from None
         raise ConfigError(
             f"cannot read the key file {path}: {error.strerror}; make it readable for this user "
             "alone"

@@ -73,10 +73,9 @@ class Progress:
 
         Shows nothing with `quiet`, and no line while workers prepare.
         """
+        now = self._note(snapshot)
         if self._quiet:
             return
-        now = time.monotonic()
-        self._latest[snapshot.workload] = (now, snapshot)
         if self._live is not None:
             fresh = [one for _, (at, one) in sorted(self._latest.items()) if now - at < PLAIN_S]
             self._live.update(live_table(fresh, self._console.height))
@@ -85,6 +84,12 @@ class Progress:
         if since_s >= PLAIN_S and snapshot.phase != "preparing":
             self._shown_at[snapshot.workload] = now
             self._console.print(escaped(self._line(snapshot)), markup=False, soft_wrap=True)
+
+    def _note(self, snapshot: Snapshot) -> float:
+        """Keep a snapshot for `longest`; return the time, monotonic."""
+        now = time.monotonic()
+        self._latest[snapshot.workload] = (now, snapshot)
+        return now
 
     def _line(self, snapshot: Snapshot) -> str:
         if snapshot.workload < 0:

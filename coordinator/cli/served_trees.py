@@ -67,9 +67,15 @@ def find_commit(repository: Path, revision: str) -> Commit:
 def changed_files(repository: Path) -> bool:
     """Return whether tracked files of the work tree differ from the checked-out commit.
 
-    False if git fails. Raises UsageError if there is no git.
+    Raises UsageError if git fails, or is missing.
     """
-    return bool(_git(repository, "status", "--porcelain", "--untracked-files=no").stdout.strip())
+    found = _git(repository, "status", "--porcelain", "--untracked-files=no")
+    if found.returncode:
+        raise UsageError(
+            f"--repository {repository}: git cannot say whether files have changed:"
+            f" {found.stderr.strip()}; repair the repository"
+        )
+    return bool(found.stdout.strip())
 
 
 @contextlib.contextmanager

@@ -299,7 +299,7 @@ def _findable(rows: Sequence[ChangeRow]) -> str:
     if not known:
         return ""
     (least, surest), (most, vaguest) = known[0], known[-1]
-    found = f" A change of {signed_percent(1 + least)[1:]} of {surest}"
+    found = f" A change of {signed_percent(1 + least).lstrip('+')} of {surest}"
     if len(known) > 1:
         found += f", and of {signed_percent(1 + most).lstrip('+')} of {vaguest},"
     return f"{found} would have been found in 80 % of such comparisons."

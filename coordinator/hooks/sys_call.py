@@ -128,7 +128,8 @@ class SysCall(hook.Hook):
 
 def _start(file: IO[bytes]) -> str:
     file.seek(0)
-    return file.read(READ).decode("utf-8", errors="replace")
+    text = file.read(READ).decode("utf-8", errors="replace")
+    return f"{text}\n(cut: only {READ:,} bytes are read)" if file.read(1) else text
 
 
 def _charts(text: str) -> Mapping[str, Any] | None:

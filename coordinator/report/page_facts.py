@@ -19,9 +19,9 @@ from osbench.coordinator.counters.counter_series import WorkloadCounters
 from osbench.coordinator.report.error_kinds import FailureTimes, Kind
 from osbench.coordinator.report.iterations import Reported, counted
 from osbench.coordinator.report.model.model import Report, WorkloadReport
-from osbench.coordinator.report.model.workload_parts import Outputs
 from osbench.coordinator.report.run_facts import RunFacts
 from osbench.coordinator.results.block_contents import counted_rows
+from osbench.coordinator.results.charts import about_of
 from osbench.coordinator.storage.run_directory import RunDirectory
 from osbench.coordinator.traces.output.report_traces import WorkloadTraces, report_traces
 
@@ -76,9 +76,9 @@ class PageFacts:
     #: All iterations that ran, or only the ones with useful traces.
     rows: tuple[TableRow, ...] = ()
     rows_are_all: bool = True
-    #: Data of complete charts by number of the workload and title: the data of the first iteration
-    #: that has the title.
-    first_outputs: Mapping[int, Mapping[str, Any]] = field(default_factory=dict)
+    #: Data of complete charts by number of the workload, title and plug-in, each of the iteration
+    #: that the report names as its first.
+    first_outputs: Mapping[int, Mapping[tuple[str, str], Any]] = field(default_factory=dict)
     #: When iterations failed, by number of the workload and kind of error; seconds after t0.
     failed_s: Mapping[tuple[int, Kind], NDArray[np.float64]] = field(default_factory=dict)
     #: Counters of the system under test by number of the workload.
@@ -224,35 +224,32 @@ def _error_statuses(columns: Columns) -> dict[int, int]:
 
 def _first_outputs(
     directory: RunDirectory, workloads: Sequence[WorkloadReport]
-) -> dict[int, dict[str, Any]]:
-    """Return the data of complete charts by workload number and title.
+) -> dict[int, dict[tuple[str, str], Any]]:
+    """Return the data of complete charts by workload number, title and plug-in.
 
-    Data are of the first iteration with such a chart. Blocks are read only if there are such
-    charts. Raises DamagedRun.
+    Data are of the iteration that the report names as the first with the chart. Blocks are read
+    only if there are such charts. Raises DamagedRun.
     """
-    firsts = (
-        (number, set(_first_iterations(workload.outputs)))
+    wanted = {
+        (number, int(chart["first_iteration"]), *_kind(chart))
         for number, workload in enumerate(workloads)
-    )
-    wanted = {number: iterations for number, iterations in firsts if iterations}
-    found: dict[int, dict[str, Any]] = {}
-    if not wanted:
-        return found
-    for number, _, columns in counted_rows(directory):
-        left = wanted.get(number)
-        if not left:
-            continue
+        for chart in workload.outputs.complete
+        if "first_iteration" in chart
+    }
+    found: dict[int, dict[tuple[str, str], Any]] = {}
+    for number, _, columns in counted_rows(directory) if wanted else ():
         for iteration, packed in columns.outputs:
-            if iteration not in left:
+            if not any(one[:2] == (number, iteration) for one in wanted):
                 continue
-            left.discard(iteration)
-            titles = found.setdefault(number, {})
             for chart in outputs(packed)["complete"]:
-                titles.setdefault(str(chart.get("title")), chart.get("data"))
-        if not any(wanted.values()):
+                kind = _kind(about_of(chart))
+                if (number, iteration, *kind) in wanted:
+                    wanted.remove((number, iteration, *kind))
+                    found.setdefault(number, {})[kind] = chart.get("data")
+        if not wanted:
             break
     return found
 
 
-def _first_iterations(found: Outputs) -> Iterator[int]:
-    return (int(one["first_iteration"]) for one in found.complete if "first_iteration" in one)
+def _kind(chart: Mapping[str, Any]) -> tuple[str, str]:
+    return str(chart.get("title")), str(chart.get("chart_plugin"))

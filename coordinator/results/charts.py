@@ -205,7 +205,7 @@ class _Additive:
     """An additive chart: description, from the first output item, and collected values by name."""
 
     def __init__(self, item: Mapping[str, Any]) -> None:
-        self.about = _about(item)
+        self.about = about_of(item)
         self.iterations = 0
         self.values: dict[str, Values] = {}
 
@@ -300,7 +300,7 @@ class Charts:
                 self.cut["charts"] += 1
                 return
             known = self._complete[key] = {
-                **_about(item),
+                **about_of(item),
                 "iterations": 0,
                 "first_iteration": iteration,
             }
@@ -308,6 +308,7 @@ class Charts:
         known["first_iteration"] = min(known["first_iteration"], iteration)
 
 
-def _about(item: Mapping[str, Any]) -> dict[str, str]:
+def about_of(item: Mapping[str, Any]) -> dict[str, str]:
+    """Return the description of a chart in an output: masked, and cut to `TEXT` characters."""
     keys = ("title", "chart_plugin", "description", "label", "axis_label")
     return {key: mask_text(str(item.get(key, "")))[:TEXT] for key in keys}

@@ -55,8 +55,9 @@ class SlaEvaluator:
         judged only at its end.
         """
         found = []
+        later = self.at_end if running else frozenset()
         for name, criterion in self._criteria.items():
-            if name in self._selected or (running and criterion is not None and criterion.AT_END):
+            if name in self._selected or name in later:
                 continue
             with self._guard(name):
                 if criterion is not None:
@@ -71,6 +72,13 @@ class SlaEvaluator:
         read.
         """
         return frozenset(self._selected)
+
+    @property
+    def at_end(self) -> frozenset[str]:
+        """Return the names of the criteria that are judged only at the end of the load."""
+        return frozenset(
+            name for name, one in self._criteria.items() if one is not None and one.AT_END
+        )
 
     @property
     def selections(self) -> tuple[SpanSelection, ...]:

@@ -23,9 +23,11 @@ from collections import Counter, deque
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
+from weakref import WeakSet
 
 from servers.child import PATIENCE_S
 from servers.resp import Frames, NotResp, arguments, command
+from servers.streams import end_streams
 
 #: Kinds of meddling, in the order in which they are tried.
 KINDS = ("lose_replies", "swallow", "reorder", "repeat")
@@ -100,6 +102,8 @@ class RedisProxy:
         self._cut_until = 0.0
         self._hung_until = 0.0
         self._pairs: set[_Pair] = set()
+        self._connections: set[asyncio.Task[None]] = set()
+        self._writers: WeakSet[asyncio.StreamWriter] = WeakSet()
         self._later: set[asyncio.Task[None]] = set()
         self._loop = asyncio.new_event_loop()
         self._stopped = asyncio.Event()
@@ -143,23 +147,27 @@ class RedisProxy:
             self._loop.close()
 
     async def _serve(self) -> None:
-        server = await asyncio.start_server(self._connection, "127.0.0.1", 0, backlog=256)
+        server = await asyncio.start_server(self._accept, "127.0.0.1", 0, backlog=256)
         self.port = server.sockets[0].getsockname()[1]
         self._ready.set()
         await self._stopped.wait()
-        server.close()
-        self._close_all()
-        tasks = asyncio.all_tasks() - {asyncio.current_task()}
-        for task in tasks:
-            task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
+        await end_streams(server, self._writers)
+
+    def _accept(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        self._writers.add(writer)
+        task = self._loop.create_task(self._connection(reader, writer))
+        self._connections.add(task)
+        task.add_done_callback(self._connections.discard)
 
     def _close_all(self) -> None:
         for pair in self._pairs:
             pair.close()
 
     async def _connection(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        with contextlib.suppress(OSError, asyncio.CancelledError):
+        with (
+            contextlib.suppress(OSError, asyncio.CancelledError),
+            contextlib.closing(writer),
+        ):
             if time.monotonic() < self._cut_until:
                 writer.transport.abort()
                 return

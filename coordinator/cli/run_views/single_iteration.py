@@ -60,6 +60,7 @@ class IterationProgress(Progress):
 
         Interrupts once, by SIGINT to this process. The snapshot itself is not shown.
         """
+        self._note(snapshot)
         self.print_log()
         if snapshot.start_failures and not self.not_started:
             self.not_started = True

@@ -44,11 +44,13 @@ class OutputView:
     page: str = ""
 
 
-def output_views(anchor: str, outputs: Outputs, first: Mapping[str, Any]) -> list[OutputView]:
+def output_views(
+    anchor: str, outputs: Outputs, first: Mapping[tuple[str, str], Any]
+) -> list[OutputView]:
     """Return views of the additive charts of a workload, then of its complete charts.
 
-    `anchor` begins their element ids; `first` has the data of complete charts by title. Without
-    data, only their counts are shown. Secrets are masked, long data cut.
+    `anchor` begins their element ids; `first` has the data of complete charts by title and plug-in.
+    Without data, only their counts are shown. Secrets are masked, long data cut.
     """
     views = [
         _view(f"{anchor}-out-{number}", chart, counted(chart.get("iterations") or 0, "iteration"))
@@ -56,7 +58,7 @@ def output_views(anchor: str, outputs: Outputs, first: Mapping[str, Any]) -> lis
     ]
     for number, chart in enumerate(outputs.complete):
         iteration = chart.get("first_iteration")
-        data = first.get(str(chart.get("title")))
+        data = first.get((str(chart.get("title")), str(chart.get("chart_plugin"))))
         said = f"of iteration {iteration}; {chart.get('iterations')} had one"
         if data is None:
             said = f"{counted(chart.get('iterations') or 0, 'iteration')}, the first {iteration}"

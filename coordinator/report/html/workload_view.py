@@ -208,10 +208,10 @@ class WorkloadView:
         return int(sum(stretch[2] for stretch in self.facts.list_of("spoilt")))
 
 
-def view_of(facts: WorkloadFacts, first_outputs: Mapping[str, Any]) -> WorkloadView:
+def view_of(facts: WorkloadFacts, first_outputs: Mapping[tuple[str, str], Any]) -> WorkloadView:
     """Compute all views of a workload.
 
-    `first_outputs`: data of complete charts by title.
+    `first_outputs`: data of complete charts by title and plug-in.
     """
     criteria = criterion_rows(facts)
     charts = charts_of(facts)

@@ -18,10 +18,29 @@ _RUNNER_LOST = (
 )
 
 
+def verdicts_of(run: WorkloadRun) -> tuple[tuple[Verdict, ...], tuple[str, ...]]:
+    """Return the verdicts on a workload as it is now, and the sources of the task's criteria.
+
+    The criteria of the task come first, and osbench's own rules behind them have no source. A
+    search has no verdicts on the task's criteria.
+    """
+    plan, results = run.plan, run.results
+    ledger, workload = results.ledger, plan.workload
+    running = not ledger.closed
+    verdicts = () if run.not_begun else results.judge(running=running)
+    if results.trials is not None or not verdicts:
+        return verdicts, ()
+    # verdicts on spans come once the traces are read
+    later = results.sla.on_spans | (results.sla.at_end if running else frozenset())
+    criteria = zip(workload.sla, plan.sla_sources, strict=True)
+    return verdicts, tuple(source for one, source in criteria if one.name not in later)
+
+
 def outcome_of(run: WorkloadRun) -> WorkloadOutcome:
     """Return the outcome of a workload as it is now; final when the run has ended.
 
-    Late results may change it until then. Judges its SLA criteria, except those on spans.
+    Late results may change it until then. Judges its SLA criteria, except those on spans and, while
+    the load goes on, those that are judged at its end.
     """
     plan, results, services = run.plan, run.results, run.services
     workload, subtask, statistics = plan.workload, plan.subtask, results.statistics
@@ -29,18 +48,9 @@ def outcome_of(run: WorkloadRun) -> WorkloadOutcome:
     refused = services.channel.refused + services.pool.refused
     refused += services.accounts.refused + results.refused
     offered = run.view.offered()
-    verdicts = () if run.not_begun else results.judge()
+    verdicts, sources = verdicts_of(run)
     if offered.cut_short == "runner_lost":
         verdicts += (Verdict(criterion="runner", success=False, detail=_RUNNER_LOST),)
-    # a search has no verdicts of the task's criteria
-    sources: tuple[str, ...] = ()
-    if results.trials is None and verdicts:
-        # verdicts on spans come once the traces are read
-        sources = tuple(
-            source
-            for criterion, source in zip(workload.sla, plan.sla_sources, strict=True)
-            if criterion.name not in results.sla.on_spans
-        )
     elapsed_s = offered.duration_s if ledger.closed else max(0.0, run.elapsed())
     # results that come after the load belong to no stage
     until_s = (statistics.starts_until_s if ledger.closed else None) or elapsed_s

@@ -102,6 +102,33 @@ def test_coroutines_get_the_last_answer_instead_of_a_pause(virtual_time):
     assert (keystone.asked, clock.monotonic()) == (1, begin)
 
 
+def test_coroutines_do_not_wait_for_a_thread_that_pauses(virtual_time):
+    class Held:
+        """The lock of a gate while a thread has its turn, and a pause in it."""
+
+        def __enter__(self) -> None:
+            raise AssertionError("the loop waits for the thread")
+
+        def __exit__(self, *reason: object) -> None:
+            pass
+
+        def acquire(self, *, blocking: bool) -> bool:
+            assert not blocking
+            return False
+
+    gate, keystone = LoginGate(), Overloaded(9)
+    refused(gate, keystone)
+    gate._turn = Held()
+
+    async def ask() -> None:
+        with pytest.raises(exceptions.ServiceUnavailable):
+            gate.through(keystone)
+
+    asyncio.run(ask())
+
+    assert keystone.asked == 1
+
+
 def test_threads_of_one_account_share_one_refused_login(virtual_time):
     class Waiting:
         """The lock of an account: while this thread waits for it, another one is refused."""

@@ -9,7 +9,7 @@ import pytest
 from osbench.common.errors import ConfigError, Untrusted
 from osbench.common.protocol import keyring
 from osbench.common.protocol.envelope import Signer, Vault
-from osbench.common.protocol.keyring import ADOPT_S, Keyring
+from osbench.common.protocol.keyring import ADOPT_S, FILE_BYTES, Keyring
 
 
 @pytest.fixture
@@ -46,6 +46,17 @@ def test_a_key_file_open_to_others_is_refused(key_file, mode):
     key_file.chmod(mode)
 
     with pytest.raises(ConfigError, match=rf"{key_file} has mode {mode:04o}.*chmod 600"):
+        Keyring.load(key_file)
+
+
+def test_a_key_file_that_is_too_large_is_refused_and_not_cut(key_file):
+    line = Keyring.generate().text
+    key_file.write_text(line * (FILE_BYTES // len(line)))
+
+    assert Keyring.load(key_file)
+
+    key_file.write_text(line * (FILE_BYTES // len(line) + 1))
+    with pytest.raises(ConfigError, match=rf"key file {key_file} has more than 65,536 bytes: "):
         Keyring.load(key_file)
 
 

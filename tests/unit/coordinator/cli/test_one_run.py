@@ -11,8 +11,10 @@ from typing import Any
 
 import pytest
 
+from helpers.web import snapshot
 from osbench.coordinator.cli.one_run import Interrupts, _interruptible
 from osbench.coordinator.cli.progress_display import Progress
+from osbench.coordinator.cli.run_views.single_iteration import IterationProgress
 from osbench.coordinator.storage import control_requests
 from osbench.coordinator.storage.run_directory import RunDirectory
 
@@ -120,6 +122,18 @@ def test_ctrl_c_in_the_middle_of_a_line_of_progress_is_told_behind_it(
     line, *told = raw.written.decode().splitlines()
     assert line == "[   1.0 s] a line"
     assert told[0].startswith("stopping: running iterations end")
+
+
+@pytest.mark.parametrize("once", [False, True])
+def test_whoever_waits_for_a_long_iteration_is_told_which(
+    directory: RunDirectory, once: bool
+) -> None:
+    quiet = Progress(quiet=True)
+    progress = IterationProgress(directory, silent=True) if once else quiet
+
+    progress(snapshot(longest="iteration 7 on h:1: 62 s in shop.buy"))
+
+    assert progress.longest == "; longest: iteration 7 on h:1: 62 s in shop.buy"
 
 
 def test_after_the_run_signals_mean_what_they_meant_before(directory: RunDirectory) -> None:

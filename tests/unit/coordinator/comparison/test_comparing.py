@@ -1,6 +1,7 @@
 import dataclasses
 import json
 import re
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -9,6 +10,7 @@ from bench.comparison_verdicts import SCENARIOS, verdicts, wrong
 from bench.comparison_verdicts import compared as compared_runs
 from helpers.queue_runs import Queue, compared_run, side
 from osbench.common.errors import UsageError
+from osbench.coordinator.comparison import comparing
 from osbench.coordinator.comparison.comparing import compare_sides, signed_percent
 from osbench.coordinator.comparison.comparison_json import comparison_json
 from osbench.coordinator.comparison.comparison_result import Basis, ChangeVerdict
@@ -112,6 +114,22 @@ def test_no_evidence_says_what_change_would_have_been_found():
         r" p\d+ of Queue.get, would have been found in 80 % of such comparisons\.$",
         result.sentence,
     )
+
+
+@pytest.mark.parametrize(
+    ("findable", "said"),
+    [
+        ((0.05,), "5.0 % of p0"),
+        ((14.0,), "x 15.0 of p0"),
+        ((0.5, 14.0), "50 % of p0, and of x 15.0 of p1,"),
+    ],
+)
+def test_a_change_that_would_be_found_is_whole_from_1000_percent_on(findable, said):
+    rows = [SimpleNamespace(findable=one, label=f"p{at}") for at, one in enumerate(findable)]
+
+    found = comparing._findable(rows)
+
+    assert found == f" A change of {said} would have been found in 80 % of such comparisons."
 
 
 def test_runs_of_one_side_before_all_of_the_other_are_said_to_be():

@@ -19,7 +19,7 @@ from osbench.common.plugin.hook import Event, Failed
 from osbench.common.plugin.plugins import Plugins
 from osbench.common.task import HookConfig, Named
 from osbench.coordinator.hooks.executor import AT_ONCE, KEPT, ActiveHook, Result
-from osbench.coordinator.hooks.sys_call import SysCall
+from osbench.coordinator.hooks.sys_call import READ, SysCall
 from osbench.coordinator.taskfile import load
 from osbench.coordinator.triggers.event import EventTrigger
 from osbench.coordinator.triggers.periodic import PeriodicTrigger
@@ -221,6 +221,15 @@ def test_a_command_meets_no_shell():
     output = SysCall("echo $HOME ; ls").run(NOW)
 
     assert text_of(output)[1] == "Stdout: $HOME ; ls\n"
+
+
+def test_what_a_command_prints_beyond_the_limit_is_cut_and_says_so():
+    least, more = (
+        text_of(SysCall(f"head -c {size} /dev/zero").run(NOW))[1] for size in (READ, READ + 1)
+    )
+
+    assert least == f"Stdout: {chr(0) * READ}"
+    assert more == f"{least}\n(cut: only 65,536 bytes are read)"
 
 
 def test_charts_on_stdout_are_the_output():

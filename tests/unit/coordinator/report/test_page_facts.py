@@ -5,10 +5,14 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
+import msgpack
 import pytest
 
 from helpers.made_runs import made_run
+from helpers.result_rows import row_of
 from helpers.sample_reports import ACTIONS, columns
+from helpers.stored_runs import stored_run
+from osbench.common.protocol.columns import decode_rows, encode_rows
 from osbench.coordinator.report import page_facts
 from osbench.coordinator.report.iterations import Reported, counted
 from osbench.coordinator.report.page_facts import (
@@ -19,6 +23,7 @@ from osbench.coordinator.report.page_facts import (
     traced_numbers,
 )
 from osbench.coordinator.report.run_facts import read_facts
+from osbench.coordinator.results.charts import Charts
 
 
 def test_exemplars_and_kept_traces_of_a_large_run(tmp_path: Path) -> None:
@@ -77,6 +82,36 @@ def test_a_page_of_few_iterations_has_all_of_them(tmp_path: Path) -> None:
     (times,) = found.failed_s.values()
     assert len(times) == failed
     assert list(found.failed_s) == [(0, ("GatewayTimeout", "HTTP 504"))]
+
+
+def test_complete_charts_have_the_data_of_the_iteration_that_the_report_names(
+    tmp_path: Path,
+) -> None:
+    long = "t" * 300
+    given = {
+        # blocks come in any order
+        3: [("a", "Pie", 3), ("b", "Pie", 3), (long, "Pie", 3)],
+        1: [("a", "Pie", 1), ("a", "Pie", 2)],
+        2: [("b", "Table", 2), ("a", "Pie", 5)],
+    }
+    rows = [
+        row_of(number, 1, 0, 0, 1_000_000, 0, 0, (), (b"", list(map(packed, charts)), b""))
+        for number, charts in given.items()
+    ]
+    charts = Charts()
+    charts.add(decode_rows(encode_rows(rows, (), 0)))
+    run = stored_run(tmp_path, rows, charts=charts)
+
+    found = gather(read_facts(run.directory)).first_outputs
+
+    kinds = {("a", "Pie"): 1, ("b", "Pie"): 3, ("b", "Table"): 2, (long[:200], "Pie"): 3}
+    assert found == {0: kinds}
+
+
+def packed(chart: tuple[str, str, int]) -> bytes:
+    """A complete chart as an iteration puts it out: title, plug-in, data."""
+    item = dict(zip(("title", "chart_plugin", "data"), chart, strict=True))
+    return bytes(msgpack.packb({"kind": "complete", "item": item}))
 
 
 def test_a_live_page_is_drawn_without_a_look_at_blocks_and_traces(tmp_path: Path) -> None:

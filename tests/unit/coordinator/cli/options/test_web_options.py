@@ -39,6 +39,13 @@ def test_what_follows_is_an_address_or_the_task(given: str, task: str, web: str)
     assert found.output.split() == [task, web]
 
 
+def test_a_port_that_is_too_large_is_an_address_and_not_the_task() -> None:
+    found = CliRunner().invoke(shown, ["--web", "65536", "task.yaml"])
+
+    assert found.exit_code
+    assert "'65536' is not an address to listen at" in str(found.exception)
+
+
 @click.command(cls=WithWeb)
 @click.argument("task", required=False)
 @click.option("--otlp", type=ListenAddress())

@@ -18,7 +18,7 @@ from osbench.coordinator.results.charts import Charts
 
 def complete(kind: str, data: object) -> OutputView:
     chart = {"title": "t", "chart_plugin": kind, "iterations": 1, "first_iteration": 3}
-    (found,) = output_views.output_views("w", Outputs(complete=(chart,)), {"t": data})
+    (found,) = output_views.output_views("w", Outputs(complete=(chart,)), {("t", kind): data})
     return found
 
 

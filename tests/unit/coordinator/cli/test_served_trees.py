@@ -1,0 +1,37 @@
+"""What `gate` asks git about a repository."""
+
+from __future__ import annotations
+
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from osbench.common.errors import UsageError
+from osbench.coordinator.cli.served_trees import changed_files
+
+
+def git(repository: Path, *arguments: str) -> None:
+    identity = ("-c", "user.name=a", "-c", "user.email=a@example.org")
+    subprocess.run(["git", "-C", str(repository), *identity, *arguments], check=True)
+
+
+def test_changed_files_are_those_that_git_tracks(tmp_path: Path) -> None:
+    git(tmp_path, "init", "--quiet")
+    (tmp_path / "shop.py").write_text("pass\n")
+    git(tmp_path, "add", ".")
+    git(tmp_path, "commit", "--quiet", "--message", "A shop")
+    (tmp_path / "new.py").write_text("pass\n")
+
+    before = changed_files(tmp_path)
+    (tmp_path / "shop.py").write_text("sell()\n")
+
+    assert (before, changed_files(tmp_path)) == (False, True)
+
+
+def test_a_repository_that_git_cannot_read_is_not_taken_for_unchanged(tmp_path: Path) -> None:
+    git(tmp_path, "init", "--quiet")
+    (tmp_path / ".git" / "index").write_bytes(b"damaged")
+
+    with pytest.raises(UsageError, match=r"git cannot say whether files have changed: .*index"):
+        changed_files(tmp_path)
