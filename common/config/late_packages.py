@@ -26,8 +26,10 @@ class _LateModule(ModuleType):
     def __getattr__(self, name: str) -> object:
         """Load the package and return its attribute `name`. Raises AttributeError, ImportError."""
         spec = self.__spec__
-        assert spec is not None
-        cast("_LateLoader", spec.loader).load(self)
+        loader: Any = spec.loader if spec is not None else None
+        # another thread may have loaded it meanwhile
+        if isinstance(loader, _LateLoader):
+            loader.load(self)
         return ModuleType.__getattribute__(self, name)
 
 
@@ -61,6 +63,7 @@ class _LateLoader:
                 module.__path__ = module.__spec__.submodule_search_locations or []
                 self._loader.exec_module(module)
                 module.__class__ = ModuleType  # type: ignore[assignment] # loaded
+                module.__spec__.loader = module.__loader__ = self._loader
             finally:
                 self._loading = False
 

@@ -162,25 +162,18 @@ def _await_end(leaders: set[Process], limit_s: float) -> None:
     """
     deadline = time.monotonic() + limit_s
     with contextlib.ExitStack() as stack:
-        descriptors = [_end_of(one, stack) for one in leaders]
+        ends = select.poll()
+        for one in leaders:
+            with contextlib.suppress(OSError):
+                # there is none before Linux 5.3, in some sandboxes, and for an ended process
+                descriptor = os.pidfd_open(one.pid)
+                stack.callback(os.close, descriptor)
+                ends.register(descriptor, select.POLLIN)
         while (left_s := deadline - time.monotonic()) > 0:
-            # one that the system cannot wait for is looked at now and then
-            select.select([one for one in descriptors if one >= 0], [], [], min(left_s, POLL_S[0]))
+            # a process that the system cannot wait for is looked at now and then
+            ends.poll(1000 * min(left_s, POLL_S[0]))
             if any(find(one.pid, zombie=False) is None for one in leaders):
                 return
-
-
-def _end_of(one: Process, stack: contextlib.ExitStack) -> int:
-    """Return a descriptor that is ready when the process has ended, closed with `stack`; else -1.
-
-    There is none before Linux 5.3, in some sandboxes, and for an ended process.
-    """
-    try:
-        descriptor = os.pidfd_open(one.pid)
-    except OSError:
-        return -1
-    stack.callback(os.close, descriptor)
-    return descriptor
 
 
 def _heads(processes: set[Process]) -> set[Process]:

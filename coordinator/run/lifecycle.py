@@ -318,7 +318,9 @@ class Run:
         Returns an empty result if the run has neither. A second Ctrl-C ends the collection.
         """
         plan, status, backend = self._plan, self._status, self._backend()
-        explained = any(one.tracing.traced or one.statistics.requests.actions for one in outcomes)
+        requests = [one.statistics.requests for one in outcomes]
+        explained = any(one.tracing.traced for one in outcomes)
+        explained = explained or any(one.actions for one in requests)
         if not explained and receiver is None and backend is None:
             return Collected()
         # a run without requests is over sooner without these

@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from osbench.common.errors import OsbenchError, StoreUnreachable
 from osbench.common.ports import clock as time
 from osbench.common.protocol import timers
+from osbench.coordinator.fleet.pool import WorkerPool
 from osbench.coordinator.fleet.worker import WorkerState
 from osbench.coordinator.run.services import RunServices
 from osbench.coordinator.run.status import RunStatus
@@ -94,9 +95,14 @@ def _tell_end(services: RunServices, invited: Mapping[str, str]) -> None:
         controls.restate(workers)
         controls.change(workers, over=True)
         pool.poll()
+        wait_s = 0.0 if _all_left(pool) else min(POLL_S, services.limits.block_s)
         # also of workers that were never seen to join
-        for arrival in services.receiver.receive(min(POLL_S, services.limits.block_s)):
+        for arrival in services.receiver.receive(wait_s):
             if arrival.mid not in pool.workers:
                 pool.restore(services.accounts.memberships[arrival.mid])
-        if all(not one.present or one.gone for one in pool.workers.values()):
+        if _all_left(pool):
             return
+
+
+def _all_left(pool: WorkerPool) -> bool:
+    return all(not one.present or one.gone for one in pool.workers.values())

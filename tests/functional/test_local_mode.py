@@ -252,7 +252,7 @@ def test_a_coordinator_that_ends_before_it_knows_its_task_leaves_nothing(
 
 def test_a_start_that_no_run_takes_leaves_nothing(runtime: Path) -> None:
     with EarlyStart(wanted=True):
-        assert len(marked(runtime)) == 1
+        assert wait_until(lambda: len(marked(runtime)) == 1)
 
     assert list(runtime.iterdir()) == []
     assert marked(runtime) == []
@@ -263,7 +263,7 @@ def test_a_start_is_for_one_run(runtime: Path) -> None:
         start = early.take()
         assert start is not None
         assert early.take() is None
-    assert len(marked(runtime)) == 1
+    assert wait_until(lambda: len(marked(runtime)) == 1)
 
     start.close()
 

@@ -48,6 +48,7 @@ class BeatSender:
         self._sent = float("-inf")
         self._listed = float("-inf")
         self._news = threading.Event()
+        self._at_once = False
         self._ended = False
         self._thread = threading.Thread(target=self._loop, name="heartbeats", daemon=True)
 
@@ -63,11 +64,12 @@ class BeatSender:
             LOG.warning("%s; heartbeats go on", error)
         self._thread.start()
 
-    def wake(self) -> None:
+    def wake(self, *, at_once: bool = False) -> None:
         """Send the next heartbeat soon, because of news; returns at once.
 
-        Two heartbeats are at least `timers.NEWS_S` seconds apart.
+        Two heartbeats are at least `timers.NEWS_S` seconds apart, unless one is sent `at_once`.
         """
+        self._at_once = self._at_once or at_once
         self._news.set()
 
     def close(self) -> None:
@@ -82,10 +84,12 @@ class BeatSender:
         away = False
         while True:
             self._news.wait(max(0.0, self._sent + timers.BEAT_S - time.monotonic()))
-            time.sleep(max(0.0, self._sent + timers.NEWS_S - time.monotonic()))
+            if not self._at_once:
+                time.sleep(max(0.0, self._sent + timers.NEWS_S - time.monotonic()))
             if self._ended:
                 return
             self._news.clear()
+            self._at_once = False
             try:
                 self._send()
                 away = False

@@ -109,7 +109,9 @@ class Desk:
             ),
             controls=SimpleNamespace(answer=nothing, change=nothing),
             key_notes=SimpleNamespace(look=nothing),
-            channel=SimpleNamespace(tend=nothing, restate=nothing, behind=False, broker_away_s=0.0),
+            channel=SimpleNamespace(
+                tend=nothing, restate=nothing, ready=nothing, behind=False, broker_away_s=0.0
+            ),
             clock=FixedClock(),
             limits=Limits(lost_after_s=3.0, wait_s=0.0, patience_s=60.0),
             accounts=SimpleNamespace(

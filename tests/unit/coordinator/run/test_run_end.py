@@ -27,6 +27,8 @@ class EndingRun:
         #: Memberships that had left.
         self.left: list[str] = []
         self.checked = 0
+        #: Waits for results, seconds.
+        self.waits: list[float] = []
         self.clock_steps = SimpleNamespace(back_s=0.0, forward_s=0.0)
 
     def services(self) -> Any:
@@ -43,7 +45,7 @@ class EndingRun:
             controls=SimpleNamespace(
                 dismiss=lambda _: None, restate=lambda _: None, change=self.change
             ),
-            receiver=SimpleNamespace(receive=lambda _: []),
+            receiver=SimpleNamespace(receive=self.receive),
             limits=SimpleNamespace(block_s=0.1),
             accounts=Accounts(),
             check=self.check,
@@ -65,6 +67,10 @@ class EndingRun:
     def check(self) -> None:
         self.checked += 1
 
+    def receive(self, wait_s: float) -> list[Any]:
+        self.waits.append(wait_s)
+        return []
+
 
 @pytest.fixture(autouse=True)
 def quick(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -78,6 +84,14 @@ def test_a_redis_that_is_away_at_the_end_is_waited_for() -> None:
 
     # its stream is made anew before the workers hear of the end, so that they can deliver
     assert (run.tended, run.checked, run.told, run.closed) == (4, 3, 1, True)
+
+
+def test_results_are_not_waited_for_when_all_workers_have_left() -> None:
+    run = EndingRun(handle(), failures=0)
+
+    release.release(run.services(), 60.0)
+
+    assert run.waits == [0.0]
 
 
 def test_only_of_workers_that_have_left_the_end_is_forgotten_soon() -> None:
