@@ -6,6 +6,8 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
+from jsonschema import Draft7Validator
+
 #: Longest output as JSON, characters.
 LIMIT = 512 * 1024
 
@@ -50,9 +52,6 @@ def read(returned: Mapping[str, Any]) -> dict[str, Any]:
         raise ValueError(
             f"the output has {len(text)} characters as JSON, at most {LIMIT} are kept; return less"
         )
-    # few runs have hooks, and it takes a while to import
-    from jsonschema import Draft7Validator  # noqa: PLC0415 - see above
-
     found: dict[str, Any] = json.loads(text)
     for problem in Draft7Validator(OUTPUT).iter_errors(found):
         raise ValueError(

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from helpers.commands import LENIENT, environment
+from helpers.commands import environment
 from servers.child import PATIENCE_S
 
 #: Heavy packages that no part of osbench needs to say what it can do.
@@ -56,9 +56,7 @@ def modules_of(folder: Path, code: str, *arguments: str) -> set[str]:
     found = folder / "modules.json"
     subprocess.run(
         [sys.executable, "-P", "-c", code, *arguments],
-        env=environment(folder)
-        | LENIENT
-        | {"MODULES": str(found), "PYTHONPATH": os.pathsep.join(sys.path)},
+        env=environment(folder) | {"MODULES": str(found), "PYTHONPATH": os.pathsep.join(sys.path)},
         stdin=subprocess.DEVNULL,
         stdout=subprocess.DEVNULL,
         check=True,
@@ -93,7 +91,7 @@ def test_the_coordinator_of_a_run_without_requests_imports_nothing_for_them(tmp_
     found = modules_of(tmp_path, COMMAND, *run)
 
     assert {"celery", "numpy", "osbench.coordinator.report.text"} <= found
-    assert sorted(found & (UNUSED | EXPLAINING | {"jsonschema"})) == []
+    assert sorted(found & (UNUSED | EXPLAINING)) == []
 
 
 def test_workers_import_what_a_run_needs_before_they_know_it(tmp_path: Path) -> None:

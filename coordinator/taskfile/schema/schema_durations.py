@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from jsonschema import Draft7Validator
+
 from osbench.common.config.durations import is_duration, seconds
 
 
@@ -34,9 +36,6 @@ def in_seconds(value: Any, schema: Mapping[str, Any]) -> Any:
 def _branches(value: Any, schema: Mapping[str, Any]) -> list[Mapping[str, Any]]:
     branches = [*schema.get("anyOf", ()), *schema.get("oneOf", ())]
     if "if" in schema:
-        # few schemas need it, and it takes a while to import
-        from jsonschema import Draft7Validator  # noqa: PLC0415 - see above
-
         fits = Draft7Validator(schema["if"]).is_valid(value)
         branches.append(schema.get("then" if fits else "else", {}))
     return branches

@@ -8,17 +8,16 @@ import json
 import math
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import yaml
+from jsonschema import Draft7Validator
+from jsonschema.exceptions import SchemaError, ValidationError
+from jsonschema.validators import validator_for
 
 from osbench.common.config.durations import WANTED, is_duration
 from osbench.common.errors import Problem
 from osbench.coordinator.taskfile.places import inside, shown
-from osbench.coordinator.taskfile.schema.plain_schema import surely_fits
-
-if TYPE_CHECKING:
-    from jsonschema.exceptions import ValidationError
 
 _TYPES = {
     "object": "an object",
@@ -61,12 +60,6 @@ def validate(value: Any, schema: Mapping[str, Any], place: str) -> list[Problem]
 
     A schema without `$schema` is draft 7. An invalid schema, of a plug-in, is one problem.
     """
-    if surely_fits(value, schema):
-        return []
-    # takes longer to import than most tasks to be checked
-    from jsonschema import Draft7Validator  # noqa: PLC0415 - see above
-    from jsonschema.validators import validator_for  # noqa: PLC0415 - see above
-
     fault = _fault(json.dumps(schema, sort_keys=True, default=repr))
     if fault:
         return [Problem(place, f"cannot be checked: its plug-in's schema is wrong: {fault}")]
@@ -80,10 +73,6 @@ def _fault(schema: str) -> str:
 
     Cached, because checking a schema is slower than using it.
     """
-    from jsonschema import Draft7Validator  # noqa: PLC0415 - as `validate`
-    from jsonschema.exceptions import SchemaError  # noqa: PLC0415 - as `validate`
-    from jsonschema.validators import validator_for  # noqa: PLC0415 - as `validate`
-
     read = json.loads(schema)
     validator: Any = validator_for(read, default=Draft7Validator)
     try:
