@@ -5,14 +5,13 @@ An edge is a package that the rest of osbench does not import, such as Rally's p
 
 from __future__ import annotations
 
-import contextlib
-import functools
 import importlib
 import importlib.metadata
 import itertools
 import sys
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 from osbench.common import errors
@@ -71,32 +70,7 @@ def loaded(kind: str, name: str) -> Any:
     return _target(point, f"entry point {point.value}")[1]
 
 
-@contextlib.contextmanager
-def read_once() -> Iterator[None]:
-    """Serve `importlib.metadata.entry_points` from one reading for each `sys.path` in this block.
-
-    kombu and Celery look for extensions as they are imported, and each look reads the metadata of
-    every installed package: 10 ms for 200 of them.
-    """
-
-    read = importlib.metadata.entry_points
-
-    @functools.lru_cache(maxsize=1)
-    def whole(_path: tuple[str, ...]) -> Any:
-        return read()
-
-    def entry_points(**wanted: Any) -> Any:
-        found = whole(tuple(sys.path))
-        return found.select(**wanted) if wanted else found
-
-    importlib.metadata.entry_points = entry_points
-    try:
-        yield
-    finally:
-        importlib.metadata.entry_points = read
-
-
-@functools.lru_cache(maxsize=1)
+@lru_cache(maxsize=1)
 def _read(_path: tuple[str, ...]) -> dict[str, list[importlib.metadata.EntryPoint]]:
     """Return the entry points of groups `osbench.*`, by group; reads the packages' metadata.
 
@@ -133,7 +107,7 @@ def definitions(
     return table
 
 
-@functools.lru_cache(maxsize=16)
+@lru_cache(maxsize=16)
 def _name_of(package: importlib.metadata.Distribution) -> str:
     """Return the name of a package; cached, since each access parses all its metadata."""
     return package.name

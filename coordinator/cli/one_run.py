@@ -18,7 +18,6 @@ from oslo_config import cfg
 from osbench.common.config import logs
 from osbench.common.errors import DamagedRun, OsbenchError, TaskError, UsageError
 from osbench.common.import_block import import_block
-from osbench.common.plugin import entry_points
 from osbench.common.plugin.plugins import Plugins
 from osbench.common.protocol.keyring import Keyring
 from osbench.common.task import Task
@@ -252,9 +251,8 @@ def run_once(
     """
     logs.begin(settings.conf.log_level)
     check_writable(settings.conf.data_dir)
-    with entry_points.read_once():
-        _, plan = checked_plan(settings, wanted)
-        return execute_plan(plan, progress, interrupts or Interrupts(), wanted.view, wanted.early)
+    _, plan = checked_plan(settings, wanted)
+    return execute_plan(plan, progress, interrupts or Interrupts(), wanted.view, wanted.early)
 
 
 def rerun_once(

@@ -38,11 +38,11 @@ def await_arguments() -> list[str] | None:
     this process's environment. Returns None if the input ends without it. Standard input is empty
     afterwards.
     """
-    with import_block(), entry_points.read_once():
+    with import_block():
         for name in _MODULES:
             importlib.import_module(name)
-        # keeps what it finds
-        entry_points.names("scenario")
+    # reads the metadata of all packages, and keeps what it finds
+    entry_points.names("scenario")
     line = sys.stdin.buffer.readline()
     nothing = os.open(os.devnull, os.O_RDONLY)
     os.dup2(nothing, 0)
