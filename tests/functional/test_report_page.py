@@ -399,9 +399,10 @@ def test_a_page_that_is_open_takes_new_numbers(
     path.write_text(page_of(facts, live=True), "utf-8")
     overview, charts = live_parts(gather(facts, live=True))
     for chart in charts:
-        cells = chart["heat"]["cells"]
+        heat, middle_s = chart["heat"], chart["end"] / 2
         # in the middle: a zoom shows it
-        chart["heat"]["cells"] = cells[len(cells) // 2 :][:1]
+        middle = min(heat["cells"], key=lambda cell: abs(cell[0] * heat["width"] - middle_s))
+        heat["cells"] = [middle]
     changed = overview.replace("planned", "foreseen")
 
     with watched(chromium, path.as_uri(), viewport=DESK) as found:

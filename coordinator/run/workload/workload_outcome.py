@@ -39,8 +39,8 @@ def verdicts_of(run: WorkloadRun) -> tuple[tuple[Verdict, ...], tuple[str, ...]]
 def outcome_of(run: WorkloadRun) -> WorkloadOutcome:
     """Return the outcome of a workload as it is now; final when the run has ended.
 
-    Late results may change it until then. Judges its SLA criteria, except those on spans and, while
-    the load goes on, those that are judged at its end.
+    Late results may change it until then. Judges its SLA criteria except criteria on spans and,
+    while the load goes on, criteria that are judged at its end.
     """
     plan, results, services = run.plan, run.results, run.services
     workload, subtask, statistics = plan.workload, plan.subtask, results.statistics
