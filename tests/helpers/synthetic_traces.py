@@ -267,7 +267,7 @@ def _works(
     for _ in range(count):
         root = healthy(chance)
         for fault in faults:
-            if chance.random() < fault.user_limit:
+            if chance.random() < fault.share:
                 fault.harm(root, chance)
         if change is not None:
             change(root, chance)

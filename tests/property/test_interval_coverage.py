@@ -16,7 +16,7 @@ def test_intervals_hold_the_truth_as_often_as_they_say(process):
 
     # `make statistics` takes 1,000 runs
     for percent, one in found.items():
-        assert not one.wrong(process), (percent, one.user_limit)
+        assert not one.wrong(process), (percent, one.share)
         assert len(one.held) >= 0.9 * one.runs, percent
 
 

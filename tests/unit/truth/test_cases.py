@@ -46,7 +46,7 @@ def test_right_percentiles_follow_from_the_rule_of_the_referee(case: Case) -> No
         (checks.number("a.1", 2.0, within=0.02), seen(a=[0, 2.03]), seen(a=[0, 2.05])),
         (checks.number("a.b", None), seen(a={"b": None}), seen(a={"b": 0.0})),
         (
-            checks.user_limit("ok", 0.5, 0.6),
+            checks.share("ok", 0.5, 0.6),
             seen(accounting={"ok": 5, "planned": 10}),
             seen(accounting={"ok": 4, "planned": 10}),
         ),
