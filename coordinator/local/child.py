@@ -112,15 +112,15 @@ class Child:
         self.reap()
         return ended
 
-    def kill(self) -> None:
-        """Send SIGKILL to the process, and to nothing else of its session; wait for its end."""
+    def kill(self) -> bool:
+        """Send SIGKILL to the process, and to nothing else of its session; wait as `reap` does."""
         self._process.kill()
-        self.reap()
+        return self.reap()
 
-    def reap(self) -> None:
+    def reap(self) -> bool:
         """Collect the exit code of an ending process, so that it leaves the process table.
 
-        Waits a second at most. Its input is closed before.
+        Waits a second at most; returns whether it has ended. Its input is closed before.
         """
         if self._process.stdin is not None:
             with contextlib.suppress(BrokenPipeError):
@@ -128,6 +128,8 @@ class Child:
         # after its main thread has ended, a process looks dead before it can be waited for
         with contextlib.suppress(subprocess.TimeoutExpired):
             self._process.wait(_REAP_S)
+            return True
+        return False
 
 
 def _signal_name(number: int) -> str:

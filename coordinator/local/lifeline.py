@@ -61,8 +61,12 @@ class Lifeline:
         self._register({"role": role, "pid": leader.pid, "start": leader.start})
 
     def register_end(self) -> None:
-        """Register that all processes have ended, so that the watchdog looks for none."""
-        self._register({"ended": True})
+        """Register that all processes have ended, so that the watchdog looks for none.
+
+        Does nothing once this is closed.
+        """
+        if not self._closed:
+            self._register({"ended": True})
 
     def check(self) -> None:
         """Start another watchdog if this one has ended, and repeat all registrations to it."""

@@ -262,9 +262,9 @@ class LocalMode:
         """
         try:
             if self._server:
-                self._server.end()
+                server_ended = self._server.end()
                 shutil.rmtree(self.folder, ignore_errors=True)
-                if self._ended and self._start:
+                if self._ended and server_ended and self._start:
                     self._start.lifeline.register_end()
         finally:
             if self._start:

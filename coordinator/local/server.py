@@ -186,9 +186,12 @@ class PrivateServer:
             return ServerDied(f"the private server of local mode {reason}")
         return type(error)(f"{error}; {self._child.log_end()}")
 
-    def end(self) -> None:
-        """Kill the server and wait for its end; a stop by SIGTERM would take 0.1 s longer."""
-        self._child.kill()
+    def end(self) -> bool:
+        """Kill the server and wait for its end, a second at most; return whether it has ended.
+
+        A stop by SIGTERM would take 0.1 s longer.
+        """
+        return self._child.kill()
 
     def _verify(self, client: redis_client.Client) -> None:
         """Raise StoreError unless the responding server is our own, by its folder and its pid."""

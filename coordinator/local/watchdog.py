@@ -164,8 +164,9 @@ def _await_end(leaders: set[Process], limit_s: float) -> None:
     with contextlib.ExitStack() as stack:
         ends = select.poll()
         for one in leaders:
-            with contextlib.suppress(OSError):
-                # there is none before Linux 5.3, in some sandboxes, and for an ended process
+            with contextlib.suppress(OSError, AttributeError):
+                # there is none before Linux 5.3, in some sandboxes and builds of Python, and for
+                # an ended process
                 descriptor = os.pidfd_open(one.pid)
                 stack.callback(os.close, descriptor)
                 ends.register(descriptor, select.POLLIN)

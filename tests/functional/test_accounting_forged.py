@@ -195,9 +195,12 @@ def test_specifications_of_another_run_are_refused_and_named(pair: Arena) -> Non
             second = pair.start_run([dummies], "--workers", "1", tags=[f"dummy-{number}"])
             if not number:
                 pair.finish(first)
-            # it has ended its load, or waits
-            ended_early = wait_until(lambda run=second: not run.is_running, 15.0)
-            if not ended_early or "specification" in second.command.said():
+            if (
+                wait_until(
+                    lambda run=second: "specification" in run.command.said() or not run.is_running
+                )
+                and "specification" in second.command.said()
+            ):
                 break
             pair.finish(second)
     finally:

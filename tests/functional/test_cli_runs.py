@@ -160,10 +160,12 @@ def test_a_detached_run_is_followed_to_its_end_and_waited_for(tmp_path: Path) ->
         stdout=subprocess.PIPE,
         text=True,
     ) as followed:
-        while not (is_shown(lines, "/s, p50 ") and is_shown(lines, " failed (", "most with ")):
-            lines.append(followed.stdout.readline())
-            assert lines[-1], lines
-        coord(tmp_path, "abort", run_id)
+        try:
+            while not (is_shown(lines, "/s, p50 ") and is_shown(lines, " failed (", "most with ")):
+                lines.append(followed.stdout.readline())
+                assert lines[-1], lines
+        finally:
+            coord(tmp_path, "abort", run_id)
         lines += followed.stdout
     waited = coord(tmp_path, "wait", run_id)
     again = coord(tmp_path, "status", run_id, "--follow", "--json")

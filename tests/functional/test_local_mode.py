@@ -401,13 +401,16 @@ def test_workers_that_were_killed_are_reported_with_the_signal(conf: cfg.ConfigO
                 local.check()
 
 
-def test_closing_twice_is_closing_once(runtime: Path, conf: cfg.ConfigOpts) -> None:
+def test_closing_twice_is_closing_once(
+    runtime: Path, conf: cfg.ConfigOpts, caplog: pytest.LogCaptureFixture
+) -> None:
     with LocalMode(conf, 1, 8, worker_command=SLEEP) as local:
         local.start_workers()
         local.close()
 
         local.close()
 
+    assert caplog.messages == []
     assert list(runtime.iterdir()) == []
     assert marked(runtime) == []
 

@@ -69,8 +69,8 @@ class Watch:
         self._client = cluster.redis.client()
         self._over, hears = threading.Event(), threading.Event()
         self._threads = [
-            threading.Thread(target=self._loop),
-            threading.Thread(target=self._hear, args=(hears,)),
+            threading.Thread(target=self._loop, daemon=True),
+            threading.Thread(target=self._hear, args=(hears,), daemon=True),
         ]
         for one in self._threads:
             one.start()

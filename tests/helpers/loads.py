@@ -31,7 +31,7 @@ class Timed(Runner):
         self.times = 0
 
     def step(self, *_: object) -> Step:
-        """No shares, and the stop instant."""
+        """No users, and the stop time."""
         self.times += 1
         return Step(users=(), stop_s=1.0)
 

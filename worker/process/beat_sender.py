@@ -69,7 +69,8 @@ class BeatSender:
 
         Two heartbeats are at least `timers.NEWS_S` seconds apart, unless one is sent `at_once`.
         """
-        self._at_once = self._at_once or at_once
+        if at_once:
+            self._at_once = True
         self._news.set()
 
     def close(self) -> None:
@@ -88,8 +89,9 @@ class BeatSender:
                 time.sleep(max(0.0, self._sent + timers.NEWS_S - time.monotonic()))
             if self._ended:
                 return
-            self._news.clear()
+            # before the event: what is asked for meanwhile gets a heartbeat of its own
             self._at_once = False
+            self._news.clear()
             try:
                 self._send()
                 away = False

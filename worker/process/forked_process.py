@@ -105,8 +105,8 @@ def _await_end(pid: int, timeout_s: float | None) -> None:
     """
     try:
         descriptor = os.pidfd_open(pid)
-    except OSError:
-        # before Linux 5.3, and in some sandboxes
+    except (OSError, AttributeError):
+        # before Linux 5.3, and in some sandboxes and builds of Python
         _look_for_end(pid, timeout_s)
         return
     try:

@@ -423,7 +423,7 @@ def _first_record() -> Sequence[Change]:
     "a worker that is taken over holds the users that it has",
     behind=("unheard-held",),
 )
-def _share_kept() -> Sequence[Change]:
+def _user_limit_kept() -> Sequence[Change]:
     real = WorkerHandle.go_on
 
     def go_on(one: WorkerHandle, workload: int, *, coroutines: bool = False) -> bool:

@@ -74,6 +74,7 @@ def test_a_server_that_refuses_the_first_heartbeat_is_an_error():
 
 def test_news_of_a_run_that_begins_or_ends_wait_for_no_interval(monkeypatch):
     monkeypatch.setattr(timers, "NEWS_S", 3600.0)
+    monkeypatch.setattr(timers, "BEAT_S", 3600.0)
     client = FailingRedis()
     beats = sender(client)
     beats.start()
