@@ -89,7 +89,7 @@ class BeatSender:
                 time.sleep(max(0.0, self._sent + timers.NEWS_S - time.monotonic()))
             if self._ended:
                 return
-            # before the event: what is asked for meanwhile gets a heartbeat of its own
+            # before the event: what is asked for meanwhile gets its own heartbeat
             self._at_once = False
             self._news.clear()
             try:
