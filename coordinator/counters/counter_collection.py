@@ -93,10 +93,10 @@ def collect_counters(
     """Read the counters of loads from Prometheus, and write them to the run directory.
 
     `loads` is by number of the workload; `redis_now_s` gives Redis time in seconds since 1970.
-    Reads in a thread; ends after `late_s + limit_s` seconds, or when `wanted` returns False. Live
-    counters, which were written before, stand in for those of a workload that were not all read,
-    and for all of them if the file cannot be written. Returns no counters without settings or
-    loads. Errors become notes.
+    Reads in a thread; ends after `late_s + limit_s` seconds, or when `wanted` returns False. A
+    workload for which not all were read then has the live counters, which were written before, as
+    have all workloads if the file cannot be written. Returns no counters without settings or loads.
+    Errors become notes.
     """
     if settings is None or not loads:
         return CollectedCounters()
@@ -165,8 +165,8 @@ class _Reading:
     def result(self, live: Mapping[int, WorkloadCounters]) -> CollectedCounters:
         """Return the counters read until now, by workload, and notes; `run` may still be going on.
 
-        Workloads and series without values are left out. The counters in `live` are those of
-        workloads that are not complete, or that have no others.
+        Workloads and series without values are left out. A workload that is not complete, or has no
+        counters, has its counters in `live`.
         """
         finished, complete, done = self.finished, set(self.complete), list(self.done)
         read = workload_counters(self.loads, done)

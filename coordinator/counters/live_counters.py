@@ -121,7 +121,7 @@ class LiveCounters:
     def look(self) -> None:
         """Read the newest values of all counters, and write all values; only if there is load.
 
-        A query that fails although the server answers is not sent again for `LONGEST_S` seconds.
+        A query that fails while the server responds is not sent again for `LONGEST_S` seconds.
         Raises PrometheusAwayError, and StorageError if the file cannot be written.
         """
         loads = self.loads
@@ -149,7 +149,7 @@ class LiveCounters:
                 if not answers:
                     raise PrometheusAwayError(f"the query {query.name!r} failed: {error}") from None
                 self._skip(query, error)
-                # the server may be away
+                # the server may be unreachable
                 break
             answers = True
         read = [
