@@ -67,6 +67,8 @@ class LiveCounters:
         self._source: CounterSource | None = None
         #: By begin of the axis and name of the query.
         self._held: dict[tuple[float, str], _KnownValues] = {}
+        #: There are values that are not written yet.
+        self._has_news = False
         #: By name of a failed query: the reason, and the Redis time from which it is sent again.
         self._skipped: dict[str, tuple[str, float]] = {}
 
@@ -136,7 +138,6 @@ class LiveCounters:
             itertools.product(axes, self._settings.queries),
             key=lambda one: one[1].name in self._skipped,
         )
-        has_news = False
         for (axis, step_s), query in wanted:
             if self._ended.is_set():
                 return
@@ -144,7 +145,7 @@ class LiveCounters:
             if self._again_at(query) > now_s or held.is_over(axis):
                 continue
             try:
-                has_news |= self._ask(source, axis, query, held)
+                self._has_news |= self._ask(source, axis, query, held)
             except PrometheusAwayError as error:
                 if not answers:
                     raise PrometheusAwayError(f"the query {query.name!r} failed: {error}") from None
@@ -152,13 +153,17 @@ class LiveCounters:
                 # the server may be unreachable
                 break
             answers = True
-        read = [
-            (axis, step_s, source.counters(query, self._known(axis, step_s, query).padded(axis)))
-            for (axis, step_s), query in wanted
-        ]
+        read = []
+        for (axis, step_s), query in wanted:
+            held = self._known(axis, step_s, query)
+            if not held.points and query.name not in self._skipped:
+                # the next look has what the present file may have
+                return
+            read.append((axis, step_s, source.counters(query, held.padded(axis))))
         with self._writing:
-            if has_news and not self._ended.is_set():
+            if self._has_news and not self._ended.is_set():
                 write_counters(self._directory, workload_counters(loads, read), sync=False)
+                self._has_news = False
 
     def _new_source(self) -> CounterSource:
         source = CounterSource(server=self._settings.server, redis_now_s=self._redis_now_s)

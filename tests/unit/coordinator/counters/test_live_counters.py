@@ -269,6 +269,26 @@ def test_a_query_that_failed_is_sent_again_if_the_time_between_values_is_new(
     assert read_counters(directory)[0].step_s == 2.0
 
 
+def test_a_server_that_goes_as_the_time_between_values_is_new_takes_no_counters_along(
+    server: FakePrometheus, directory: RunDirectory, clock: Clock
+) -> None:
+    t0_at = clock.now
+    for query in ("cpu", "jobs"):
+        server.plant(query, lambda _: 0.5, instance="db1:9100")
+    waits = CounterQuery(name="waits", query="waits")
+    server.plant("waits", lambda _: 0.5, instance="db1:9100")
+    live = LiveCounters(directory, settings_of(server.url, CPU, JOBS, waits), clock)
+    after(live, clock, t0_at, POINTS - 10, 0)
+
+    server.errors["jobs"], server.error_status = "going", 503
+    after(live, clock, t0_at, POINTS + 10, 0)
+    gone = {one.name for one in read_counters(directory)[0].series}
+    after(live, clock, t0_at, POINTS + 20, 0)
+
+    assert gone == {"CPU", "jobs", "waits"}
+    assert {one.name for one in read_counters(directory)[0].series} == {"CPU", "waits"}
+
+
 def test_nothing_is_asked_before_there_is_load(
     server: FakePrometheus, directory: RunDirectory, clock: Clock
 ) -> None:
