@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import json
 import uuid
 from collections.abc import Mapping
 from typing import Any
@@ -17,6 +18,8 @@ from osbench.common.openstack.service_catalogue import SERVICES, ApiVersion, Ser
 
 #: Identifies this process to Zaqar.
 CLIENT_ID = str(uuid.uuid4())
+#: Most bytes that are read of an error.
+_ERROR_BYTES = 16 << 10
 
 
 class Cloud:
@@ -145,8 +148,9 @@ def _asked(error: BaseException) -> str:
 
 def _failed(method: str, url: str, response: requests.Response) -> RequestFailed:
     document: Any = ""
-    with contextlib.suppress(ValueError):
-        document = response.json()
+    # the body may not be read yet, and of any length
+    with contextlib.closing(response), contextlib.suppress(ValueError, requests.RequestException):
+        document = json.loads(next(response.iter_content(_ERROR_BYTES), b""))
     detail = explanation(document)
     reason = f" {response.reason}" if response.reason else ""
     status = f"{response.status_code}{reason}"

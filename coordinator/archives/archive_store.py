@@ -28,7 +28,7 @@ _CHUNK = 1 << 20
 class ArchiveStore(Protocol):
     """The store of an archive: files by their names, such as `index/NAME`.
 
-    Methods raise ArchiveError if the store cannot be reached or refuses, `is_missing` excepted.
+    Methods raise ArchiveError if the store cannot be reached or refuses.
     """
 
     @property

@@ -49,6 +49,7 @@ _NOTICEABLE_S = 0.5
 _POLL_S = 0.1
 _NAMED = 3
 _LIVE_ONLY = "the report has those that were read while the load ran, which may lack its end"
+_STOPPED = "not read, the run was stopped"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -92,14 +93,14 @@ def collect_counters(
     """Read the counters of loads from Prometheus, and write them to the run directory.
 
     `loads` is by number of the workload; `redis_now_s` gives Redis time in seconds since 1970.
-    Reads in a thread; ends after `late_s + limit_s` seconds, or when `wanted` returns False, with
-    the counters read until then; if there are none, with live counters that were written before.
-    Returns no counters without settings or loads. Errors become notes; if the file cannot be
-    written, no counters are returned.
+    Reads in a thread; ends after `late_s + limit_s` seconds, or when `wanted` returns False. A
+    workload for which not all were read then has the live counters, which were written before, as
+    have all workloads if the file cannot be written. Returns no counters without settings or loads.
+    Errors become notes.
     """
     if settings is None or not loads:
         return CollectedCounters()
-    found = CollectedCounters()
+    live = read_counters(directory)
     if wanted():
         source = CounterSource(server=settings.server, redis_now_s=redis_now_s)
         reading = _Reading(settings=settings, loads=loads, source=source)
@@ -109,16 +110,19 @@ def collect_counters(
         deadline = time.monotonic() + settings.late_s + settings.limit_s
         while thread.is_alive() and wanted() and time.monotonic() < deadline:
             thread.join(_POLL_S)
+        found = reading.result(live)
         reading.ended.set()
-        found = reading.result()
+    else:
+        notes = (f"counters: {_LIVE_ONLY if live else _STOPPED}",)
+        found = CollectedCounters(workloads=live, notes=notes)
     if not found.workloads:
-        live = read_counters(directory)
-        notes = (*found.notes, f"counters: {_LIVE_ONLY}") if live else found.notes
-        return CollectedCounters(workloads=live, notes=notes)
+        return found
     try:
+        # live ones, too: they were written without a sync
         write_counters(directory, found.workloads)
     except StorageError as error:
-        return CollectedCounters(notes=(*found.notes, f"counters: {error}"))
+        notes = (*found.notes, f"counters: {error}", *([f"counters: {_LIVE_ONLY}"] if live else ()))
+        return CollectedCounters(workloads=live, notes=tuple(dict.fromkeys(notes)))
     return found
 
 
@@ -138,6 +142,8 @@ class _Reading:
     found: set[str] = field(default_factory=set)
     refused: dict[str, str] = field(default_factory=dict)
     left_out: Counter[str] = field(default_factory=Counter)
+    #: Workloads for which all queries were sent.
+    complete: set[int] = field(default_factory=set)
     failure: str = ""
     finished: bool = False
 
@@ -156,14 +162,24 @@ class _Reading:
             self.failure = error_text(error)
         self.finished = not self.failure
 
-    def result(self) -> CollectedCounters:
+    def result(self, live: Mapping[int, WorkloadCounters]) -> CollectedCounters:
         """Return the counters read until now, by workload, and notes; `run` may still be going on.
 
-        Workloads and series without values are left out.
+        Workloads and series without values are left out. A workload that is not complete, or has no
+        counters, has its counters in `live`.
         """
-        finished, done = self.finished, list(self.done)
-        found = workload_counters(self.loads, done)
+        finished, complete, done = self.finished, set(self.complete), list(self.done)
+        read = workload_counters(self.loads, done)
+        kept = {
+            number: one
+            for number, one in live.items()
+            if number not in complete or number not in read
+        }
+        found = {**read, **kept}
         notes = self._notes(found, finished)
+        if kept:
+            some = f"of {count(len(kept), 'workload')} " if len(kept) < len(found) else ""
+            notes.append(some + _LIVE_ONLY)
         return CollectedCounters(
             workloads=found, notes=tuple(f"counters: {note}" for note in notes)
         )
@@ -181,6 +197,7 @@ class _Reading:
                     return
                 if query.name not in self.refused:
                     self._ask(axis, query)
+            self.complete.update(axis.numbers)
 
     def _await_scrapes(self) -> None:
         """Wait until all loads have ended and a further interval of scrapes has passed.
@@ -206,9 +223,10 @@ class _Reading:
     def _notes(self, workloads: Mapping[int, WorkloadCounters], finished: bool) -> list[str]:
         settings, shown = self.settings, self.settings.server.shown
         if self.failure:
+            some = " all" if workloads else ""
             return [
-                f"could not be read from {shown}: {self.failure}. Look at [metrics] prometheus, and"
-                " whether it runs"
+                f"could not{some} be read from {shown}: {self.failure}. Look at [metrics]"
+                " prometheus, and whether it runs"
             ]
         series = [one for some in workloads.values() for one in some.series]
         notes = []

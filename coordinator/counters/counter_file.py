@@ -14,7 +14,7 @@ from osbench.common.decompression import decompressed
 from osbench.common.protocol.unpacking import unpack
 from osbench.common.regular_files import read_regular
 from osbench.coordinator.counters.counter_query import CounterKind
-from osbench.coordinator.counters.counter_series import CounterSeries, WorkloadCounters
+from osbench.coordinator.counters.counter_series import CounterSeries, Floats, WorkloadCounters
 from osbench.coordinator.storage.run_directory import RunDirectory
 
 COUNTERS = "counters"
@@ -67,7 +67,14 @@ def read_counters(directory: RunDirectory) -> dict[int, WorkloadCounters]:
 
 
 def _packed(series: CounterSeries) -> bytes:
-    return series.values.astype("<f4").tobytes()
+    # values that are too great for it become infinite
+    with np.errstate(over="ignore"):
+        return series.values.astype("<f4").tobytes()
+
+
+def _unpacked(values: bytes) -> Floats:
+    found = np.frombuffer(values, "<f4").astype(np.float64)
+    return np.where(np.isfinite(found), found, np.nan)
 
 
 def _counters(document: Mapping[str, Any]) -> WorkloadCounters:
@@ -81,7 +88,7 @@ def _counters(document: Mapping[str, Any]) -> WorkloadCounters:
             host=str(host),
             kind=CounterKind(kind),
             unit=str(unit),
-            values=np.frombuffer(values, "<f4").astype(np.float64),
+            values=_unpacked(values),
         )
         for name, host, kind, unit, values in document["series"]
     )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import logging
 import threading
 import time
@@ -16,7 +17,7 @@ from osbench.common.secrets.masking import error_text
 from osbench.coordinator.counters.counter_collection import CounterSettings
 from osbench.coordinator.counters.counter_file import write_counters
 from osbench.coordinator.counters.counter_query import CounterQuery
-from osbench.coordinator.counters.counter_series import CounterSeries, Floats, LoadSpan
+from osbench.coordinator.counters.counter_series import Floats, LoadSpan
 from osbench.coordinator.counters.counter_source import (
     POINTS,
     CounterSource,
@@ -66,7 +67,10 @@ class LiveCounters:
         self._source: CounterSource | None = None
         #: By begin of the axis and name of the query.
         self._held: dict[tuple[float, str], _KnownValues] = {}
-        self._refused: set[str] = set()
+        #: There are values that are not written yet.
+        self._has_news = False
+        #: By name of a failed query: the reason, and the Redis time from which it is sent again.
+        self._skipped: dict[str, tuple[str, float]] = {}
 
     def __enter__(self) -> LiveCounters:
         # a daemon: the run does not wait for a response
@@ -97,46 +101,91 @@ class LiveCounters:
                 self.trouble = f"Counters are not up to date: {error_text(error)}."
                 return
             else:
-                self.trouble = ""
+                self._tell_skipped()
                 scrape_s = self._source.scrape_s if self._source else 0.0
                 pause_s = max(LOOK_S, scrape_s, (time.thread_time() - began) / SHARE)
 
+    def _tell_skipped(self) -> None:
+        if not self._skipped:
+            self.trouble = ""
+            return
+        name, (why, _) = next(iter(self._skipped.items()))
+        more = f", and {len(self._skipped) - 1} more" if len(self._skipped) > 1 else ""
+        self._tell(f"the query {name!r} failed{more}: {why}")
+
     def _tell(self, why: str) -> None:
         shown = self._settings.server.shown
-        self.trouble = f"Counters of {shown} are not up to date: {why}. They are tried again."
         if not self._was_told and not self._ended.is_set():
-            LOG.warning("no live counters of %s: %s; they are tried again", shown, why)
+            LOG.warning("live counters of %s lack values: %s; they are tried again", shown, why)
             self._was_told = True
+        self.trouble = f"Counters of {shown} are not up to date: {why}. They are tried again."
 
     def look(self) -> None:
         """Read the newest values of all counters, and write all values; only if there is load.
 
+        A query that fails while the server responds is not sent again for `LONGEST_S` seconds.
         Raises PrometheusAwayError, and StorageError if the file cannot be written.
         """
         loads = self.loads
         if not loads:
             return
-        if self._source is None:
-            source = CounterSource(server=self._settings.server, redis_now_s=self._redis_now_s)
-            source.measure()
-            source.name_hosts()
-            self._source = source
-        read: list[tuple[LoadAxis, float, list[CounterSeries]]] = []
-        has_news = False
-        for axis in self._source.axes(loads):
-            step_s = _step_s(self._source.scrape_s, axis.span_s)
-            for query in self._settings.queries:
-                if self._ended.is_set():
-                    return
-                held = self._held.get((axis.begin_at, query.name))
-                if held is None or held.step_s != step_s:
-                    held = self._held[axis.begin_at, query.name] = _KnownValues(step_s=step_s)
-                if query.name not in self._refused and not held.is_over(axis):
-                    has_news |= self._ask(self._source, axis, query, held)
-                read.append((axis, step_s, self._source.counters(query, held.values)))
+        answers = self._source is None
+        source = self._source = self._source or self._new_source()
+        now_s = self._redis_now_s()
+        axes = [(axis, _step_s(source.scrape_s, axis.span_s)) for axis in source.axes(loads)]
+        # queries that have failed come last, since the look may end there
+        wanted = sorted(
+            itertools.product(axes, self._settings.queries),
+            key=lambda one: one[1].name in self._skipped,
+        )
+        for (axis, step_s), query in wanted:
+            if self._ended.is_set():
+                return
+            held = self._known(axis, step_s, query)
+            if self._again_at(query) > now_s or held.is_over(axis):
+                continue
+            try:
+                self._has_news |= self._ask(source, axis, query, held)
+            except PrometheusAwayError as error:
+                if not answers:
+                    raise PrometheusAwayError(f"the query {query.name!r} failed: {error}") from None
+                self._skip(query, error)
+                # the server may be unreachable
+                break
+            answers = True
+        read = []
+        for (axis, step_s), query in wanted:
+            held = self._known(axis, step_s, query)
+            if not held.points and query.name not in self._skipped:
+                # the next look has what the present file may have
+                return
+            read.append((axis, step_s, source.counters(query, held.padded(axis))))
         with self._writing:
-            if has_news and not self._ended.is_set():
+            if self._has_news and not self._ended.is_set():
                 write_counters(self._directory, workload_counters(loads, read), sync=False)
+                self._has_news = False
+
+    def _new_source(self) -> CounterSource:
+        source = CounterSource(server=self._settings.server, redis_now_s=self._redis_now_s)
+        source.measure()
+        source.name_hosts()
+        return source
+
+    def _known(self, axis: LoadAxis, step_s: float, query: CounterQuery) -> _KnownValues:
+        """Return the values of a query that are held; none yet if `step_s` is new."""
+        held = self._held.get((axis.begin_at, query.name))
+        if held is None or held.step_s != step_s:
+            held = self._held[axis.begin_at, query.name] = _KnownValues(step_s=step_s)
+            # nothing is shown of it now
+            self._skipped.pop(query.name, None)
+        return held
+
+    def _again_at(self, query: CounterQuery) -> float:
+        """Return the Redis time before which a query is not sent; 0 if it has not failed."""
+        return self._skipped.get(query.name, ("", 0.0))[1]
+
+    def _skip(self, query: CounterQuery, error: Exception) -> None:
+        self._skipped[query.name] = str(error), self._redis_now_s() + LONGEST_S
 
     def _ask(
         self, source: CounterSource, axis: LoadAxis, query: CounterQuery, held: _KnownValues
@@ -146,10 +195,11 @@ class LiveCounters:
         first = max(0, held.points - _AGAIN)
         try:
             found = source.read(query, axis, held.step_s, first)
-        except QueryRefusedError:
-            # the report says why
-            self._refused.add(query.name)
+        except QueryRefusedError as error:
+            # some reasons pass, such as a query that takes too long
+            self._skip(query, error)
             return False
+        self._skipped.pop(query.name, None)
         held.add(first, axis.points(held.step_s), found)
         held.ended_at = axis.end_at if now_s > axis.end_at + _AGAIN * held.step_s else 0.0
         return bool(found)
@@ -169,6 +219,14 @@ class _KnownValues:
     def is_over(self, axis: LoadAxis) -> bool:
         """Return whether all values of the axis are read."""
         return self.ended_at == axis.end_at
+
+    def padded(self, axis: LoadAxis) -> dict[Labels, Floats]:
+        """Return the values up to the end of the axis at least; nan if they are not known."""
+        missing = axis.points(self.step_s) - self.points
+        if missing <= 0:
+            return self.values
+        gap = np.full(missing, np.nan)
+        return {labels: np.append(values, gap) for labels, values in self.values.items()}
 
     def add(self, first: int, points: int, found: Mapping[Labels, Floats]) -> None:
         """Add values from the place `first` on; all series get `points` values.

@@ -112,6 +112,8 @@ class LoadLoop:
         due times of granted arrivals. Also raises FleetError if there is no progress for `STALL_S`
         seconds.
         """
+        # under load it would take too long
+        self._services.channel.ready()
         self._stall = StallWatch(self._services)
         for workload in self._workloads:
             number = workload.plan.number

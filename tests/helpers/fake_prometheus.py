@@ -30,8 +30,9 @@ class FakePrometheus(LoopbackServer):
         super().__init__(_Handler)
         #: Labels and values of series by a part of their query.
         self.series: dict[str, list[tuple[Mapping[str, str], Values]]] = {}
-        #: Errors by a part of the query.
+        #: Errors by a part of the query, and their status.
         self.errors: dict[str, str] = {}
+        self.error_status = 400
         self.asked: list[dict[str, str]] = []
         self.lock = threading.Lock()
 
@@ -98,7 +99,7 @@ class _Handler(QuietHandler):
         for part, why in server.errors.items():
             if part in given.get("query", ""):
                 error = {"status": "error", "errorType": "bad_data", "error": why}
-                self.answer(400, error)
+                self.answer(server.error_status, error)
                 return
         if split.path == "/api/v1/query":
             kind, result = server.instant(given["query"])

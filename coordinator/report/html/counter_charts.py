@@ -118,6 +118,6 @@ def _movement(series: CounterSeries) -> float:
 
 
 def _line(series: CounterSeries) -> CounterLine:
-    values = [None if math.isnan(one) else round(one, 5) for one in series.values.tolist()]
+    values = [round(one, 5) if math.isfinite(one) else None for one in series.values.tolist()]
     unit = "%" if series.unit == SHARE_UNIT else series.unit
     return CounterLine(label=series.label, unit=unit, values=values)

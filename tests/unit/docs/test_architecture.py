@@ -74,6 +74,16 @@ def test_each_path_is_read_in_three_modules_at_most(title: str) -> None:
     assert 2 <= len(paths) <= 3, paths
 
 
+def test_classes_that_the_page_names_are_there() -> None:
+    spans = re.findall(r"`([A-Z]\w*[a-z]\w*)(?:\.\w+)*`", text(PAGE))
+
+    assert len(spans) > 50
+    code = "\n".join((REPOSITORY / path).read_text("utf-8") for path in modules())
+    # or names of types
+    there = re.findall(r"^(?:class )?([A-Z]\w+)(?=[(:\[]| = )", code, re.M)
+    assert set(spans) - set(there) == set()
+
+
 def test_files_and_folders_that_the_page_names_are_there() -> None:
     spans = re.findall(r"`((?:common|worker|coordinator|src)/[^`]*)`", text(PAGE))
 

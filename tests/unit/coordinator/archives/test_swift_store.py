@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -13,6 +14,7 @@ from helpers.json_server import LoopbackServer, QuietHandler, serving
 from osbench.common.errors import ArchiveError, UsageError
 from osbench.coordinator.archives import swift_store
 from osbench.coordinator.archives.archive_store import ArchiveStore, store_of
+from servers.child import PATIENCE_S
 
 URL = "swift://team/shop"
 OVERRIDE = "OS_OBJECT_STORE_ENDPOINT_OVERRIDE"
@@ -210,3 +212,39 @@ def test_a_full_disk_is_not_the_archives_fault(cloud: FakeCloud) -> None:
 
     with pytest.raises(OSError, match="No space left"):
         store_of(URL).get("index/one", Path("/dev/full"))
+
+
+class _Wordy(QuietHandler):
+    """Refuses objects, with a body of 64 MiB; notes if it is not read."""
+
+    ended = threading.Event()
+
+    def do_GET(self) -> None:
+        self.send_response(500)
+        self.end_headers()
+        self.close_connection = True
+        try:
+            for _ in range(1 << 10):
+                self.wfile.write(b'{"message": "x"}'.ljust(1 << 16))
+        except OSError:
+            self.ended.set()
+
+
+def test_an_error_is_not_read_to_its_end(
+    cloud: FakeCloud, local: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with serving(LoopbackServer(_Wordy)) as other:
+        monkeypatch.setenv(OVERRIDE, other.url)
+
+        with pytest.raises(ArchiveError, match=r"cannot read index/one: GET .*: 500"):
+            store_of(URL).get("index/one", local)
+
+        # the connection is closed
+        assert _Wordy.ended.wait(PATIENCE_S)
+
+
+def test_an_error_of_an_object_has_the_words_of_swift(cloud: FakeCloud, local: Path) -> None:
+    cloud.faults.append(["GET /swift", 503, 1])
+
+    with pytest.raises(ArchiveError, match=r"503.*: as the test says"):
+        store_of(URL).get("index/one", local)

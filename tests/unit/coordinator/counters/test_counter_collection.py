@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
@@ -12,16 +13,18 @@ import pytest
 
 from helpers.fake_prometheus import FakePrometheus
 from helpers.json_server import serving
+from osbench.common.errors import StorageError
 from osbench.coordinator.counters.counter_collection import (
     CounterSettings,
     collect_counters,
 )
-from osbench.coordinator.counters.counter_file import read_counters
+from osbench.coordinator.counters.counter_file import COUNTERS, read_counters
 from osbench.coordinator.counters.counter_query import CounterKind, CounterQuery
 from osbench.coordinator.counters.counter_series import CollectedCounters, LoadSpan
 from osbench.coordinator.counters.counter_source import POINTS
 from osbench.coordinator.counters.prometheus import Prometheus
 from osbench.coordinator.storage.run_directory import RunDirectory
+from servers.child import PATIENCE_S
 
 CPU = CounterQuery(name="CPU", query="cpu[$window]", kind=CounterKind.SHARE, unit="share")
 JOBS = CounterQuery(name="jobs", query="jobs", kind=CounterKind.QUEUE)
@@ -179,7 +182,9 @@ def test_an_answer_that_does_not_come_ends_with_the_limit(
 
 
 def test_a_run_that_is_stopped_reads_none(server: FakePrometheus, directory: RunDirectory) -> None:
-    assert collected(directory, settings_of(server), wanted=lambda: False).notes == ()
+    found = collected(directory, settings_of(server), wanted=lambda: False)
+
+    assert found.notes == ("counters: not read, the run was stopped",)
     assert server.asked == []
 
 
@@ -303,3 +308,104 @@ def test_counters_that_were_read_under_load_are_kept_if_there_are_no_others(
     assert [one.label for one in found.workloads[0].series] == ["CPU of db1"]
     assert len(found.notes) == (1 if stopped else 2)
     assert "read while the load ran, which may lack its end" in found.notes[-1]
+
+
+LIVE_ONLY = "the report has those that were read while the load ran, which may lack its end"
+
+
+@pytest.mark.parametrize("stopped", [False, True])
+def test_a_reading_that_does_not_end_keeps_what_was_read_under_load(
+    server: FakePrometheus, directory: RunDirectory, stopped: bool
+) -> None:
+    now, entered, go_on = time.time(), threading.Event(), threading.Event()
+    loads = {
+        number: LoadSpan(t0_at=now - 300 + 100 * number, elapsed_s=60.0) for number in range(2)
+    }
+    for query in ("cpu", "jobs"):
+        server.plant(query, lambda _: 0.5, instance="db1:9100")
+    collected(directory, settings_of(server), loads)
+
+    def jobs(at: float) -> float:
+        if at > now - 220:
+            entered.set()
+            if not stopped:
+                # the handler breaks off
+                raise ConnectionAbortedError
+            assert go_on.wait(PATIENCE_S)
+        return 0.7
+
+    server.series.clear()
+    server.plant("cpu", lambda _: 0.7, instance="db1:9100")
+    server.plant("jobs", jobs, instance="db1:9100")
+    found = collected(
+        directory,
+        settings_of(server),
+        loads,
+        wanted=lambda: not (stopped and entered.is_set()),
+    )
+    go_on.set()
+
+    kept = read_counters(directory)
+    for some in (found.workloads, kept):
+        values = {number: [one.values[0] for one in some[number].series] for number in some}
+        assert values == {0: pytest.approx([0.7, 0.7]), 1: pytest.approx([0.5, 0.5])}
+    assert found.notes[-1] == f"counters: of 1 workload {LIVE_ONLY}"
+    why = "not all were read" if stopped else "could not all be read from"
+    assert any(one.startswith(f"counters: {why}") for one in found.notes)
+
+
+def test_what_was_read_is_shown_if_there_is_nothing_else(
+    server: FakePrometheus, directory: RunDirectory
+) -> None:
+    def jobs(_: float) -> float:
+        raise ConnectionAbortedError
+
+    server.plant("cpu", lambda _: 0.5, instance="db1:9100")
+    server.plant("jobs", jobs, instance="db1:9100")
+
+    found = collected(directory, settings_of(server))
+
+    assert [one.label for one in found.workloads[0].series] == ["CPU of db1"]
+    (note,) = found.notes
+    assert f"could not all be read from {server.url}: " in note
+
+
+@pytest.mark.parametrize("live", [False, True])
+def test_without_space_the_report_has_what_is_on_disk(
+    server: FakePrometheus, directory: RunDirectory, monkeypatch: pytest.MonkeyPatch, live: bool
+) -> None:
+    server.plant("cpu", lambda _: 0.5, instance="db1:9100")
+    if live:
+        collected(directory, settings_of(server, CPU))
+    server.plant("jobs", lambda _: 5.0, instance="mq1:15692")
+
+    def full(*_: object, **__: object) -> None:
+        raise StorageError("cannot write counters: No space left on device; make room there")
+
+    monkeypatch.setattr(RunDirectory, "replace", full)
+    found = collected(directory, settings_of(server))
+
+    kept = read_counters(directory)
+    for some in (found.workloads, kept):
+        labels = {number: [one.label for one in some[number].series] for number in some}
+        assert labels == ({0: ["CPU of db1"]} if live else {})
+    assert found.notes.count(f"counters: {LIVE_ONLY}") == live
+    assert any("No space left on device; make room" in one for one in found.notes)
+
+
+def test_counters_that_were_read_under_load_are_synced_at_the_end(
+    server: FakePrometheus, directory: RunDirectory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    server.plant("cpu", lambda _: 0.5, instance="db1:9100")
+    collected(directory, settings_of(server, CPU))
+    synced: list[str] = []
+    replaced = RunDirectory.replace
+
+    def replace_file(self: RunDirectory, name: str, content: bytes, *, sync: bool) -> None:
+        synced.extend([name] if sync else [])
+        replaced(self, name, content, sync=sync)
+
+    monkeypatch.setattr(RunDirectory, "replace", replace_file)
+    collected(directory, settings_of(server, CPU), wanted=lambda: False)
+
+    assert synced == [COUNTERS]

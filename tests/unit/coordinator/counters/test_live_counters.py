@@ -211,12 +211,39 @@ def test_of_many_series_the_greatest_are_kept(
     assert hosts == [f"mq{number}" for number in range(49, 29, -1)]
 
 
-def test_a_query_that_is_refused_is_not_asked_again(
-    server: FakePrometheus, directory: RunDirectory, clock: Clock
+@pytest.mark.parametrize("status", [422, 503])
+def test_a_query_that_fails_is_sent_again_after_a_minute_and_others_go_on(
+    server: FakePrometheus, directory: RunDirectory, clock: Clock, status: int
+) -> None:
+    t0_at = clock.now
+    for query in ("cpu", "jobs"):
+        server.plant(query, lambda at: at - t0_at, instance="db1:9100")
+    live = LiveCounters(directory, settings_of(server.url), clock)
+    after(live, clock, t0_at, 20, 0)
+
+    server.errors["jobs"], server.error_status = "timed out", status
+    for elapsed_s in (25, 30, 60):
+        after(live, clock, t0_at, elapsed_s, 0)
+
+    assert len(ranges(server, "jobs")) == 2
+    # what is known of it stays on the page
+    known = {one.name: np.isfinite(one.values) for one in read_counters(directory)[0].series}
+    assert {name: len(one) for name, one in known.items()} == {"CPU": 61, "jobs": 61}
+    assert known["CPU"][:59].all()
+    assert known["jobs"][:20].all()
+    assert not known["jobs"][21:].any()
+    server.errors.clear()
+    after(live, clock, t0_at, 90, 0)
+    assert all(np.isfinite(one.values[:89]).all() for one in read_counters(directory)[0].series)
+
+
+@pytest.mark.parametrize("status", [422, 503])
+def test_the_query_that_fails_may_be_the_first(
+    server: FakePrometheus, directory: RunDirectory, clock: Clock, status: int
 ) -> None:
     t0_at = clock.now
     server.plant("jobs", lambda _: 5.0, instance="mq1:15692")
-    server.errors["cpu"] = "parse error"
+    server.errors["cpu"], server.error_status = "too busy", status
     live = LiveCounters(directory, settings_of(server.url), clock)
 
     after(live, clock, t0_at, 20, 0)
@@ -224,6 +251,42 @@ def test_a_query_that_is_refused_is_not_asked_again(
 
     assert len(ranges(server, "cpu")) == 1
     assert only_series(directory).label == "jobs of mq1"
+
+
+def test_a_query_that_failed_is_sent_again_if_the_time_between_values_is_new(
+    server: FakePrometheus, directory: RunDirectory, clock: Clock
+) -> None:
+    t0_at = clock.now
+    server.plant("jobs", lambda _: 5.0, instance="mq1:15692")
+    live = LiveCounters(directory, settings_of(server.url, JOBS), clock)
+    after(live, clock, t0_at, POINTS - 20, 0)
+
+    server.errors["jobs"] = "too busy"
+    after(live, clock, t0_at, POINTS - 10, 0)
+    server.errors.clear()
+    after(live, clock, t0_at, POINTS + 10, 0)
+
+    assert read_counters(directory)[0].step_s == 2.0
+
+
+def test_a_server_that_goes_as_the_time_between_values_is_new_takes_no_counters_along(
+    server: FakePrometheus, directory: RunDirectory, clock: Clock
+) -> None:
+    t0_at = clock.now
+    for query in ("cpu", "jobs"):
+        server.plant(query, lambda _: 0.5, instance="db1:9100")
+    waits = CounterQuery(name="waits", query="waits")
+    server.plant("waits", lambda _: 0.5, instance="db1:9100")
+    live = LiveCounters(directory, settings_of(server.url, CPU, JOBS, waits), clock)
+    after(live, clock, t0_at, POINTS - 10, 0)
+
+    server.errors["jobs"], server.error_status = "going", 503
+    after(live, clock, t0_at, POINTS + 10, 0)
+    gone = {one.name for one in read_counters(directory)[0].series}
+    after(live, clock, t0_at, POINTS + 20, 0)
+
+    assert gone == {"CPU", "jobs", "waits"}
+    assert {one.name for one in read_counters(directory)[0].series} == {"CPU", "waits"}
 
 
 def test_nothing_is_asked_before_there_is_load(
@@ -293,6 +356,29 @@ def test_trouble_is_told_once_and_over_when_the_server_answers(
     assert why in line
     assert "s3cret-word" not in told + line
     assert "\x1b" not in told + line
+
+
+@pytest.mark.usefixtures("hurried")
+@pytest.mark.parametrize("status", [422, 503])
+def test_a_query_that_fails_is_told_once_with_its_name(
+    server: FakePrometheus, directory: RunDirectory, caplog: pytest.LogCaptureFixture, status: int
+) -> None:
+    server.plant("jobs", lambda _: 5.0, instance="mq1:15692")
+    server.errors["cpu"], server.error_status = "too busy", status
+
+    with (
+        caplog.at_level(logging.WARNING),
+        LiveCounters(directory, settings_of(server.url), time.time) as live,
+    ):
+        live.loads = running_load()
+        wait_until(lambda: read_counters(directory) and "'CPU'" in live.trouble)
+        told = live.trouble
+        server.errors.clear()
+        wait_until(lambda: not live.trouble)
+
+    assert f"not up to date: the query 'CPU' failed: HTTP {status} too busy" in told
+    (line,) = caplog.messages
+    assert "'CPU'" in line
 
 
 @pytest.mark.usefixtures("hurried")

@@ -149,6 +149,19 @@ def test_a_moment_without_redis_changes_nothing(where):
     assert desk.workload.steps[-4:] == ["run_pass", "note", "settle", "end"]
 
 
+def test_a_resumed_load_makes_its_publisher_before_workers_wait_for_batches() -> None:
+    desk = Desk()
+    desk.services.channel.ready = partial(desk.workload.steps.append, "ready")
+    desk.workload.restore = lambda _: desk.workload.steps.append("restore")
+    desk.workload.resume = lambda _: desk.workload.steps.append("resume")
+    desk.workload.finished = lambda: True
+    earlier: Any = SimpleNamespace(has_begun=lambda _: True, dues=lambda _: ())
+
+    desk.loop.resume(1000.0, earlier, lambda: None)
+
+    assert desk.workload.steps[:3] == ["ready", "restore", "resume"]
+
+
 def test_redis_that_is_away_for_longer_than_patience_ends_the_run(time):
     desk = Desk()
     desk.services.pool.poll = Failing(desk.services.pool.poll, 1000)
