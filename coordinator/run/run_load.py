@@ -404,8 +404,7 @@ class RunLoad:
         for one in group:
             run = there.get(one.number) or self._begin(one, dict(one.workload.args), {})
             run.error = why
-            if not run.closed:
-                run.abandon(resumable=False)
+            run.abandon(resumable=False)
             LOG.error("%s could not begin: %s", one.name, why)
         self._note()
 
