@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from types import SimpleNamespace
 from typing import Any
 
@@ -16,6 +17,9 @@ from osbench.coordinator.results.drill_statistics import DrillStatistics
 from osbench.coordinator.run.workload import left_resources
 from osbench.coordinator.run.workload.left_resources import note_left
 from osbench.coordinator.storage.run_directory import RunDirectory
+
+#: Longest wait for a poll, seconds.
+PATIENCE_S = 30
 
 
 @pytest.fixture
@@ -93,30 +97,32 @@ def test_iterations_that_are_too_many_are_said_to_be(run, monkeypatch):
 
 def test_the_run_is_polled_while_iterations_are_read(run, monkeypatch):
     monkeypatch.setattr(context_stack, "POLL_S", 0.01)
-    polled, real = [], left_resources.counted
+    polled, real, first = [], left_resources.counted, threading.Event()
 
     def counted(directory):
-        while not polled:
-            pass
+        assert first.wait(PATIENCE_S)
         return real(directory)
+
+    def poll(undoing):
+        polled.append(undoing)
+        first.set()
 
     monkeypatch.setattr(left_resources, "counted", counted)
 
-    assert noted(run, polled.append) == ([3, 4], "")
+    assert noted(run, poll) == ([3, 4], "")
     assert polled[0] is False
 
 
 def test_ctrl_c_ends_the_search_for_iterations(run, monkeypatch):
     monkeypatch.setattr(context_stack, "POLL_S", 0.01)
-    polled = []
+    polled = threading.Event()
 
     def counted(_):
-        while not polled:
-            pass
+        assert polled.wait(PATIENCE_S)
         return ()
 
     def poll(_):
-        polled.append(True)
+        polled.set()
         raise KeyboardInterrupt
 
     monkeypatch.setattr(left_resources, "counted", counted)
