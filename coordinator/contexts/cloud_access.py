@@ -42,13 +42,16 @@ class CloudAccess:
     parallel.
 
     `who`: name of the context, for messages. Raises DeploymentError if there is no deployment, or
-    it is not of OpenStack.
+    it is not of OpenStack. `timeout_s`: longest wait for data.
     """
 
-    def __init__(self, environment: ContextEnvironment, who: str) -> None:
+    def __init__(
+        self, environment: ContextEnvironment, who: str, timeout_s: float = TIMEOUT_S
+    ) -> None:
         self.deployment: Deployment = openstack_of(environment.deployment, f"context {who}")
         self._environment = environment
         self._who = who
+        self._timeout_s = timeout_s
         self._gate = LoginGate()
 
     @property
@@ -67,11 +70,8 @@ class CloudAccess:
 
     @cached_property
     def session(self) -> ThreadSessions:
-        """Return a callable that returns the calling thread's HTTP session.
-
-        A session waits at most `TIMEOUT_S` seconds for data.
-        """
-        return ThreadSessions(self.credential, TIMEOUT_S)
+        """Return a callable that returns the calling thread's HTTP session."""
+        return ThreadSessions(self.credential, self._timeout_s)
 
     @property
     def credential(self) -> Credential:

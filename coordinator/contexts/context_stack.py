@@ -13,6 +13,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from osbench.common.errors import ContextError, OsbenchError
+from osbench.common.escaping import escaped
 from osbench.common.openstack.cloud_users import NAMES_KEY
 from osbench.common.plugin.context import Context, ContextEnvironment, no_progress
 from osbench.common.plugin.plugin_names import NATIVE
@@ -119,7 +120,7 @@ class ContextStack:
                 for named in chain:
                     check()
                     try:
-                        _run_polling(partial(self._set_up, number, named, environment), poll)
+                        run_polling(partial(self._set_up, number, named, environment), poll)
                     except KeyboardInterrupt:
                         # it may still be making things, with results of the others
                         left = True
@@ -158,7 +159,7 @@ class ContextStack:
         if self._store.of(number):
             try:
                 work = partial(self._undo, number, unanswered=unanswered())
-                _run_polling(work, poll, undoing=True)
+                run_polling(work, poll, undoing=True)
             except KeyboardInterrupt:
                 self._leave(number, "Ctrl-C ended the run before that was done")
         if prepared is not None:
@@ -171,8 +172,9 @@ class ContextStack:
         """Search the resources of workload `number` that are in error after its load.
 
         Changing resources are awaited while `patient` returns true. If `poll` raises
-        KeyboardInterrupt, the result has that as its problem. None if the workload has no context
-        `cleanup`, which names the services of its iterations, or is being undone.
+        KeyboardInterrupt, or the search an exception, the result has that as its problem. None if
+        the workload has no context `cleanup`, which names the services of its iterations, or is
+        being undone.
         """
         entries = [one for one in self._store.of(number) if NAMES_KEY in one.made]
         if not entries or self.is_over(number):
@@ -189,10 +191,20 @@ class ContextStack:
             workload=number,
             tell=self._tell,
         )
-        search = ErrorSearch(environment, entries[0].config, entries[0].made[NAMES_KEY])
+        entry = entries[0]
+
+        def search() -> ErrorSearchResult:
+            try:
+                key = entry.made[NAMES_KEY]
+                return ErrorSearch(environment, entry.config, key).run(patient)
+            except Exception as error:
+                LOG.debug("resources in error", exc_info=True)
+                problem = f"resources in error could not be searched: {_reason(error)}"
+                return ErrorSearchResult(problem=escaped(problem))
+
         try:
             with self.history.noted("looking for resources in error"):
-                return _run_polling(partial(search.run, patient), poll)
+                return run_polling(search, poll)
         except KeyboardInterrupt:
             return ErrorSearchResult(problem="Ctrl-C ended the search for resources in error")
 
@@ -255,7 +267,7 @@ class ContextStack:
         """
         before = len(self.left)
         work = partial(self._undo, number, unanswered=True, crashed=True)
-        _run_polling(work, poll, undoing=True)
+        run_polling(work, poll, undoing=True)
         if len(self.left) > before:
             raise ContextError(
                 "the contexts cannot be set up again: what was made before the coordinator was "
@@ -290,7 +302,7 @@ class ContextStack:
         if prepare is None:
             return dict(workload.args), dict(made)
         environment = self._environment(workload, contexts_of(workload, self._plugins))
-        return _run_polling(
+        return run_polling(
             partial(prepare, workload.args, dataclasses.replace(environment, context=made)), poll
         )
 
@@ -334,7 +346,7 @@ class ContextStack:
         )
 
 
-def _run_polling(work: Callable[[], T], poll: Poll, *, undoing: bool = False) -> T:
+def run_polling(work: Callable[[], T], poll: Poll, *, undoing: bool = False) -> T:
     """Call `work` in a daemon thread and return its result; meanwhile call `poll(undoing)` every
     `POLL_S`.
 

@@ -225,6 +225,7 @@ class Accounts:
                 unlisted=dict(record["unlisted"]),
                 waited_s=float(record["waited_s"]),
                 problem=str(record["problem"]),
+                unplaced=str(record["unplaced"]),
             )
             drill.leave(left, record["rows"])
 

@@ -34,10 +34,12 @@ class LeftFigures:
     kinds: tuple[LeftKind, ...] = ()
     #: Kinds that could not be listed, and why.
     unlisted: Mapping[str, str] = field(default_factory=dict)
-    #: Seconds from the end of the load for which changes were awaited.
+    #: Seconds from the begin of the search for which changes were awaited.
     waited_s: float = 0.0
     #: Reason if the search was broken off; else "".
     problem: str = ""
+    #: Reason why some are in no phase although their iteration is of one; else "".
+    unplaced: str = ""
 
     @property
     def count(self) -> int:
@@ -80,7 +82,7 @@ class PhaseFigures:
     ci: Mapping[str, Bounds | None] = field(default_factory=dict)
     #: Resources in error or changing that iterations of the phase created, by kind.
     left: Mapping[str, int] = field(default_factory=dict)
-    #: Share of its iterations that created some, with its interval; None if they were not searched.
+    #: Share of its iterations that created some, with its interval; None if not all are known.
     leaving_share: float | None = None
     leaving_ci: Bounds | None = None
 

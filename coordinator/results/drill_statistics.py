@@ -472,7 +472,8 @@ def _left(rows: _Rows, left: LeftFigures) -> Mapping[str, Any]:
     named = zip(left.kinds, sums.tolist(), strict=True)
     found: dict[str, Any] = {"left": {one.kind: number for one, number in named if number}}
     counts = rows.counts()
-    if (count := int(counts.sum())) and left.kinds and not left.doubt:
+    known = left.kinds and not (left.doubt or left.unplaced)
+    if known and (count := int(counts.sum())):
         leaving = rows.leaving()
         number = int(leaving.sum())
         found["leaving_share"] = number / count

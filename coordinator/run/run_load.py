@@ -181,7 +181,7 @@ class RunLoad:
         groups: list[Sequence[WorkloadPlan]] = list(self._plan.groups)
         while groups and all(self._earlier.is_over(one.number) for one in groups[0]):
             for one in groups.pop(0):
-                self._take_over(one)
+                self._judge_drill(self._take_over(one))
                 self._services.contexts.finish(
                     one.number, poll=self._poll, unanswered=partial(self._failed_in, one.number)
                 )
@@ -191,23 +191,28 @@ class RunLoad:
         """Create the run of a workload whose load an earlier coordinator has begun or closed.
 
         Adds it to `workloads`, and restores its start time and the due times of its arrivals.
-        Judges its SLA again if it had begun, which may stop the load of the run.
+        Judges its SLA again if it had begun, unless it is a drill; this may stop the load of the
+        run.
         """
         run = self._begin(one, dict(one.workload.args), {})
         run.restore(self._services.accounts.t0_at.get(one.number, 0.0))
         for first, part in self._earlier.dues(one.number):
             run.dispatcher.restore(first, part)
-        if run.begun:
-            self._judge(run)
+        if run.begun and not run.search_due:
+            run.rules.judge_end()
         return run
 
-    def _judge(self, run: WorkloadRun) -> None:
-        """Judge the SLA of a workload whose load is over; search a drill's resources in error.
+    def _judge_drill(self, run: WorkloadRun) -> None:
+        """Search the resources in error of a drill whose load is over, then judge its SLA.
 
-        This may stop the load of the run. Raises StorageError.
+        Does nothing for other loads, and once that is done. This may stop the load of the run.
+        Raises StorageError.
         """
-        note_left(run, self._poll)
-        run.rules.judge_end()
+        if run.search_due:
+            run.search_due = False
+            note_left(run, self._poll)
+            if run.begun:
+                run.rules.judge_end()
 
     def _assemble(self, groups: Sequence[Sequence[WorkloadPlan]], private: bool) -> None:
         """Gather workers for the remaining groups, or wait for the workers of a resumed load.
@@ -326,22 +331,21 @@ class RunLoad:
                 contexts.ready(one.number, one.workload, context, self._poll)
                 for one, context in zip(group, made, strict=True)
             ]
-            begun = [
+            runs = [
                 self._take_over(one)
                 if self._earlier.is_over(one.number)
                 else self._begin(one, *given)
                 for one, given in zip(group, ready, strict=True)
             ]
-            begun = [one for one in begun if not one.closed]
+            open_ones = [one for one in runs if not one.closed]
             self._end_spans(earlier)
-            loop = LoadLoop(self._services, self._status, self._failover, begun, self._note)
+            loop = LoadLoop(self._services, self._status, self._failover, open_ones, self._note)
             if t0_at is not None:
                 loop.resume(t0_at, self._earlier, self._checkpoints.perhaps)
             else:
                 loop.run(self._checkpoints.perhaps)
-            for one in begun:
-                if one.results.drill is not None:
-                    self._judge(one)
+            for one in runs:
+                self._judge_drill(one)
             self._note()
 
     def _assign_workers(self, group: Sequence[WorkloadPlan], *, resumed: bool) -> None:
@@ -386,6 +390,8 @@ class RunLoad:
         """
         for one in group:
             run = self._take_over(one)
+            if run.closed:
+                self._judge_drill(run)
             run.abandon(resumable=False)
             self._services.contexts.finish(one.number, poll=self._poll)
         raise ContextError(
@@ -398,8 +404,7 @@ class RunLoad:
         for one in group:
             run = there.get(one.number) or self._begin(one, dict(one.workload.args), {})
             run.error = why
-            if not run.closed:
-                run.abandon(resumable=False)
+            run.abandon(resumable=False)
             LOG.error("%s could not begin: %s", one.name, why)
         self._note()
 

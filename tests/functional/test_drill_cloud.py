@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import os
 import signal
+import time
 from collections import Counter
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +16,8 @@ import pytest
 from helpers.drills import at, hook, phase_of, resumable
 from helpers.fake_cloud import FakeCloud, fake_cloud
 from helpers.runs import Site, site
+from osbench.coordinator.storage.run_directory import RunDirectory
+from servers import counting_server
 
 pytestmark = pytest.mark.functional
 
@@ -142,6 +146,47 @@ def test_resources_are_searched_once_though_the_coordinator_is_killed(
     assert (again > 0) == ("detail" in lost)
     assert not cloud.objects["servers"]
     here.await_nothing_left()
+
+
+def test_a_drill_is_searched_when_its_whole_group_has_ended(here: Site, cloud: FakeCloud) -> None:
+    with counting_server() as counting:
+        counting.stall(3600)
+        request = {"url": counting.url, "method": "GET", "status_code": 200}
+        longer = {
+            "scenario": {"HttpRequests.check_request": request},
+            "runner": {"constant": {"times": 3, "concurrency": 1}},
+        }
+        drill = boots(here.home / "broken", runner={"rps": {"rps": 20, "times": 40}})
+        drill["sla"]["failure_rate"] = {"max": 100}
+        task = here.task({"workloads": [drill, longer], "run_in_parallel": True})
+        run = here.start("osbench-coord", "run", "--json", "--workers", "2", task)
+        run.wait_for(lambda: next(here.data.glob("runs/*/journal"), None))
+        (path,) = here.data.glob("runs/*")
+        run.wait_for(lambda: (0, "close") in records(path))
+        facts = partial(here.facts, path.name)
+        at = time.time()
+        run.wait_for(lambda: (facts().timeline or {}).get("at", 0) > at + 1)
+        os.kill(run.process.pid, signal.SIGKILL)
+        run.process.wait()
+        counting.stall(0)
+        killed, _ = facts().report.workloads
+
+        assert [one.criterion for one in killed.sla] == ["failure_rate"]
+        assert searches(cloud) == []
+        done = here.coord("resume", path.name, "--json")
+
+    searched, _ = done.printed["workloads"]
+    assert searched["drill"]["left"]["kinds"][0]["kind"] == "servers"
+    assert {one["criterion"]: one["success"] for one in searched["sla"]}["drill"]
+    found = records(path)
+    # the load of the other does not stand still meanwhile
+    assert found.index((0, "close")) < found.index((1, "close")) < found.index((0, "left"))
+    here.await_nothing_left()
+
+
+def records(run: Path) -> list[tuple[int, str]]:
+    """Workload and name of each record of a run's journal."""
+    return [(one.get("workload", -1), one["do"]) for one in RunDirectory(run).decisions()]
 
 
 def searches(cloud: FakeCloud) -> list[str]:

@@ -46,6 +46,7 @@ from osbench.coordinator.report.model.workload_parts import ContextReport, HookR
 from osbench.coordinator.report.statements.drill_statements import (
     drill_results,
     elsewhere_text,
+    left_doubts,
     left_results,
 )
 from osbench.coordinator.report.statements.search_statements import (
@@ -182,9 +183,8 @@ class WorkloadView:
         drill = self.report.drill
         if drill is None:
             return []
-        doubt = drill.left.doubt if drill.left is not None else ""
-        results = (*drill_results(drill), *left_results(drill))
-        told = [drill.problem, doubt, *results, elsewhere_text(self.report, drill)]
+        results = (*left_doubts(drill), *drill_results(drill), *left_results(drill))
+        told = [drill.problem, *results, elsewhere_text(self.report, drill)]
         found = [spaced(mask_text(plain(text, 500))) for text in told if text]
         return [text[:1].upper() + text[1:] for text in found]
 

@@ -24,8 +24,8 @@ def drill_statements(workload: WorkloadReport) -> Iterator[Statement]:
         yield said("drill", plain(drill.problem, 500), Look.BAD)
     for text in (*drill_results(drill), *left_results(drill)):
         yield said("drill", text, Look.STRONG)
-    if drill.left is not None and drill.left.doubt:
-        yield said("drill", plain(drill.left.doubt, 500), Look.BAD)
+    for text in left_doubts(drill):
+        yield said("drill", text, Look.BAD)
     if elsewhere := elsewhere_text(workload, drill):
         yield said("drill", elsewhere)
 
@@ -69,10 +69,20 @@ def left_results(drill: DrillFigures) -> Iterator[str]:
     parts = [f"{_number(one.kind, one.count)} ({_states(one)})" for one in left.kinds if one.count]
     text += f": {', '.join(parts)}"
     if changing := sum(one.changing for one in left.kinds):
-        text += f"; {count(changing)} still changing {duration(left.waited_s)} after the load"
+        text += f"; {count(changing)} still changing after {duration(left.waited_s)} of waiting"
     if outside := left.count - sum(sum(phase.left.values()) for phase in drill.phases):
         text += f"; {count(outside)} in no phase"
     yield plain(text, 500)
+
+
+def left_doubts(drill: DrillFigures) -> Iterator[str]:
+    """Yield messages on resources left in error that are not known, or in no phase."""
+    if drill.left is None:
+        return
+    if drill.left.doubt:
+        yield plain(drill.left.doubt, 500)
+    if drill.left.unplaced:
+        yield plain(f"phases lack resources left in error: {drill.left.unplaced}", 500)
 
 
 def _states(left: LeftKind) -> str:

@@ -6,12 +6,14 @@ import logging
 from collections import Counter, defaultdict
 from collections.abc import Mapping
 from dataclasses import asdict
+from functools import partial
 
 import numpy as np
 
-from osbench.common.errors import DamagedRun
+from osbench.common.errors import OsbenchError
+from osbench.common.escaping import escaped
 from osbench.common.outcomes import Outcome
-from osbench.coordinator.contexts.context_stack import Poll
+from osbench.coordinator.contexts.context_stack import Poll, run_polling
 from osbench.coordinator.report.iterations import counted
 from osbench.coordinator.results.drill_figures import LeftFigures, LeftKind
 from osbench.coordinator.run.workload.workload_run import WorkloadRun
@@ -43,6 +45,14 @@ def note_left(run: WorkloadRun, poll: Poll) -> None:
             states[kind][one.state] += 1
             in_error[kind] += one.in_error
             created[one.iteration, place] += 1
+    placed = dict(created.most_common(MOST_PLACED))
+    try:
+        rows, unplaced = run_polling(partial(_rows, run, placed), poll)
+    except KeyboardInterrupt:
+        rows, unplaced = [], "Ctrl-C ended the search for their iterations"
+    if len(placed) < len(created):
+        pairs = f"{MOST_PLACED:,} of {len(created):,} pairs of iteration and kind"
+        unplaced = unplaced or f"only {pairs} are noted"
     left = LeftFigures(
         kinds=tuple(
             LeftKind(
@@ -56,15 +66,16 @@ def note_left(run: WorkloadRun, poll: Poll) -> None:
         unlisted=result.unlisted,
         waited_s=result.waited_s,
         problem=result.problem,
+        unplaced=unplaced,
     )
-    rows = _rows(run, dict(created.most_common(MOST_PLACED)))
     services.port.decide([{"do": "left", "workload": run.number, **asdict(left), "rows": rows}])
 
 
-def _rows(run: WorkloadRun, created: Mapping[tuple[int, int], int]) -> list[list[int]]:
+def _rows(run: WorkloadRun, created: Mapping[tuple[int, int], int]) -> tuple[list[list[int]], str]:
     """Return rows for `DrillStatistics.leave`, of iterations that are in a phase.
 
-    `created`: number of resources by iteration and place of their kind.
+    `created`: number of resources by iteration and place of their kind. The second value is "", or
+    the reason why there are no rows.
     """
     places: dict[int, list[tuple[int, int]]] = defaultdict(list)
     for (iteration, place), number in created.items():
@@ -81,8 +92,7 @@ def _rows(run: WorkloadRun, created: Mapping[tuple[int, int], int]) -> list[list
                 table = (columns.due, columns.ended, columns.outcome, columns.iteration)
                 for row in np.column_stack([part[here] for part in table]).tolist():
                     found += ([*row, place, number] for place, number in places[row[3]])
-    except DamagedRun as error:
-        # the report has them in no phase
+    except OsbenchError as error:
         LOG.warning("%s: phases of resources in error are not known: %s", run.name, error)
-        return []
-    return found
+        return [], escaped(str(error))
+    return found, ""

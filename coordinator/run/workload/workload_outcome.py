@@ -24,9 +24,8 @@ def verdicts_of(run: WorkloadRun) -> tuple[tuple[Verdict, ...], tuple[str, ...]]
     The criteria of the task come first, and osbench's own rules behind them have no source. A
     search has no verdicts on the task's criteria.
     """
-    plan, results = run.plan, run.results
-    ledger, workload = results.ledger, plan.workload
-    running = not ledger.closed
+    plan, results, workload = run.plan, run.results, run.plan.workload
+    running = run.search_due or not results.ledger.closed
     verdicts = () if run.not_begun else results.judge(running=running)
     if results.trials is not None or not verdicts:
         return verdicts, ()

@@ -48,12 +48,15 @@ class WorkloadRun(LoadParts):
     error: str = ""
     #: Reason if the run ended before it; else "".
     not_begun: str = ""
+    #: Resources in error of a drill are still to be searched; its end is not judged before.
+    search_due: bool = field(init=False)
     allocation: UserAllocation = field(init=False)
     ending: Ending = field(init=False)
     view: LoadView = field(init=False)
 
     def __post_init__(self) -> None:
         super().__post_init__()
+        self.search_due = self.results.drill is not None
         self.allocation = _allocation(self)
         self.ending = Ending(self, self.allocation)
         self.view = LoadView(self, self.allocation, self.progress)
@@ -253,7 +256,7 @@ class WorkloadRun(LoadParts):
             # the last results may make hooks due; time of other workloads does not count
             self._fire_hooks()
         self.ending.close()
-        if self.results.drill is None:
+        if not self.search_due:
             self.rules.judge_end()
         # a change that Redis does not take now goes with the next one
         with contextlib.suppress(StoreUnreachable):
@@ -275,6 +278,7 @@ class WorkloadRun(LoadParts):
             if not self.allocation.step.done and self.allocation.step.budget is None:
                 self.allocation.ask()
             self.ending.close(journalled=not resumable)
+        self.search_due = False
         self.hooks.stop()
 
 

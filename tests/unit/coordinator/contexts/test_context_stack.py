@@ -505,6 +505,19 @@ def test_a_search_that_the_user_breaks_off_says_so(with_cleanup, plugins):
     assert contexts.history.under_way is None
 
 
+@pytest.mark.parametrize("place", ["__init__", "run"])
+def test_an_exception_of_a_search_is_its_problem(with_cleanup, plugins, monkeypatch, place):
+    def fail(*_):
+        raise KeyError("odd\ud800")
+
+    monkeypatch.setattr(Searching, place, fail)
+    found = ContextStack(with_cleanup, plugins).in_error(
+        0, poll=lambda _: None, patient=lambda: True
+    )
+
+    assert found.problem == ("resources in error could not be searched: KeyError: 'odd\\ud800'")
+
+
 def test_nothing_is_searched_once_contexts_are_being_undone(with_cleanup, plugins):
     with_cleanup.prepared[0] = PreparedWorkload(args={}, context={}, over=True)
     contexts = ContextStack(with_cleanup, plugins)

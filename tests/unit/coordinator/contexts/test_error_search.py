@@ -8,6 +8,8 @@ from helpers.context_chain import Chain, made_by
 from helpers.fake_cloud import fake_cloud
 from helpers.fake_compute import TASK_STATE, change
 from osbench.common.openstack import resource_names
+from osbench.common.ports import clock as time
+from osbench.coordinator.contexts import error_search
 from osbench.coordinator.contexts.cleanup import Cleanup
 from osbench.coordinator.contexts.error_search import CHANGING_S, ErrorSearch, ResourceInError
 
@@ -134,11 +136,11 @@ def test_a_kind_that_cannot_be_listed_is_named_and_others_are_found(cloud, chain
 
 def test_a_kind_that_cannot_be_listed_again_keeps_what_was_found(cloud, chain):
     plant(cloud, "volumes", made_by(chain, 1), "creating")
-    listed = iter([True])
 
     def patient():
-        cloud.faults.append([r"GET /cinder/volumes/detail", 403, 100])
-        return next(listed, False)
+        if chain.progress and "waited" in chain.progress[-1][0]:
+            cloud.faults.append([r"GET /cinder/volumes/detail", 403, 100])
+        return True
 
     result = searched(chain, patient)
 
@@ -157,3 +159,108 @@ def test_a_cloud_that_is_gone_is_said_of_each_kind(cloud, chain, monkeypatch):
 
     assert result.found == {}
     assert set(result.unlisted) >= {"servers", "volumes", "stacks"}
+
+
+def test_the_number_in_a_foreign_name_is_not_that_of_an_iteration(cloud, chain):
+    context = resource_names.of_contexts(chain.environment(0).run, 0)
+    plant(cloud, "servers", f"{context}-x-i99999999999999999999-0000000011111111", "ERROR")
+
+    result = searched(chain)
+
+    assert [one.iteration for one in result.found["servers"]] == [0]
+
+
+def test_an_odd_response_does_not_end_the_search(cloud, chain):
+    plant(cloud, "servers", made_by(chain, 1), "ERROR", tags=5)
+    plant(cloud, "volumes", made_by(chain, 2), "error")
+
+    result = searched(chain)
+
+    assert [one.iteration for one in result.found["volumes"]] == [2]
+    assert list(result.unlisted) == ["servers"]
+
+
+def test_a_state_that_is_not_text_can_be_journalled(cloud, chain):
+    plant(cloud, "servers", made_by(chain, 1), "ERROR\ud800")
+
+    result = searched(chain)
+
+    assert [one.state for one in result.found["servers"]] == ["ERROR\\ud800"]
+
+
+@pytest.fixture
+def listing(monkeypatch):
+    """Calls of `each` once per list request, with its kind; returns the kinds listed so far."""
+    listed = []
+    real = error_search.beginning_with
+
+    def prepare(each):
+        def beginning_with(kind, cloud, beginning):
+            listed.append(kind.name)
+            each(kind)
+            return real(kind, cloud, beginning)
+
+        monkeypatch.setattr(error_search, "beginning_with", beginning_with)
+        return listed
+
+    return prepare
+
+
+@pytest.mark.parametrize(("error", "times"), [(TimeoutError, 1), (ConnectionError, 5)])
+def test_a_service_that_does_not_answer_is_not_asked_for_its_other_kinds(
+    cloud, chain, listing, error, times
+):
+    plant(cloud, "servers", made_by(chain, 1), "ERROR")
+
+    def hang(kind):
+        if kind.service == "cinder":
+            raise error("no answer")
+
+    listed = listing(hang)
+    result = searched(chain)
+
+    assert [one.iteration for one in result.found["servers"]] == [1]
+    text = f"{error.__name__}: no answer"
+    assert result.unlisted == {"snapshots": text, "volumes": text}
+    assert (listed.count("snapshots"), listed.count("volumes")) == (times, 0)
+
+
+def test_a_search_sends_no_request_when_its_time_is_over(cloud, chain, listing):
+    plant(cloud, "volumes", made_by(chain, 1), "creating")
+
+    listed = listing(lambda _: time.sleep(50))
+    result = searched(chain)
+
+    assert listed == ["servers", "snapshots", "volumes"]
+    assert set(result.unlisted.values()) == {"the search had ended after 120 s"}
+    # the third had begun in time, and was not read to its end
+    assert set(result.found) == {"servers", "snapshots"}
+    assert {"volumes", "ports", "stacks"} <= set(result.unlisted)
+
+
+def test_what_was_found_stays_known_when_the_time_is_over(cloud, chain, listing):
+    plant(cloud, "volumes", made_by(chain, 1), "creating")
+    looks = []
+
+    def slow(kind):
+        looks.append(kind.name)
+        time.sleep(500 if looks.count("volumes") == 2 else 0)
+
+    listing(slow)
+    result = searched(chain)
+
+    assert looks.count("volumes") == 2
+    assert [one.state for one in result.found["volumes"]] == ["creating"]
+    assert result.unlisted == {}
+
+
+def test_ctrl_c_ends_a_search_between_its_requests(cloud, chain, listing):
+    plant(cloud, "servers", made_by(chain, 1), "ERROR")
+    listed = listing(lambda _: None)
+
+    result = searched(chain, patient=lambda: "snapshots" not in listed)
+
+    assert listed == ["servers", "snapshots"]
+    assert [one.iteration for one in result.found["servers"]] == [1]
+    assert result.unlisted["volumes"] == "Ctrl-C ended the search"
+    assert "stacks" in result.unlisted

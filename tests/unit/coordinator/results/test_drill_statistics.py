@@ -355,6 +355,7 @@ def test_an_iteration_that_leaves_several_resources_counts_once_in_the_share():
     [
         LeftFigures(problem="Ctrl-C ended the search for resources in error"),
         LeftFigures(kinds=(LeftKind(kind="servers"),), unlisted={"volumes": "503"}),
+        LeftFigures(kinds=(LeftKind(kind="servers"),), unplaced="the blocks are damaged"),
         LeftFigures(),
     ],
 )
@@ -392,13 +393,13 @@ def test_accounts_follow_the_record_of_resources():
     statistics = registered(accounts)
     servers = {"kind": "servers", "in_error": 1, "changing": 0, "states": {"ERROR": 1}}
     record = {"do": "left", "workload": 0, "kinds": [servers], "unlisted": {"ports": "no"}}
-    record |= {"waited_s": 60.0, "problem": "", "rows": left_of([1.0])}
+    record |= {"waited_s": 60.0, "problem": "", "unplaced": "no", "rows": left_of([1.0])}
 
     accounts.apply({**record, "workload": 7})
     accounts.apply(record)
 
     assert statistics.drill.left == LeftFigures(
-        kinds=(LeftKind(**servers),), unlisted={"ports": "no"}, waited_s=60.0
+        kinds=(LeftKind(**servers),), unlisted={"ports": "no"}, waited_s=60.0, unplaced="no"
     )
     for wrong in ({"rows": [[1, 2, 3]]}, {"rows": left_of([1.0], kinds=2)}, {"kinds": [{"x": 1}]}):
         with pytest.raises((ValueError, TypeError)):

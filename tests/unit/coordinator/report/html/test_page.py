@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from helpers.report_facts import facts_of
-from helpers.sample_loads import all_kinds
+from helpers.sample_loads import all_kinds, drill_workload
 from helpers.sample_reports import constant_workload, full_report, run_report
 from helpers.shown_page import page_of, shown_page
 from osbench.coordinator.report.html import live_parts
@@ -363,6 +363,20 @@ def test_an_open_load_with_one_arrival_is_an_open_load(tmp_path: Path) -> None:
     assert "Dummy.dummy, open load" in html
     assert "too few arrivals for a rate" in html
     assert [one.report.kind for one in workloads_of(gather(facts))] == ["response"]
+
+
+def test_a_phase_without_its_resources_is_not_said_to_have_left_none(tmp_path: Path) -> None:
+    facts = facts_of(tmp_path, run_report(drill_workload()))
+    drill = facts.summary["workloads"][0]["drill"]
+    for phase in drill["phases"]:
+        phase.update(left={}, leaving_share=None, leaving_ci=None)
+    drill["left"]["unplaced"] = "blocks is damaged"
+
+    html = shown_page(page_of(facts))
+
+    assert "Phases lack resources left in error: blocks is damaged." in html
+    table = html[html.index(">left in error<") :].partition("</table>")[0]
+    assert table.count("\N{EN DASH}</td>") == len(drill["phases"])
 
 
 LOADS = [10, 20, 30, 40, 50, 60]

@@ -113,6 +113,18 @@ def test_users_that_could_never_start_are_not_among_those_that_sustained_the_loa
             ),
             ["1 resource left in error: 1 port (ERR\\x1b[31mOR); 1 in no phase"],
         ),
+        (
+            LeftFigures(
+                kinds=(LeftKind(kind="ports", changing=1, states={"BUILD": 1}),),
+                waited_s=60.1,
+                unplaced="blocks is damaged",
+            ),
+            [
+                "1 resource left in error: 1 port (BUILD); 1 still changing after 60.1s of waiting;"
+                " 1 in no phase",
+                "phases lack resources left in error: blocks is damaged",
+            ],
+        ),
         (LeftFigures(problem="Ctrl-C ended the search"), ["Ctrl-C ended the search"]),
     ],
 )

@@ -34,3 +34,18 @@ def test_a_drill_is_judged_when_its_load_has_ended_and_not_before() -> None:
     assert ([one.criterion for one in during], sources) == (["failure_rate"], ("theirs",))
     assert [one.criterion for one in after] == ["drill", "failure_rate"]
     assert all_sources == ("ours", "theirs")
+
+
+def test_a_drill_that_has_ended_is_not_judged_before_its_resources_are_searched() -> None:
+    one = workload(Timed(), SimpleNamespace(stop=lambda: None))
+    one.plan.workload.sla, one.plan.sla_sources = CRITERIA, ["ours", "theirs"]
+    one.results.sla = SlaEvaluator(CRITERIA, Plugins())
+    one.results.ledger.close(1)
+    one.search_due = True
+
+    before, _ = verdicts_of(one)
+    one.abandon(resumable=True)
+    after, _ = verdicts_of(one)
+
+    assert [verdict.criterion for verdict in before] == ["failure_rate"]
+    assert [verdict.criterion for verdict in after] == ["drill", "failure_rate"]
