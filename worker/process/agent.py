@@ -127,7 +127,7 @@ class Agent:
         self._stuck: list[Remains] = []
         self._offer = b""
         self._offer_at = 0.0
-        self._reported: tuple[object, ...] | None = None
+        self._reported: object = None
         self._away = False
         #: Too much is stuck to go on; the loop alone decides, and follows its own report at once.
         self._jammed = False
@@ -327,10 +327,8 @@ class Agent:
             self.done.set()
         news = self._news()
         if news != self._reported:
-            # of a run that has begun or ended: somebody waits for it
-            moved = self._reported is None or news[0] != self._reported[0]
             self._reported = news
-            self._beats.wake(at_once=moved)
+            self._beats.wake()
 
     def _serve(self, session: Session) -> None:
         if session.over:
@@ -382,7 +380,7 @@ class Agent:
         held = held or any(isinstance(one, HeldLoop) and one.is_alive() for one in self._stuck)
         return held or self._stuck_count() >= self._patience.max_stuck
 
-    def _news(self) -> tuple[object, ...]:
+    def _news(self) -> object:
         """Return a value that changes if the coordinator needs a heartbeat at once.
 
         Made of challenge, state, prepared workload, generation of the user limit, and whether all

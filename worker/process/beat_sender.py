@@ -48,7 +48,6 @@ class BeatSender:
         self._sent = float("-inf")
         self._listed = float("-inf")
         self._news = threading.Event()
-        self._at_once = False
         self._ended = False
         self._thread = threading.Thread(target=self._loop, name="heartbeats", daemon=True)
 
@@ -64,13 +63,11 @@ class BeatSender:
             LOG.warning("%s; heartbeats go on", error)
         self._thread.start()
 
-    def wake(self, *, at_once: bool = False) -> None:
+    def wake(self) -> None:
         """Send the next heartbeat soon, because of news; returns at once.
 
-        Two heartbeats are at least `timers.NEWS_S` seconds apart, unless one is sent `at_once`.
+        Two heartbeats are at least `timers.NEWS_S` seconds apart.
         """
-        if at_once:
-            self._at_once = True
         self._news.set()
 
     def close(self) -> None:
@@ -85,12 +82,9 @@ class BeatSender:
         away = False
         while True:
             self._news.wait(max(0.0, self._sent + timers.BEAT_S - time.monotonic()))
-            if not self._at_once:
-                time.sleep(max(0.0, self._sent + timers.NEWS_S - time.monotonic()))
+            time.sleep(max(0.0, self._sent + timers.NEWS_S - time.monotonic()))
             if self._ended:
                 return
-            # before the event: what is asked for meanwhile gets its own heartbeat
-            self._at_once = False
             self._news.clear()
             try:
                 self._send()

@@ -10,7 +10,6 @@ import redis
 from helpers.engines import until
 from helpers.heartbeats import heartbeat
 from osbench.common.errors import StoreError
-from osbench.common.protocol import timers
 from osbench.worker.process.beat_sender import BeatSender
 from osbench.worker.session.beat_log import BeatLog
 
@@ -70,18 +69,3 @@ def test_a_server_that_refuses_the_first_heartbeat_is_an_error():
 
     with pytest.raises(StoreError):
         beats.start()
-
-
-def test_news_of_a_run_that_begins_or_ends_wait_for_no_interval(monkeypatch):
-    monkeypatch.setattr(timers, "NEWS_S", 3600.0)
-    monkeypatch.setattr(timers, "BEAT_S", 3600.0)
-    client = FailingRedis()
-    beats = sender(client)
-    beats.start()
-    before = client.sent
-
-    beats.wake(at_once=True)
-
-    until(lambda: client.sent > before)
-    monkeypatch.undo()
-    beats.close()
