@@ -407,6 +407,11 @@ def test_an_answer_that_never_comes_does_not_hold_the_run_up(directory: RunDirec
         asked.close()
 
 
+def looking() -> list[threading.Thread]:
+    """The threads that look at counters, also those of tests before that still end."""
+    return [one for one in threading.enumerate() if one.name == "live-counters"]
+
+
 @pytest.mark.usefixtures("hurried")
 def test_nothing_is_written_after_the_end(server: FakePrometheus, directory: RunDirectory) -> None:
     entered, go_on = threading.Event(), threading.Event()
@@ -417,12 +422,13 @@ def test_nothing_is_written_after_the_end(server: FakePrometheus, directory: Run
         return 0.5
 
     server.plant("jobs", late, instance="mq:1")
+    before = set(threading.enumerate())
     with LiveCounters(directory, settings_of(server.url, JOBS), time.time) as live:
+        (thread,) = [one for one in looking() if one not in before]
         live.loads = running_load()
         assert entered.wait(PATIENCE_S)
     go_on.set()
 
-    (thread,) = [one for one in threading.enumerate() if one.name == "live-counters"]
     thread.join(PATIENCE_S)
     assert not thread.is_alive()
     assert not (directory.path / COUNTERS).exists()
