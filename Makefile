@@ -299,7 +299,7 @@ archive-s3:
 	build/archive-s3/bin/python -m pytest -rP tests/functional/test_archive_s3.py
 
 archive-swift: $(VENV)/.ready
-	OSBENCH_LAB=small $(PYTEST) tests/lab/test_swift_archive.py
+	OSBENCH_LAB=all $(PYTEST) tests/lab/test_swift_archive.py
 
 lab: $(VENV)/.ready
 	$(LAB_COMMAND) start $(LAB)

@@ -58,8 +58,8 @@ def lab(running_lab: Lab) -> Lab:
 
 
 @pytest.fixture(scope="session")
-def swift(running_lab: Lab) -> Lab:
-    """Keystone and Swift."""
+def swift(whole: None, running_lab: Lab) -> Lab:
+    """Keystone and Swift, whose packages not every machine can have."""
     return start(running_lab, ["swift"])
 
 
