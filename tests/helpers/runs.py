@@ -131,8 +131,12 @@ class Started:
 class Site:
     """A home directory and a configuration, from which a user types commands."""
 
-    def __init__(self, home: Path, within: Sequence[str] = ()) -> None:
+    def __init__(
+        self, home: Path, within: Sequence[str] = (), programs: Path | None = None
+    ) -> None:
         self.home = home
+        #: Folder of osbench's commands; None for those of the tests' interpreter.
+        self.programs = programs
         #: Command that runs all others, such as one that enters a namespace.
         self._within = tuple(within)
         #: Where local mode makes its private folders, and all else its temporary files.
@@ -203,7 +207,7 @@ class Site:
 
     def coord(self, *arguments: str) -> Finished:
         """Run osbench-coord to its end."""
-        if self._within:
+        if self._within or self.programs:
             return self.start("osbench-coord", *arguments).finish()
         done = forked_commands.run(
             arguments, folder=self.home, env=self._environment(), within_s=PATIENCE_S
@@ -214,8 +218,11 @@ class Site:
         return Finished(code=done.returncode, out=done.stdout, err=done.stderr)
 
     def _environment(self) -> dict[str, str]:
+        usual = environment(self.home)
+        if self.programs:
+            usual["PATH"] = f"{self.programs}{os.pathsep}{usual['PATH']}"
         return {
-            **environment(self.home),
+            **usual,
             "XDG_RUNTIME_DIR": str(self.runtime),
             "TMPDIR": str(self.runtime),
             **self.variables,
@@ -278,10 +285,10 @@ class Site:
 
 
 @contextlib.contextmanager
-def site(within: Sequence[str] = ()) -> Iterator[Site]:
-    """A new home, ended and removed whatever happens; `within` as in `Site`."""
+def site(within: Sequence[str] = (), programs: Path | None = None) -> Iterator[Site]:
+    """A new home, ended and removed whatever happens; `within` and `programs` as in `Site`."""
     with folder() as home:
-        found = Site(home, within)
+        found = Site(home, within, programs)
         try:
             yield found
         finally:
