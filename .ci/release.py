@@ -22,6 +22,8 @@ from pathlib import Path
 REPOSITORY = Path(__file__).resolve().parents[1]
 #: Where the version stands.
 VERSION = "src/osbench/__init__.py"
+#: Supported, and not run by CI.
+PYTHONS = ("3.12", "3.13")
 
 
 class Failed(Exception):
@@ -177,6 +179,13 @@ def try_out(package: Path, folder: Path, version: str) -> None:
     run(["osbench-coord", "run", *task, "--concurrency", "4"], home, environment)
 
 
+def try_python(version: str) -> None:
+    """Run the demo and the tests that start no whole run with a Python. Raises Failed."""
+    say(f"demo and tests with Python {version}")
+    make = ["make", f"VENV=.venv-{version}", f"PYTHON=python{version}"]
+    run([".ci/with-python", version, *make, "demo", "units", "world-tests"], REPOSITORY)
+
+
 def release(*, tag: bool) -> None:
     """All steps, in order. Raises Failed."""
     version = version_of(REPOSITORY)
@@ -196,6 +205,8 @@ def release(*, tag: bool) -> None:
             tried.mkdir()
             try_out(package, tried, version)
         packages += build_driver(sources, folder / "dist", version)
+        for python in PYTHONS:
+            try_python(python)
         kept = REPOSITORY / "dist"
         kept.mkdir(exist_ok=True)
         for package in packages:
