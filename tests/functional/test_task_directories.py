@@ -94,10 +94,12 @@ def test_what_cannot_be_done_with_a_directory_is_said(
     assert not (nightly.parent / ".osbench" / "runs").exists()
 
 
-def test_with_keep_going_all_are_run_and_one_page_links_to_their_reports(home: Path, nightly: Path) -> None:
+def test_with_keep_going_all_are_run_and_one_page_links_to_their_reports(
+    home: Path, nightly: Path
+) -> None:
     write(nightly, "20-second.yaml", max_avg_duration=1e-9)
-    # as wrong as a mistyped name, for which all that Rally has would be imported
-    write(nightly, "25-mistyped.yaml", failure_rat={"max": 0})
+    # a mistyped name would have all that Rally has imported
+    write(nightly, "25-mistyped.yaml", failure_rate={"max": 101})
 
     done = coord(
         home, "run", "nightly", "--keep-going", "--report", "night.html", "--json", "--quiet"
@@ -108,7 +110,7 @@ def test_with_keep_going_all_are_run_and_one_page_links_to_their_reports(home: P
     assert done.returncode == 2
     assert [tasks[name]["exit_code"] for name in sorted(tasks)] == [0, 1, 2, 0]
     assert "2 of 4 tasks did not end well." in page
-    assert "failure_rat" in page
+    assert "got 101" in page
     assert not tasks["25-mistyped.yaml"]["run"]
     for name in ("10-first.yaml", "20-second.yaml", "30-last.json"):
         run = tasks[name]["run"]["run_id"]
