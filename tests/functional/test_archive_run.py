@@ -91,9 +91,7 @@ def test_a_push_that_fails_is_told_and_the_run_is_kept(guest: Site) -> None:
     again = f"`osbench-coord runs push {run} {guest.home / 'team'}` tries again"
     assert done.code == 5
     assert done.sums["ok"] == 20
-    assert (
-        f"Warning: archive failed: the archive {guest.home / 'team'}: cannot write" in done.err
-    )
+    assert f"Warning: archive failed: the archive {guest.home / 'team'}: cannot write" in done.err
     assert again in done.err
     assert again in done.result["notes"][0]
     (guest.home / "team" / "runs").unlink()
