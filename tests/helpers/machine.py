@@ -133,7 +133,7 @@ class Machine:
 
 @contextlib.contextmanager
 def with_worker(machine: Machine, worker: str = "") -> Iterator[None]:
-    """Have runs of a machine use a Redis and a worker, which start once, as docs/many-hosts.md says.
+    """Have runs of a machine use a Redis and a worker that start once, as docs/many-hosts.md says.
 
     `worker` starts another worker than that of the page.
     """
