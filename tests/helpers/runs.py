@@ -8,6 +8,7 @@ import io
 import itertools
 import json
 import os
+import shutil
 import signal
 import subprocess
 import time
@@ -19,7 +20,7 @@ from typing import Any
 
 import psutil
 
-from helpers import forked_commands, results_schema
+from helpers import commands, forked_commands, results_schema
 from helpers.commands import environment
 from helpers.processes import command_of, is_living
 from osbench.common.protocol import redis_keys
@@ -217,6 +218,11 @@ class Site:
         )
         return Finished(code=done.returncode, out=done.stdout, err=done.stderr)
 
+    def call(self, *arguments: str) -> Finished:
+        """Run an osbench-coord that ends before a run, in this process: `helpers.commands.call`."""
+        done = commands.call(self.home, *arguments)
+        return Finished(code=done.returncode, out=done.stdout, err=done.stderr)
+
     def _environment(self) -> dict[str, str]:
         usual = environment(self.home)
         if self.programs:
@@ -309,6 +315,13 @@ class Cluster:
         here.configure(self.messaging)
         made = here.coord("keys", "new")
         assert made.code == 0, made.err
+
+    def lend(self, home: Path) -> None:
+        """Have runs of another home use these workers: its own configuration, the same keys."""
+        data = home / ".osbench"
+        data.mkdir(mode=0o700, exist_ok=True)
+        for name in ("osbench.conf", "keys"):
+            shutil.copy(self.site.data / name, data / name)
 
     def start_worker(self, *arguments: str) -> Started:
         """Start a supervisor with one process, as on a separate host; does not wait."""

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from osbench.common.errors import UsageError
-from osbench.coordinator.cli.served_trees import changed_files
+from osbench.coordinator.cli.served_trees import changed_files, find_commit
 
 
 def git(repository: Path, *arguments: str) -> None:
@@ -35,3 +35,17 @@ def test_a_repository_that_git_cannot_read_is_not_taken_for_unchanged(tmp_path: 
 
     with pytest.raises(UsageError, match=r"git cannot say whether files have changed: .*index"):
         changed_files(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("folder", "revision", "said"),
+    [(".", "HEAD~7", "there is no commit HEAD~7"), ("/", "HEAD", "not a git repository")],
+)
+def test_a_commit_that_is_not_there_is_named(
+    tmp_path: Path, folder: str, revision: str, said: str
+) -> None:
+    git(tmp_path, "init", "--quiet")
+    git(tmp_path, "commit", "--quiet", "--allow-empty", "--message", "A shop")
+
+    with pytest.raises(UsageError, match=said):
+        find_commit(tmp_path / folder, revision)
