@@ -20,6 +20,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from yaml import YAMLError
 
+from helpers.examples import examples
 from helpers.hostile import bounded, changed, damaged, refuses
 from helpers.result_rows import row_of
 from osbench.common.decompression import decompressed
@@ -44,7 +45,7 @@ from osbench.coordinator.traces.model.spans import Span, Trace
 from osbench.coordinator.traces.sources.files import open_file
 from osbench.coordinator.traces.sources.pairing import event_of, pair
 
-quick = settings(max_examples=60)
+quick = settings(max_examples=examples(60))
 LAUGHS = "a0: &a0 [x, x, x, x, x, x, x, x, x, x]\n" + "".join(
     f"a{n}: &a{n} [{', '.join([f'*a{n - 1}'] * 10)}]\n" for n in range(1, 12)
 )
@@ -367,7 +368,7 @@ EVENT: dict[str, Any] = {
 STOP = {**EVENT, "name": "wsgi-stop", "timestamp": "2026-01-01T00:00:00.000009"}
 
 
-@settings(max_examples=150)
+@settings(max_examples=examples(150))
 @given(changed(EVENT), changed(STOP))
 def test_trace_events_are_paired_or_skipped(start, stop):
     events = []
@@ -410,7 +411,7 @@ POINT = (
 )
 
 
-@settings(max_examples=150)
+@settings(max_examples=examples(150))
 @given(
     st.one_of(
         *(damaged(json.dumps(one).encode()) | changed(one).map(as_json) for one in (OTLP, REPORT)),

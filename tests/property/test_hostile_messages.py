@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from helpers.examples import examples
 from helpers.hostile import ODD, bounded, changed, damaged, refuses
 from helpers.result_rows import row_of
 from osbench.common.errors import Untrusted
@@ -150,7 +151,7 @@ def test_what_is_signed_with_the_key_has_the_declared_types_or_is_refused(messag
 
 
 @pytest.mark.dear
-@settings(max_examples=300)
+@settings(max_examples=examples(300))
 @given(changed(BLOCK.body()))
 def test_a_block_with_other_values_is_counted_or_refused(body):
     def add() -> None:
@@ -162,7 +163,7 @@ def test_a_block_with_other_values_is_counted_or_refused(body):
         refuses(add, Untrusted)
 
 
-@settings(max_examples=200)
+@settings(max_examples=examples(200))
 @given(changed(encode_rows(ROWS, ["outer", "inner"], 5)))
 def test_columns_with_other_values_are_decoded_or_refused(columns):
     with bounded():
@@ -170,7 +171,7 @@ def test_columns_with_other_values_are_decoded_or_refused(columns):
 
 
 @pytest.mark.dear
-@settings(max_examples=300)
+@settings(max_examples=examples(300))
 @given(st.sampled_from(sorted(encode_rows(ROWS, ["outer", "inner"], 5))), st.data())
 def test_damaged_columns_are_counted_or_refused(name, data):
     columns = encode_rows(ROWS, ["outer", "inner"], 5)
