@@ -43,8 +43,8 @@ def main(
     mutant is found: tests that import the changed module, `make test`, `make test-all`. Seeds that
     are given together share the runs of whole layers.
 
-    With --from, mutants that earlier commits found count as found; a layer runs again for the others
-    if HEAD has changed. The exit code is 1 if `make test` finds less than 90 % of what
+    With --from, mutants that earlier commits found count as found; a layer runs again for the
+    others if HEAD has changed. The exit code is 1 if `make test` finds less than 90 % of what
     `make test-all` finds.
     """
     signal.signal(signal.SIGTERM, _leave)

@@ -1,7 +1,12 @@
 """Small changes of Python source: a comparison turned, a call left out, a constant off by one.
 
-Positions are those of `ast`, and a change replaces the bytes between two of them, so that the rest of
+Positions are those of `ast`. A change replaces the bytes between two of them, so that the rest of
 the file keeps its bytes. Strings, annotations, asserts and log messages are not changed.
+
+Two libraries were looked at. Neither cosmic-ray 8.7 nor mutmut 3.8 leaves statements out, and
+neither knows log messages. mutmut's operators belong to a command that rewrites every function.
+cosmic-ray names a change by the number of its operator's occurrence, adds a space before some, and
+installs a web client, a database layer and a git client.
 """
 
 from __future__ import annotations
@@ -129,18 +134,17 @@ def _changeable(node: ast.AST) -> Iterator[ast.AST]:
 
 def _is_left_alone(node: ast.AST) -> bool:
     match node:
-        case ast.Assert() | ast.JoinedStr():
+        case (
+            ast.Assert()
+            | ast.JoinedStr()
+            | ast.If(test=ast.Name(id="TYPE_CHECKING"))
+            | ast.If(test=ast.Compare(left=ast.Name(id="__name__")))
+            | ast.Subscript(value=ast.Name(id="Literal"))
+            | ast.Assign(targets=[ast.Name(id="__all__")])
+        ):
             return True
         case ast.Expr(value=ast.Call(func=ast.Attribute(value=ast.Name(id=name)))):
             return name in LOGGERS
-        case ast.If(test=ast.Name(id="TYPE_CHECKING")):
-            return True
-        case ast.If(test=ast.Compare(left=ast.Name(id="__name__"))):
-            return True
-        case ast.Subscript(value=ast.Name(id="Literal")):
-            return True
-        case ast.Assign(targets=[ast.Name(id="__all__")]):
-            return True
     return _is_text(node)
 
 

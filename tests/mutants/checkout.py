@@ -64,8 +64,8 @@ class Checkout:
 
     def __init__(self, root: Path) -> None:
         self.root = root
-        # a module of compiled code counts as current if time and size of its source fit: two mutants
-        # of a second may have the same
+        # compiled code counts as current if time and size of its source fit: two mutants of the
+        # same second may have the same
         self._time = int(time.time())
 
     @contextlib.contextmanager
@@ -105,10 +105,11 @@ class Checkout:
                 stdout=out,
                 stderr=subprocess.STDOUT,
                 start_new_session=True,
-                preexec_fn=_limit_memory if is_small else None,
             ) as process,
         ):
             try:
+                if is_small:
+                    resource.prlimit(process.pid, resource.RLIMIT_AS, (_MEMORY, _MEMORY))
                 process.wait(limit_s)
                 broken = "" if process.returncode in _NORMAL else f"exit {process.returncode}"
             except subprocess.TimeoutExpired:
@@ -135,7 +136,7 @@ class Checkout:
 
 
 def outcome_of(output: str) -> Outcome:
-    """Read failed tests, files that cannot be collected, and the count of tests from pytest's output."""
+    """Read the output of pytest: names of failed tests and of files with errors, and a count."""
     lines = output.splitlines()
     names = [found[1] or found[2] for found in map(_FAILED.match, lines) if found]
     count = sum(map(int, _COUNTED.findall(lines[-1]))) if lines else 0
@@ -155,10 +156,6 @@ def checkout(repository: Path) -> Iterator[Checkout]:
             yield Checkout(root)
         finally:
             subprocess.run([*git, "remove", "--force", "--force", str(root)], check=False)
-
-
-def _limit_memory() -> None:
-    resource.setrlimit(resource.RLIMIT_AS, (_MEMORY, _MEMORY))
 
 
 def _end(process: subprocess.Popen[bytes]) -> None:

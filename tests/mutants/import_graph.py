@@ -43,9 +43,9 @@ class ImportGraph:
     def near_tests(self, path: str, most: int = MOST_FILES) -> list[str]:
         """Return files of unit, property and contract tests that import a module, nearest first.
 
-        The file of its name comes first, then direct imports and tests of its folder, then chains of
-        imports by their length. Tests of its folder count even if nothing imports the module: entry
-        points of setup.cfg do not show in imports.
+        The file of its name comes first, then direct imports and tests of its folder, then chains
+        of imports by their length. Tests of its folder count even if nothing imports the module:
+        entry points of setup.cfg do not show in imports.
         """
         mirrored = mirrored_test(path)
         distances = self.distances(path)

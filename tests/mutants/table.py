@@ -18,7 +18,8 @@ def rows(mutants: Sequence[Mutant]) -> Iterator[str]:
     width = max(map(len, places), default=0)
     for mutant, place in zip(mutants, places, strict=True):
         found = mutant.found_by or ("nobody" if mutant.survived else "not run")
-        yield f"{mutant.name:>7}  {place:{width}}  {mutant.kind:10}  {found:8}  {mutant.test}".rstrip()
+        row = f"{mutant.name:>7}  {place:{width}}  {mutant.kind:10}  {found:8}  {mutant.test}"
+        yield row.rstrip()
         before, after = change(mutant)
         yield f"{'':7}  {before}  ->  {after}"
 
