@@ -68,22 +68,27 @@ class Checkout:
         # same second may have the same
         self._time = int(time.time())
 
+    def has_place(self, mutant: Mutant) -> bool:
+        """Report whether the lines of a mutant are in its module."""
+        file = self.root / mutant.path
+        return file.exists() and mutant.planted(file.read_bytes()) is not None
+
     @contextlib.contextmanager
-    def planted(self, mutants: Iterable[Mutant]) -> Iterator[list[Mutant]]:
-        """Plant mutants of different modules, for a while; the result lacks those with no place."""
-        found = list(mutants)
-        sources = {one.path: self._read(one.path) for one in found}
-        assert len(sources) == len(found), "several mutants of one module"
-        texts = {one.path: one.planted(sources[one.path]) for one in found}
+    def planted(self, mutants: Iterable[Mutant]) -> Iterator[None]:
+        """Plant mutants of different modules, each of which has a place, for a while."""
+        sources: dict[str, bytes] = {}
         try:
-            for path, text in texts.items():
-                if text is not None:
-                    self._write(path, text)
-            yield [one for one in found if texts[one.path] is not None]
+            for mutant in mutants:
+                assert mutant.path not in sources, "several mutants of one module"
+                source = (self.root / mutant.path).read_bytes()
+                text = mutant.planted(source)
+                assert text is not None
+                sources[mutant.path] = source
+                self._write(mutant.path, text)
+            yield
         finally:
             for path, source in sources.items():
-                if texts[path] is not None:
-                    self._write(path, source)
+                self._write(path, source)
 
     def run(
         self, suite: Suite, tests: Sequence[str], *options: str, limit_s: float, is_small: bool
@@ -124,10 +129,6 @@ class Checkout:
     def _environment(self, variables: Mapping[str, str]) -> dict[str, str]:
         given = {name: value for name, value in os.environ.items() if name not in _UNWANTED}
         return given | {name: value.format(root=self.root) for name, value in variables.items()}
-
-    def _read(self, path: str) -> bytes:
-        file = self.root / path
-        return file.read_bytes() if file.exists() else b""
 
     def _write(self, path: str, text: bytes) -> None:
         self._time += 1

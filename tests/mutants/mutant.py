@@ -12,6 +12,8 @@ from mutants.changes import KINDS, Change, changed, changes_of, code_lines, is_c
 
 #: Folders of the product; `src/osbench` links to the first three.
 FOLDERS = ("common", "coordinator", "worker", "src/osbench")
+#: The layer of a mutant whose lines a later commit has changed.
+GONE = "gone"
 
 
 @dataclass(kw_only=True)

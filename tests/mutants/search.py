@@ -12,8 +12,9 @@ from dataclasses import dataclass, field
 from typing import Protocol
 
 from mutants.checkout import Checkout, Outcome
+from mutants.import_graph import UNITS
 from mutants.layers import NEAR, Suite, near_suite, split
-from mutants.mutant import Mutant
+from mutants.mutant import GONE, Mutant
 
 #: Seconds for a test near a module, and for all of them. Unit tests take a few.
 NEAR_TEST_S = 120
@@ -22,8 +23,9 @@ NEAR_S = 1800.0
 NEAREST = 6
 #: Seconds for a whole layer, many times what it takes.
 LAYER_S = 3 * 3600.0
-#: Share of failed tests above which a joint run says nothing about single mutants.
+#: Share and number of failed tests above which a run says nothing about single mutants.
 WHOLESALE = 0.3
+MOST_FAILED = 300
 
 
 class Nearness(Protocol):
@@ -50,13 +52,19 @@ class Search:
 
     def near(self, mutants: Sequence[Mutant], graph: Nearness) -> None:
         """Run the tests near the module of each mutant, until the first failure."""
-        for mutant in self._left(mutants, NEAR):
-            files = graph.near_tests(mutant.path)
-            self.tell(
-                f"{mutant.name} {mutant.path}:{mutant.line} {mutant.kind}: {len(files)} files"
-            )
-            culprit = self._near_culprit(mutant, files[:NEAREST])
-            self._settle(mutant, NEAR, culprit or self._near_culprit(mutant, files[NEAREST:]))
+        left = [mutant for mutant in self._left(mutants, NEAR) if self._has_place(mutant)]
+        while left:
+            for mutant in left:
+                files = graph.near_tests(mutant.path)
+                place = f"{mutant.path}:{mutant.line}"
+                self.tell(f"{mutant.name} {place} {mutant.kind}: {len(files)} files of tests")
+                culprit = self._near_culprit(mutant, files[:NEAREST])
+                self._settle(mutant, NEAR, culprit or self._near_culprit(mutant, files[NEAREST:]))
+            tests = [mutant.test for mutant in left if mutant.found_by]
+            unsound = set(tests) - set(self._sound([near_suite(UNITS)], tests))
+            left = [mutant for mutant in left if mutant.test in unsound]
+            for mutant in left:
+                mutant.found_by = mutant.test = ""
 
     def layer(self, name: str, suites: Sequence[Suite], mutants: Sequence[Mutant]) -> None:
         """Run a layer with all mutants that are left, at most one of each module at a time."""
@@ -75,51 +83,35 @@ class Search:
             if not mutant.found_by and mutant.survived.get(layer) != self.commit
         ]
 
-    def _near_culprit(self, mutant: Mutant, files: list[str]) -> str:
-        suite = near_suite(files)
-        flaky: list[str] = []
-        while files:
-            options = ["-x", "-p", "no:cacheprovider", f"--timeout={NEAR_TEST_S}"]
-            options += [f"--deselect={test}" for test in flaky]
-            with self.checkout.planted([mutant]) as planted:
-                if not planted:
-                    self.tell(f"{mutant.name}: the module no longer has these lines")
-                    return ""
-                outcome = self.checkout.run(suite, files, *options, limit_s=NEAR_S, is_small=True)
-            if outcome.is_passed:
-                return ""
-            if not outcome.failed or self._is_sound([suite], outcome.failed[0]):
-                return outcome.culprit
-            self.tell(f"fails without a mutant as well: {outcome.failed[0]}")
-            if outcome.failed[0] in flaky:
-                return ""
-            flaky.append(outcome.failed[0])
-        return ""
+    def _has_place(self, mutant: Mutant) -> bool:
+        if self.checkout.has_place(mutant):
+            return True
+        self._settle(mutant, GONE, "the module no longer has these lines")
+        return False
 
-    def _is_sound(self, suites: Sequence[Suite], test: str) -> bool:
-        """Report whether a test passes without any mutant."""
-        if test not in self._passes:
-            self._passes[test] = self._again(suites, [test], "-x").is_passed
-        return self._passes[test]
+    def _near_culprit(self, mutant: Mutant, files: list[str]) -> str:
+        """Return the first test that fails, or an empty text; a test may be unsound."""
+        if not files:
+            return ""
+        unsound = [test for test, passes in self._passes.items() if not passes]
+        with self.checkout.planted([mutant]):
+            outcome = self.checkout.run(
+                near_suite(files),
+                files,
+                *("-x", "-p", "no:cacheprovider", f"--timeout={NEAR_TEST_S}"),
+                *(f"--deselect={test}" for test in unsound),
+                limit_s=NEAR_S,
+                is_small=True,
+            )
+        return "" if outcome.culprit in unsound else outcome.culprit
 
     def _joint(self, name: str, suites: Sequence[Suite], group: list[Mutant]) -> None:
         """Find the mutants of a group that a layer finds."""
         self.tell(f"{name}: {', '.join(mutant.name for mutant in group)} together")
-        with self.checkout.planted(group) as planted:
-            outcome = Outcome()
-            for suite in suites if planted else ():
-                outcome.add(
-                    self.checkout.run(
-                        suite,
-                        suite.paths,
-                        *("--numprocesses", str(self.jobs), "--no-loadscope-reorder"),
-                        limit_s=LAYER_S,
-                        is_small=False,
-                    )
-                )
-        few = len(outcome.failed) <= WHOLESALE * outcome.count
+        with self.checkout.planted(group):
+            outcome = self._whole(suites)
         self.tell(f"{name}: {len(outcome.failed)} of {outcome.count} failed {outcome.broken}")
-        if (outcome.broken or not few) and len(group) > 1:
+        if outcome.broken and len(group) > 1:
             half = len(group) // 2
             self._joint(name, suites, group[:half])
             self._joint(name, suites, group[half:])
@@ -130,19 +122,36 @@ class Search:
         sound = self._sound(suites, outcome.failed)
         for mutant in group:
             culprit = ""
-            if sound and mutant in planted:
+            if sound:
                 with self.checkout.planted([mutant]):
                     culprit = self._again(suites, sound, "-x").culprit
             self._settle(mutant, name, culprit)
 
+    def _whole(self, suites: Sequence[Suite]) -> Outcome:
+        """Run suites until one of them is broken, which wholesale failure is as well."""
+        outcome = Outcome()
+        side_by_side = ("--numprocesses", str(self.jobs), "--no-loadscope-reorder")
+        for suite in suites:
+            options = (*side_by_side, f"--maxfail={MOST_FAILED}")
+            outcome.add(
+                self.checkout.run(suite, suite.paths, *options, limit_s=LAYER_S, is_small=False)
+            )
+            if len(outcome.failed) > min(WHOLESALE * outcome.count, MOST_FAILED - 1):
+                outcome.broken = outcome.broken or "wholesale"
+            if outcome.broken:
+                break
+        return outcome
+
     def _sound(self, suites: Sequence[Suite], tests: Sequence[str]) -> list[str]:
         """Return the tests that pass without any mutant."""
-        unknown = [test for test in tests if test not in self._passes]
+        # an outcome may name a reason instead of a test
+        unknown = [test for test in tests if test not in self._passes and ".py" in test]
         failed = set(self._again(suites, unknown).failed) if unknown else set()
-        self._passes |= {test: test not in failed for test in unknown}
-        for test in sorted(failed):
-            self.tell(f"fails without a mutant as well: {test}")
-        return [test for test in tests if self._passes[test]]
+        for test in unknown:
+            self._passes[test] = not {test, test.partition("::")[0]} & failed
+            if not self._passes[test]:
+                self.tell(f"fails without a mutant as well: {test}")
+        return [test for test in tests if self._passes.get(test, True)]
 
     def _again(self, suites: Sequence[Suite], tests: Sequence[str], *options: str) -> Outcome:
         """Run some tests, suite by suite; with `-x` until the first failure."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from mutants.layers import LAYERS, NEAR
-from mutants.mutant import Mutant
+from mutants.mutant import GONE, Mutant
 
 #: Characters around a change that are shown, and of a shown change.
 _AROUND = 24
@@ -57,16 +57,15 @@ def share(mutants: Sequence[Mutant]) -> float | None:
     last = list(LAYERS)[-1]
     if any(not mutant.found_by and last not in mutant.survived for mutant in mutants):
         return None
-    found = [mutant.found_by for mutant in mutants if mutant.found_by]
+    found = [mutant.found_by for mutant in mutants if mutant.found_by not in ("", GONE)]
     return sum(layer in (NEAR, "test") for layer in found) / len(found) if found else None
 
 
 def _sums(mutants: Sequence[Mutant]) -> str:
-    counts = {
-        layer: sum(mutant.found_by == layer for mutant in mutants) for layer in (NEAR, *LAYERS)
-    }
-    parts = [f"{count} by {layer}" for layer, count in counts.items()]
-    nobody = len(mutants) - sum(counts.values())
+    found = [mutant.found_by for mutant in mutants]
+    parts = [f"{found.count(layer)} by {layer}" for layer in (NEAR, *LAYERS)]
+    nobody = found.count("")
+    gone = f"; gone {found.count(GONE)}" if GONE in found else ""
     part = share(mutants)
     known = "" if part is None else f"; make test finds {part:.0%} of what make test-all finds"
-    return f"{len(mutants)} mutants, found {', '.join(parts)}; by nobody {nobody}{known}"
+    return f"{len(mutants)} mutants, found {', '.join(parts)}; by nobody {nobody}{gone}{known}"

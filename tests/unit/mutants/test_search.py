@@ -23,11 +23,13 @@ class _Played(Checkout):
         self.joint: list[set[int]] = []
 
     @contextlib.contextmanager
-    def planted(self, mutants: Iterable[Mutant]) -> Iterator[list[Mutant]]:
-        found = list(mutants)
-        self.now = {mutant.number for mutant in found}
-        yield found
+    def planted(self, mutants: Iterable[Mutant]) -> Iterator[None]:
+        self.now = {mutant.number for mutant in mutants}
+        yield
         self.now = set()
+
+    def has_place(self, mutant: Mutant) -> bool:
+        return mutant.path != "gone.py"
 
     def run(
         self, suite: Suite, tests: Sequence[str], *options: str, limit_s: float, is_small: bool
@@ -109,11 +111,12 @@ def test_a_near_test_that_fails_without_a_mutant_does_not_count() -> None:
     search, _ = _search(
         {"tests/a.py::broken": lambda now: True, "tests/a.py::two": lambda now: 2 in now}
     )
-    mutants = _mutants("a.py", "b.py")
+    mutants = _mutants("a.py", "b.py", "gone.py")
 
     search.near(mutants, _Graph())
 
-    assert [mutant.test for mutant in mutants] == ["", "tests/a.py::two"]
+    assert [mutant.test for mutant in mutants[:2]] == ["", "tests/a.py::two"]
+    assert [mutant.found_by for mutant in mutants] == ["", "near", "gone"]
 
 
 def test_a_layer_runs_again_for_a_survivor_at_another_commit_only() -> None:
