@@ -67,7 +67,7 @@ WORLD_TESTS = $(WORLD) $(PYTEST) -p world.ports tests/world
 .PHONY: help setup demo test test-all test-rest units timing costs coverage coverage-units lint types check clean bench docs
 .PHONY: repeats release lab lab-stop conformance chaos world world-tests assets assets-build assets-check
 .PHONY: otlp-sdks zuul-trial archive-s3 archive-swift statistics pictures containers hosts soak truth what-if audit
-.PHONY: sbom lowest words
+.PHONY: sbom lowest words mutants
 
 help:
 	@echo "make setup   installs all that the other targets need into .venv"
@@ -89,6 +89,7 @@ help:
 	@echo "make containers  deploy/compose.yaml in a container engine (BUILD=options of the build)"
 	@echo "make hosts   runs over network namespaces with delay, loss, cuts and wrong clocks (root; docs/operations.md)"
 	@echo "make statistics  how often intervals and verdicts are right (docs/comparing.md)"
+	@echo "make mutants COUNT random changes of the product for each SEED, and which tests find them"
 	@echo "make world   plays SEEDS random schedules of the product in a simulated world (docs/world.md)"
 	@echo "make repeats kills workers 20 times and whole runs 5 times"
 	@echo "make conformance  the tests of keystoneauth1 and requests over our session (docs/adr/0021)"
@@ -265,6 +266,13 @@ repeats: $(VENV)/.ready
 
 statistics: $(VENV)/.ready
 	PYTHONPATH=tests:tests/lab $(BIN)/python -m bench.evidence
+
+# mutants of HEAD, COUNT of each seed, such as SEED="101 202"; ALL=1 goes on to `make test-all`, and
+# FROM=build/mutants.json with mutants of an earlier call
+mutants: COUNT ?= 20
+mutants: $(VENV)/.ready
+	PYTHONPATH=tests $(BIN)/python -m mutants $(SEED) --count $(COUNT) \
+		$(if $(ALL),--until test-all) $(if $(FROM),--from $(FROM))
 
 world: JOBS = $(shell nproc)
 world: $(VENV)/.ready

@@ -1,0 +1,55 @@
+"""Layers of tests, as paths and options of pytest."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import PurePosixPath
+
+from mutants.import_graph import UNITS
+
+
+@dataclass(frozen=True, kw_only=True)
+class Suite:
+    """Tests that one call of pytest runs."""
+
+    paths: tuple[str, ...]
+    options: tuple[str, ...] = ()
+    #: Environment variables; `{root}` is the root of the checkout.
+    variables: Mapping[str, str] = field(default_factory=dict)
+
+
+NOT_TIMING = ("-m", "not timing")
+WORLD = Suite(
+    paths=("tests/world",),
+    options=("-p", "world.ports"),
+    variables={"PYTHONPATH": "{root}/src:{root}/tests"},
+)
+#: The name of the tests that import the changed module.
+NEAR = "near"
+#: The tests of `make test` and `make test-all`, from cheap to dear.
+LAYERS: dict[str, tuple[Suite, ...]] = {
+    "test": (Suite(paths=(*UNITS, "tests/smoke"), options=NOT_TIMING), WORLD),
+    "test-all": (Suite(paths=("tests",), options=NOT_TIMING), WORLD),
+}
+
+
+def near_suite(files: Sequence[str]) -> Suite:
+    """Return the suite of some files."""
+    return Suite(paths=tuple(files), options=NOT_TIMING)
+
+
+def split(layer: Sequence[Suite], tests: Sequence[str]) -> list[tuple[Suite, list[str]]]:
+    """Divide tests between the suites of a layer: to the suite with the longest path to a test.
+
+    Suites without any of the tests are left out.
+    """
+    chosen: dict[int, list[str]] = {}
+    for test in tests:
+        file = PurePosixPath(test.partition("::")[0])
+        depths = {
+            at: max((len(path) for path in suite.paths if file.is_relative_to(path)), default=-1)
+            for at, suite in enumerate(layer)
+        }
+        chosen.setdefault(max(depths, key=depths.__getitem__), []).append(test)
+    return [(layer[at], listed) for at, listed in sorted(chosen.items())]
