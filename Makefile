@@ -110,7 +110,7 @@ $(VENV)/.ready: setup.cfg pyproject.toml
 	@touch $@
 
 setup: $(VENV)/.ready
-	@echo "next: make demo shows a run, make test tests this machine;"
+	@echo "next: make demo shows a run, make test runs tests for 8 minutes;"
 	@echo "      . $(BIN)/activate puts osbench-coord and osbench-worker on your PATH"
 
 demo: $(VENV)/.ready

@@ -43,8 +43,8 @@ RABBITMQ = (
     "test_rabbitmq_alarms.py",
     "test_rabbitmq_run.py",
     "test_rabbitmq_users.py",
-    "test_readme.py",
     "test_servers.py",
+    "test_tutorials.py",
 )
 
 #: Seconds that a test may take to clean up after its timeout, before its process is ended.
