@@ -196,6 +196,7 @@ def test_pieces_of_workloads_are_valid(document: str, tmp_path: Path) -> None:
         load(str(file), args={}, plugins=Plugins([str(REPOSITORY / "samples" / "plugins")]))
 
 
+@pytest.mark.dear
 def test_the_pages_build_without_a_warning(tmp_path: Path) -> None:
     pytest.importorskip("mkdocs", reason="pip install mkdocs")
 
