@@ -11,6 +11,8 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
+from click import ClickException
+
 from mutants.checkout import Checkout, Outcome
 from mutants.import_graph import UNITS
 from mutants.layers import NEAR, Suite, near_suite, split
@@ -26,6 +28,10 @@ LAYER_S = 3 * 3600.0
 #: Share and number of failed tests above which a run says nothing about single mutants.
 WHOLESALE = 0.3
 MOST_FAILED = 300
+
+
+class BrokenTests(ClickException):
+    """Raised if pytest ends without a verdict although no mutant is planted."""
 
 
 class Nearness(Protocol):
@@ -103,7 +109,16 @@ class Search:
                 limit_s=NEAR_S,
                 is_small=True,
             )
+        if outcome.broken and not outcome.failed:
+            self._verify_start(files)
         return "" if outcome.culprit in unsound else outcome.culprit
+
+    def _verify_start(self, files: Sequence[str]) -> None:
+        """Raise BrokenTests if pytest cannot collect some files without any mutant."""
+        suite = near_suite(files)
+        outcome = self.checkout.run(suite, files, "--collect-only", limit_s=NEAR_S, is_small=True)
+        if outcome.broken:
+            raise BrokenTests(f"tests without a mutant: {outcome.culprit}")
 
     def _joint(self, name: str, suites: Sequence[Suite], group: list[Mutant]) -> None:
         """Find the mutants of a group that a layer finds."""
@@ -146,7 +161,10 @@ class Search:
         """Return the tests that pass without any mutant."""
         # an outcome may name a reason instead of a test
         unknown = [test for test in tests if test not in self._passes and ".py" in test]
-        failed = set(self._again(suites, unknown).failed) if unknown else set()
+        outcome = self._again(suites, unknown)
+        if outcome.broken and not outcome.failed:
+            raise BrokenTests(f"tests without a mutant: {outcome.broken}")
+        failed = set(outcome.failed)
         for test in unknown:
             self._passes[test] = not {test, test.partition("::")[0]} & failed
             if not self._passes[test]:

@@ -5,10 +5,12 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
 
+import pytest
+
 from mutants.checkout import Checkout, Outcome, outcome_of
 from mutants.layers import LAYERS, Suite, split
 from mutants.mutant import Mutant
-from mutants.search import Search
+from mutants.search import BrokenTests, Search
 from mutants.table import rows, share, totals
 
 LAYER = (Suite(paths=("tests",)), Suite(paths=("tests/world",)))
@@ -117,6 +119,16 @@ def test_a_near_test_that_fails_without_a_mutant_does_not_count() -> None:
 
     assert [mutant.test for mutant in mutants[:2]] == ["", "tests/a.py::two"]
     assert [mutant.found_by for mutant in mutants] == ["", "near", "gone"]
+
+
+def test_tests_that_do_not_begin_without_a_mutant_either_are_no_verdict(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    search, played = _search({})
+    monkeypatch.setattr(played, "run", lambda *_, **__: Outcome(broken="exit 4"))
+
+    with pytest.raises(BrokenTests, match="without a mutant: exit 4"):
+        search.near(_mutants("a.py"), _Graph())
 
 
 def test_a_layer_runs_again_for_a_survivor_at_another_commit_only() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import platform
+import resource
 import shutil
 import sys
 import sysconfig
@@ -118,3 +119,16 @@ def test_a_quota_of_the_container_is_told(
     assert cpu.state == state
     assert said in cpu.detail
     assert remedy in cpu.remedy
+
+
+@pytest.mark.parametrize(
+    ("hard", "state"), [(resource.RLIM_INFINITY, "ok"), (65, "ok"), (64, "warning")]
+)
+def test_a_limit_of_open_files_below_those_of_the_users_is_a_warning(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, hard: int, state: str
+) -> None:
+    monkeypatch.setattr(resource, "getrlimit", lambda _: (64, hard))
+
+    found = host_checks.look_at_host(configured(tmp_path), Plugins())
+
+    assert next(one.state for one in found if one.about == "open files") == state

@@ -103,7 +103,7 @@ def test_dummy_timed_atomic_actions(slept):
 
 @pytest.mark.parametrize(("iteration", "fails"), [(4, 0), (5, 0), (6, 1), (7, 0), (10, 1), (12, 0)])
 def test_failure_in_a_range_of_iterations(slept, iteration, fails):
-    args = {"sleep": 0, "from_iteration": 5, "to_iteration": 10, "each": 2}
+    args = {"sleep": 0, "from_iteration": 6, "to_iteration": 10, "each": 2}
 
     if fails:
         with pytest.raises(Exception, match="on purpose"):
