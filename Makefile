@@ -144,7 +144,7 @@ costs:
 coverage-units: TESTED = $(UNITS)
 coverage-units: FLOOR = --fail-under=88
 coverage coverage-units: $(VENV)/.ready
-	@$(BIN)/python -c 'import sys; sys.exit("coverage needs Python 3.12 or newer; try make coverage PYTHON=python3.13 VENV=.venv-3.13") if sys.version_info < (3, 12) else None'
+	@$(BIN)/python -c 'import sys; sys.exit("coverage needs Python 3.12 or newer; try make coverage PYTHON=python3.14 VENV=.venv-3.14") if sys.version_info < (3, 12) else None'
 	rm -rf build/coverage
 	COVERAGE_CORE=sysmon $(BIN)/coverage run -m pytest $(TESTED) $(SIDE_BY_SIDE) -m "$(COMMON)"
 	$(BIN)/coverage combine --quiet

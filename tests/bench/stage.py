@@ -16,7 +16,7 @@ from typing import Any
 
 from helpers.commands import BIN, environment
 from helpers.import_path import SOURCE, TESTS, import_path
-from helpers.wheel import install_wheel
+from helpers.installations import install_wheel
 from servers import Child
 
 HERE = Path(__file__).resolve().parent

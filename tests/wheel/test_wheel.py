@@ -5,27 +5,29 @@ All other tests run the checkout, where links, paths and package data differ.
 
 from __future__ import annotations
 
+import os
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from helpers.runs import Cluster, Site, site
-from helpers.wheel import REPOSITORY, install_wheel
+from helpers.installations import DUMMY, REPOSITORY, install_wheel, run_of_two_installations
+from helpers.runs import Site, site
 from osbench import __version__
 from servers import RedisServer, redis_server
 
 pytestmark = pytest.mark.functional
 
-CLOSED = {"constant": {"times": 10, "concurrency": 2}}
-DUMMY = {"scenario": {"Dummy.dummy": {}}, "runner": CLOSED}
+#: The variable that names the folder of commands to test instead of those of a new wheel.
+PROGRAMS = "OSBENCH_TESTED_PROGRAMS"
 
 
 @pytest.fixture(scope="module")
 def programs(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The folder of the wheel's commands."""
-    return install_wheel(tmp_path_factory.mktemp("wheel"))
+    """The folder of the wheel's commands; a release names one that it has installed."""
+    given = os.environ.get(PROGRAMS)
+    return Path(given) if given else install_wheel(tmp_path_factory.mktemp("wheel"))
 
 
 @pytest.fixture(scope="module")
@@ -83,12 +85,8 @@ def test_a_wheel_and_a_checkout_make_one_run(
 ) -> None:
     sides = {"wheel": programs, "checkout": None}
     (worker,) = set(sides) - {coordinator}
-    with site(programs=sides[worker]) as there:
-        cluster = Cluster(there, redis)
-        cluster.start_worker()
-        cluster.await_idle(1)
-        there.programs = sides[coordinator]
-        done = there.run(there.task(DUMMY), "--workers", "1")
 
-        assert done.code == 0, done.err
-        assert done.sums["ok"] == 10
+    done = run_of_two_installations(redis, sides[coordinator], sides[worker])
+
+    assert done.code == 0, done.err
+    assert done.sums["ok"] == 10

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+
 from suites.__main__ import SECOND_TRIES, report, run_parts
 from suites.parts import LEFT_OUT, REPOSITORY, WHOLE, Part, parts
 

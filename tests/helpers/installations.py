@@ -1,4 +1,4 @@
-"""The installation that users have: a wheel in an empty environment outside the checkout."""
+"""osbench as users install it, outside the checkout, and runs of differently installed hosts."""
 
 from __future__ import annotations
 
@@ -7,6 +7,15 @@ import shutil
 import subprocess
 import sys
 from pathlib import Path
+
+from helpers.runs import Cluster, Finished, site
+from servers import RedisServer
+
+#: A workload that needs no service.
+DUMMY = {
+    "scenario": {"Dummy.dummy": {}},
+    "runner": {"constant": {"times": 10, "concurrency": 2}},
+}
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 
@@ -38,3 +47,15 @@ def install_wheel(folder: Path) -> Path:
     kept = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
     subprocess.run([*command, sources], env=kept, check=True)
     return environment / "bin"
+
+
+def run_of_two_installations(
+    redis: RedisServer, coordinator: Path | None, worker: Path | None
+) -> Finished:
+    """Run `DUMMY` with a worker process; each side is a folder of commands, None the checkout's."""
+    with site(programs=worker) as here:
+        cluster = Cluster(here, redis)
+        cluster.start_worker()
+        cluster.await_idle(1)
+        here.programs = coordinator
+        return here.run(here.task(DUMMY), "--workers", "1")
