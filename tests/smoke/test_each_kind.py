@@ -23,6 +23,10 @@ OPEN = {"rps": {"rps": 50, "times": 60, "timeout": 30}}
 TRACED = {"constant": {"times": 620, "concurrency": 4}}
 
 
+#: A worker that imports Rally on a busy machine is silent for seconds.
+PATIENT = {"coordinator": {"worker_lost_after_s": 60}}
+
+
 @pytest.fixture
 def counting() -> Iterator[CountingServer]:
     """A web server that counts iterations."""
@@ -55,6 +59,7 @@ def test_local_mode_with_a_closed_load_a_flow_and_a_rally_task(counting: Countin
     if importlib.util.find_spec("rally_openstack"):
         workloads.append({"scenario": {"Dummy.dummy@rally": {}}, "runner": CLOSED})
     with site() as here:
+        here.configure(PATIENT)
         done = here.run(here.task(*workloads))
 
         assert done.code == 0, done.out
