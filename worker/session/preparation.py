@@ -17,6 +17,7 @@ from osbench.common.cpu_quota import usable_cores
 from osbench.common.deployment.record import Deployment
 from osbench.common.errors import OsbenchError, PluginError
 from osbench.common.network.response_bound import BOUND_KEY, worker_bound
+from osbench.common.plugin.loading import mixed_scenario
 from osbench.common.plugin.loading.neighbours import is_of_osbench
 from osbench.common.plugin.loading.plugin_import import place, reason
 from osbench.common.plugin.plugins import Plugins
@@ -139,8 +140,9 @@ class Preparation:
         """
         plugin = self._plugins.scenario(specification.scenario)
         if plugin.source_hash != specification.source_hash:
+            parts = map(self._plugins.scenario, plugin.name.split(mixed_scenario.SEPARATOR))
             remedy = "bring the same file here"
-            if is_of_osbench(plugin.cls.__module__):
+            if all(is_of_osbench(part.cls.__module__) for part in parts):
                 remedy = f"install the same build of osbench {__version__} here"
             raise PluginError(
                 f"scenario {plugin.name} differs from the coordinator's "

@@ -110,7 +110,12 @@ class Own(scenario.Scenario):
 
 @pytest.mark.parametrize(
     ("name", "remedy"),
-    [(HTTP, f"install the same build of osbench {__version__} here"), ("Own.go", "the same file")],
+    [
+        (HTTP, f"install the same build of osbench {__version__} here"),
+        ("Own.go", "bring the same file here"),
+        ("Dummy.dummy + Own.go", "bring the same file here"),
+        ("Dummy.dummy + Dummy.dummy_exception", f"install the same build of osbench {__version__} here"),
+    ],
 )
 def test_a_scenario_of_another_source_is_refused(tmp_path: Path, name: str, remedy: str) -> None:
     (tmp_path / "own.py").write_text(OWN_SCENARIO)
