@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import importlib.util
+import json
 import os
 import signal
 from collections.abc import Iterator
@@ -17,14 +17,10 @@ from servers.traced_shop import KEY, traced_shop
 
 pytestmark = pytest.mark.functional
 
-CLOSED = {"constant": {"times": 40, "concurrency": 4}}
+RALLY = {"type": "constant", "times": 40, "concurrency": 4}
 OPEN = {"rps": {"rps": 50, "times": 60, "timeout": 30}}
 #: An explanation needs 30 traces at p95 or above.
 TRACED = {"constant": {"times": 620, "concurrency": 4}}
-
-
-#: A worker that imports Rally on a busy machine is silent for seconds.
-PATIENT = {"coordinator": {"worker_lost_after_s": 60}}
 
 
 @pytest.fixture
@@ -49,26 +45,30 @@ def request(url: str, runner: dict[str, Any]) -> dict[str, Any]:
     return {"scenario": {"HttpRequests.check_request": args}, "runner": runner}
 
 
-def test_local_mode_with_a_closed_load_a_flow_and_a_rally_task(counting: CountingServer) -> None:
+def test_a_rally_task_in_local_mode_with_a_closed_load_and_a_flow(counting: CountingServer) -> None:
     steps = [{"name": "look", "path": "/list"}, {"name": "buy", "path": "/item"}]
     flow = {"base": counting.url, "steps": steps}
-    workloads = [
-        {"scenario": {"Dummy.dummy": {}}, "runner": CLOSED},
-        {"scenario": {"HttpFlow.run": flow}, "runner": CLOSED},
-    ]
-    if importlib.util.find_spec("rally_openstack"):
-        workloads.append({"scenario": {"Dummy.dummy@rally": {}}, "runner": CLOSED})
+    sla = {"failure_rate": {"max": 0}}
     with site() as here:
-        here.configure(PATIENT)
-        done = here.run(here.task(*workloads))
+        here.write(
+            "rally.json",
+            json.dumps(
+                {
+                    "Dummy.dummy": [{"args": {"sleep": 0.001}, "runner": RALLY, "sla": sla}],
+                    "HttpFlow.run": [{"args": flow, "runner": RALLY, "sla": sla}],
+                }
+            ),
+        )
+
+        done = here.run("rally.json")
 
         assert done.code == 0, done.out
         results = done.result["workloads"]
-        assert [checked(one)["ok"] for one in results] == [40] * len(workloads)
-        assert list(results[1]["actions"]) == ["look", "buy"]
+        assert [checked(one)["ok"] for one in results] == [40, 40]
+        assert set(results[1]["actions"]) == {"look", "buy"}
         (run,) = {name for name, _ in counting.by_run}
         assert counting.by_run == {(run, number): 2 for number in range(1, 41)}
-        assert len(here.rows("last")) == 40 * len(workloads)
+        assert len(here.rows("last")) == 80
         here.await_nothing_left()
 
 
