@@ -54,7 +54,6 @@ def told(accounts: Accounts) -> dict[str, Any]:
     return found
 
 
-@pytest.mark.dear
 @settings(max_examples=examples(25))
 @given(seeds)
 def test_a_directory_folds_to_what_the_live_run_had(seed: int) -> None:
@@ -104,7 +103,6 @@ def test_what_damage_leaves_of_it_adds_up(seed: int, data: st.DataObject) -> Non
             assert sums.settled == sums.planned
 
 
-@pytest.mark.dear
 @settings(max_examples=examples(25))
 @given(seeds)
 def test_any_order_of_blocks_settles_the_same(seed: int) -> None:

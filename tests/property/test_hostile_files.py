@@ -254,14 +254,13 @@ def test_a_task_file_is_read_or_refused(content):
         refuses(load, TaskError)
 
 
-@pytest.mark.dear
 @pytest.mark.parametrize(
     ("text", "problem"),
     [
         pytest.param(LAUGHS, "aliases", id="aliases of aliases"),
         pytest.param("a: &a {b: *a}", "alias of itself", id="an alias of itself"),
         pytest.param("[" * 400 + "]" * 400, "deep", id="deep"),
-        pytest.param("[" * 3_000 + "]" * 3_000, "deep", id="very deep"),
+        pytest.param("[" * 1_500 + "]" * 1_500, "deep", id="very deep"),
         pytest.param(
             "".join(f"a{n}: &a{n} [{f'*a{n - 1}' if n else ''}]\n" for n in range(500)),
             "deep",

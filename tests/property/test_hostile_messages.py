@@ -137,7 +137,6 @@ def test_a_damaged_message_is_refused(message, signed, data):
         assert refuses(partial(opened, type(message), found), Untrusted)
 
 
-@pytest.mark.dear
 @pytest.mark.parametrize("message", MESSAGES, ids=lambda one: one.KIND)
 @given(st.data())
 def test_what_is_signed_with_the_key_has_the_declared_types_or_is_refused(message, data):
@@ -150,7 +149,6 @@ def test_what_is_signed_with_the_key_has_the_declared_types_or_is_refused(messag
         assert set(body) <= {field.name for field in dataclasses.fields(message)}
 
 
-@pytest.mark.dear
 @settings(max_examples=examples(300))
 @given(changed(BLOCK.body()))
 def test_a_block_with_other_values_is_counted_or_refused(body):
@@ -170,7 +168,6 @@ def test_columns_with_other_values_are_decoded_or_refused(columns):
         refuses(lambda: decode_rows(columns), Untrusted)
 
 
-@pytest.mark.dear
 @settings(max_examples=examples(300))
 @given(st.sampled_from(sorted(encode_rows(ROWS, ["outer", "inner"], 5))), st.data())
 def test_damaged_columns_are_counted_or_refused(name, data):
@@ -214,7 +211,6 @@ def test_actions_inside_each_other_without_end_take_bounded_memory():
         counted([dataclasses.replace(BLOCK, columns=columns)])
 
 
-@pytest.mark.dear
 @pytest.mark.parametrize(
     "data",
     [

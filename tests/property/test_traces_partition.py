@@ -1,7 +1,6 @@
 """Whatever a trace looks like, its parts sum to its duration, and so does its replay."""
 
 import numpy as np
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -39,7 +38,6 @@ def any_trace(draw):
     return Trace(trace_id="0" * 32, spans=tuple(spans))
 
 
-@pytest.mark.dear
 @settings(max_examples=examples(200))
 @given(any_trace(), st.booleans())
 def test_the_parts_sum_to_the_whole_and_do_not_overlap(trace, correct):
@@ -89,7 +87,6 @@ def corrected_ns(graph):
     return total
 
 
-@pytest.mark.dear
 @settings(max_examples=examples(200))
 @given(any_trace(), st.lists(st.floats(0, 1), min_size=25, max_size=25))
 def test_a_replay_is_exact_and_shorter_spans_make_nothing_longer(trace, left):
