@@ -55,15 +55,9 @@ def run(
     """
     command = ["osbench-coord", *arguments]
     with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
-        start = _fork if _can_be_forked(env) else _execute
-        pid, wait = start(arguments, folder, env, (out, err))
         try:
-            code = wait(within_s)
-        except BaseException as error:
-            with contextlib.suppress(ProcessLookupError):
-                os.killpg(pid, signal.SIGKILL)
-            if not isinstance(error, (TimeoutError, subprocess.TimeoutExpired)):
-                raise
+            code = run_into((out, err), arguments, folder=folder, env=env, within_s=within_s)
+        except TimeoutError:
             said = f"{_text(out)}\n{_text(err)}"[-4000:]
             raise AssertionError(f"{command} does not end within {within_s} s: {said}") from None
         return subprocess.CompletedProcess(command, code, _text(out), _text(err))
@@ -96,6 +90,30 @@ def count_costs(folder: Path) -> None:
     if costs.exists():
         cpu_s.extend(map(float, costs.read_text("ascii").split()))
         costs.unlink()
+
+
+def run_into(
+    files: Sequence[IO[bytes]],
+    arguments: Sequence[str],
+    *,
+    folder: Path,
+    env: Mapping[str, str],
+    within_s: float,
+) -> int:
+    """Run osbench-coord as `run` does with these files as stdout and stderr; its exit code.
+
+    Raises TimeoutError if it has not ended `within_s` seconds later.
+    """
+    start = _fork if _can_be_forked(env) else _execute
+    pid, wait = start(arguments, folder, env, files)
+    try:
+        return wait(within_s)
+    except BaseException as error:
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(pid, signal.SIGKILL)
+        if isinstance(error, subprocess.TimeoutExpired):
+            raise TimeoutError(str(error)) from None
+        raise
 
 
 #: Process id of a started command, and what waits for its exit code.

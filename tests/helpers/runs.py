@@ -38,7 +38,12 @@ STATES = ("ok", "failed", "timed_out", "dropped", "lost", "not_started")
 
 #: Machines that run tests are slow and shared: how late they are is not what is tested, and a
 #: worker process takes as long to start as most loads of tests.
-LENIENT = {"benchmark": {"lag_limit_s": 60, "max_lag_s": 60}, "worker": {"processes": 1}}
+#: Their workers come late, too.
+LENIENT = {
+    "benchmark": {"lag_limit_s": 60, "max_lag_s": 60},
+    "coordinator": {"wait_for_workers_s": 240},
+    "worker": {"processes": 1},
+}
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -114,7 +114,10 @@ class Own(scenario.Scenario):
         (HTTP, f"install the same build of osbench {__version__} here"),
         ("Own.go", "bring the same file here"),
         ("Dummy.dummy + Own.go", "bring the same file here"),
-        ("Dummy.dummy + Dummy.dummy_exception", f"install the same build of osbench {__version__} here"),
+        (
+            "Dummy.dummy + Dummy.dummy_exception",
+            f"install the same build of osbench {__version__} here",
+        ),
     ],
 )
 def test_a_scenario_of_another_source_is_refused(tmp_path: Path, name: str, remedy: str) -> None:
