@@ -287,6 +287,8 @@ class _Handler(ComputeRoutes, VolumeRoutes, StackRoutes, StoreRoutes, NetworkRou
         if self.command == "DELETE":
             queues.pop(rest[1], None)
             return self._answer(204, None)
+        if rest[2:] == ["messages"] and self.command == "GET":
+            return self._messages(queues[rest[1]])
         if rest[1] in queues and len(rest) == 2:
             return self._answer(204, None)
         if rest[1] not in queues:
@@ -294,6 +296,14 @@ class _Handler(ComputeRoutes, VolumeRoutes, StackRoutes, StoreRoutes, NetworkRou
         if rest[2:] == ["messages"] and self.command == "POST":
             queues[rest[1]].setdefault("messages", []).extend(json.loads(data)["messages"])
         return self._answer(201, None)
+
+    def _messages(self, queue: dict[str, Any]) -> None:
+        """Answer ten messages of a queue; a client sees its own only if it asks for them."""
+        shown = queue.get("messages", []) if self.params.get("echo") == "true" else []
+        begin = int(self.params.get("marker", 0))
+        href = f"/v2/queues/{queue['name']}/messages?marker={begin + 10}&limit=10"
+        links = [{"rel": "next", "href": href}]
+        self._answer(200, {"messages": shown[begin : begin + 10], "links": links})
 
     def _glance(self, rest: list[str], data: bytes, who: dict[str, str]) -> None:
         if rest[:1] == ["v2"]:

@@ -112,6 +112,23 @@ def test_results_of_rally_become_a_run_with_the_same_numbers(data: Path, theirs:
     assert summary["notes"][1] == "the results of 1 hook were not imported"
 
 
+@pytest.mark.parametrize(
+    ("runner", "is_open"), [("rps", True), ("constant", False), ("serial", False)]
+)
+def test_only_an_open_load_of_rally_has_a_rate(
+    data: Path, theirs: Path, runner: str, is_open: bool
+) -> None:
+    results = json.loads(theirs.read_text())
+    results["tasks"][0]["subtasks"][0]["workloads"][0]["runner"] = {runner: {}}
+    theirs.write_text(json.dumps(results))
+
+    run = call(data, "import", str(theirs)).stdout.strip()
+
+    (workload,) = RunDirectory.find(str(data), run).read("summary.json")["workloads"]
+    assert (workload["offered"]["rate_offered"] is not None) == is_open
+    assert (workload["offered"]["concurrency"] is None) == is_open
+
+
 def test_an_imported_run_is_compared_like_others_and_imported_once(
     data: Path, theirs: Path
 ) -> None:

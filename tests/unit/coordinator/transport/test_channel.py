@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -63,6 +64,19 @@ def test_a_redis_that_is_the_broker_is_named_as_the_redis_that_it_is() -> None:
     for error in (sent.value, asked.value):
         assert error.server == f"Redis at {place}"
         assert "hunter2" not in str(error)
+
+
+def test_data_is_lost_if_a_counter_in_redis_does_not_grow() -> None:
+    made = channel("redis://127.0.0.1:6379/0")
+    turns = iter([1, 2, 2, 1, 2])
+    made._store = SimpleNamespace(tend=lambda: next(turns))
+
+    lost = []
+    for _ in range(5):
+        made.tend()
+        lost.append(made.rollbacks)
+
+    assert lost == [0, 0, 1, 2, 2]
 
 
 @pytest.mark.parametrize(

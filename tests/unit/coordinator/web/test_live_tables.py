@@ -6,7 +6,7 @@ import dataclasses
 from typing import Any
 
 from helpers.web import snapshot, worker_progress
-from osbench.coordinator.storage.progress import FailureProgress
+from osbench.coordinator.storage.progress import HOT_CPU, FailureProgress
 from osbench.coordinator.storage.run_log import LogLine
 from osbench.coordinator.web import web_pages
 
@@ -77,6 +77,15 @@ def test_workers_say_what_they_do() -> None:
     for part in ("lost, unheard for 7 s", "2 of 4 threads", "0 of 0 coroutines", "50%", ">left<"):
         assert part in page
     assert "workers: 1 left, 1 lost, 1 running" in page
+
+
+def test_a_worker_is_marked_from_a_share_of_a_core_on() -> None:
+    cold, hot = (
+        web_pages.now(noted(rows=(worker_progress(cpu=cpu),))) for cpu in (HOT_CPU - 0.01, HOT_CPU)
+    )
+
+    assert '<td class="care">89%' not in cold
+    assert '<td class="care">90%' in hot
 
 
 def test_of_very_many_workers_the_odd_ones_are_shown() -> None:

@@ -405,6 +405,20 @@ def test_creating_a_queue_reaches_zaqar(cloud):
     assert headers["client-id"]
 
 
+@pytest.mark.parametrize("count", [0, 10, 25])
+def test_messages_of_a_queue_are_read_page_after_page(cloud, count):
+    counts = {"min_msg_count": count, "max_msg_count": count}
+    workload = Workload(cloud, "ZaqarBasic.producer_consumer", counts)
+
+    assert workload.run() == {
+        "zaqar.create_queue": 1,
+        f"zaqar.post_between_{count}_and_{count}_messages": 1,
+        "zaqar.list_messages": 1,
+        "zaqar.delete_queue": 1,
+    }
+    assert cloud.named("queues") == []
+
+
 def test_a_server_is_accepted_and_then_ready_and_polls_are_not_traced(cloud):
     tracer = Tracer("key", "r", 1.0, None, 0)
     image = cloud.make("images", {"name": "tiny-image", "status": "active"})
