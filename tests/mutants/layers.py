@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import PurePosixPath
 
-from mutants.import_graph import UNITS
+from suites.parts import REPOSITORY, Part, parts
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -20,17 +20,25 @@ class Suite:
 
 
 NOT_TIMING = ("-m", "not timing")
-WORLD = Suite(
-    paths=("tests/world",),
-    options=("-p", "world.ports"),
-    variables={"PYTHONPATH": "{root}/src:{root}/tests"},
-)
+
+
+def _suite(part: Part) -> Suite:
+    paths = [one for one in part.selection if one.startswith("tests/")]
+    others = [one for one in part.selection if one not in paths]
+    root = str(REPOSITORY)
+    return Suite(
+        paths=tuple(paths),
+        options=(*part.options, *others),
+        variables={name: text.replace(root, "{root}") for name, text in part.variables.items()},
+    )
+
+
 #: The name of the tests that import the changed module.
 NEAR = "near"
-#: The tests of `make test` and `make test-all`, from cheap to dear.
+#: The tests of `make test`, and those that `make test-all` adds.
 LAYERS: dict[str, tuple[Suite, ...]] = {
-    "test": (Suite(paths=(*UNITS, "tests/smoke"), options=NOT_TIMING), WORLD),
-    "test-all": (Suite(paths=("tests",), options=NOT_TIMING), WORLD),
+    "test": tuple(map(_suite, parts("test"))),
+    "test-all": tuple(map(_suite, parts("rest"))),
 }
 
 
