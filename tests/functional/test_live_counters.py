@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import socket
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 
 from helpers.live_browser import Browsed
-from helpers.runs import Site, Started, site
+from helpers.runs import Cluster, Site, Started, site
 from helpers.web import printed_address
 from osbench.coordinator.counters.counter_file import read_counters
 from osbench.coordinator.storage.run_directory import RunDirectory
@@ -25,9 +26,9 @@ def here() -> Iterator[Site]:
         yield found
 
 
-def started(here: Site, url: str) -> Started:
-    """A run that goes on until it is ended, with a live page."""
-    here.configure({"metrics": {"prometheus": url, "late_s": 1}})
+def started(here: Site, url: str, *more: dict[str, dict[str, Any]]) -> Started:
+    """A run that goes on until it is ended, with a live page; `more` is configuration."""
+    here.configure({"metrics": {"prometheus": url, "late_s": 1}}, *more)
     workload = {
         "scenario": {"Dummy.dummy": {"sleep": 0.05}},
         "runner": {"constant_for_duration": {"duration": 300, "concurrency": 2}},
@@ -37,14 +38,14 @@ def started(here: Site, url: str) -> Started:
 
 @pytest.mark.parametrize(("width", "theme"), [(1280, "light"), (390, "dark")])
 def test_counters_of_this_host_come_to_the_live_page(
-    here: Site, chromium: object, width: int, theme: str
+    fleet: Cluster, guest: Site, chromium: object, width: int, theme: str
 ) -> None:
     with (
         node_exporter(COLLECTORS) as exporter,
         prometheus({"db1:9100": exporter}) as server,
         Browsed.opened(chromium, width, theme) as tab,
     ):
-        run = started(here, server.url)
+        run = started(guest, server.url, fleet.messaging)
         tab.goto(printed_address(run))
         tab.expect_count("#w1-load", 1)
 
@@ -76,16 +77,17 @@ def test_a_run_that_is_killed_keeps_what_was_read(here: Site) -> None:
         run.process.wait()
 
     page = here.home / "page.html"
-    assert here.coord("report", "last", "--html", str(page)).code == 0
+    assert here.call("report", "last", "--html", str(page)).code == 0
     assert "System under test" in page.read_text("utf-8")
 
 
 def test_a_prometheus_that_hangs_is_told_on_the_page_and_costs_nothing_else(
-    here: Site, tab: Browsed
+    fleet: Cluster, guest: Site, tab: Browsed
 ) -> None:
     with socket.create_server(("127.0.0.1", 0)) as silent:
         port = silent.getsockname()[1]
-        run = started(here, f"http://anna:s3cret-word@127.0.0.1:{port}")
+        url = f"http://anna:s3cret-word@127.0.0.1:{port}"
+        run = started(guest, url, fleet.messaging)
         tab.goto(printed_address(run))
         tab.wait_until(lambda: tab.done() > 20)
         silent.accept()[0].close()

@@ -64,7 +64,7 @@ class Terminal:
 def terminal(tmp_path: Path) -> Iterator[Terminal]:
     found = Terminal(
         tmp_path,
-        *("osbench-coord", "run", "--scenario", "Dummy.dummy", "--arg", "sleep=0.02"),
+        *("osbench-coord", "run", "--scenario", "Dummy.dummy", "--arg", "sleep=0.05"),
         *("--concurrency", "4", "--duration", "12", "--json"),
     )
     try:
