@@ -21,15 +21,20 @@ ENDLESS = {
 FEW = {"scenario": {"Dummy.dummy": {}}, "runner": {"constant": {"times": 8, "concurrency": 2}}}
 
 
-@pytest.fixture
-def cluster(rabbitmq: RabbitmqServer) -> Iterator[Cluster]:
+@pytest.fixture(scope="module")
+def made(rabbitmq: RabbitmqServer) -> Iterator[Cluster]:
     with redis_server(password="functional") as redis, site() as here:
         found = Cluster(here, redis, broker_url=rabbitmq.url)
-        patience = {"messaging": {"patience_s": PATIENCE_S}}
-        here.configure(found.messaging, patience)
         found.start_worker()
-        found.await_idle(1)
         yield found
+
+
+@pytest.fixture
+def cluster(made: Cluster) -> Cluster:
+    """A coordinator of little patience, and an idle worker."""
+    made.site.configure(made.messaging, {"messaging": {"patience_s": PATIENCE_S}})
+    made.await_idle(1)
+    return made
 
 
 @contextlib.contextmanager
@@ -60,61 +65,55 @@ def await_progress(run: Started) -> None:
     run.wait_for(lambda: run.said().count(" running: ", before) >= 2)
 
 
-@pytest.mark.parametrize("resource", ["memory", "disk"])
-def test_an_alarm_that_stays_ends_the_run(
-    cluster: Cluster, rabbitmq: RabbitmqServer, resource: str
-) -> None:
+def test_an_alarm_that_stays_ends_the_run(cluster: Cluster, rabbitmq: RabbitmqServer) -> None:
     run = start(cluster)
 
-    with alarm(rabbitmq, resource):
+    with alarm(rabbitmq, "memory"):
         done = run.finish()
 
     assert done.code == 3, done.err
     (note,) = [note for note in done.result["notes"] if "could not go on" in note]
-    assert f"does not take messages: alarm: low on {resource}, for {PATIENCE_S} s" in note
+    assert f"does not take messages: alarm: low on memory, for {PATIENCE_S} s" in note
     assert done.sums["ok"] > 0
     assert "Traceback" not in done.err
 
 
-def test_a_run_goes_on_after_an_alarm(cluster: Cluster, rabbitmq: RabbitmqServer) -> None:
+def test_a_run_goes_on_after_an_alarm_and_ends_while_the_broker_stands_still(
+    cluster: Cluster, rabbitmq: RabbitmqServer
+) -> None:
     run = start_patient(cluster)
 
     with alarm(rabbitmq, "memory"):
         run.await_said("alarm: low on memory")
         await_progress(run)
     await_progress(run)
-    run.interrupt()
-    done = run.finish()
+    said = len(run.said())
+    with rabbitmq.paused():
+        run.wait_for(lambda: run.said().count("does not take messages", said))
+        run.interrupt()
+        done = run.finish()
 
     assert done.code == 130, done.err
     assert done.sums["lost"] == 0
     assert any("the coordinator could not send to" in note for note in done.result["notes"])
+    # Redis is there: they need not wait for another coordinator
+    assert "do not hear" not in done.err
+    cluster.await_idle(1)
 
 
-@pytest.mark.parametrize("presses", [1, 2])
-@pytest.mark.parametrize("how", ["alarm", "pause"])
-def test_an_interrupted_run_ends_while_the_broker_takes_nothing(
-    cluster: Cluster, rabbitmq: RabbitmqServer, how: str, presses: int
+def test_a_run_that_is_interrupted_twice_ends_while_there_is_an_alarm(
+    cluster: Cluster, rabbitmq: RabbitmqServer
 ) -> None:
     run = start_patient(cluster)
 
-    with contextlib.ExitStack() as stack:
-        if how == "alarm":
-            stack.enter_context(alarm(rabbitmq, "disk"))
-            run.await_said("low on disk")
-        else:
-            stack.enter_context(rabbitmq.paused())
-            run.await_said("does not take messages")
+    with alarm(rabbitmq, "disk"):
+        run.await_said("low on disk")
         run.interrupt()
-        if presses == 2:
-            run.await_said("stopping")
-            run.interrupt()
+        run.await_said("stopping")
+        run.interrupt()
         done = run.finish()
 
     assert done.code == 130, done.err
-    if presses == 1:
-        assert done.sums["lost"] == 0
-    # Redis is there: they need not wait for another coordinator
     assert "do not hear" not in done.err
     cluster.await_idle(1)
 

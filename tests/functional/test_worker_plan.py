@@ -23,7 +23,7 @@ def test_a_task_is_calibrated_planned_and_compared_with_its_run(counting: Counti
             {"scenario": request, "runner": {"rps": {"rps": 60, "times": 240}}},
             {"scenario": request, "runner": {"constant": {"concurrency": 2, "times": 60}}},
         )
-        planned = here.coord("plan", "--json", "--calibrate-s", "4", task)
+        planned = here.coord("plan", "--json", "--calibrate-s", "2", task)
         calls = counting.anonymous + sum(counting.counts.values())
         done = here.run(task)
         text = " ".join(here.coord("results", "last").out.split())
@@ -31,7 +31,7 @@ def test_a_task_is_calibrated_planned_and_compared_with_its_run(counting: Counti
         here.await_nothing_left()
 
     assert planned.code == 0, planned.err
-    assert "calibration: 4 s of real load on the service" in planned.err
+    assert "calibration: 2 s of real load on the service" in planned.err
     document = json.loads(planned.out)
     opened, closed = document["workloads"]
     for one in (opened, closed):
@@ -40,20 +40,21 @@ def test_a_task_is_calibrated_planned_and_compared_with_its_run(counting: Counti
         assert one["cost"]["failed"] == 0
         assert one["cost"]["memory_bytes"] > 20_000_000
         assert one["cost"]["result_bytes"] > 0
-        assert one["processes"] == 1
+        # iterations hold a user for longer where a machine is busy
+        assert one["processes"] >= 1
     # Little's law, with what iterations took
     assert opened["users"] == pytest.approx(60 * opened["cost"]["held_s"])
     assert closed["users_peak"] == 2
     assert document["needs"]["host_ports"] is not None
-    # low load, on two workloads for 4 s each
-    assert 0 < calls <= 2 * 4 * MOST_RATE
-    assert calls <= 2 * 5 * MOST_USERS / 0.03
+    # low load, on two workloads for 2 s each
+    assert 0 < calls <= 2 * 2 * MOST_RATE
+    assert calls <= 2 * 3 * MOST_USERS / 0.03
     # a run of the same task finds it again
     first, second = (one["plan"] for one in done.result["workloads"])
     assert first["service_s"]["planned"] == opened["cost"]["service_s"]
     assert first["service_s"]["measured"] >= 0.03
     assert first["cost_s"]["measured"] >= 0
-    assert second["workers"]["planned"] == 1
+    assert second["workers"]["planned"] == closed["processes"]
     assert "service time" in text and "(plan " in text
     assert [one["tags"] for one in runs if one["run"] == document["calibration"]] == [
         ["calibration"]
