@@ -2,7 +2,7 @@
 # an optimised one by default if there is any.
 PYTHON ?= $(shell .ci/choose-python $(VENV))
 VENV := .venv
-# tests at the same time: most of them wait for processes and servers
+# tests at the same time: whole runs wait for processes and servers
 JOBS ?= $(shell echo $$((2 * $$(nproc))))
 BIN := $(VENV)/bin
 # where to append what each test takes, such as build/costs.csv
@@ -11,10 +11,10 @@ PYTEST = $(BIN)/pytest $(if $(COSTS),--costs=$(COSTS))
 SIDE_BY_SIDE = --numprocesses $(JOBS) --no-loadscope-reorder
 # what does not differ from Python to Python, or is slow where lines are counted
 COMMON = not timing and not lab and not browser and not faults
-# without functional tests, which start whole runs
+# tests that start no whole run
 UNITS = tests/unit tests/property tests/contract
-# a run in local mode and one over two hosts
-SMOKE = tests/functional/test_smoke.py
+# what `make test`, `make test-all` and CI run, and a second try for what failed by chance
+SUITE = PYTHONPATH=tests $(BIN)/python -m suites $(if $(COSTS),--costs=$(COSTS)) --jobs $(JOBS)
 # the peers of `make bench` live apart: what they need must not decide what osbench gets
 PEERS := .venv-bench
 # so do the tests of other projects
@@ -64,7 +64,7 @@ TABLE ?=
 WORLD = PYTHONPATH=$(CURDIR)/src:$(CURDIR)/tests
 WORLD_TESTS = $(WORLD) $(PYTEST) -p world.ports tests/world
 
-.PHONY: help setup demo test quick units timing costs coverage coverage-units lint types check clean bench docs
+.PHONY: help setup demo test test-all test-rest units timing costs coverage coverage-units lint types check clean bench docs
 .PHONY: repeats release lab lab-stop conformance chaos world world-tests assets assets-build assets-check
 .PHONY: otlp-sdks zuul-trial archive-s3 archive-swift statistics pictures containers hosts soak truth what-if audit
 .PHONY: sbom lowest words mutants
@@ -72,11 +72,11 @@ WORLD_TESTS = $(WORLD) $(PYTEST) -p world.ports tests/world
 help:
 	@echo "make setup   installs all that the other targets need into .venv"
 	@echo "make demo    a short profiled run against a small web service, in local mode"
-	@echo "make test    all tests that this machine can run"
-	@echo "make quick   what to run before a commit, in under two minutes: most units and two whole runs"
-	@echo "make units   all tests that start no whole run; make coverage-units says which lines they do not run"
+	@echo "make test    units, a simulated world, and a whole run of each kind: under eight minutes"
+	@echo "make test-all  all tests that this machine can run: half an hour"
+	@echo "make units   tests that start no whole run; make coverage-units says which lines they do not run"
 	@echo "make timing  the tests that compare real time: for an idle machine"
-	@echo "make costs   what each file of tests took: make test costs COSTS=build/costs.csv"
+	@echo "make costs   what each file of tests took: make test-all costs COSTS=build/costs.csv"
 	@echo "make check   lint, types, import rules and words"
 	@echo "make docs    builds the pages of docs/ into site/"
 	@echo "make assets  builds the charts of the HTML report again (needs Node.js and npm)"
@@ -110,22 +110,23 @@ $(VENV)/.ready: setup.cfg pyproject.toml
 	@touch $@
 
 setup: $(VENV)/.ready
-	@echo "next: make demo shows a run, make test runs all tests;"
+	@echo "next: make demo shows a run, make test runs tests for 8 minutes;"
 	@echo "      . $(BIN)/activate puts osbench-coord and osbench-worker on your PATH"
 
 demo: $(VENV)/.ready
 	$(BIN)/python samples/demo.py
 
-test: $(VENV)/.ready
-	@mkdir -p build
-	@code=0; set -x; $(PYTEST) $(SIDE_BY_SIDE) -m "not timing" || code=1; \
-		$(WORLD_TESTS) $(SIDE_BY_SIDE) || code=1; exit $$code
+test test-all: $(VENV)/.ready
+	@mkdir -p build && rm -f build/flaky.txt
+	$(SUITE) $(if $(filter test-all,$@),all,test)
 
-quick: $(VENV)/.ready
-	$(PYTEST) $(UNITS) $(SMOKE) $(SIDE_BY_SIDE) -m "$(COMMON) and not dear"
+# what `make test` leaves out of `make test-all`
+test-rest: $(VENV)/.ready
+	@mkdir -p build
+	$(SUITE) rest
 
 units: $(VENV)/.ready
-	$(PYTEST) $(UNITS) $(SIDE_BY_SIDE) -m "$(COMMON)"
+	$(PYTEST) $(UNITS) $(SIDE_BY_SIDE) -m "$(COMMON) and not dear"
 
 timing: $(VENV)/.ready
 	$(PYTEST) -m timing
@@ -143,7 +144,7 @@ costs:
 coverage-units: TESTED = $(UNITS)
 coverage-units: FLOOR = --fail-under=88
 coverage coverage-units: $(VENV)/.ready
-	@$(BIN)/python -c 'import sys; sys.exit("coverage needs Python 3.12 or newer; try make coverage PYTHON=python3.13 VENV=.venv-3.13") if sys.version_info < (3, 12) else None'
+	@$(BIN)/python -c 'import sys; sys.exit("coverage needs Python 3.12 or newer; try make coverage PYTHON=python3.14 VENV=.venv-3.14") if sys.version_info < (3, 12) else None'
 	rm -rf build/coverage
 	COVERAGE_CORE=sysmon $(BIN)/coverage run -m pytest $(TESTED) $(SIDE_BY_SIDE) -m "$(COMMON)"
 	$(BIN)/coverage combine --quiet
@@ -258,7 +259,7 @@ containers: $(VENV)/.ready
 hosts: $(VENV)/.ready
 	PYTHONPATH=tests $(BIN)/python -m helpers.net_hosts --repeat $(or $(REPEAT),1)
 
-# killed workers and runs, at many more moments than in `make test`
+# killed workers and runs, at many more moments than in `make test-all`
 repeats: $(VENV)/.ready
 	OSBENCH_LAB=small OSBENCH_LOSS_REPETITIONS=20 OSBENCH_KILL_REPETITIONS=5 $(BIN)/pytest \
 		tests/functional/test_worker_loss.py tests/lab/test_killed_run.py

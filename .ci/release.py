@@ -22,6 +22,8 @@ from pathlib import Path
 REPOSITORY = Path(__file__).resolve().parents[1]
 #: Where the version stands.
 VERSION = "src/osbench/__init__.py"
+#: Supported, and not run by CI.
+PYTHONS = ("3.12", "3.13")
 
 
 class Failed(Exception):
@@ -155,26 +157,23 @@ def build_driver(sources: Path, dist: Path, version: str) -> list[Path]:
     return [wheel, sdist]
 
 
-def try_out(package: Path, folder: Path, version: str) -> None:
-    """Install a package into an empty environment and run a task from there. Raises Failed."""
+def try_out(package: Path, folder: Path) -> None:
+    """Install a package into an empty environment and play there. Raises Failed."""
     say(f"installing {package.name} into an empty environment")
-    home = folder / "home"
-    (home / ".osbench").mkdir(parents=True)
     venv.create(folder / "venv", with_pip=True)
     programs = folder / "venv" / "bin"
     pip = [str(programs / "python"), "-m", "pip", "--disable-pip-version-check"]
     run([*pip, "install", "--quiet", str(package)], folder)
-    # whether this machine is busy is not what is tried
-    conf = home / ".osbench" / "osbench.conf"
-    conf.write_text("[benchmark]\nlag_limit_s = 60\nmax_lag_s = 60\n", "utf-8")
-    kept = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
-    environment = {**kept, "HOME": str(home), "PATH": f"{programs}{os.pathsep}{kept['PATH']}"}
-    told = output(["osbench-coord", "--version"], home, environment)
-    if version not in told.split():
-        raise Failed(f"osbench-coord of {package.name} says {told}, not {version}")
-    say(f"running a task with {package.name}, in local mode")
-    task = ["--scenario", "Dummy.dummy", "--arg", "sleep=0.01", "--times", "100"]
-    run(["osbench-coord", "run", *task, "--concurrency", "4"], home, environment)
+    say(f"playing with {package.name}, alone and beside the checkout")
+    tested = {**os.environ, "OSBENCH_TESTED_PROGRAMS": str(programs)}
+    run([sys.executable, "-m", "pytest", "-q", "tests/wheel"], REPOSITORY, tested)
+
+
+def try_python(version: str) -> None:
+    """Run the demo and the tests that start no whole run with a Python. Raises Failed."""
+    say(f"demo and tests with Python {version}")
+    make = ["make", f"VENV=.venv-{version}", f"PYTHON=python{version}"]
+    run([".ci/with-python", version, *make, "demo", "units", "world-tests"], REPOSITORY)
 
 
 def release(*, tag: bool) -> None:
@@ -194,8 +193,10 @@ def release(*, tag: bool) -> None:
         for package in packages:
             tried = folder / package.name.replace(".", "-")
             tried.mkdir()
-            try_out(package, tried, version)
+            try_out(package, tried)
         packages += build_driver(sources, folder / "dist", version)
+        for python in PYTHONS:
+            try_python(python)
         kept = REPOSITORY / "dist"
         kept.mkdir(exist_ok=True)
         for package in packages:

@@ -19,6 +19,7 @@ import pytest
 from xdist.scheduler import LoadFileScheduling
 
 from helpers import forked_commands
+from helpers.examples import PROFILES
 from helpers.virtual_time import VirtualTime
 
 # the width of somebody's terminal is no business of what tests print; xdist has it for its workers
@@ -42,8 +43,8 @@ RABBITMQ = (
     "test_rabbitmq_alarms.py",
     "test_rabbitmq_run.py",
     "test_rabbitmq_users.py",
-    "test_readme.py",
     "test_servers.py",
+    "test_tutorials.py",
 )
 
 #: Seconds that a test may take to clean up after its timeout, before its process is ended.
@@ -53,16 +54,16 @@ CLEAN_UP_S = 180
 STDERR = pytest.StashKey[int]()
 
 # machines of very different speed run these: a slow example is not a failure, nor is one that takes
-# long to make. In CI the examples
-# (whatever it is set to) they are the same each time: chance finds where somebody looks, and not
-# where a change is to land
-hypothesis.settings.register_profile(
-    "osbench",
-    deadline=None,
-    derandomize="CI" in os.environ,
-    suppress_health_check=[hypothesis.HealthCheck.too_slow],
-)
-hypothesis.settings.load_profile("osbench")
+# long to make. With CI set (to whatever value) examples are the same each time: chance finds where
+# somebody looks, and not where a change is to land
+for name, count in PROFILES.items():
+    hypothesis.settings.register_profile(
+        name,
+        max_examples=count,
+        deadline=None,
+        derandomize="CI" in os.environ,
+        suppress_health_check=[hypothesis.HealthCheck.too_slow],
+    )
 
 # a shell without job control has what it starts in the background ignore Ctrl-C, and processes that
 # tests start would inherit that
@@ -83,6 +84,12 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     )
     parser.addoption("--lab", metavar="DIR", help="use the lab that runs in this folder")
     parser.addoption("--costs", metavar="CSV", help="append what each test took to a file")
+    parser.addoption(
+        "--examples",
+        choices=PROFILES,
+        default="few",
+        help="how many examples property tests try: few (the default) or many, four times as many",
+    )
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -91,8 +98,10 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Keep standard error for what a test that hangs says at its end; name failures at once."""
+    """Keep standard error for what a test that hangs says at its end; choose examples."""
     config.stash[STDERR] = os.dup(2)
+    # before test modules are imported, whose decorators ask for it
+    hypothesis.settings.load_profile(config.getoption("--examples"))
     if not hasattr(config, "workerinput"):
         config.pluginmanager.register(Told(config))
     if costs := config.getoption("--costs"):

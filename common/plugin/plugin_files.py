@@ -12,6 +12,7 @@ from osbench.common import errors
 from osbench.common.named_files import expanded
 from osbench.common.plugin import atomic
 from osbench.common.plugin.scenario import MARK, Configuration, Scenario
+from osbench.common.plugin.signature import signature_of
 from osbench.common.syntax_trees import first_line
 
 
@@ -121,7 +122,7 @@ def _takes_instance(function: Any) -> bool:
     True if its signature is unknown.
     """
     try:
-        parameters = list(inspect.signature(function).parameters.values())
+        parameters = list(signature_of(function).parameters.values())
     except (TypeError, ValueError):
         # of another language; it says so itself
         return True

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import hashlib
 import inspect
 import logging
 import sys
@@ -22,7 +21,7 @@ from osbench.common.plugin.entry_points import Definition, add, definitions
 from osbench.common.plugin.exporter import Exporter
 from osbench.common.plugin.hook import Hook
 from osbench.common.plugin.loading import mixed_scenario
-from osbench.common.plugin.loading.neighbours import imported_names, sources
+from osbench.common.plugin.loading.neighbours import SourceFiles
 from osbench.common.plugin.loading.plugin_import import PluginImport
 from osbench.common.plugin.plugin_names import NATIVE, asked, order
 from osbench.common.plugin.plugin_source import PluginSource, Sources
@@ -92,6 +91,7 @@ class Plugins:
         #: Contents of each file of osbench, as in "scenario Queue.work".
         self._held: dict[str, list[str]] = {}
         self._sources = Sources(())
+        self._source_files = SourceFiles()
 
     @property
     def paths(self) -> tuple[str, ...]:
@@ -237,12 +237,35 @@ class Plugins:
             if source == NATIVE:
                 definition = self._scenario_table().get(wanted.bare)
                 if definition is not None:
-                    return _scenario(wanted.bare, *definition.load(), definition.place)
+                    return self._native_scenario(wanted.bare, *definition.load(), definition.place)
             else:
                 found = self.source(source).scenario(wanted.in_rally)
                 if found is not None:
                     return found
         raise self._absent("scenario", name)
+
+    def _native_scenario(self, name: str, cls: type, method: str, where: str) -> ScenarioPlugin:
+        method = method or "run"
+        function = getattr(cls, method, None)
+        if not issubclass(cls, Scenario) or function is None:
+            raise errors.PluginError(
+                f"scenario {name!r} ({where}) must be a subclass of "
+                f"osbench.plugin.scenario.Scenario with a method {method}"
+            )
+        owner: Any = cls if method == "run" else function
+        mark = getattr(function, MARK, None) or getattr(owner, MARK, None)
+        # not inspect.getdoc, which returns the docstring of a base class
+        doc = inspect.cleandoc(owner.__doc__ or function.__doc__ or "")
+        file = Path(str(sys.modules[cls.__module__].__file__))
+        return ScenarioPlugin(
+            name=name,
+            cls=cls,
+            method=method,
+            context=mark.context if isinstance(mark, Configuration) else {},
+            title=doc.partition("\n")[0],
+            source_hash=self._source_files.source_hash(cls.__module__, file),
+            prepare=functools.partial(with_text, cls.FILES) if cls.FILES else None,
+        )
 
     def _native(self, kind: str, name: str) -> Found | None:
         bare = asked(name).bare
@@ -353,7 +376,7 @@ class Plugins:
         foreign = Sources(points["source"])
         ours = self._files(foreign)
         # one file reached by two paths is one plug-in, not a name defined twice
-        imports = PluginImport()
+        imports = PluginImport(self._source_files)
         wrong: list[str] = []
         notes: list[str] = []
         held: dict[str, list[str]] = {}
@@ -390,7 +413,10 @@ class Plugins:
         """Return the files under the paths that are native; hands all others to the sources."""
         ours: list[Path] = []
         for path in self._paths:
-            imported = {file: imported_names(file) for file in plugin_files.files_of(path)}
+            imported = {
+                file: self._source_files.imported_names(file)
+                for file in plugin_files.files_of(path)
+            }
             if not all(_OURS in names for names in imported.values()):
                 for name in foreign.names():
                     others = foreign.get(name).divide(path, imported)
@@ -421,27 +447,3 @@ def _definitions(module: ModuleType) -> tuple[list[tuple[str, str, Definition]],
 def _loaded(file: str | None, cls: type, method: str) -> Definition:
     where = f"{file} ({cls.__qualname__}{'.' if method else ''}{method})"
     return Definition(place=where, load=lambda: (cls, method))
-
-
-def _scenario(name: str, cls: type, method: str, where: str) -> ScenarioPlugin:
-    method = method or "run"
-    function = getattr(cls, method, None)
-    if not issubclass(cls, Scenario) or function is None:
-        raise errors.PluginError(
-            f"scenario {name!r} ({where}) must be a subclass of osbench.plugin.scenario.Scenario "
-            f"with a method {method}"
-        )
-    owner: Any = cls if method == "run" else function
-    mark = getattr(function, MARK, None) or getattr(owner, MARK, None)
-    # not inspect.getdoc, which returns the docstring of a base class
-    doc = inspect.cleandoc(owner.__doc__ or function.__doc__ or "")
-    file = Path(str(sys.modules[cls.__module__].__file__))
-    return ScenarioPlugin(
-        name=name,
-        cls=cls,
-        method=method,
-        context=mark.context if isinstance(mark, Configuration) else {},
-        title=doc.partition("\n")[0],
-        source_hash=hashlib.sha256(sources(file)).hexdigest(),
-        prepare=functools.partial(with_text, cls.FILES) if cls.FILES else None,
-    )

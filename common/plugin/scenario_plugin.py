@@ -29,8 +29,7 @@ class ScenarioPlugin:
     context: Mapping[str, Any]
     #: First line of the docstring, or "".
     title: str
-    #: SHA-256, in hex, of the file that defines the scenario, and of what that imports from its
-    #: folder.
+    #: What a coordinator and its workers must have in common, as `SourceFiles.source_hash` says.
     source_hash: str
     #: `plugin_names.NATIVE` or `plugin_names.RALLY`.
     source: str = NATIVE

@@ -7,12 +7,16 @@ import functools
 import inspect
 import re
 import reprlib
+import sys
 import types
 import typing
 from collections.abc import Callable, Collection, Iterable, Mapping
 from typing import Any
 
 from osbench.common.config.durations import seconds
+
+if sys.version_info >= (3, 14):
+    import annotationlib
 
 #: A name in braces that no iteration fills in, as in other tools: {iteration} and {run} are.
 PLACEHOLDER = re.compile(r"\{(?!(?:iteration|run)\})[A-Za-z_]\w*\}")
@@ -36,13 +40,26 @@ _PLACEHOLDERS: Mapping[Any, Any] = types.MappingProxyType(
 )
 
 
+def signature_of(method: Callable[..., Any]) -> inspect.Signature:
+    """Return the signature of `method`, also if its annotations cannot be evaluated.
+
+    From Python 3.14 on, annotations are evaluated when they are read, and `inspect.signature`
+    raises NameError for names that a module imports `if TYPE_CHECKING`. Raises TypeError or
+    ValueError if `method` has no signature.
+    """
+    if sys.version_info >= (3, 14):
+        form = annotationlib.Format.FORWARDREF
+        return inspect.signature(method, annotation_format=form)  # noqa: TID251 - here only
+    return inspect.signature(method)  # noqa: TID251 - here only
+
+
 def misnamed(name: str, method: Callable[..., Any], args: Collection[str]) -> list[str]:
     """Return messages on required arguments missing in `args`, and on names in it that are unknown.
 
     `args`: names only. `method`: its first parameter, self, is left out. `name`: of the method, for
     messages.
     """
-    parameters = list(inspect.signature(method).parameters.values())
+    parameters = list(signature_of(method).parameters.values())
     instance = "".join(p.name for p in parameters[:1])
     parameters = parameters[1:]
     named = {p.name: p for p in parameters if p.kind in (p.POSITIONAL_OR_KEYWORD, p.KEYWORD_ONLY)}
@@ -91,7 +108,7 @@ def _in_seconds(value: Any, annotation: Any) -> str:
 @functools.cache
 def _types_of(method: Callable[..., Any]) -> Mapping[str, Any]:
     """Return the annotations of a method's named parameters, without self. Cached."""
-    parameters = list(inspect.signature(method).parameters.values())[1:]
+    parameters = list(signature_of(method).parameters.values())[1:]
     types_of = hints(method)
     return {
         p.name: types_of[p.name]

@@ -14,6 +14,7 @@ from osbench.common.config.config import limits, written
 from osbench.common.config.durations import is_duration
 from osbench.common.config.options import OPTIONS
 from osbench.common.plugin.plugins import Plugins
+from osbench.common.plugin.signature import signature_of
 from osbench.coordinator.report.exit_code import MEANINGS
 from osbench.coordinator.taskfile.schema import schemas
 
@@ -82,7 +83,7 @@ def _scenarios(plugins: Plugins) -> Iterator[str]:
         yield inspect.getdoc(method) or found.title
         rows = [
             (_argument(parameter), _default(parameter))
-            for parameter in list(inspect.signature(method).parameters.values())[1:]
+            for parameter in list(signature_of(method).parameters.values())[1:]
         ]
         if rows:
             yield _table(("argument", "default"), rows)

@@ -12,7 +12,6 @@ from typing import Any
 import psutil
 
 from bench.stage import MARGIN_S, SCENARIOS, BenchError, Stage, last_json
-from helpers.commands import BIN
 from servers import RedisServer, redis_server
 
 #: Secret that osbench and the peer sign traces with; nothing but loopback ever sees it.
@@ -89,7 +88,7 @@ def cluster(stage: Stage, processes: int) -> Iterator[Cluster]:
         stage.coord("keys", "new")
         _create_deployment(stage, traces.url)
         command = [
-            *(BIN / "osbench-worker", "--processes", str(processes)),
+            *(stage.command("osbench-worker"), "--processes", str(processes)),
             *("--plugin-path", SCENARIOS),
         ]
         found = Cluster(stage, redis, traces)

@@ -23,6 +23,10 @@ class Like:
 
     #: Whether OSProfiler is enabled in its configuration.
     profiler: bool = False
+    #: Whether it writes traces with the driver of deploy/osprofiler.
+    buffered: bool = False
+    #: Whether it takes OSProfiler's published default key in addition to the lab's.
+    default_key: bool = False
     #: A script of `INSIDE` and its arguments, which runs the lab's own script.
     launcher: tuple[str | Path, ...] = ()
 
@@ -61,7 +65,9 @@ def _process(lab: Lab, service: str, name: str, like: Like) -> Process:
     port = lab.port(full)
     theirs, home = lab.home(service), lab.home(full)
     before = lab.options
-    lab.options = replace(before, profiler=like.profiler)
+    lab.options = replace(
+        before, profiler=like.profiler, buffered=like.buffered, default_key=like.default_key
+    )
     try:
         files = operations.ALL[service].files(lab)
         (process,) = operations.ALL[service].processes(lab)

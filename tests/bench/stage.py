@@ -10,12 +10,13 @@ import signal
 import subprocess
 import sys
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 from helpers.commands import BIN, environment
 from helpers.import_path import SOURCE, TESTS, import_path
+from helpers.installations import install_wheel
 from servers import Child
 
 HERE = Path(__file__).resolve().parent
@@ -44,6 +45,8 @@ class Stage:
     rounds: int
     #: Length of one measured block, seconds.
     block_s: float
+    #: Folder of osbench's commands; None for those of the checkout.
+    programs: Path | None = None
     _numbers: Iterator[int] = field(default_factory=itertools.count)
 
     @property
@@ -72,6 +75,8 @@ class Stage:
         """A process that is ended with its whole group when the block is left."""
         # without what is set for the bench itself: what is measured must not see its modules
         inherited = {**environment(self.folder), "PYTHONPATH": str(SOURCE)}
+        if self.programs:
+            del inherited["PYTHONPATH"]
         child = Child(
             [str(part) for part in command],
             folder=self.folder,
@@ -107,6 +112,14 @@ class Stage:
 
     # osbench
 
+    def with_wheel(self) -> Stage:
+        """Install osbench's wheel, and return this stage with its commands."""
+        return replace(self, programs=install_wheel(self.subfolder("wheel")))
+
+    def command(self, name: str) -> Path:
+        """The path of one of osbench's commands."""
+        return (self.programs or BIN) / name
+
     def configure(self, **sections: Mapping[str, Any]) -> None:
         """Start with an empty data directory and a new osbench.conf.
 
@@ -123,7 +136,7 @@ class Stage:
         self, *arguments: str, codes: Sequence[int] = (0,), within_s: float | None = None
     ) -> str:
         """Run osbench-coord; `within_s` is for what does not last as long as a block."""
-        command = [BIN / "osbench-coord", *arguments]
+        command = [self.command("osbench-coord"), *arguments]
         return self.finish(command, within_s=within_s or self.block_s * 8 + MARGIN_S, codes=codes)
 
     def run(

@@ -10,6 +10,7 @@ import redis
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as some
 
+from helpers.examples import examples
 from osbench.common.protocol.redis_client import connect
 from servers import RedisServer, redis_server
 from world.simulated_redis import SimulatedRedis, play
@@ -133,7 +134,7 @@ def simulated(client: redis.Redis) -> SimulatedRedis:
     return SimulatedRedis(now_ns)
 
 
-@settings(max_examples=150, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=examples(150), suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(some.lists(COMMANDS, max_size=25))
 @example(
     [
@@ -154,7 +155,7 @@ def test_commands_are_answered_alike(client: redis.Redis, commands: list[Any]) -
         assert other.tell(name, args, named) == real.tell(name, args, named), name
 
 
-@settings(max_examples=50, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=examples(50), suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(some.lists(COMMANDS, min_size=1, max_size=8))
 def test_a_pipeline_goes_on_behind_an_error(client: redis.Redis, commands: list[Any]) -> None:
     plain = [one for one in commands if one[0] not in TOLD_OTHERWISE]

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from helpers import browser
 from helpers.live_browser import Browsed
+from helpers.runs import Cluster, Site, site
 from servers import (
     CountingServer,
     RabbitmqServer,
@@ -38,6 +40,31 @@ def redis() -> Iterator[RedisServer]:
     """An empty Redis on a loopback port, with a password and the policy that osbench wants."""
     with redis_server(password="functional") as server:
         yield server
+
+
+@pytest.fixture(scope="module")
+def fleet() -> Iterator[Cluster]:
+    """A Redis and a worker that start once, for all runs of a module."""
+    with redis_server(password="functional") as server, site() as here:
+        found = Cluster(here, server)
+        found.start_worker()
+        found.await_idle(1)
+        yield found
+
+
+@pytest.fixture
+def home(fleet: Cluster, tmp_path: Path) -> Path:
+    """An empty home, whose runs use the worker of `fleet`."""
+    fleet.lend(tmp_path)
+    return tmp_path
+
+
+@pytest.fixture
+def guest(fleet: Cluster) -> Iterator[Site]:
+    """An empty site, whose runs use the worker of `fleet`."""
+    with site() as found:
+        fleet.lend(found.home)
+        yield found
 
 
 @pytest.fixture

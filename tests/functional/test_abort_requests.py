@@ -34,10 +34,15 @@ class Slow(context.Context):
 """
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def cluster() -> Iterator[Cluster]:
+    """A worker, and a folder with a plug-in."""
     with redis_server(password="functional") as redis, site() as here:
-        yield Cluster(here, redis)
+        found = Cluster(here, redis)
+        here.write("plugins/slow.py", SLOW_CONTEXT)
+        found.start_worker()
+        found.await_idle(1)
+        yield found
 
 
 def sleeping(sleep: float, **more: Any) -> dict[str, Any]:
@@ -57,7 +62,7 @@ def aborted(cluster: Cluster, *options: str) -> str:
 
 
 def test_while_it_waits_for_workers(cluster: Cluster) -> None:
-    run = start(cluster, sleeping(0.01), "--wait-for-workers", "120")
+    run = start(cluster, sleeping(0.01), "--workers", "2", "--wait-for-workers", "120")
     run.await_said("waiting up to")
 
     said = aborted(cluster)
@@ -68,9 +73,6 @@ def test_while_it_waits_for_workers(cluster: Cluster) -> None:
 
 def test_while_a_context_is_set_up(cluster: Cluster) -> None:
     folder = cluster.site.home / "plugins"
-    folder.mkdir()
-    (folder / "slow.py").write_text(SLOW_CONTEXT)
-    cluster.start_worker()
     cluster.await_idle(1)
     workload = sleeping(0.01, contexts={"slow": {}})
     run = start(cluster, workload, "--plugin-path", str(folder))
@@ -86,7 +88,6 @@ def test_while_a_context_is_set_up(cluster: Cluster) -> None:
 
 
 def test_while_the_last_iterations_run_it_is_stopped_at_once(cluster: Cluster) -> None:
-    cluster.start_worker()
     cluster.await_idle(1)
     run = start(cluster, sleeping(100))
     run.await_said("2 running")

@@ -13,9 +13,9 @@ from pathlib import Path
 
 import pytest
 
-from helpers.machine import Machine
+from helpers.machine import Machine, with_worker
 from helpers.readme import REPOSITORY, Block, blocks, files
-from helpers.runs import checked, site
+from helpers.runs import Site, checked
 from osbench.coordinator.arrivals.arrival_file import ArrivalFile
 from servers import folder, nginx_server
 from servers.child import PATIENCE_S
@@ -48,9 +48,8 @@ def wait_for(condition: Callable[[], object]) -> None:
         time.sleep(0.01)
 
 
-def test_the_log_of_nginx_is_replayed() -> None:
+def test_the_log_of_nginx_is_replayed(guest: Site) -> None:
     with (
-        site() as here,
         folder() as home,
         nginx_server(home, LOGS.format(folder=home), LOCATIONS) as url,
     ):
@@ -66,17 +65,17 @@ def test_the_log_of_nginx_is_replayed() -> None:
             wait_for(lambda log=log: "POST /orders" in log.read_text("utf-8"))
         before = len(lines(logs[0]))
         made = [
-            here.coord(
+            guest.call(
                 *("init", f"{log.suffix[1:]}.yaml", "--from-access-log", str(log), "--base", url)
             )
             for log in logs
         ]
-        done = here.run("log.yaml", "--workers", "2", "--set", "0.0.runner.speed=1000")
+        done = guest.run("log.yaml", "--set", "0.0.runner.speed=1000")
         wait_for(lambda: len(lines(logs[0])) >= 2 * before - 1)
         wanted = Counter(
             line.split('"')[1].rpartition(" ")[0] for line in lines(home / "access.log")[before:]
         )
-        read = [ArrivalFile(here.home / f"{log.suffix[1:]}.arrivals") for log in logs]
+        read = [ArrivalFile(guest.home / f"{log.suffix[1:]}.arrivals") for log in logs]
 
     assert [one.code for one in made] == [0, 0], made
     for one, form in zip(made, ("nginx or Apache (combined)", "JSON lines"), strict=True):
@@ -99,7 +98,9 @@ def machine() -> Iterator[Machine]:
         desk = home / "desk"
         desk.mkdir()
         (desk / "samples").symlink_to(REPOSITORY / "samples")
-        yield Machine(home, folder=desk)
+        made = Machine(home, folder=desk, forked=True)
+        with with_worker(made):
+            yield made
 
 
 def typed(text: str) -> Block:

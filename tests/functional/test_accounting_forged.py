@@ -1,31 +1,31 @@
-"""Someone without a key writes to Redis: runs hang not, lie not, and execute nothing of it."""
+"""Someone without a key writes to Redis and the broker: runs end, lie not, and execute nothing.
+
+What each attack alone does at which moment is in `tests/world/test_scenes_forged.py`.
+"""
 
 from __future__ import annotations
 
+import base64
 import contextlib
 import json
-import signal
-import threading
 import time
+import zlib
 from collections.abc import Callable, Iterator
 from typing import Any
 
+import msgpack
+import psutil
 import pytest
 
-from helpers.arena import Arena, Load, arena, wait_until
+from helpers.arena import Arena, Host, Load, arena, wait_until
+from helpers.attacker import JUNK
+from osbench.common.protocol import redis_keys
 
 pytestmark = [pytest.mark.functional, pytest.mark.faults, pytest.mark.timeout(600)]
 
 TIMES = 1000
-#: About five seconds on two hosts.
-CLOSED = {"constant": {"times": TIMES, "concurrency": 6}}
-
-
-@pytest.fixture
-def pair() -> Iterator[Arena]:
-    with arena() as found:
-        found.start_hosts(2)
-        yield found
+#: How many iterations begin between two attacks.
+BETWEEN = 70
 
 
 @pytest.fixture(scope="module")
@@ -36,180 +36,147 @@ def attacked() -> Iterator[Arena]:
         yield found
 
 
-def delete_an_entry(found: Arena, load: Load) -> None:
+def delete_an_entry(found: Arena) -> None:
     assert wait_until(found.attacker.delete_results)
 
 
-def reorder_entries(found: Arena, load: Load) -> None:
-    # entries of several blocks lie there while nobody reads them
-    for _ in range(3):
-        load.signal(signal.SIGSTOP)
-        time.sleep(1.0)
-        found.attacker.reorder_results()
-        load.signal(signal.SIGCONT)
-        time.sleep(0.2)
+def reorder_entries(found: Arena) -> None:
+    assert wait_until(found.attacker.reorder_results)
 
 
-def delete_part(part: str) -> Callable[[Arena, Load], None]:
-    def delete(found: Arena, load: Load) -> None:
-        with contextlib.closing(found.fragile.client()) as client:
-            client.delete(f"osbench:run:{load.run}:{part}")
-
-    delete.__name__ = f"delete_{part}"
-    return delete
+def forget_everything(found: Arena) -> None:
+    """A server that comes back without its data, at the same address."""
+    found.fragile.begin_empty()
 
 
-def change_boot(found: Arena, load: Load) -> None:
-    with contextlib.closing(found.fragile.client()) as client:
-        client.hset(f"osbench:run:{load.run}:head", "boot", "another")
-
-
-def claim_for_a_stranger(found: Arena, load: Load) -> None:
-    with contextlib.closing(found.fragile.client()) as client:
-        for batch in range(1, 200):
-            client.hsetnx(f"osbench:run:{load.run}:claims", str(batch), "stranger")
-
-
-def flush(found: Arena, load: Load) -> None:
-    found.fragile.flush()
-
-
-def close_stream(found: Arena, load: Load) -> None:
+def close_stream(found: Arena) -> None:
     found.attacker.close_streams()
 
 
-def change_types(found: Arena, load: Load) -> None:
+def change_types(found: Arena) -> None:
     found.attacker.change_types(1.0)
 
 
-def replay(found: Arena, load: Load) -> None:
-    for _ in range(20):
+def replay(found: Arena) -> None:
+    for _ in range(5):
         found.attacker.replay(50)
         time.sleep(0.1)
 
 
-@pytest.mark.parametrize(
-    "attack",
-    [
-        delete_an_entry,
-        reorder_entries,
-        delete_part("results"),
-        delete_part("head"),
-        delete_part("specs"),
-        change_boot,
-        claim_for_a_stranger,
-        flush,
-        close_stream,
-        change_types,
-        replay,
-    ],
-    ids=lambda one: one.__name__,
-)
-def test_a_run_ends_by_itself_and_does_not_lie(
-    attacked: Arena, attack: Callable[[Arena, Load], None]
-) -> None:
-    load = attacked.start_load(CLOSED)
-    attacked.await_started(load, 50)
+def spoil(found: Arena) -> None:
+    """Names and marks that are not text wherever a coordinator or a worker looks."""
+    with contextlib.closing(found.fragile.client()) as client:
+        for key in client.scan_iter("osbench:worker:*"):
+            name = key.removeprefix(b"osbench:worker:")
+            client.set(b"osbench:offer:" + name, JUNK, ex=3)
+    found.attacker.add_junk()
 
-    attack(attacked, load)
 
-    code = attacked.finish(load)
-    sums = attacked.exact(load)
-    assert sums["lost"] == 0, (code, sums)
+ATTACKS: list[Callable[[Arena], None]] = [
+    delete_an_entry,
+    reorder_entries,
+    close_stream,
+    change_types,
+    forget_everything,
+    replay,
+    spoil,
+]
+
+
+@pytest.fixture(scope="module")
+def load(attacked: Arena) -> Load:
+    """A run that was attacked again and again, at its end."""
+    load = attacked.start_load({"constant": {"times": TIMES, "concurrency": 6}})
+    for at, attack in enumerate(ATTACKS):
+        # what was attacked goes on
+        attacked.await_started(load, BETWEEN * (at + 1))
+        attack(attacked)
+    shown = [attacked.site.coord(*one) for one in (("workers",), ("status",), ("runs", "list"))]
+    for done in shown:
+        assert done.code == 0, done.err
+        assert "\x1b" not in done.out + done.err
+    attacked.finish(load)
     assert wait_until(attacked.are_free)
+    return load
 
 
-def test_what_may_have_started_is_not_told_as_not_started(pair: Arena) -> None:
-    load = pair.start_load(CLOSED)
-    pair.await_started(load, 50)
+def test_a_run_that_is_attacked_again_and_again_loses_nothing(attacked: Arena, load: Load) -> None:
+    sums = attacked.exact(load)
 
-    pair.fragile.flush()
-    time.sleep(2)
-    load.interrupt()
-
-    assert pair.finish(load) == 130
-    pair.exact(load)
+    assert (load.codes, sums["ok"]) == ([0], TIMES), (sums, load.command.said())
 
 
-def refused(found: Arena) -> int:
-    """Messages that the workers say they have refused."""
-    listed: list[dict[str, Any]] = json.loads(found.site.coord("workers", "--json").out)
-    return sum(count for one in listed for count in one["refusals"].values())
+def refused(found: Arena, host: Host) -> int:
+    """Messages that the worker of a host says it has refused."""
+    (beat,) = [one for one in found.present() if one.label == host.label]
+    return beat.refused
 
 
-def test_records_of_a_finished_run_are_refused(pair: Arena) -> None:
-    runner = {"constant": {"times": 40, "concurrency": 4}}
-    first = pair.start_load(runner, tag="first")
-    assert pair.finish(first) == 0
-    second = pair.start_load(runner, tag="second")
-    assert pair.finish(second) == 0
-    assert wait_until(pair.are_free)
-    attacker = pair.attacker
-
-    for _ in range(2):
-        before = refused(pair)
-        attacker.replay_all(within_s=8.0)
-        # what the workers say of it comes with their heartbeats
-        assert wait_until(lambda before=before: refused(pair) > before)
-
-    for load in (first, second):
-        starts = pair.seen(load).starts
-        assert (len(starts), starts.total()) == (40, 40)
-    # and the next run is not disturbed
-    third = pair.start_load(runner, "--wait-for-workers", "90", tag="third")
-    assert pair.finish(third) == 0, third.command.said()
-    assert pair.exact(third)["ok"] == 40
+SIGNATURE = {"task": "osbench.batch", "args": [b"x"], "kwargs": {}, "options": {"queue": "stolen"}}
+MIB = 1 << 20
 
 
-def test_specifications_of_another_run_are_refused_and_named(pair: Arena) -> None:
-    first = pair.start_load(
-        {"constant": {"times": 30, "concurrency": 4}}, "--workers", "1", tag="first", answer_ms=900
-    )
-    foreign: dict[Any, Any] = {}
-
-    def has_specification() -> bool:
-        with contextlib.closing(pair.fragile.client()) as client:
-            foreign.update(client.hgetall(f"osbench:run:{first.run}:specs"))
-        return bool(foreign)
-
-    assert wait_until(has_specification)
-    ended = threading.Event()
-
-    def swap() -> None:
-        own = f"osbench:run:{first.run}:specs".encode()
-        with contextlib.closing(pair.fragile.client()) as client:
-            while not ended.is_set():
-                for key in client.scan_iter("osbench:run:*:specs"):
-                    if key != own:
-                        client.hset(key, mapping=foreign)
-
-    attack = threading.Thread(target=swap)
-    attack.start()
-    try:
-        dummies = {
-            "scenario": {"Dummy.dummy": {"sleep": 0.01}},
-            "runner": {"constant": {"times": 30, "concurrency": 4}},
+def message(body: bytes, **headers: Any) -> str:
+    """A message as kombu puts it into a list of Redis."""
+    given = {"task": "osbench.batch", "id": "1", "lang": "py"} | headers
+    properties = {"body_encoding": "base64", "delivery_tag": "1", "delivery_info": {}}
+    return json.dumps(
+        {
+            "body": base64.b64encode(body).decode(),
+            "content-type": "application/x-msgpack",
+            "content-encoding": "binary",
+            "headers": {name: value for name, value in given.items() if value is not None},
+            "properties": properties,
         }
-        # a busy machine may not get to it before the worker has its own specification
-        for number in range(5):
-            second = pair.start_run([dummies], "--workers", "1", tags=[f"dummy-{number}"])
-            if not number:
-                pair.finish(first)
-            if (
-                wait_until(
-                    lambda run=second: "specification" in run.command.said() or not run.is_running
-                )
-                and "specification" in second.command.said()
-            ):
-                break
-            pair.finish(second)
-    finally:
-        ended.set()
-        attack.join()
+    )
 
-    code = pair.finish(second)
-    assert pair.exact(first)["ok"] == 30
-    assert pair.log.seen().total() == 30, "the second run has sent the first one's requests"
-    shown = second.command.said() + json.dumps(pair.summary(second))
-    assert code in (0, 3)
-    assert "specification" in shown
+
+def call(*arguments: Any, **embedded: Any) -> bytes:
+    return bytes(msgpack.packb([list(arguments), {}, embedded]))
+
+
+def messages() -> list[str]:
+    """Messages by which Celery would do something else than hand on a batch."""
+    return [
+        message(call(SIGNATURE, [[b"x"]] * 5), task="celery.map"),
+        message(call([SIGNATURE], {}, "g", []), task="celery.group"),
+        message(call(b"x"), eta="2099-01-01T00:00:00+00:00"),
+        message(call(b"x", callbacks=[SIGNATURE], chain=[SIGNATURE])),
+        message(call(b"x"), task="no.\x1b[31msuch"),
+        message(msgpack.packb({"task": "celery.map", "id": "1", "args": []}), task=None),
+        message(zlib.compress(bytes(256 * MIB), 1), compression="application/x-gzip"),
+        "{}",
+    ]
+
+
+def test_old_records_and_messages_of_others_are_refused_and_do_nothing(
+    attacked: Arena, load: Load
+) -> None:
+    host = attacked.hosts[0]
+    (process,) = host.processes()
+    before = refused(attacked, host)
+    starts = attacked.seen(load).starts
+
+    # offers and batches name no run that others could read
+    attacked.attacker.replay_all("osbench:offer:", "osbench.w.", within_s=2.0)
+    # what a worker says of it comes with its heartbeats
+    assert wait_until(lambda: refused(attacked, host) > before)
+    before = refused(attacked, host)
+    with contextlib.closing(attacked.fragile.client()) as client:
+        (name,) = [one.incarnation for one in attacked.present() if one.label == host.label]
+        queue = f"{redis_keys.PREFIX}{redis_keys.queue(name)}"
+        client.hset(f"{redis_keys.PREFIX}unacked", "tag", "no message")
+        client.zadd(f"{redis_keys.PREFIX}unacked_index", {"tag": 1})
+        sent = messages()
+        client.lpush(queue, *sent)
+        assert wait_until(lambda: not client.llen(queue))
+        # the next run is not disturbed
+        after = attacked.start_load({"constant": {"times": 40, "concurrency": 4}}, tag="after")
+        assert attacked.finish(after) == 0, after.command.said()
+
+        assert attacked.exact(after)["ok"] == 40
+        assert not client.exists("stolen", f"{redis_keys.PREFIX}stolen")
+    assert wait_until(lambda: refused(attacked, host) >= before + len(sent) - 1)
+    assert attacked.seen(load).starts == starts
+    assert [one.pid for one in host.processes()] == [process.pid]
+    assert psutil.Process(process.pid).memory_info().rss < 200 * MIB

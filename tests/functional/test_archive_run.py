@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
-from helpers.machine import Machine
+from helpers.machine import Machine, with_worker
 from helpers.readme import blocks
-from helpers.runs import Site, site
+from helpers.runs import Site
 from servers import folder
 
 pytestmark = pytest.mark.functional
@@ -29,108 +29,102 @@ subtasks:
 
 
 def archived(here: Site) -> list[dict[str, Any]]:
-    done = here.coord("runs", "list", "--archive", "team", "--json")
+    done = here.call("runs", "list", "--archive", "team", "--json")
     assert done.code == 0, done.err
     found: list[dict[str, Any]] = json.loads(done.out)
     return found
 
 
-def test_a_node_that_vanishes_keeps_its_runs_and_its_trend() -> None:
-    with site() as here:
-        first = here.run(*DUMMY, "--archive", "team")
-        assert first.code == 0
-        run = first.result["run_id"]
-        assert f"run {run} is now in the archive {here.home / 'team'}" in first.err
-        shutil.rmtree(here.data / "runs")
-        second = here.run(*DUMMY, "--archive", "team")
-        shutil.rmtree(here.data / "runs")
-        shutil.rmtree(here.data / "archives")
+def test_a_node_that_vanishes_keeps_its_runs_and_its_trend(guest: Site) -> None:
+    first = guest.run(*DUMMY, "--archive", "team")
+    assert first.code == 0
+    run = first.result["run_id"]
+    assert f"run {run} is now in the archive {guest.home / 'team'}" in first.err
+    shutil.rmtree(guest.data / "runs")
+    second = guest.run(*DUMMY, "--archive", "team")
+    shutil.rmtree(guest.data / "runs")
+    shutil.rmtree(guest.data / "archives")
 
-        trend = here.coord("trends", "--archive", "team", "--json")
-        compared = here.coord("compare", run, "last", "--archive", "team")
-        pulled = here.coord("runs", "pull", "team")
-        shown = here.coord("runs", "show", run)
+    trend = guest.call("trends", "--archive", "team", "--json")
+    compared = guest.call("compare", run, "last", "--archive", "team")
+    pulled = guest.call("runs", "pull", "team")
+    shown = guest.call("runs", "show", run)
 
-        ids = [run, second.result["run_id"]]
-        assert [one["run"] for one in archived(here)] == ids[::-1]
-        assert [one["run_id"] for one in json.loads(trend.out)["trends"][0]["runs"]] == ids
-        assert compared.code == 0, compared.err
-        assert f"before {run}" in compared.out
-        assert "2 runs pulled into" in pulled.err
-        assert shown.code == 0, shown.err
-
-
-def test_runs_of_a_directory_and_repeats_are_archived_each() -> None:
-    with site() as here:
-        for name in ("a", "b"):
-            here.write(f"nightly/{name}.yaml", NAPS.replace("Naps", name))
-
-        done = here.coord("run", "nightly", "--archive", "team", "--quiet")
-        repeated = here.coord("run", *DUMMY, "--repeat", "2", "--archive", "team", "--quiet")
-
-        assert (done.code, repeated.code) == (0, 0), done.err + repeated.err
-        tasks = sorted(one["task"] for one in archived(here))
-        assert len(tasks) == 4
-        assert tasks[-2:] == ["a", "b"]
+    ids = [run, second.result["run_id"]]
+    assert [one["run"] for one in archived(guest)] == ids[::-1]
+    assert [one["run_id"] for one in json.loads(trend.out)["trends"][0]["runs"]] == ids
+    assert compared.code == 0, compared.err
+    assert f"before {run}" in compared.out
+    assert "2 runs pulled into" in pulled.err
+    assert shown.code == 0, shown.err
 
 
-def test_a_run_that_breaks_off_is_archived_too() -> None:
-    with site() as here:
-        options = ("--workers", "64", "--wait-for-workers", "0.5", "--archive", "team")
-        done = here.coord("run", *DUMMY, *options)
+def test_runs_of_a_directory_and_repeats_are_archived_each(guest: Site) -> None:
+    for name in ("a", "b"):
+        guest.write(f"nightly/{name}.yaml", NAPS.replace("Naps", name))
 
-        (row,) = archived(here)
-        assert done.code == row["exit"] == 2, done.err
-        assert row["state"] == "broken off"
-        assert "worker" in row["why"]
+    done = guest.coord("run", "nightly", "--archive", "team", "--quiet")
+    repeated = guest.coord("run", *DUMMY, "--repeat", "2", "--archive", "team", "--quiet")
 
-
-def test_a_push_that_fails_is_told_and_the_run_is_kept() -> None:
-    with site() as here:
-        here.write("team/runs", "no folder")
-
-        done = here.run(*DUMMY, "--archive", "team")
-
-        run = done.result["run_id"]
-        again = f"`osbench-coord runs push {run} {here.home / 'team'}` tries again"
-        assert done.code == 5
-        assert done.sums["ok"] == 20
-        assert (
-            f"Warning: archive failed: the archive {here.home / 'team'}: cannot write" in done.err
-        )
-        assert again in done.err
-        assert again in done.result["notes"][0]
-        (here.home / "team" / "runs").unlink()
-        pushed = here.coord("runs", "push", "team")
-        assert pushed.code == 0, pushed.err
-        assert [one["run"] for one in archived(here)] == [run]
+    assert (done.code, repeated.code) == (0, 0), done.err + repeated.err
+    tasks = sorted(one["task"] for one in archived(guest))
+    assert len(tasks) == 4
+    assert tasks[-2:] == ["a", "b"]
 
 
-def test_an_archive_that_cannot_be_read_is_known_before_the_run() -> None:
-    with site() as here:
-        here.write("team", "no folder")
+def test_a_run_that_breaks_off_is_archived_too(guest: Site) -> None:
+    options = ("--workers", "64", "--wait-for-workers", "0.5", "--archive", "team")
+    done = guest.call("run", *DUMMY, *options)
 
-        for url, said in (
-            ("team", "cannot list index: not a directory"),
-            ("http://127.0.0.1:1/runs", "nothing can be written over HTTP"),
-            ("s3://key:hunter2@bucket/runs", "a URL with a password is seen by others"),
-        ):
-            done = here.coord("run", *DUMMY, "--archive", url)
+    (row,) = archived(guest)
+    assert done.code == row["exit"] == 2, done.err
+    assert row["state"] == "broken off"
+    assert "worker" in row["why"]
 
-            assert done.code == 2
-            assert said in done.err
-            assert "hunter2" not in done.err
-            assert "Traceback" not in done.err
-        assert not (here.data / "runs").exists()
+
+def test_a_push_that_fails_is_told_and_the_run_is_kept(guest: Site) -> None:
+    guest.write("team/runs", "no folder")
+
+    done = guest.run(*DUMMY, "--archive", "team")
+
+    run = done.result["run_id"]
+    again = f"`osbench-coord runs push {run} {guest.home / 'team'}` tries again"
+    assert done.code == 5
+    assert done.sums["ok"] == 20
+    assert f"Warning: archive failed: the archive {guest.home / 'team'}: cannot write" in done.err
+    assert again in done.err
+    assert again in done.result["notes"][0]
+    (guest.home / "team" / "runs").unlink()
+    pushed = guest.call("runs", "push", "team")
+    assert pushed.code == 0, pushed.err
+    assert [one["run"] for one in archived(guest)] == [run]
+
+
+def test_an_archive_that_cannot_be_read_is_known_before_the_run(guest: Site) -> None:
+    guest.write("team", "no folder")
+
+    for url, said in (
+        ("team", "cannot list index: not a directory"),
+        ("http://127.0.0.1:1/runs", "nothing can be written over HTTP"),
+        ("s3://key:hunter2@bucket/runs", "a URL with a password is seen by others"),
+    ):
+        done = guest.call("run", *DUMMY, "--archive", url)
+
+        assert done.code == 2
+        assert said in done.err
+        assert "hunter2" not in done.err
+        assert "Traceback" not in done.err
+    assert not (guest.data / "runs").exists()
 
 
 def test_the_guide() -> None:
     with folder() as home:
         desk = home / "desk"
         desk.mkdir()
-        machine = Machine(home, folder=desk)
+        machine = Machine(home, folder=desk, forked=True)
 
-        _, vanished, nightly, compared = (machine.run(one) for one in blocks("archive", GUIDE))
+        with with_worker(machine):
+            _, vanished, nightly, compared = (machine.run(one) for one in blocks("archive", GUIDE))
 
         assert "Dummy.dummy" in vanished
         assert "1 of at least 8 runs" in vanished or "too few" in vanished

@@ -13,7 +13,7 @@ pytestmark = [pytest.mark.functional, pytest.mark.faults, pytest.mark.timeout(90
 
 #: Between them: a killed host, killed coordinators, rollbacks, a failover, lost replies, an attack,
 #: two workloads at once and in turn, a context, Ctrl-C.
-SEEDS = (27, 36, 41)
+SEEDS = (65,)
 
 
 @pytest.mark.parametrize("seed", SEEDS)

@@ -2,81 +2,89 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import subprocess
-from collections.abc import Iterator
+import tempfile
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import IO
 
 import pytest
 
+from helpers import forked_commands
 from helpers.commands import environment
 from helpers.runs import Site, site
 from servers.child import PATIENCE_S
 
 pytestmark = pytest.mark.functional
 
-RUN = ("run", "--scenario", "Dummy.dummy", "--arg", "sleep=3", "--times", "1")
+ONE = ("run", "--scenario", "Dummy.dummy", "--times", "1")
 
 
-@pytest.fixture
-def here() -> Iterator[Site]:
-    with site() as found:
-        yield found
+@contextlib.contextmanager
+def unread() -> Iterator[IO[bytes]]:
+    """A pipe whose reader is gone."""
+    reading, writing = os.pipe()
+    os.close(reading)
+    with os.fdopen(writing, "wb", buffering=0) as file:
+        yield file
+
+
+def full() -> IO[bytes]:
+    return Path("/dev/full").open("wb", buffering=0)
+
+
+#: Makes a file of no use.
+Useless = Callable[[], contextlib.AbstractContextManager[IO[bytes]]]
+
+
+def coord(
+    here: Site, *arguments: str, out: Useless | None = None, err: Useless | None = None
+) -> tuple[int, str]:
+    """The exit code of a command that writes to useless files, and what it says on stderr."""
+    with contextlib.ExitStack() as stack:
+        said = stack.enter_context(tempfile.TemporaryFile())
+        code = forked_commands.run_into(
+            (
+                stack.enter_context((out or tempfile.TemporaryFile)()),
+                stack.enter_context(err()) if err else said,
+            ),
+            arguments,
+            folder=here.home,
+            env=environment(here.home),
+            within_s=PATIENCE_S,
+        )
+        said.seek(0)
+        return code, said.read().decode()
 
 
 @pytest.fixture(scope="module")
 def after_a_run() -> Iterator[Site]:
-    """A home with a finished run."""
+    """A home with a finished run, whose output nobody has read."""
     with site() as found:
-        assert found.run("--scenario", "Dummy.dummy", "--times", "1").code == 0
+        # long enough to say how far it is
+        code, _ = coord(found, *ONE, "--arg", "sleep=1.5", out=unread, err=unread)
+        assert code == 0
         yield found
 
 
-def unread() -> int:
-    """A pipe whose reader is gone."""
-    reading, writing = os.pipe()
-    os.close(reading)
-    return writing
+def test_a_run_whose_output_nobody_reads_ends_with_its_code(after_a_run: Site) -> None:
+    (again,) = after_a_run.coord("results", "last", "--json").result["workloads"]
 
-
-@pytest.mark.parametrize("form", ["", "--json"])
-def test_a_run_whose_output_nobody_reads_ends_with_its_code(here: Site, form: str) -> None:
-    writing = unread()
-
-    done = subprocess.run(
-        ["osbench-coord", *RUN, *([form] if form else [])],
-        stdout=writing,
-        stderr=writing if not form else subprocess.PIPE,
-        env=environment(here.home),
-        cwd=here.home,
-        timeout=PATIENCE_S,
-        check=False,
-    )
-    os.close(writing)
-
-    assert done.returncode == 0, done.stderr
-    assert not done.stderr or b"pipe" not in done.stderr
-    (again,) = here.coord("results", "last", "--json").result["workloads"]
     assert again["accounting"]["ok"] == 1
 
 
-def test_results_that_nobody_reads_to_the_end_are_no_failure(after_a_run: Site) -> None:
-    here = after_a_run
-    writing = unread()
+def test_a_run_whose_report_finds_no_room_is_there(after_a_run: Site) -> None:
+    before = after_a_run.coord("results", "last", "--json").result["run_id"]
 
-    codes = [
-        subprocess.run(
-            ["osbench-coord", "results", "last", *form],
-            stdout=writing,
-            env=environment(here.home),
-            cwd=here.home,
-            timeout=PATIENCE_S,
-            check=False,
-        ).returncode
-        for form in ((), ("--json",), ("--csv",))
-    ]
-    os.close(writing)
+    code, said = coord(after_a_run, *ONE, "--json", out=full)
 
-    assert codes == [0, 0, 0]
+    assert code == 5
+    assert "cannot write to standard output" in said
+    again = after_a_run.coord("results", "last", "--json")
+    assert again.result["run_id"] != before
+    assert again.sums["ok"] == 1
 
 
 #: What most commands print, by the ways in which they do it.
@@ -100,67 +108,62 @@ PRINTING = [
     ["config", "show"],
 ]
 
-#: One of each way: click's help, rich's tables, plain text of some length, JSON, nothing.
-WAYS = [PRINTING[0], PRINTING[3], PRINTING[5], PRINTING[11], PRINTING[15]]
-
-#: How a shell starts a command -> the codes with which it ends, and the commands.
-STREAMS = {
-    '"$@" >&-': ([0], WAYS),
-    '"$@" | head -c 0; exit "${PIPESTATUS[0]}"': ([0], WAYS),
-    # `init` prints nothing on stdout
-    '"$@" > /dev/full': ([5, 0], PRINTING),
-    '"$@" 2>&- >/dev/null': ([0], WAYS),
-    '"$@" 2>/dev/full >/dev/null': ([0], WAYS),
-    '"$@" <&- >&- 2>&-': ([0], WAYS),
-}
+#: One of each way: click's help, rich's tables, JSON, plain text of some length, JSON, nothing.
+WAYS = [PRINTING[at] for at in (0, 3, 4, 5, 11, 15)]
+#: `init` prints nothing on stdout.
+SILENT = "init new.yaml"
 
 
-@pytest.mark.parametrize("how", STREAMS)
-def test_commands_whose_output_cannot_be_written_have_no_traceback(
-    after_a_run: Site, how: str
-) -> None:
-    here = after_a_run
+def printed(
+    here: Site, commands: list[list[str]], out: Useless | None = None, err: Useless | None = None
+) -> dict[str, tuple[int, str]]:
+    """Exit code and stderr of commands; none of them ends with a traceback."""
     (here.home / "new.yaml").unlink(missing_ok=True)
     here.task({"scenario": {"Dummy.dummy": {}}, "runner": {"serial": {"iterations": 1}}})
-
-    codes, commands = STREAMS[how]
-    found = {}
-    for arguments in commands:
-        done = subprocess.run(
-            ["bash", "-c", how, "bash", "osbench-coord", *arguments],
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            text=True,
-            env=environment(here.home),
-            cwd=here.home,
-            timeout=PATIENCE_S,
-            check=False,
-        )
-        found[" ".join(arguments)] = (done.returncode, done.stderr)
-
-    assert not [one for one in found.items() if one[1][0] not in codes]
-    assert not [one for one in found.items() if "Traceback" in one[1][1]]
-    assert not [one for one in found.items() if "Exception ignored" in one[1][1]]
-    if how.endswith("/dev/full"):
-        said = "Error: cannot write to standard output: No space left on device"
-        assert all(said in err for code, err in found.values() if code)
-        assert [name for name, (code, _) in found.items() if not code] == ["init new.yaml"]
+    found = {" ".join(one): coord(here, *one, out=out, err=err) for one in commands}
+    for name, (_, said) in found.items():
+        assert "Traceback" not in said and "Exception ignored" not in said, (name, said)
+    return found
 
 
-def test_a_run_whose_report_finds_no_room_is_there(here: Site) -> None:
-    with open("/dev/full", "w") as full:  # noqa: PTH123 - a device
-        done = subprocess.run(
-            ["osbench-coord", *RUN[:3], "--times", "1", "--json"],
-            stdout=full,
-            stderr=subprocess.PIPE,
-            text=True,
-            env=environment(here.home),
-            cwd=here.home,
-            timeout=PATIENCE_S,
-            check=False,
-        )
+@pytest.mark.parametrize("useless", [{"out": unread}, {"err": full}, {"err": unread}])
+def test_commands_whose_output_nobody_reads_have_done_their_work(
+    after_a_run: Site, useless: dict[str, Useless]
+) -> None:
+    found = printed(after_a_run, WAYS, **useless)
 
-    assert done.returncode == 5
-    assert "cannot write to standard output" in done.stderr
-    (again,) = here.coord("results", "last", "--json").result["workloads"]
-    assert again["accounting"]["ok"] == 1
+    assert {code for code, _ in found.values()} == {0}, found
+
+
+def test_commands_whose_output_finds_no_room_say_so(after_a_run: Site) -> None:
+    found = printed(after_a_run, PRINTING, out=full)
+
+    silent, _ = found.pop(SILENT)
+    assert silent == 0
+    said = "Error: cannot write to standard output: No space left on device"
+    assert not {name: one for name, one in found.items() if one[0] != 5 or said not in one[1]}
+
+
+@pytest.mark.parametrize(
+    ("how", "command"),
+    [
+        ('"$@" >&-', ["results", "last"]),
+        ('"$@" 2>&- >/dev/null', ["results", "last", "--csv"]),
+        ('"$@" <&- >&- 2>&-', ["init", "closed.yaml"]),
+    ],
+)
+def test_commands_that_a_shell_starts_without_streams_end_well(
+    after_a_run: Site, how: str, command: list[str]
+) -> None:
+    done = subprocess.run(
+        ["bash", "-c", how, "bash", "osbench-coord", *command],
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        env=environment(after_a_run.home),
+        cwd=after_a_run.home,
+        timeout=PATIENCE_S,
+        check=False,
+    )
+
+    assert (done.returncode, done.stderr) == (0, "")

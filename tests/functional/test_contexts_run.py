@@ -5,11 +5,13 @@ from __future__ import annotations
 import json
 import os
 import signal
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from typing import Any
 
 import pytest
 
-from helpers.runs import Site, checked, site
+from helpers.runs import Cluster, Site, checked, site
+from servers import redis_server
 
 pytestmark = pytest.mark.functional
 
@@ -54,13 +56,24 @@ class Read(scenario.Scenario):
 """
 
 
-@pytest.fixture
+def equip(found: Site, *more: Mapping[str, Mapping[str, Any]]) -> None:
+    """Give a site the plug-ins, and configuration beside."""
+    shelf = found.home / "books"
+    shelf.mkdir()
+    plugin = found.write("plugins/library.py", PLUGIN.replace("FOLDER", str(shelf)))
+    path = {"plugin_path": plugin.parent}
+    found.configure({"coordinator": path, "worker": path}, *more)
+
+
+@pytest.fixture(scope="module")
 def here() -> Iterator[Site]:
-    with site() as found:
-        books = found.home / "books"
-        books.mkdir()
-        plugin = found.write("plugins/library.py", PLUGIN.replace("FOLDER", str(books)))
-        found.configure({"coordinator": {"plugin_path": plugin.parent}})
+    """A site with two workers, which start once for all runs."""
+    with redis_server(password="functional") as redis, site() as found:
+        cluster = Cluster(found, redis)
+        equip(found, cluster.messaging)
+        for _ in range(2):
+            cluster.start_worker()
+        cluster.await_idle(2)
         yield found
 
 
@@ -191,7 +204,13 @@ def test_a_failing_cleanup_is_reported_and_can_be_repeated(here: Site) -> None:
     assert books(here) == 0
 
 
-def test_what_a_killed_coordinator_leaves_is_undone_by_cleanup(here: Site) -> None:
+def test_what_a_killed_coordinator_of_local_mode_leaves_is_undone_by_cleanup() -> None:
+    with site() as here:
+        equip(here)
+        undo_what_a_killed_coordinator_leaves(here)
+
+
+def undo_what_a_killed_coordinator_leaves(here: Site) -> None:
     task = here.task({"scenario": {"Library.read": {"sleep": 60}}})
     started = here.start("osbench-coord", "run", task, "--workers", "1")
     started.wait_for(lambda: "running" in started.said())

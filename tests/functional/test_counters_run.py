@@ -11,6 +11,7 @@ import sys
 import threading
 import time
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +21,7 @@ from helpers.fake_prometheus import FakePrometheus
 from helpers.json_server import LoopbackServer, QuietHandler, serving
 from helpers.machine import Machine
 from helpers.readme import blocks, files
-from helpers.runs import Site, site
+from helpers.runs import Cluster, Site
 from osbench.common.cpu_quota import usable_cores
 from osbench.coordinator.counters.counter_query import read_queries
 from servers import folder
@@ -32,14 +33,14 @@ GUIDE = "docs/cloud-counters.md"
 COLLECTORS = ("cpu", "diskstats", "meminfo", "netdev", "uname")
 #: The service is slow, and its CPU full, in the last part of each period; seconds.
 PERIOD_S, FULL_S = 12.0, 4.0
-LOAD_S, TRIES = 42, 5
+LOAD_S, TRIES = 36, 5
 BURN = "while True: pass"
 
 
 @pytest.fixture
-def here() -> Iterator[Site]:
-    with site() as found:
-        yield found
+def here(guest: Site) -> Site:
+    """A site whose runs have a worker."""
+    return guest
 
 
 class Shop(LoopbackServer):
@@ -84,7 +85,7 @@ class _ShopHandler(QuietHandler):
             self.end_headers()
             self.wfile.write(body)
             return
-        time.sleep(0.5 if self.server.is_full else 0.02)
+        time.sleep(0.5 if self.server.is_full else 0.04)
         self.answer(200, {})
 
 
@@ -108,19 +109,20 @@ def load_of(url: str, duration: float) -> dict[str, Any]:
         "scenario": {
             "HttpRequests.check_request": {"url": url, "method": "GET", "status_code": 200}
         },
-        "runner": {"constant_for_duration": {"duration": duration, "concurrency": 4}},
+        "runner": {"constant_for_duration": {"duration": duration, "concurrency": 2}},
     }
 
 
-def configured(here: Site, url: str, **more: object) -> None:
-    here.configure({"metrics": {"prometheus": url, "late_s": 2, **more}})
+def configured(fleet: Cluster, here: Site, **metrics: object) -> None:
+    """Configure counters, beside the worker."""
+    here.configure(fleet.messaging, {"metrics": {"late_s": 2, **metrics}})
 
 
-def test_a_host_that_is_full_while_iterations_are_slow_is_named(here: Site) -> None:
+def test_a_host_that_is_full_while_iterations_are_slow_is_named(fleet: Cluster, here: Site) -> None:
     with serving(Shop()) as shop:
         targets = {"db1:9100": shop.url.removeprefix("http://")}
         with prometheus(targets) as server:
-            configured(here, server.url)
+            configured(fleet, here, prometheus=server.url)
             # a machine that stands still makes other iterations slow, and misses scrapes
             for _ in range(TRIES):
                 done = here.run(here.task(load_of(f"{shop.url}/items", LOAD_S)))
@@ -135,22 +137,22 @@ def test_a_host_that_is_full_while_iterations_are_slow_is_named(here: Site) -> N
     assert 0.3 < cpu["mean"] < cpu["p95"]
     assert "While they ran, CPU of db1 was at" in workload["tracing"]["explanation"]
     # neither report nor explain needs a Prometheus
-    told = here.coord("trace", "explain", "last").out
+    told = here.call("trace", "explain", "last").out
     assert "While they ran, CPU of db1 was at" in " ".join(told.split())
-    shown = here.coord("results", "last").out
+    shown = here.call("results", "last").out
     assert "CPU of db1" in shown
     assert "nearly full" in shown
     page = here.home / "page.html"
-    made = here.coord("report", "last", "--html", str(page))
+    made = here.call("report", "last", "--html", str(page))
     assert made.code == 0, made.err
     assert "System under test" in page.read_text("utf-8")
 
 
-def test_counters_of_this_host_are_read(here: Site) -> None:
+def test_counters_of_this_host_are_read(fleet: Cluster, here: Site) -> None:
     with node_exporter(COLLECTORS) as exporter, prometheus({"10.9.8.7:9100": exporter}) as server:
-        configured(here, server.url)
+        configured(fleet, here, prometheus=server.url)
         with burners():
-            done = here.run(here.task(load_of(f"http://{exporter}/", 6)))
+            done = here.run(here.task(load_of(f"http://{exporter}/", 4)))
 
     assert done.code == 0, done.err
     (workload,) = done.result["workloads"]
@@ -168,11 +170,12 @@ def test_counters_of_this_host_are_read(here: Site) -> None:
     assert "was refused" not in " ".join(done.result["notes"])
 
 
-def test_whatever_is_wrong_with_prometheus_costs_a_note(here: Site) -> None:
+def test_whatever_is_wrong_with_prometheus_costs_a_note(fleet: Cluster, here: Site) -> None:
     task = here.task({"scenario": {"Dummy.dummy": {}}, "runner": {"constant": {"times": 5}}})
     with serving(FakePrometheus()) as server:
         server.status, server.text = 503, "upstream\x1b[2J is away"
-        configured(here, server.url.replace("http://", "http://anna:s3cret-word@"))
+        url = server.url.replace("http://", "http://anna:s3cret-word@")
+        configured(fleet, here, prometheus=url)
         done = here.run(task)
 
     assert done.code == 0, done.err
@@ -195,11 +198,11 @@ def test_whatever_is_wrong_with_prometheus_costs_a_note(here: Site) -> None:
     ],
 )
 def test_settings_that_are_wrong_end_the_run_before_it_begins(
-    here: Site, values: dict[str, str], why: str
+    fleet: Cluster, here: Site, values: dict[str, str], why: str
 ) -> None:
-    here.configure({"metrics": values})
+    configured(fleet, here, **values)
 
-    done = here.run(here.task({"scenario": {"Dummy.dummy": {}}}))
+    done = here.call("run", "--json", here.task({"scenario": {"Dummy.dummy": {}}}))
 
     assert done.code == 2
     assert why in done.out
@@ -213,9 +216,10 @@ def test_the_guide_to_counters() -> None:
         desk.mkdir()
         (step,) = blocks("counters", GUIDE)
         with prometheus({"db1:9100": exporter}) as server:
-            machine = Machine(home, folder=desk)
+            machine = Machine(home, folder=desk, forked=True)
             machine.place("9090", server.port)
-            said = machine.run(step)
+            text = step.text.replace("--duration 20", "--duration 6")
+            said = machine.run(replace(step, text=text))
         (summary,) = Path(home).rglob("summary.json")
         (workload,) = json.loads(summary.read_text("utf-8"))["workloads"]
 

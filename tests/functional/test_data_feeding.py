@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from helpers.runs import Site, site
+from helpers.runs import Site, checked, site
 
 pytestmark = pytest.mark.functional
 
@@ -25,7 +25,7 @@ class Enter(scenario.Scenario):
         os.close(target)
 """
 
-ROWS = 3000
+ROWS = 1500
 
 
 @pytest.fixture
@@ -43,64 +43,40 @@ def entered(file: Path) -> list[tuple[int, str, str]]:
     return sorted((int(number), user, age) for number, user, age in lines)
 
 
-@pytest.mark.parametrize(
-    "runner",
-    [
-        {"constant": {"times": ROWS, "concurrency": 12}},
-        {"constant_for_duration": {"duration": 120, "concurrency": 12}},
-        {"rps": {"times": ROWS, "rps": 1500}},
-    ],
-)
-def test_every_row_is_used_once_by_the_iteration_of_its_number(
-    here: Site, runner: dict[str, object]
-) -> None:
-    file = here.home / "entered"
+def test_every_row_is_used_once_by_the_iteration_of_its_number(here: Site) -> None:
+    here.write("sleeps.csv", "sleep:json\n" + "0.3\n" * 60)
+    runners = {
+        "closed": {"constant_for_duration": {"duration": 120, "concurrency": 12}},
+        "open": {"rps": {"times": ROWS, "rps": 1500}},
+    }
+    files = {name: here.home / name for name in runners}
     task = here.task(
+        *(
+            {
+                "name": name,
+                "scenario": {"Shop.enter": {"file": str(files[name])}},
+                "args_from": "users.csv",
+                "runner": runner,
+            }
+            for name, runner in runners.items()
+        ),
+        # it leaves rows: they are no plan of it
         {
-            "scenario": {"Shop.enter": {"file": str(file)}},
-            "args_from": "users.csv",
-            "runner": runner,
-        }
-    )
-
-    done = here.run(task, "--workers", "3")
-
-    assert done.sums["planned"] == done.sums["ok"] == ROWS
-    assert entered(file) == [(n, f"user-{n}", str(n)) for n in range(1, ROWS + 1)]
-    ended = ["Shop.enter: the load ended with the last row of users.csv"]
-    assert done.result["notes"] == (ended if "constant_for_duration" in runner else [])
-
-
-def test_rows_that_a_load_for_a_duration_leaves_are_no_plan_of_it(here: Site) -> None:
-    task = here.task(
-        {
-            "name": "Visit",
+            "name": "visit",
             "scenario": {"Dummy.dummy": {}},
             "args_from": "sleeps.csv",
-            "runner": {"constant_for_duration": {"duration": 3, "concurrency": 2}},
-        }
+            "runner": {"constant_for_duration": {"duration": 2, "concurrency": 2}},
+        },
     )
-    here.write("sleeps.csv", "sleep:json\n" + "0.3\n" * 60)
 
-    done = here.coord("run", task, "--workers", "1", "--json")
+    done = here.run(task, "--workers", "2")
 
-    assert 0 < done.sums["planned"] == done.sums["ok"] < 60
-    assert done.result["notes"] == []
-    assert "s] Visit running: " in done.err
+    *fed, visit = map(checked, done.result["workloads"])
+    for sums, file in zip(fed, files.values(), strict=True):
+        assert sums["planned"] == sums["ok"] == ROWS
+        assert entered(file) == [(n, f"user-{n}", str(n)) for n in range(1, ROWS + 1)]
+    assert 0 < visit["planned"] == visit["ok"] < 60
+    ended = [note for note in done.result["notes"] if "last row" in note]
+    assert ended == ["closed: the load ended with the last row of users.csv"]
+    assert "s] visit running: " in done.err
     assert "/60 done" not in done.err
-
-
-def test_too_few_rows_are_refused_before_the_load(here: Site) -> None:
-    task = here.task(
-        {
-            "scenario": {"Shop.enter": {"file": "nowhere"}},
-            "args_from": "users.csv",
-            "runner": {"constant": {"times": ROWS + 1, "concurrency": 2}},
-        }
-    )
-
-    done = here.coord("run", task)
-
-    assert done.code == 2
-    assert "users.csv has 3000 rows and the runner plans 3001 iterations" in done.err
-    assert not (here.data / "runs").exists()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 import os
+import re
 import shlex
 import shutil
 import subprocess
@@ -74,7 +75,7 @@ def installed(context: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
         if step.name == "COPY":
             copy(context, folder, step.text)
         elif step.name == "RUN":
-            run(step.text.replace("/opt/", f"{opt.parent}/"), folder)
+            run(hurried(step.text.replace("/opt/", f"{opt.parent}/")), folder)
     site = sysconfig.get_path("purelib", vars={"base": str(opt), "platbase": str(opt)})
     # a path in a .pth file adds what is there, and not the editable osbench that is there too
     Path(site, "dependencies.pth").write_text(sysconfig.get_path("purelib") + "\n")
@@ -90,6 +91,20 @@ def copy(context: Path, folder: Path, text: str) -> None:
             shutil.copytree(origin, folder / target, symlinks=True)
         else:
             shutil.copy(origin, folder / target / source)
+
+
+def hurried(line: str) -> str:
+    """The same with uv, if it is there, which installs with a quarter of pip's CPU."""
+    if not (Path(sys.executable).parent / "uv").exists():
+        return line
+    # osbench has the dependencies of these tests; a tool that looks at it needs its own
+    options = "" if "cyclonedx" in line else " --no-deps"
+    line = line.replace("python -m venv", f"uv venv --quiet --python {sys.executable}")
+    return re.sub(
+        r"(\S+)/bin/pip install --no-cache-dir",
+        rf"uv pip install --quiet{options} --python \1/bin/python",
+        line,
+    )
 
 
 def run(line: str, folder: Path) -> None:

@@ -7,6 +7,7 @@ import os
 import shlex
 import shutil
 import subprocess
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -182,26 +183,9 @@ def test_kubernetes_scales_as_the_document_tells(terminal: Terminal) -> None:
     assert workers_of(terminal.cluster.claims["osbench-runs"]) == [2, 4]
 
 
-def test_a_worker_outlives_its_redis_and_is_not_ready_without_it(terminal: Terminal) -> None:
-    install, *_ = lines("kubernetes")
-    for line in install:
-        terminal.type(line)
-    one, two = terminal.cluster.pods["deployment/osbench-worker"]
-    (redis,) = terminal.cluster.pods["statefulset/osbench-redis"]
-
-    two.container.remove()
-    while two.probe("readinessProbe") == 0:
-        pass  # a heartbeat outlives its worker for seconds
-    with_redis = [(pod.probe("readinessProbe"), pod.probe("livenessProbe")) for pod in (one, two)]
-    redis.container.remove()
-    without = [(pod.probe("readinessProbe"), pod.probe("livenessProbe")) for pod in (one, two)]
-
-    assert with_redis == [(0, 0), (1, 1)]
-    # the one whose worker is gone is dead, whatever Redis does
-    assert without == [(3, 0), (3, 1)]
-
-
-def test_scaling_down_in_a_run_drains_and_loses_nothing(terminal: Terminal) -> None:
+def test_scaling_down_in_a_run_loses_nothing_and_workers_outlive_their_redis(
+    terminal: Terminal,
+) -> None:
     install, run, _ = lines("kubernetes")
     task = terminal.folder / "deploy" / "kubernetes" / "run" / "task.yaml"
     task.write_text(task.read_text("utf-8").replace("times: 2000", "times: 5000"), "utf-8")
@@ -211,6 +195,7 @@ def test_scaling_down_in_a_run_drains_and_loses_nothing(terminal: Terminal) -> N
     claim = terminal.cluster.claims["osbench-runs"]
     while workers_of(claim) != [2]:
         assert "Exit code" not in job.container.log(), job.container.log()
+        time.sleep(0.1)
 
     terminal.type("kubectl -n osbench scale deployment/osbench-worker --replicas=1")
 
@@ -222,3 +207,18 @@ def test_scaling_down_in_a_run_drains_and_loses_nothing(terminal: Terminal) -> N
     assert summary["workloads"][0]["accounting"]["ok"] == 5000
     assert terminal.cluster.stopped == [0]
     assert left.probe("readinessProbe") == 0
+
+    terminal.type("kubectl -n osbench scale deployment/osbench-worker --replicas=2")
+    terminal.type("kubectl -n osbench rollout status deployment/osbench-worker")
+    one, two = terminal.cluster.pods["deployment/osbench-worker"]
+    (redis,) = terminal.cluster.pods["statefulset/osbench-redis"]
+    two.container.remove()
+    while two.probe("readinessProbe") == 0:
+        time.sleep(0.5)  # a heartbeat outlives its worker for seconds
+    with_redis = [(pod.probe("readinessProbe"), pod.probe("livenessProbe")) for pod in (one, two)]
+    redis.container.remove()
+    without = [(pod.probe("readinessProbe"), pod.probe("livenessProbe")) for pod in (one, two)]
+
+    assert with_redis == [(0, 0), (1, 1)]
+    # the one whose worker is gone is dead, whatever Redis does
+    assert without == [(3, 0), (3, 1)]

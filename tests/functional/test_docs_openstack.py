@@ -22,7 +22,7 @@ def test_a_cloud_is_checked_loaded_and_left_as_it_was() -> None:
         (desk / "samples").symlink_to(REPOSITORY / "samples")
         (desk / "mycloud.json").write_text(json.dumps(cloud.deployment()), "utf-8")
 
-        output = Machine(home, folder=desk).run(block)
+        output = Machine(home, folder=desk, forked=True).run(block)
 
         assert cloud.named("users") == cloud.named("projects") == ["admin"]
         assert cloud.named("queues") == []

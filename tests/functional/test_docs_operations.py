@@ -32,7 +32,7 @@ def machine() -> Iterator[Machine]:
     if "Bad directive" in said or "Failed finding TLS support" in said:
         child.missing("a redis-server with TLS")
     with folder() as home:
-        yield Machine(home)
+        yield Machine(home, forked=True)
 
 
 def test_tls_and_a_user_for_osbench(machine: Machine) -> None:

@@ -5,35 +5,42 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
-from helpers.machine import Machine
+from helpers.machine import Machine, with_worker
 from helpers.readme import REPOSITORY, blocks, files
 from servers import folder
 
 pytestmark = pytest.mark.functional
 
-PAGE = "docs/rally.md"
+PAGE, COMING = "docs/rally.md", "docs/coming-from-rally.md"
 
 
-@pytest.fixture
+def machine_of(home: Path) -> Machine:
+    """A machine with the files of both pages."""
+    desk = home / "desk"
+    (desk / "plugins").mkdir(parents=True)
+    (desk / "samples").symlink_to(REPOSITORY / "samples")
+    made = Machine(home, folder=desk, forked=True)
+    for name, text in (files(PAGE) | files(COMING)).items():
+        (desk / name).write_text(made.text(text), encoding="utf-8")
+    return made
+
+
+@pytest.fixture(scope="module")
 def machine() -> Iterator[Machine]:
-    """A machine with only an empty working folder."""
+    """A machine with the files of both pages, and a worker that has their plug-ins."""
     with folder() as home:
-        desk = home / "desk"
-        (desk / "plugins").mkdir(parents=True)
-        (desk / "samples").symlink_to(REPOSITORY / "samples")
-        yield Machine(home, folder=desk)
+        made = machine_of(home)
+        with with_worker(made, "osbench-worker --processes 1 --plugin-path plugins"):
+            yield made
 
 
 def test_what_rally_is_called_here_runs_as_the_page_says(machine: Machine) -> None:
-    page = "docs/coming-from-rally.md"
-    for name, text in files(page).items():
-        (machine.folder / name).write_text(machine.text(text), encoding="utf-8")
-
     first, again, reports, random_times = (
-        " ".join(machine.run(step).split()) for step in blocks("coming-from-rally", page)
+        " ".join(machine.run(step).split()) for step in blocks("coming-from-rally", COMING)
     )
 
     assert "task.yaml: OK, 1 subtask, 2 workloads" in first
@@ -46,21 +53,19 @@ def test_what_rally_is_called_here_runs_as_the_page_says(machine: Machine) -> No
     assert (machine.folder / "report.html").exists()
 
 
-def test_rallys_sample_of_a_runner_runs_as_the_page_says(machine: Machine) -> None:
+def test_rallys_sample_of_a_runner_runs_as_the_page_says() -> None:
     pytest.importorskip("rally", reason="the extra osbench[rally] is not installed")
-    page = "docs/coming-from-rally.md"
-    for name, text in files(page).items():
-        (machine.folder / name).write_text(machine.text(text), encoding="utf-8")
+    # in local mode: workers have the one plug-in file that the command names
+    with folder() as home:
+        machine = machine_of(home)
 
-    (said,) = (" ".join(machine.run(step).split()) for step in blocks("rally-runner", page))
+        (said,) = (" ".join(machine.run(step).split()) for step in blocks("rally-runner", COMING))
 
     assert re.search(r"(1\d) = \1 \+ 0", said)
 
 
 def test_rallys_tasks_and_plugins_run_as_the_page_says(machine: Machine) -> None:
     pytest.importorskip("rally_openstack", reason="the extra osbench[rally] is not installed")
-    for name, text in files(PAGE).items():
-        (machine.folder / name).write_text(machine.text(text), encoding="utf-8")
 
     dummies, queue, _ = (" ".join(machine.run(step).split()) for step in blocks("rally", PAGE))
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from helpers.machine import Machine
+from helpers.machine import Machine, with_worker
 from helpers.readme import REPOSITORY, Block, blocks, files
 from servers import folder
 
@@ -16,14 +16,30 @@ pytestmark = pytest.mark.functional
 TASKS, LOAD, PLUGIN_GUIDE = "docs/tasks.md", "docs/load.md", "docs/plugin-guide.md"
 
 
-@pytest.fixture
-def machine() -> Iterator[Machine]:
-    """A machine with the samples and an empty folder to type in."""
+@pytest.fixture(scope="module")
+def fleet() -> Iterator[Machine]:
+    """A machine with the shop of the samples, a Redis, and the worker of the plug-in guide."""
+    *_, worker = blocks("plugin-guide", PLUGIN_GUIDE)
     with folder() as home:
-        desk = home / "desk"
-        desk.mkdir()
-        (desk / "samples").symlink_to(REPOSITORY / "samples")
-        yield Machine(home, folder=desk)
+        made = desk(Machine(home, forked=True), "plugins")
+        _, server, *_ = blocks("tasks", TASKS)
+        with made.running(server) as shop, with_worker(made, worker.text):
+            made.wait_for_port("8080", shop)
+            yield made
+
+
+def desk(machine: Machine, name: str) -> Machine:
+    """Go to a new folder, which has the samples and nothing else."""
+    machine.folder = machine.home / "desks" / name
+    machine.folder.mkdir(parents=True)
+    (machine.folder / "samples").symlink_to(REPOSITORY / "samples")
+    return machine
+
+
+@pytest.fixture
+def machine(fleet: Machine, request: pytest.FixtureRequest) -> Machine:
+    """The machine, in a folder of this test."""
+    return desk(fleet, request.node.name)
 
 
 def page(machine: Machine, story: str, document: str) -> list[Block]:
@@ -34,11 +50,9 @@ def page(machine: Machine, story: str, document: str) -> list[Block]:
 
 
 def test_the_page_on_tasks(machine: Machine) -> None:
-    scenario, server, *steps = page(machine, "tasks", TASKS)
+    scenario, _, *steps = page(machine, "tasks", TASKS)
 
-    with machine.running(server) as shop:
-        machine.wait_for_port("8080", shop)
-        outputs = [" ".join(machine.run(step).split()) for step in (scenario, *steps)]
+    outputs = [" ".join(machine.run(step).split()) for step in (scenario, *steps)]
 
     alone, first, changed, picked, mix, left, deployments = outputs
     assert "40 = 40 + 0" in alone
@@ -51,23 +65,19 @@ def test_the_page_on_tasks(machine: Machine) -> None:
 
 
 def test_the_page_on_flows(machine: Machine) -> None:
-    server, flow = page(machine, "flows", "docs/flows.md")
+    _, flow = page(machine, "flows", "docs/flows.md")
 
-    with machine.running(server) as shop:
-        machine.wait_for_port("8080", shop)
-        shown = " ".join(machine.run(flow).split())
+    shown = " ".join(machine.run(flow).split())
 
     assert "100 = 100 + 0" in shown
     assert "> order" in shown
 
 
 def test_the_page_on_loads(machine: Machine) -> None:
-    _, server, *_ = page(machine, "tasks", TASKS)
+    page(machine, "tasks", TASKS)
     search, plan = page(machine, "load", LOAD)
 
-    with machine.running(server) as shop:
-        machine.wait_for_port("8080", shop)
-        capacity, planned = (" ".join(machine.run(step).split()) for step in (search, plan))
+    capacity, planned = (" ".join(machine.run(step).split()) for step in (search, plan))
 
     assert "40/s sustained, the highest rate that was tried: raise `high`" in capacity
     assert "calibrated by run" in planned
@@ -85,47 +95,44 @@ def test_the_page_on_limits(machine: Machine) -> None:
 
 
 def test_the_page_on_results(machine: Machine) -> None:
-    _, server, *_ = page(machine, "tasks", TASKS)
+    page(machine, "tasks", TASKS)
     steps = page(machine, "results", "docs/results.md")
 
-    with machine.running(server) as shop:
-        machine.wait_for_port("8080", shop)
-        once, background, results, errors, charts = (
-            " ".join(machine.run(step).split()) for step in steps
-        )
+    once, background, results, errors, charts = (
+        " ".join(machine.run(step).split()) for step in steps
+    )
 
-    desk = machine.folder
+    here = machine.folder
     assert "200 OK in" in once
     assert "Exit code 130" in background
-    assert json.loads((desk / "result.json").read_text("utf-8"))["exit_code"] == 0
-    assert len((desk / "iterations.csv").read_text("utf-8").splitlines()) == 101
-    assert json.loads((desk / "rally.json").read_text("utf-8"))["tasks"]
+    assert json.loads((here / "result.json").read_text("utf-8"))["exit_code"] == 0
+    assert len((here / "iterations.csv").read_text("utf-8").splitlines()) == 101
+    assert json.loads((here / "rally.json").read_text("utf-8"))["tasks"]
     assert "nightly" in results
     assert "iteration 1: ok after" in errors
     assert "no errors" in errors
     assert "100 = 100 + 0" in charts
 
 
-def test_the_plugin_guide_in_local_mode_and_with_a_worker(machine: Machine) -> None:
-    first, shop, *stories, samples, by_hand, worker = blocks("plugin-guide", PLUGIN_GUIDE)
-    customers, requests, coroutines = stories
-    redis, configure, *_ = blocks("scale-out", "docs/many-hosts.md")
+def test_the_plugin_guide_in_local_mode() -> None:
+    first, *_ = blocks("plugin-guide", PLUGIN_GUIDE)
+    with folder() as home:
+        machine = desk(Machine(home, forked=True), "desk")
 
-    greeted = machine.run(first)
-    with machine.running(shop) as terminal:
-        machine.wait_for_port("8080", terminal)
-        bought = machine.run(customers)
-        shopped = machine.run(requests)
-        looked = machine.run(coroutines)
-    machine.run(by_hand)
-    with machine.running(redis):
-        machine.run(configure)
-        with machine.running(worker) as terminal:
-            machine.wait_for_workers(terminal, 1)
-            ran = machine.run(samples)
+        greeted = machine.run(first)
 
+        assert not list(home.rglob("osbench.conf"))
     assert "Say hello" in greeted
     assert "20 = 20" in greeted
+
+
+def test_the_plugin_guide_with_a_worker(machine: Machine) -> None:
+    _, _, *stories, samples, by_hand, _ = blocks("plugin-guide", PLUGIN_GUIDE)
+
+    bought, shopped, looked = (machine.run(story) for story in stories)
+    machine.run(by_hand)
+    ran = machine.run(samples)
+
     assert "40 = 40 + 0" in " ".join(bought.split())
     assert "4 started" in bought
     assert "POST /orders: $.by: failed" in " ".join(bought.split())
@@ -159,26 +166,21 @@ def test_the_page_on_exporters(machine: Machine) -> None:
     for step in blocks("exporters", "docs/exporters.md"):
         machine.run(step)
 
-    desk = machine.folder
-    written = {str(path.relative_to(desk)) for path in desk.rglob("*") if path.is_file()}
+    here = machine.folder
+    written = {str(path.relative_to(here)) for path in here.rglob("*") if path.is_file()}
     assert written >= {
         *("junit.xml", "iterations.csv", "result.json", "latency.hlog"),
         *("reports/times.csv", "reports/osbench.prom"),
         *("report.html", "ci/report.html", "ci/junit.xml", "ci/iterations.csv", "ci/results.json"),
     }
-    assert len((desk / "ci" / "iterations.csv").read_text("utf-8").splitlines()) == 201
-    assert len((desk / "ci" / "results.json").read_text("utf-8").splitlines()) == 1
+    assert len((here / "ci" / "iterations.csv").read_text("utf-8").splitlines()) == 201
+    assert len((here / "ci" / "results.json").read_text("utf-8").splitlines()) == 1
 
 
 def test_the_page_on_operations_when_a_coordinator_dies(machine: Machine) -> None:
-    redis, configure, worker, *_ = blocks("scale-out", "docs/many-hosts.md")
     (story,) = blocks("coordinator-dies", "docs/faults.md")
 
-    with machine.running(redis):
-        machine.run(configure)
-        with machine.running(worker) as terminal:
-            machine.wait_for_workers(terminal, 1)
-            shown = " ".join(machine.run(story).split())
+    shown = " ".join(machine.run(story).split())
 
     assert "its coordinator was killed" in shown
     assert "goes on with it; its workers wait until" in shown

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 import pytest
 
 from helpers.commands import environment
-from helpers.machine import Machine
+from helpers.machine import Machine, with_worker
 from helpers.readme import REPOSITORY, blocks
 from servers import folder
 from servers.child import PATIENCE_S
@@ -22,14 +22,21 @@ LOCUST_PAGE, K6_PAGE = "docs/coming-from-locust.md", "docs/coming-from-k6.md"
 JMETER_PAGE = "docs/coming-from-jmeter.md"
 
 
-@pytest.fixture
+WORKER = "osbench-worker --processes 1 --plugin-path samples/shop_flow/shopper.py"
+
+
+@pytest.fixture(scope="module")
 def machine() -> Iterator[Machine]:
-    """A machine with the samples and an empty folder to type in."""
+    """A machine with the samples, the shop of all these pages, and a worker."""
     with folder() as home:
         desk = home / "desk"
         desk.mkdir()
         (desk / "samples").symlink_to(REPOSITORY / "samples")
-        yield Machine(home, folder=desk)
+        made = Machine(home, folder=desk, forked=True)
+        server, _ = blocks("coming-from-locust", LOCUST_PAGE)
+        with made.running(server) as shop, with_worker(made, WORKER):
+            made.wait_for_port("8080", shop)
+            yield made
 
 
 def visits(report: str) -> dict[str, int]:
@@ -51,11 +58,9 @@ def assert_flow(report: str) -> None:
 
 
 def test_the_class_runs_as_the_page_for_users_of_locust_says(machine: Machine) -> None:
-    server, first = blocks("coming-from-locust", LOCUST_PAGE)
+    _, first = blocks("coming-from-locust", LOCUST_PAGE)
 
-    with machine.running(server) as shop:
-        machine.wait_for_port("8080", shop)
-        shown = machine.run(first)
+    shown = machine.run(first)
 
     assert "shopper.yaml: OK, 1 subtask, 1 workload" in shown
     once, report = shown.split("planned", 1)
@@ -64,26 +69,22 @@ def test_the_class_runs_as_the_page_for_users_of_locust_says(machine: Machine) -
 
 
 def test_the_flow_without_code_runs_as_the_page_for_users_of_k6_says(machine: Machine) -> None:
-    server, first, others = blocks("coming-from-k6", K6_PAGE)
+    _, first, others = blocks("coming-from-k6", K6_PAGE)
 
-    with machine.running(server) as shop:
-        machine.wait_for_port("8080", shop)
-        assert_flow(machine.run(first))
-        reports = " ".join(machine.run(others).split())
+    assert_flow(machine.run(first))
+    reports = " ".join(machine.run(others).split())
 
     assert reports.count("Exit code 0") == 1
     assert " stage" in reports
     assert reports.count("100 = 100 + 0") == 1
     assert reports.rstrip().endswith("exit code 1")
-    assert (machine.folder / "report.html").exists()
+    (machine.folder / "report.html").unlink()
 
 
 def test_the_plan_runs_as_the_page_for_users_of_jmeter_says(machine: Machine) -> None:
-    server, first = blocks("coming-from-jmeter", JMETER_PAGE)
+    _, first = blocks("coming-from-jmeter", JMETER_PAGE)
 
-    with machine.running(server) as shop:
-        machine.wait_for_port("8080", shop)
-        shown = machine.run(first)
+    shown = machine.run(first)
 
     assert "plan.yaml: OK, 1 subtask, 1 workload" in shown
     once, report = shown.split("planned", 1)
@@ -101,25 +102,21 @@ def test_the_locust_file_runs_where_there_is_locust(machine: Machine) -> None:
     locust = str(bench) if bench.exists() else shutil.which("locust")
     if locust is None:
         pytest.skip("Locust is not installed: `make bench` makes an environment with it")
-    server, _ = blocks("coming-from-locust", LOCUST_PAGE)
-
-    with machine.running(server) as shop:
-        machine.wait_for_port("8080", shop)
-        url = machine.text("http://127.0.0.1:8080")
-        seed = ["curl", "--silent", "--data", '{"name": "lamp"}', f"{url}/items"]
-        subprocess.run(seed, check=True, capture_output=True)
-        done = subprocess.run(
-            [
-                *(locust, "--headless", "--json", "--only-summary", "--host", url),
-                *("--locustfile", str(REPOSITORY / "samples" / "shop_flow" / "locustfile.py")),
-                *("--users", "4", "--spawn-rate", "4", "--run-time", "3s"),
-            ],
-            env=environment(machine.home),
-            capture_output=True,
-            text=True,
-            timeout=PATIENCE_S,
-            check=False,
-        )
+    url = machine.text("http://127.0.0.1:8080")
+    seed = ["curl", "--silent", "--data", '{"name": "lamp"}', f"{url}/items"]
+    subprocess.run(seed, check=True, capture_output=True)
+    done = subprocess.run(
+        [
+            *(locust, "--headless", "--json", "--only-summary", "--host", url),
+            *("--locustfile", str(REPOSITORY / "samples" / "shop_flow" / "locustfile.py")),
+            *("--users", "4", "--spawn-rate", "4", "--run-time", "3s"),
+        ],
+        env=environment(machine.home),
+        capture_output=True,
+        text=True,
+        timeout=PATIENCE_S,
+        check=False,
+    )
 
     assert done.returncode == 0, done.stderr
     made = {one["name"]: one for one in json.loads(done.stdout)}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -101,18 +101,6 @@ def test_what_is_wrong_is_told_with_everything_else(here: Site) -> None:
     assert "nothing_of_this_name" in found["plug-ins"]["detail"]
 
 
-def follow(redis: RedisServer) -> None:
-    redis.client().execute_command("REPLICAOF", "127.0.0.1", "1")
-
-
-def want_replicas(redis: RedisServer) -> None:
-    redis.client().config_set("min-replicas-to-write", 1)
-
-
-def fill_up(redis: RedisServer) -> None:
-    redis.client().config_set("maxmemory", 1000)
-
-
 def fail_to_save(redis: RedisServer) -> None:
     client = redis.client()
     client.config_set("save", "3600 1")
@@ -125,31 +113,30 @@ def fail_to_save(redis: RedisServer) -> None:
         time.sleep(0.05)
 
 
-@pytest.mark.parametrize(
-    ("make", "why", "remedy"),
-    [
-        (follow, "it is a replica", "replicaof no one"),
-        (
-            want_replicas,
-            "it has fewer replicas than min-replicas-to-write",
-            "min-replicas-to-write 0",
-        ),
-        (fill_up, "its memory is full", "raise its maxmemory"),
-        (fail_to_save, "its last snapshot failed", "make room on the disk"),
-    ],
-)
-def test_a_redis_that_takes_no_writes_is_told(
-    here: Site, make: Callable[[RedisServer], None], why: str, remedy: str
-) -> None:
+def test_a_redis_that_takes_no_writes_is_told(here: Site) -> None:
+    found = {}
     with redis_server(password="of-redis") as redis:
         Cluster(here, redis)
-        make(redis)
-        code, found = findings(here)
+        client = redis.client()
+        client.execute_command("REPLICAOF", "127.0.0.1", "1")
+        found["it is a replica", "replicaof no one"] = findings(here)
+        client.execute_command("REPLICAOF", "NO", "ONE")
+        client.config_set("min-replicas-to-write", 1)
+        few = "it has fewer replicas than min-replicas-to-write"
+        found[few, "min-replicas-to-write 0"] = findings(here)
+        client.config_set("min-replicas-to-write", 0)
+        memory = client.config_get("maxmemory")["maxmemory"]
+        client.config_set("maxmemory", 1000)
+        found["its memory is full", "raise its maxmemory"] = findings(here)
+        client.config_set("maxmemory", memory)
+        fail_to_save(redis)
+        found["its last snapshot failed", "make room on the disk"] = findings(here)
 
-    assert code == 1
-    assert found["Redis"]["state"] == "error"
-    assert found["Redis"]["detail"] == f"Redis takes no writes: {why}"
-    assert remedy in found["Redis"]["remedy"]
+    for (why, remedy), (code, things) in found.items():
+        assert code == 1
+        assert things["Redis"]["state"] == "error"
+        assert things["Redis"]["detail"] == f"Redis takes no writes: {why}"
+        assert remedy in things["Redis"]["remedy"]
 
 
 def test_a_redis_that_is_not_there(here: Site) -> None:

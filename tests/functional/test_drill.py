@@ -18,9 +18,9 @@ import pytest
 
 from helpers.drills import at, hook, phase_of, resumable
 from helpers.engines import until
-from helpers.machine import Machine
+from helpers.machine import Machine, with_worker
 from helpers.readme import REPOSITORY, blocks
-from helpers.runs import Finished, Site, checked, site
+from helpers.runs import Cluster, Finished, Site, checked, site
 from servers import Child, CountingServer, counting_server, folder, free_port, nginx_server
 
 pytestmark = pytest.mark.functional
@@ -34,11 +34,11 @@ def test_the_drill_of_the_guide_counts_what_the_proxy_has_noted() -> None:
         desk = home / "desk"
         desk.mkdir()
         (desk / "samples").symlink_to(REPOSITORY / "samples")
-        machine = Machine(home, folder=desk)
+        machine = Machine(home, folder=desk, forked=True)
         # hooks of the sample speak to port 8080; a busy machine may break a limit of it
         command = drill.text.replace(".yaml", ".yaml --json --task-args port=8080 > result.json")
         command = f"{command.rstrip()} || [ $? = 1 ]"
-        with machine.running(server) as shops:
+        with machine.running(server) as shops, with_worker(machine):
             machine.wait_for_port("8080", shops)
             machine.run(dataclasses.replace(drill, text=command))
             log = (desk / "proxy.log").read_text("utf-8").splitlines()
@@ -166,9 +166,9 @@ def test_a_drill_behind_nginx_counts_what_nginx_has_logged(here: Site) -> None:
 
 
 @pytest.fixture(scope="module")
-def here() -> Iterator[Site]:
-    with site() as found:
-        yield found
+def here(fleet: Cluster) -> Site:
+    """A site whose runs have a worker."""
+    return fleet.site
 
 
 def requests(counting: CountingServer, *hooks: dict[str, Any], **more: Any) -> dict[str, Any]:
@@ -240,8 +240,8 @@ def test_terminal_and_page_say_it(here: Site, several: Finished, tmp_path: Path)
     name = several.result["run_id"]
     page = tmp_path / "page.html"
 
-    text = " ".join(here.coord("results", name).out.split())
-    made = here.coord("report", name, "--html", str(page))
+    text = " ".join(here.call("results", name).out.split())
+    made = here.call("report", name, "--html", str(page))
 
     assert "nothing lasted: a total outage of up to" in text
     assert "the hook that begins the fault (“stop”) has not fired" in text
@@ -252,9 +252,13 @@ def test_terminal_and_page_say_it(here: Site, several: Finished, tmp_path: Path)
 
 
 def test_a_drill_goes_on_after_its_coordinator_was_killed(
-    here: Site, counting_of_module: CountingServer
+    counting_of_module: CountingServer,
 ) -> None:
-    counting = counting_of_module
+    with site() as here:
+        resume_a_drill(here, counting_of_module)
+
+
+def resume_a_drill(here: Site, counting: CountingServer) -> None:
     hung, over = here.home / "hung", here.home / "over"
     stop = f"sh -c 'touch {hung}; while ! test -e {over}; do sleep 0.1; done'"
     task = here.task(

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from helpers.commands import environment
+from helpers.commands import coord, environment
 from servers.child import PATIENCE_S
 
 pytestmark = pytest.mark.functional
@@ -17,7 +17,8 @@ pytestmark = pytest.mark.functional
 TASK = '{"version": 2, "title": "t", "subtasks": []}'
 
 
-def coord(folder: Path, *arguments: str, **options: object) -> subprocess.CompletedProcess[str]:
+def started(folder: Path, *arguments: str, **options: object) -> subprocess.CompletedProcess[str]:
+    """What a command has said that has open files of its own."""
     return subprocess.run(  # type: ignore[call-overload, no-any-return]
         ["osbench-coord", *arguments],
         env=environment(folder),
@@ -69,7 +70,7 @@ def yes() -> Iterator[int]:
 
 
 def test_standard_input_is_read_up_to_a_bound(tmp_path: Path, yes: int) -> None:
-    done = coord(tmp_path, "validate", "-", stdin=yes)
+    done = started(tmp_path, "validate", "-", stdin=yes)
 
     assert done.returncode == 2
     assert "cannot be read: is larger than 16 MiB" in done.stdout + done.stderr
@@ -80,7 +81,7 @@ def test_a_pipe_of_a_shell_is_read(tmp_path: Path) -> None:
     with os.fdopen(writing, "w") as file:
         file.write(TASK)
 
-    done = coord(tmp_path, "validate", f"/dev/fd/{reading}", pass_fds=[reading])
+    done = started(tmp_path, "validate", f"/dev/fd/{reading}", pass_fds=[reading])
     os.close(reading)
 
     assert "cannot be read" not in done.stdout + done.stderr

@@ -122,7 +122,7 @@ def exported() -> Iterator[Exported]:
                 *("--export", f"otlp={files / 'otlp'}"),
             )
             assert written.code == 0, written.err
-            again = here.coord("report", "last", "--html", str(files / "html-again"))
+            again = here.call("report", "last", "--html", str(files / "html-again"))
             assert again.code == 0, again.err
             assert written.out == ""
             documents = {index: search.found(index) for index in search.documents}
@@ -164,7 +164,7 @@ def test_csv_agrees_with_the_ledger(exported: Exported) -> None:
     assert found == exported.expected()
     assert len({(one["workload"], one["iteration"]) for one in rows}) == len(rows)
     assert all(one["worker"] for one in rows if one["service_s"])
-    assert exported.site.coord("results", "last", "--csv").out == exported.text("csv")
+    assert exported.site.call("results", "last", "--csv").out == exported.text("csv")
 
 
 def test_json_is_the_object_of_the_run(exported: Exported) -> None:
@@ -360,33 +360,34 @@ def test_no_output_holds_a_secret_or_obeys_a_name(exported: Exported) -> None:
         (("--scenario", "Shop.buy", "--plugin-path", "broken.py"), "broken.py"),
     ],
 )
-def test_a_run_that_cannot_start_is_a_failed_test(options: tuple[str, ...], message: str) -> None:
-    with site() as here:
-        here.write("broken.py", "def broken(:\n")
-        done = here.coord("run", *options, "--quiet", "--export", "junit=r.xml")
-        (suite,) = JUnitXml.fromfile(str(here.home / "r.xml"))
+def test_a_run_that_cannot_start_is_a_failed_test(
+    guest: Site, options: tuple[str, ...], message: str
+) -> None:
+    guest.write("broken.py", "def broken(:\n")
 
-        assert done.code == 2
-        (case,) = suite
-        assert (suite.errors, case.result[0].type) == (1, "exit code 2")
-        told = case.result[0]
-        assert message in f"{told.message}\n{told.text}"
-        assert "\n: " not in told.text
+    done = guest.call("run", *options, "--quiet", "--export", "junit=r.xml")
+
+    (suite,) = JUnitXml.fromfile(str(guest.home / "r.xml"))
+    assert done.code == 2
+    (case,) = suite
+    assert (suite.errors, case.result[0].type) == (1, "exit code 2")
+    told = case.result[0]
+    assert message in f"{told.message}\n{told.text}"
+    assert "\n: " not in told.text
 
 
-def test_a_failing_export_leaves_the_run_alone_and_is_in_its_exit_code() -> None:
-    with site() as here:
-        here.write("plugin.py", FAILING)
-        dummy = ("--scenario", "Dummy.dummy", "--times", "3", "--plugin-path", "plugin.py")
-        refused = here.coord("run", *dummy, "--export", "csv=/dev/null/x")
-        assert refused.code == 2
-        assert "cannot write to /dev/null/x" in refused.err
-        assert not (here.data / "runs").exists()
+def test_a_failing_export_leaves_the_run_alone_and_is_in_its_exit_code(guest: Site) -> None:
+    guest.write("plugin.py", FAILING)
+    dummy = ("--scenario", "Dummy.dummy", "--times", "3", "--plugin-path", "plugin.py")
+    refused = guest.call("run", *dummy, "--export", "csv=/dev/null/x")
+    assert refused.code == 2
+    assert "cannot write to /dev/null/x" in refused.err
+    assert not (guest.data / "runs").exists()
 
-        done = here.run(*dummy, "--export", "fails", "--export", "csv")
+    done = guest.run(*dummy, "--export", "fails", "--export", "csv")
 
-        assert done.code == 5
-        assert done.sums["ok"] == 3
-        assert done.result["notes"][0].startswith("export fails failed: the exporter fails raises")
-        assert "Warning: export fails failed: the exporter fails raises ValueError" in done.err
-        assert len((here.home / "iterations.csv").read_text("utf-8").splitlines()) == 4
+    assert done.code == 5
+    assert done.sums["ok"] == 3
+    assert done.result["notes"][0].startswith("export fails failed: the exporter fails raises")
+    assert "Warning: export fails failed: the exporter fails raises ValueError" in done.err
+    assert len((guest.home / "iterations.csv").read_text("utf-8").splitlines()) == 4

@@ -20,15 +20,21 @@ from osbench.coordinator.fleet.heartbeats import OTHER_VERSION, HeartbeatReader
 from osbench.coordinator.fleet.membership import Membership
 from osbench.coordinator.fleet.pool import WorkerPool
 from osbench.coordinator.fleet.worker_request import WorkerRequest
-from servers import redis_server
+from servers import RedisServer, redis_server
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[RedisServer]:
+    with redis_server() as found:
+        yield found
 
 
 @pytest.fixture
-def client() -> Iterator[Client]:
-    with redis_server() as server:
-        client = connect(server.url, timeout_s=5.0)
-        yield client
-        client.close()
+def client(server: RedisServer) -> Iterator[Client]:
+    """A client of an empty Redis."""
+    with connect(server.url, timeout_s=5.0) as found:
+        found.flushall()
+        yield found
 
 
 class NoPort:

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from helpers.runs import Site, site
+from helpers.runs import Finished, checked, site
 
 pytestmark = pytest.mark.functional
 
@@ -23,16 +23,16 @@ from osbench.plugin import scenario
 NOTES = Path({notes!r})
 
 
-def note(what):
-    with NOTES.open("a") as file:
+def note(what, name):
+    with (NOTES / name).open("a") as file:
         file.write(f"{{what}} {{os.getpid()}}\\n")
 
 
 class Forking(scenario.Scenario):
     @scenario.configure(name="Forking.returns")
     def returns(self):
-        note("begins")
-        atexit.register(note, "ends")
+        note("begins", "returns")
+        atexit.register(note, "ends", "returns")
         pid = os.fork()
         if pid == 0:
             return
@@ -40,7 +40,7 @@ class Forking(scenario.Scenario):
 
     @scenario.configure(name="Forking.in_loop")
     async def in_loop(self):
-        note("begins")
+        note("begins", "in_loop")
         pid = os.fork()
         if pid == 0:
             await asyncio.sleep(0)
@@ -50,48 +50,59 @@ class Forking(scenario.Scenario):
 
     @scenario.configure(name="Forking.behaves")
     def behaves(self):
-        note("begins")
-        process = multiprocessing.get_context("fork").Process(target=note, args=("child",))
+        note("begins", "behaves")
+        forking = multiprocessing.get_context("fork")
+        process = forking.Process(target=note, args=("child", "behaves"))
         process.start()
         process.join()
         assert process.exitcode == 0
 """
 
 
-@pytest.fixture
-def here() -> Iterator[Site]:
-    with site() as found:
-        yield found
+NAMES = ("returns", "in_loop", "behaves")
+
+
+@pytest.fixture(scope="module")
+def ran() -> Iterator[tuple[Finished, dict[str, list[list[str]]]]]:
+    """A run with a workload for each of them, and what each has noted."""
+    with site() as here:
+        plugin = here.home / "forking.py"
+        plugin.write_text(PLUGIN.format(notes=str(here.home)))
+        runner = {"constant": {"times": 6, "concurrency": 1}}
+        task = here.task(*({"scenario": {f"Forking.{one}": {}}, "runner": runner} for one in NAMES))
+        done = here.run(task, "--plugin-path", str(plugin))
+        assert done.code == 0, done.err
+        noted = {
+            name: [line.split() for line in (here.home / name).read_text().splitlines()]
+            for name in NAMES
+        }
+        yield done, noted
 
 
 @pytest.mark.parametrize("name", ["returns", "in_loop"])
-def test_a_child_that_returns_neither_works_nor_stays(here: Site, name: str) -> None:
-    notes = here.home / "notes"
-    plugin = here.home / "forking.py"
-    plugin.write_text(PLUGIN.format(notes=str(notes)))
+def test_a_child_that_returns_neither_works_nor_stays(
+    ran: tuple[Finished, dict[str, list[list[str]]]], name: str
+) -> None:
+    done, noted = ran
 
-    done = here.run("--plugin-path", str(plugin), "--scenario", f"Forking.{name}", "--times", "6")
+    workload = done.result["workloads"][NAMES.index(name)]
 
-    assert done.code == 0, done.err
-    assert done.sums["ok"] == 6
-    noted = [line.split() for line in notes.read_text().splitlines()]
-    begun = [pid for what, pid in noted if what == "begins"]
+    assert checked(workload)["ok"] == 6
+    begun = [pid for what, pid in noted[name] if what == "begins"]
     assert len(begun) == 6
     # of the worker, once, and of no child
-    assert {pid for what, pid in noted if what == "ends"} <= set(begun)
+    assert {pid for what, pid in noted[name] if what == "ends"} <= set(begun)
     assert len(set(begun)) == 1
+
+
+def test_children_of_multiprocessing_work_and_others_are_told(
+    ran: tuple[Finished, dict[str, list[list[str]]]],
+) -> None:
+    done, noted = ran
+
+    assert checked(done.result["workloads"][NAMES.index("behaves")])["ok"] == 6
+    assert sum(what == "child" for what, _ in noted["behaves"]) == 6
+    # one for each place that is at fault
     remarks = [one for one in done.result["notes"] if "forking.py" in one]
-    assert len(remarks) == 1
-    assert "forked a process that returned into the worker, and was ended" in remarks[0]
-
-
-def test_children_of_multiprocessing_work(here: Site) -> None:
-    notes = here.home / "notes"
-    plugin = here.home / "forking.py"
-    plugin.write_text(PLUGIN.format(notes=str(notes)))
-
-    done = here.run("--plugin-path", str(plugin), "--scenario", "Forking.behaves", "--times", "3")
-
-    assert done.sums["ok"] == 3
-    assert sum(line.startswith("child") for line in notes.read_text().splitlines()) == 3
-    assert "forked a process" not in done.out
+    said = "forked a process that returned into the worker, and was ended"
+    assert [said in one for one in remarks] == [True, True], remarks

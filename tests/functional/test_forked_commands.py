@@ -17,12 +17,10 @@ SECONDS = 120.0
 @pytest.mark.parametrize(
     "arguments",
     [
-        ["--help"],
         ["runs", "lisst"],
-        ["validate", "missing.yaml"],
         ["run", "--scenario", "Dummy.dummy", "--times", "1", "--sla", "max_s=oops"],
     ],
-    ids=["help", "mistyped", "missing", "bad value"],
+    ids=["mistyped", "bad value"],
 )
 def test_code_and_output_are_those_of_a_command_of_a_shell(
     tmp_path: Path, arguments: list[str]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -12,16 +11,17 @@ from helpers.form_site import OLD_CSRF, OLD_NONCE, OLD_TOKEN, PASSWORD, FormSite
 from helpers.json_server import serving
 from helpers.readme import files
 from helpers.recordings import write_har
-from helpers.runs import Site, site
+from helpers.runs import Site
 from osbench.coordinator.storage.run_directory import RunDirectory
 
 pytestmark = pytest.mark.functional
 
 
 @pytest.fixture
-def here() -> Iterator[Site]:
-    with site() as made:
-        yield made
+def here(guest: Site) -> Site:
+    """A site whose runs have a worker, and the task of the guide."""
+    guest.write("session.yaml", files("docs/flows.md")["session.yaml"])
+    return guest
 
 
 def actions(workload: dict[str, Any]) -> dict[str, int]:
@@ -44,7 +44,7 @@ def told(here: Site, given: set[str]) -> list[str]:
 def test_a_recorded_form_login_runs_green(here: Site) -> None:
     with serving(FormSite()) as shop:
         write_har(here.home / "shop.har", visit(shop.url))
-        made = here.coord("init", "shop.yaml", "--from-har", "shop.har")
+        made = here.call("init", "shop.yaml", "--from-har", "shop.har")
         done = here.run("shop.yaml", "--task-args", f"password: {PASSWORD}")
 
     assert "POST /upload, whose body is not in the recording (1)" in made.err
@@ -58,8 +58,6 @@ def test_a_recorded_form_login_runs_green(here: Site) -> None:
 
 
 def test_the_flow_of_the_guide_logs_in_again_when_its_token_ends(here: Site) -> None:
-    (here.home / "session.yaml").write_text(files("docs/flows.md")["session.yaml"], "utf-8")
-
     with serving(FormSite(uses=7)) as shop:
         args = json.dumps({"base": shop.url, "password": PASSWORD})
         done = here.run("session.yaml", "--task-args", args)
@@ -82,8 +80,6 @@ def test_the_flow_of_the_guide_logs_in_again_when_its_token_ends(here: Site) -> 
 
 
 def test_a_token_that_is_never_good_ends_each_iteration_after_one_login(here: Site) -> None:
-    (here.home / "session.yaml").write_text(files("docs/flows.md")["session.yaml"], "utf-8")
-
     with serving(FormSite(uses=0)) as shop:
         args = json.dumps({"base": shop.url, "password": PASSWORD})
         done = here.run("session.yaml", "--task-args", args)
@@ -99,8 +95,6 @@ def test_a_token_that_is_never_good_ends_each_iteration_after_one_login(here: Si
 
 
 def test_an_iteration_that_is_shown_has_no_value_for_one_use(here: Site) -> None:
-    (here.home / "session.yaml").write_text(files("docs/flows.md")["session.yaml"], "utf-8")
-
     with serving(FormSite(uses=0)) as shop:
         args = json.dumps({"base": shop.url, "password": PASSWORD})
         shown = here.coord("run", "session.yaml", "--once", "--verbose", "--task-args", args)

@@ -39,10 +39,21 @@ Evil = scenario.configure(name="Evil.fail")(Evil)
 """
 
 
-@pytest.fixture
-def here() -> Iterator[Site]:
-    with site() as found:
-        yield found
+@pytest.fixture(scope="module")
+def evil() -> Iterator[tuple[Cluster, list[Finished]]]:
+    """A worker whose label steers terminals, and two runs whose scenario, title and tag do."""
+    with redis_server(password="functional") as redis, site() as here:
+        here.write("evil.py", PLUGIN)
+        cluster = Cluster(here, redis)
+        cluster.workers.append(
+            here.start(
+                "osbench-worker",
+                *("--processes", "1", "--label", f"rack {EVIL}", "--plugin-path", str(here.home)),
+            )
+        )
+        cluster.await_idle(1)
+        run = ("run", "--plugin-path", str(here.home), "--tag", "evil \x1b[2J", evil_task(here))
+        yield cluster, [here.coord(*run) for _ in range(2)]
 
 
 def steering(done: Finished) -> set[str]:
@@ -64,7 +75,7 @@ def evil_task(here: Site) -> str:
         {
             "title": f"sub {EVIL}",
             "scenario": {"Evil.fail": {}},
-            "runner": {"constant_for_duration": {"duration": 2, "concurrency": 1}},
+            "runner": {"constant": {"times": 20, "concurrency": 1}},
             "sla": {"failure_rate": {"max": 0}},
         }
     )
@@ -73,37 +84,39 @@ def evil_task(here: Site) -> str:
     return task
 
 
-def test_what_a_scenario_raises_steers_no_terminal(here: Site) -> None:
-    here.write("evil.py", PLUGIN)
-    task = evil_task(here)
-
-    run = here.coord("run", "--plugin-path", str(here.home), task)
-
+def test_what_a_scenario_raises_steers_no_terminal(
+    evil: tuple[Cluster, list[Finished]],
+) -> None:
+    cluster, runs = evil
+    here, run = cluster.site, runs[-1]
     commands = [
         ("status",),
         ("status", "--json"),
         ("runs", "list"),
         ("runs", "show"),
+        ("workers",),
         ("results", "last"),
         ("results", "last", "--csv"),
         ("results", "last", "--json"),
         ("results", "last", "--outputs"),
         ("results", "last", "--outputs", "1"),
-        ("validate", task),
+        ("validate", "--plugin-path", str(here.home), str(here.home / "task.json")),
     ]
+
     printed = {command: here.coord(*command) for command in commands}
+
     assert run.code == 1, run.err
     assert SHOWN in run.out
     assert SHOWN in printed["results", "last", "--csv"].out
+    assert SHOWN in printed["workers",].out
     assert steering(run) == set()
     assert {command: steering(done) for command, done in printed.items() if steering(done)} == {}
 
 
-def test_what_a_scenario_raises_is_shown_as_it_is_on_pages(here: Site) -> None:
-    here.write("evil.py", PLUGIN)
-    task = evil_task(here)
-    for _ in range(2):
-        here.coord("run", "--plugin-path", str(here.home), "--tag", "evil \x1b[2J", task)
+def test_what_a_scenario_raises_is_shown_as_it_is_on_pages(
+    evil: tuple[Cluster, list[Finished]],
+) -> None:
+    here = evil[0].site
     names = [one.path.name for one in RunDirectory.all(str(here.data))]
     commands = [("report", names[0]), ("compare", *names), ("trends",)]
 
@@ -119,8 +132,18 @@ def test_what_a_scenario_raises_is_shown_as_it_is_on_pages(here: Site) -> None:
     assert all(r"evil \x1b[2J" in page for page in (pages[0], pages[2]))
 
 
-def test_errors_that_repeat_what_was_given_steer_no_terminal(here: Site) -> None:
-    bad = here.write("bad.yaml", 'version: 2\nsubtasks: []\n"\\e[2J\\u202e": 1\n')
+def test_the_log_of_a_worker_steers_no_terminal(evil: tuple[Cluster, list[Finished]]) -> None:
+    (worker,) = evil[0].workers
+
+    worker.process.terminate()
+    log = worker.finish()
+
+    assert SHOWN in log.err
+    assert steering(log) == set()
+
+
+def test_errors_that_repeat_what_was_given_steer_no_terminal(guest: Site) -> None:
+    bad = guest.write("bad.yaml", 'version: 2\nsubtasks: []\n"\\e[2J\\u202e": 1\n')
     commands = [
         ("run", str(bad)),
         ("run", f"{EVIL}.yaml"),
@@ -131,32 +154,10 @@ def test_errors_that_repeat_what_was_given_steer_no_terminal(here: Site) -> None
         ("runs", "prune", "--older-than", EVIL),
     ]
 
-    printed = {command: here.coord(*command) for command in commands}
+    printed = {command: guest.call(*command) for command in commands}
 
     assert all(done.code == 2 for done in printed.values()), printed
     assert {command: steering(done) for command, done in printed.items() if steering(done)} == {}
-
-
-def test_a_label_that_steers_a_terminal_is_shown_escaped() -> None:
-    with redis_server(password="functional") as redis, site() as here:
-        cluster = Cluster(here, redis)
-        label = f"rack {EVIL}"
-        here.write("evil.py", PLUGIN)
-        cluster.workers.append(
-            here.start(
-                "osbench-worker",
-                *("--processes", "1", "--label", label, "--plugin-path", str(here.home)),
-            )
-        )
-        cluster.await_idle(1)
-
-        listed = here.coord("workers")
-        run = here.coord("run", "--plugin-path", str(here.home), evil_task(here))
-
-        cluster.workers[0].process.terminate()
-        log = cluster.workers[0].finish()
-        assert SHOWN in listed.out
-        assert [steering(done) for done in (listed, run, log)] == [set(), set(), set()]
 
 
 def test_names_in_redis_that_are_no_text_stop_nobody() -> None:

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from helpers.runs import Cluster, Started, by_iteration, site
+from helpers.runs import Cluster, Started, by_iteration, checked, site
 from servers import CountingServer, redis_server
 
 pytestmark = pytest.mark.functional
@@ -40,23 +40,27 @@ def start(cluster: Cluster, counting: CountingServer, runner: dict[str, Any], *h
     return run
 
 
-@pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGTERM])
-@pytest.mark.parametrize("runner", [CLOSED, OPEN], ids=["constant", "rps"])
-def test_once_lets_running_iterations_end(
+@pytest.mark.parametrize(
+    ("runner", "how"), [(CLOSED, signal.SIGINT), (OPEN, signal.SIGTERM)], ids=["constant", "rps"]
+)
+def test_once_lets_running_iterations_end_and_prints_the_report(
     cluster: Cluster, counting: CountingServer, runner: dict[str, Any], how: signal.Signals
 ) -> None:
     counting.delay_s = 0.5
-    run = start(cluster, counting, runner, "--json")
+    run = start(cluster, counting, runner)
 
     run.process.send_signal(how)
 
     done = run.finish()
-    sums = done.sums
-    assert done.code == 130
+    again = cluster.site.coord("results", "last", "--json").printed
+    sums = checked(again["workloads"][0])
+    assert done.code == again["exit_code"] == 130
     assert sums["planned"] == TIMES
     assert sums["lost"] == 0
     assert sums["not_started"] > 0
     assert "stopping" in done.err
+    for said in ("HttpRequests.check_request", "not started", "Exit code 130"):
+        assert said in done.out
     ran = by_iteration(cluster.site.rows("last"), "ok")
     assert len(ran) == sums["ok"]
     # what was running has ended and is reported; what is not reported was never started
@@ -66,30 +70,32 @@ def test_once_lets_running_iterations_end(
     assert cluster.run_keys() == set()
 
 
-def test_once_prints_the_report(cluster: Cluster, counting: CountingServer) -> None:
-    counting.delay_s = 0.1
-    run = start(cluster, counting, CLOSED)
-
-    run.interrupt()
-
-    done = run.finish()
-    assert done.code == 130
-    assert "HttpRequests.check_request" in done.out
-    assert "not started" in done.out
-    assert "Exit code 130" in done.out
-
-
 def test_twice_stops_at_once_and_says_what_was_lost(
     cluster: Cluster, counting: CountingServer
 ) -> None:
-    counting.delay_s = 120
+    here = cluster.site
+    counting.delay_s = 600
     run = start(cluster, counting, CLOSED, "--json")
 
-    run.interrupt()
-    run.await_said("stopping")
-    run.interrupt()
+    # an iteration without end is named
+    place = r"; longest: iteration \d+ on \S+: \d+ s in \S+, at \w+\.py:\d+ \(.+\)"
+    run.await_said("; longest: iteration ")
+    shown: list[str] = []
 
+    def is_named() -> bool:
+        # it may be a second older than what was said
+        shown.append(here.coord("status").out)
+        return bool(re.search(place, shown[-1]))
+
+    run.wait_for(is_named)
+    run.interrupt()
+    run.await_said("Ctrl-C again stops at once")
+    run.interrupt()
     done = run.finish()
+
+    assert re.search(r"; figures of \d+ s ago", shown[-1])
+    (said,) = [line for line in done.err.splitlines() if "Ctrl-C again stops at once" in line]
+    assert re.search(place, said), said
     sums = done.sums
     assert done.code == 130
     assert sums["planned"] == TIMES
@@ -99,24 +105,6 @@ def test_twice_stops_at_once_and_says_what_was_lost(
     assert len(counting.counts) <= sums["lost"]
     assert "Traceback" not in done.err
     assert cluster.run_keys() == set()
-
-
-def test_twice_in_local_mode_leaves_nothing(cluster: Cluster, counting: CountingServer) -> None:
-    counting.delay_s = 120
-    with site() as here:
-        request = {"url": counting.url, "method": "GET", "status_code": 200}
-        task = here.task({"scenario": {"HttpRequests.check_request": request}, "runner": CLOSED})
-        run = here.start("osbench-coord", "run", "--json", task)
-        run.wait_for(lambda: counting.counts.total() >= 4)
-
-        run.interrupt()
-        run.await_said("stopping")
-        run.interrupt()
-
-        done = run.finish()
-        assert done.code == 130
-        assert done.sums["planned"] == TIMES
-        here.await_nothing_left()
 
 
 def test_before_the_load_the_report_has_what_was_planned(cluster: Cluster) -> None:
@@ -204,31 +192,3 @@ def test_a_context_that_hangs_is_left_after_enough_of_ctrl_c(
     assert note.startswith("context hanging is not undone: ")
     assert "`osbench-coord cleanup" in note
     cluster.await_idle(2)
-
-
-def test_an_iteration_without_end_is_named_and_ended(
-    cluster: Cluster, counting: CountingServer
-) -> None:
-    here = cluster.site
-    counting.delay_s = 600
-    run = start(cluster, counting, CLOSED, "--json")
-
-    place = r"; longest: iteration \d+ on \S+: \d+ s in \S+, at \w+\.py:\d+ \(.+\)"
-    run.await_said("; longest: iteration ")
-    shown: list[str] = []
-
-    def is_named() -> bool:
-        # it may be a second older than what was said
-        shown.append(here.coord("status").out)
-        return bool(re.search(place, shown[-1]))
-
-    run.wait_for(is_named)
-    run.interrupt()
-    run.await_said("Ctrl-C again stops at once")
-    run.interrupt()
-    done = run.finish()
-
-    assert re.search(r"; figures of \d+ s ago", shown[-1])
-    (said,) = [line for line in done.err.splitlines() if "Ctrl-C again stops at once" in line]
-    assert re.search(place, said), said
-    assert done.code == 130

@@ -83,11 +83,11 @@ def test_stages_over_four_workers_follow_the_plan_on_an_idle_machine(here: Site)
     assert until(4, share_as_planned, 1.0) >= 0.95
 
 
-def test_poisson_arrivals_are_those_of_the_seed(here: Site, counting: CountingServer) -> None:
+def test_poisson_arrivals_are_those_of_the_seed(guest: Site, counting: CountingServer) -> None:
     config = {"times": 800, "rps": 400, "arrivals": "poisson", "seed": 5}
 
-    done = here.run(here.task({"scenario": request(counting), "runner": {"rps": config}}))
-    rows = here.rows("last")
+    done = guest.run(guest.task({"scenario": request(counting), "runner": {"rps": config}}))
+    rows = guest.rows("last")
 
     assert done.sums["ok"] == 800
     assert set(counting.counts) == set(range(1, 801))

@@ -11,8 +11,9 @@ import pytest
 from bench.stage import Stage
 from simulation.figures import simulate
 
-OPEN = {"rps": {"rps": 2000, "times": 8000}}
-CLOSED = {"constant": {"times": 8000, "concurrency": 20}}
+TIMES = 4000
+OPEN = {"rps": {"rps": 1000, "times": TIMES}}
+CLOSED = {"constant": {"times": TIMES, "concurrency": 10}}
 
 
 @pytest.mark.parametrize(("workers", "runner"), [(20, OPEN), (10, CLOSED)])
@@ -24,6 +25,6 @@ def test_many_workers_bring_every_iteration_once_and_leave_no_key(
     found = simulate(stage, workers, runner, 4.0)
 
     # `simulate` raises where an iteration of the plan is not ok
-    assert found.ok == 8000
+    assert found.ok == TIMES
     assert found.blocks_per_s > 0
     assert found.keys_left == 0

@@ -80,8 +80,10 @@ def test_a_run_is_read_while_it_goes_on() -> None:
 
 def test_a_port_that_is_taken_is_told_before_the_run() -> None:
     with site() as here:
+        # a run that begins no workers before it is refused
+        here.configure({"messaging": {"redis_url": "redis://127.0.0.1:1/0"}})
         run = ("run", "--scenario", "Dummy.dummy", "--times", "1")
-        refused = here.coord(*run, "--metrics", "192.0.2.1:9000", "--export", "junit=r.xml")
+        refused = here.call(*run, "--metrics", "192.0.2.1:9000", "--export", "junit=r.xml")
 
         assert refused.code == 2
         assert "cannot listen on 192.0.2.1:9000" in refused.err

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 
 import pytest
 
-from helpers.runs import Finished, Site, site
+from helpers.runs import Cluster, Finished, Site
 
 pytestmark = pytest.mark.functional
 
@@ -35,11 +34,11 @@ TASK = {
 
 
 @pytest.fixture(scope="module")
-def done() -> Iterator[tuple[Site, Finished]]:
-    with site() as here:
-        task = here.write("task.json", json.dumps(TASK))
-        outputs = ("--report", "report.html", "--export", "junit=junit.xml")
-        yield here, here.coord("run", str(task), *outputs, "--export", "rally=rally.json")
+def done(fleet: Cluster) -> tuple[Site, Finished]:
+    here = fleet.site
+    task = here.write("task.json", json.dumps(TASK))
+    outputs = ("--report", "report.html", "--export", "junit=junit.xml")
+    return here, here.coord("run", str(task), *outputs, "--export", "rally=rally.json")
 
 
 def test_text_and_progress_call_it_by_its_name(done: tuple[Site, Finished]) -> None:
@@ -68,9 +67,9 @@ def test_results_and_comparisons_call_it_by_its_name(done: tuple[Site, Finished]
     here, run = done
     other = here.coord("run", str(here.home / "task.json"), "--json").result["run_id"]
 
-    first, second = here.coord("results", "last", "--json").printed["workloads"]
-    again = here.coord("results", "last").out
-    compared = here.coord("compare", run.out.split()[1], other)
+    first, second = here.call("results", "last", "--json").printed["workloads"]
+    again = here.call("results", "last").out
+    compared = here.call("compare", run.out.split()[1], other)
 
     assert (first["name"], first["scenario"]) == (NAME, "Dummy.dummy")
     assert (second["name"], second["scenario"]) == ("Dummy.dummy", "Dummy.dummy")
@@ -82,8 +81,8 @@ def test_a_part_of_the_task_is_chosen_by_the_name(done: tuple[Site, Finished]) -
     here, _ = done
     task = str(here.home / "task.json")
 
-    taken = here.coord("validate", task, "--workload", NAME, "--set", f"Shop.{NAME}.warmup=1s")
-    refused = here.coord("validate", task, "--workload", "Chekout")
+    taken = here.call("validate", task, "--workload", NAME, "--set", f"Shop.{NAME}.warmup=1s")
+    refused = here.call("validate", task, "--workload", "Chekout")
 
     assert (taken.code, "1 workload" in taken.out) == (0, True)
     assert refused.code == 2

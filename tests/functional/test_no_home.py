@@ -38,8 +38,6 @@ def run(package: str, *words: str, home: Path) -> subprocess.CompletedProcess[st
     ("package", "words"),
     [
         ("coordinator", ["run", "--scenario", "Dummy.dummy", "--times", "1"]),
-        ("coordinator", ["runs", "list"]),
-        ("coordinator", ["doctor"]),
         ("worker", []),
     ],
 )

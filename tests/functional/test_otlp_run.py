@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import json
+import socket
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
+from helpers.json_server import serving
 from helpers.otlp_service import Service
 from helpers.runs import Cluster, Site, site
+from helpers.trace_backends import FakeTempo
 from servers import RedisServer, free_port
 from servers.child import PATIENCE_S
 
@@ -36,18 +39,11 @@ def only_run(here: Site) -> Path:
     return found
 
 
-@pytest.mark.parametrize(
-    ("slow", "named"),
-    [
-        ("db", "items SELECT SELECT * FROM items WHERE owner = ? LIMIT ?"),
-        ("lock", "items acquire lock"),
-        ("queue", "waiting for items (from osbench/worker"),
-    ],
-)
 def test_what_is_slow_in_a_service_is_named_without_a_key_and_a_store(
-    here: Site, place: str, slow: str, named: str
+    here: Site, place: str
 ) -> None:
-    with Service(here, place, slow) as service:
+    # a query is in the tutorial (test_traces_run.py), a lock in test_traces_from_run.py
+    with Service(here, place, "queue") as service:
         done = here.run(here.task(service.workload()), "--otlp", place)
     explained = here.coord("trace", "explain", "last")
 
@@ -58,7 +54,7 @@ def test_what_is_slow_in_a_service_is_named_without_a_key_and_a_store(
     assert (tracing["state"], tracing["traced"]) == ("on", 1200)
     # root and action of each iteration
     assert (tracing["spans_written"], tracing["spans_dropped"]) == (2400, 0)
-    assert named in tracing["explanation"]
+    assert "waiting for items (from osbench/worker" in tracing["explanation"]
     assert explained.out.splitlines()[0].startswith(tracing["explanation"][:60])
     # three spans of the service in each
     assert "traces: 3,600 spans of this run received by OTLP" in done.result["notes"]
@@ -92,10 +88,14 @@ def test_osprofilers_store_and_otlp_are_merged(here: Site, place: str, redis: Re
     assert redis.client().keys("osprofiler_opt:*")
 
 
-def test_a_token_is_needed_where_one_is_set_and_never_shown(here: Site, place: str) -> None:
-    here.configure(
-        {"traces": {"otlp_late_s": 10, "otlp_token": "s3cret-token", "otlp_listen": place}}
-    )
+def test_a_token_is_needed_and_workers_on_other_hosts_need_no_way_to_the_receiver(
+    here: Site, place: str, redis: RedisServer
+) -> None:
+    cluster = Cluster(here, redis)
+    settings = {"otlp_late_s": 10, "otlp_token": "s3cret-token", "otlp_listen": place}
+    here.configure(cluster.messaging, {"traces": settings})
+    cluster.start_worker()
+    cluster.await_idle(1)
     with Service(here, place, token="s3cret-token") as right, Service(here, place) as wrong:
         task = here.task(right.workload(times=50), wrong.workload(times=50))
         done = here.run(task)
@@ -107,30 +107,22 @@ def test_a_token_is_needed_where_one_is_set_and_never_shown(here: Site, place: s
     assert "s3cret" not in done.out + done.err
     for path in only_run(here).rglob("*"):
         assert path.is_dir() or b"s3cret-token" not in path.read_bytes(), path
+    for workload in done.result["workloads"]:
+        assert workload["tracing"]["spans_written"] == 100
+        assert workload["exemplars"][0]["trace_id"]
+    # nothing of it stays in Redis
+    assert not redis.client().keys("osprofiler*")
 
 
-def test_an_address_that_is_taken_ends_the_run_before_it_begins(here: Site, place: str) -> None:
+def test_an_address_that_is_taken_ends_the_run_before_it_begins(here: Site) -> None:
     task = here.task({"scenario": {"Dummy.dummy": {}}, "runner": {"serial": {"times": 1}}})
-    with Service(here, place) as service:
-        done = here.run(task, "--otlp", f"127.0.0.1:{service.port}")
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        done = here.run(task, "--otlp", f"127.0.0.1:{port}")
 
     assert done.code == 2
-    assert f"cannot listen on 127.0.0.1:{service.port}: Address already in use" in done.out
+    assert f"cannot listen on 127.0.0.1:{port}: Address already in use" in done.out
     assert "Traceback" not in done.err
-
-
-def test_a_run_without_services_that_send_spans_says_what_to_look_at(
-    here: Site, place: str
-) -> None:
-    task = here.task({"scenario": {"Dummy.dummy": {}}, "runner": {"serial": {"times": 5}}})
-
-    done = here.run(task, "--otlp", place)
-
-    assert done.code == 0, done.err
-    notes = " ".join(done.result["notes"])
-    assert "no service wrote a span into any of 5 traces" in notes
-    assert "OTEL_EXPORTER_OTLP_ENDPOINT" in notes
-    assert "hmac" not in notes
 
 
 def test_a_killed_coordinator_leaves_no_receiver_and_loses_no_span(here: Site, place: str) -> None:
@@ -153,29 +145,11 @@ def test_a_killed_coordinator_leaves_no_receiver_and_loses_no_span(here: Site, p
     assert int(note.split()[1].replace(",", "")) > 0
 
 
-def test_workers_on_other_hosts_need_no_way_to_the_receiver(
-    here: Site, place: str, redis: RedisServer
-) -> None:
-    cluster = Cluster(here, redis)
-    here.configure(cluster.messaging, {"traces": {"otlp_late_s": 10}})
-    cluster.start_worker()
-    cluster.await_idle(1)
-    with Service(here, place) as service:
-        done = here.run(here.task(service.workload(times=100)), "--otlp", place)
-
-    assert done.code == 0, done.err
-    (workload,) = done.result["workloads"]
-    assert workload["tracing"]["spans_written"] == 200
-    assert "traces: 300 spans of this run received by OTLP" in done.result["notes"]
-    assert workload["exemplars"][0]["trace_id"]
-    # nothing of it stays in Redis
-    assert not redis.client().keys("osprofiler*")
-
-
-def test_ctrl_c_ends_the_receiver_too(here: Site, place: str) -> None:
-    with Service(here, place) as service:
+def test_ctrl_c_ends_the_receiver_and_the_queries(here: Site, place: str) -> None:
+    with Service(here, place) as service, serving(FakeTempo()) as tempo:
+        sources = ("--otlp", place, "--traces-from", f"tempo+{tempo.url}")
         task = here.task(service.workload(times=100_000))
-        started = here.start("osbench-coord", "run", task, "--otlp", place)
+        started = here.start("osbench-coord", "run", task, *sources)
         spool = here.data / "runs"
         started.wait_for(lambda: any(one.stat().st_size for one in spool.glob("*/traces/received")))
         started.interrupt()
@@ -187,3 +161,4 @@ def test_ctrl_c_ends_the_receiver_too(here: Site, place: str) -> None:
     assert "Traceback" not in done.err
     here.await_nothing_left()
     assert not list(only_run(here).glob("traces/received*"))
+    assert not list(only_run(here).glob("traces/queried*"))

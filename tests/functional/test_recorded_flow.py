@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from helpers.machine import Machine
+from helpers.machine import Machine, with_worker
 from helpers.readme import REPOSITORY, Block, blocks
 from helpers.recordings import shop, write_har
 from servers import folder
@@ -30,7 +30,9 @@ def machine() -> Iterator[Machine]:
         desk = home / "desk"
         desk.mkdir()
         (desk / "samples").symlink_to(REPOSITORY / "samples")
-        yield Machine(home, folder=desk)
+        made = Machine(home, folder=desk, forked=True)
+        with with_worker(made):
+            yield made
 
 
 def typed(text: str) -> Block:

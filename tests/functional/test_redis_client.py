@@ -20,7 +20,7 @@ from helpers.slow_names import NAME
 from osbench.common.errors import StoreError, StoreUnreachable
 from osbench.common.protocol.redis_client import check, connect, reached
 from osbench.common.protocol.store import Store
-from servers import free_port, redis_server
+from servers import RedisServer, free_port, redis_server
 
 pytestmark = pytest.mark.functional
 
@@ -86,6 +86,25 @@ class Line:
                 elif self._how == "cut":
                     break
             client.shutdown(socket.SHUT_RDWR)
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[RedisServer]:
+    with redis_server(password="functional") as found:
+        yield found
+
+
+@pytest.fixture
+def redis(server: RedisServer) -> RedisServer:
+    """A Redis that is empty and as it was at its start."""
+    with contextlib.closing(server.client()) as admin:
+        admin.replicaof("NO", "ONE")
+        admin.config_set("min-replicas-to-write", 0)
+        admin.config_set("maxmemory", 0)
+        admin.acl_deluser("narrow")
+        admin.flushall()
+        admin.config_resetstat()
+    return server
 
 
 @pytest.fixture

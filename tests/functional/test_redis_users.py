@@ -31,7 +31,7 @@ def server() -> Iterator[SecuredRedis]:
         yield found
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def here(server: SecuredRedis) -> Iterator[Site]:
     with site() as found:
         found.configure({"messaging": server.messaging("coordinator")})
@@ -47,7 +47,7 @@ def client(server: SecuredRedis, here: Site, role: str) -> Client:
 
 def worker(here: Site, server: SecuredRedis) -> Started:
     file = here.configure({"messaging": server.messaging("worker")}, name="w.conf")
-    return here.start("osbench-worker", "--processes", "2", "--config-file", str(file))
+    return here.start("osbench-worker", "--processes", "1", "--config-file", str(file))
 
 
 def test_all_that_runs_do_is_allowed(here: Site, server: SecuredRedis) -> None:
@@ -59,7 +59,7 @@ def test_all_that_runs_do_is_allowed(here: Site, server: SecuredRedis) -> None:
         here.task(
             {**data, "runner": {"constant": {"times": 3, "concurrency": 2}}},
             {**LOAD, "runner": {"constant": {"times": 100, "concurrency": 4}}, "idempotent": True},
-            {**LOAD, "runner": stages(3)},
+            {**LOAD, "runner": stages(1)},
         ),
     )
     assert done.code == 0, done.err

@@ -67,17 +67,17 @@ def test_each_arrival_makes_its_own_request_on_many_workers(here: Site) -> None:
 
 def test_what_cannot_be_replayed_is_told_before_the_run(here: Site) -> None:
     given = ("--task-args", "base: http://127.0.0.1:9")
-    sound = here.coord("validate", "tasks/r.yaml", *given)
+    sound = here.call("validate", "tasks/r.yaml", *given)
     text = TASK.replace("name: GET /a,", "name: GET /A,")
     (here.home / "tasks" / "other.yaml").write_text(text, "utf-8")
-    unknown = here.coord("validate", "tasks/other.yaml", *given)
+    unknown = here.call("validate", "tasks/other.yaml", *given)
     plain = TASK.replace("HttpFlow.run:", "Dummy.dummy_exception: {}").split("        base")[0]
     rest = TASK.rsplit("expect: 401}]}\n", maxsplit=1)[-1]
     (here.home / "tasks" / "plain.yaml").write_text(plain + rest, "utf-8")
-    without = here.coord("validate", "tasks/plain.yaml")
+    without = here.call("validate", "tasks/plain.yaml")
     content = arrivals(here).read_bytes()
     arrivals(here).write_bytes(content[:-9])
-    damaged = here.coord("validate", "tasks/r.yaml", *given)
+    damaged = here.call("validate", "tasks/r.yaml", *given)
 
     assert sound.code == 0, sound.err
     assert unknown.code == 2

@@ -108,8 +108,7 @@ def test_labels_of_hooks_stand_before_others_and_bars_of_failures_fill_their_bin
         assert found.wrong() == []
 
 
-@pytest.mark.parametrize("size", [DESK, PHONE])
-@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize(("size", "scheme"), [(DESK, "light"), (PHONE, "dark")])
 def test_counters_stand_on_the_axis_of_latency(
     chromium: Any, tmp_path: Path, size: dict[str, int], scheme: str
 ) -> None:

@@ -160,8 +160,7 @@ def drawn(page: Any) -> None:
     )
 
 
-@pytest.mark.parametrize("size", [DESK, PHONE])
-@pytest.mark.parametrize("theme", ["light", "dark"])
+@pytest.mark.parametrize(("size", "theme"), [(DESK, "dark"), (PHONE, "light")])
 def test_every_section_is_shown_without_a_word_of_the_console(
     chromium: Any, url: str, theme: str, size: dict[str, int]
 ) -> None:
@@ -170,9 +169,9 @@ def test_every_section_is_shown_without_a_word_of_the_console(
         for section in SECTIONS:
             assert page.locator(f"#{section}").is_visible(), section
         assert page.locator(".plot canvas").count() >= 8
-        for button in range(3):
+        # through all themes, and back
+        for _ in range(3):
             page.locator("#theme").click()
-            assert button < 3
         drawn(page)
         width = page.evaluate("() => document.documentElement.scrollWidth")
 

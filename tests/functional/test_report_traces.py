@@ -166,8 +166,8 @@ def test_a_waterfall_shows_where_the_time_went(told: WorkloadTraces) -> None:
 
 
 def test_pauses_are_told_from_work(here: Site, told: WorkloadTraces) -> None:
-    ranked = json.loads(here.coord("trace", "rank", "last", "--json").out)
-    printed = here.coord("trace", "rank", "last", "--by", "critical").out
+    ranked = json.loads(here.call("trace", "rank", "last", "--json").out)
+    printed = here.call("trace", "rank", "last", "--by", "critical").out
 
     assert ranked["pauses"] == told.pauses == TIMES
     assert ranked["paused_s"] == told.paused_s >= 0.02 * TIMES
@@ -188,7 +188,7 @@ def test_a_trace_is_found_by_run_and_iteration_and_by_run_and_id(
 ) -> None:
     pick, run = told.picks[0], directory.path.name
     shown = [
-        json.loads(here.coord("trace", "show", which, "--json").out)
+        json.loads(here.call("trace", "show", which, "--json").out)
         for which in (
             f"{run}:{pick.iteration}",
             f"last:{pick.trace_id}",
@@ -219,7 +219,7 @@ def test_a_trace_is_found_by_run_and_iteration_and_by_run_and_id(
 def test_what_cannot_be_shown_is_said_in_one_sentence(
     here: Site, arguments: tuple[str, ...], said: str
 ) -> None:
-    done = here.coord("trace", "show", *arguments)
+    done = here.call("trace", "show", *arguments)
 
     assert done.code == 2
     assert said in " ".join(done.err.split())
@@ -281,15 +281,14 @@ def test_the_page_has_an_example_of_each_class_of_error(page: str, told: Workloa
     assert f'href="#t-{told.error_examples["OutOfStock"].replace("-", "")[:8]}"' in errors
 
 
-def test_a_run_without_traces_says_why() -> None:
+def test_a_run_without_traces_says_why(guest: Site) -> None:
     load = {
         "scenario": {"Dummy.dummy": {}},
         "runner": {"constant": {"times": 3, "concurrency": 1}},
     }
-    with site() as here:
-        done = here.run(here.task(load))
-        directory = RunDirectory.find(str(here.data), "last")
-        (found,) = report_traces(directory, done.result)
+    done = guest.run(guest.task(load))
+    directory = RunDirectory.find(str(guest.data), "last")
+    (found,) = report_traces(directory, done.result)
 
     assert found.picks == ()
     assert (

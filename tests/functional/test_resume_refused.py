@@ -5,6 +5,7 @@ What was wrong is put right afterwards, and the run goes on to its end.
 
 from __future__ import annotations
 
+import contextlib
 import os
 import signal
 from collections.abc import Iterator
@@ -43,18 +44,18 @@ def cluster() -> Iterator[Cluster]:
         found = Cluster(here, redis)
         folder = here.write("plugins/held.py", HELD).parent
         paths = {"plugin_path": folder}
-        here.configure(found.messaging, {"worker": paths, "coordinator": paths})
-        for _ in range(2):
-            found.start_worker()
+        # as long as the tests may take
+        patient = {"worker": {**paths, "coordinator_lost_s": 600}, "coordinator": paths}
+        here.configure(found.messaging, patient)
+        found.start_worker()
+        found.await_idle(1)
         yield found
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def killed(cluster: Cluster) -> RunDirectory:
-    """A run of two workers whose coordinator was killed under load."""
+    """A run whose coordinator was killed under load: all tests try to resume it."""
     here = cluster.site
-    cluster.await_idle(2)
-    (here.home / "plugins" / "go").unlink(missing_ok=True)
     task = here.task(
         {
             "scenario": {"Held.act": {}},
@@ -85,29 +86,36 @@ def refused(cluster: Cluster, directory: RunDirectory, code: int) -> str:
     return line
 
 
-def goes_on(cluster: Cluster, directory: RunDirectory) -> None:
-    done = cluster.site.coord("resume", directory.path.name, "--json")
-    assert done.code == 0, done.err
-    assert done.result["workloads"][0]["accounting"]["ok"] == 400
+@contextlib.contextmanager
+def replaced(path: Path, content: bytes | None) -> Iterator[None]:
+    """Have another content in a file, or no file, and what was in it afterwards."""
+    whole = path.read_bytes()
+    path.unlink()
+    if content is not None:
+        path.write_bytes(content)
+        path.chmod(0o600)
+    try:
+        yield
+    finally:
+        path.write_bytes(whole)
+        path.chmod(0o600)
 
 
 @pytest.mark.parametrize("name", ["journal", "blocks"])
 def test_a_cut_file(cluster: Cluster, killed: RunDirectory, name: str) -> None:
     path = killed.path / name
-    whole = path.read_bytes()
-    path.write_bytes(whole[: len(whole) // 3])
+    cut = path.read_bytes()[: path.stat().st_size // 3]
 
-    line = refused(cluster, killed, 3)
-    left = cluster.site.coord("results", killed.path.name, "--csv", "--damaged")
-    unasked = cluster.site.coord("results", killed.path.name, "--csv")
-    path.write_bytes(whole)
+    with replaced(path, cut):
+        line = refused(cluster, killed, 3)
+        left = cluster.site.coord("results", killed.path.name, "--csv", "--damaged")
+        unasked = cluster.site.coord("results", killed.path.name, "--csv")
 
-    assert f"{name} is damaged: it has {len(whole) // 3:,} of at least" in line
+    assert f"{name} is damaged: it has {len(cut):,} of at least" in line
     assert "--csv --damaged` prints what is left" in line
     assert left.code == 0, left.err
     assert left.out.startswith("# PARTIAL: ")
     assert unasked.code == 3
-    goes_on(cluster, killed)
 
 
 def test_keys_that_were_replaced(cluster: Cluster, killed: RunDirectory) -> None:
@@ -125,7 +133,6 @@ def test_keys_that_were_replaced(cluster: Cluster, killed: RunDirectory) -> None
     assert f"run {killed.path.name} cannot be resumed: its messages are signed with key" in done.err
     assert f"key file {other} has" in done.err
     assert keys.read_bytes() == own
-    goes_on(cluster, killed)
 
 
 def _with_keys(cluster: Cluster, keys: Path) -> Path:
@@ -138,37 +145,36 @@ def _with_keys(cluster: Cluster, keys: Path) -> Path:
 @pytest.mark.parametrize("name", ["plan", "prepared"])
 def test_a_file_that_cannot_be_decrypted(cluster: Cluster, killed: RunDirectory, name: str) -> None:
     path = killed.path / name
-    whole = path.read_bytes()
-    path.write_bytes(b"?" + whole[1:])
 
-    line = refused(cluster, killed, 2)
-    path.write_bytes(whole)
+    with replaced(path, b"?" + path.read_bytes()[1:]):
+        line = refused(cluster, killed, 2)
 
     assert f"{path} cannot be decrypted with" in line
-    goes_on(cluster, killed)
 
 
 def test_a_plan_that_is_gone(cluster: Cluster, killed: RunDirectory) -> None:
-    path = killed.path / "plan"
-    whole = path.read_bytes()
-    path.unlink()
-
-    line = refused(cluster, killed, 2)
-    path.write_bytes(whole)
-    path.chmod(0o600)
+    with replaced(killed.path / "plan", None):
+        line = refused(cluster, killed, 2)
 
     assert "its file plan is missing; put it back from a copy" in line
-    goes_on(cluster, killed)
 
 
 def test_blocks_of_another_run(cluster: Cluster, killed: RunDirectory) -> None:
-    path, before = killed.path / "blocks", sorted(killed.path.parent.iterdir())[0]
-    whole = path.read_bytes()
-    assert before != killed.path
-    path.write_bytes((before / "blocks").read_bytes() + whole)
+    path, other = killed.path / "blocks", "20200101-000000-0000"
+    stranger = RunDirectory.create(str(cluster.site.home / "elsewhere"), other)
+    body = {"run": other, "workload": 0, "incarnation": "w", "columns": b"", "failures": []}
+    stranger.keep([body])
+    stranger.close()
 
-    line = refused(cluster, killed, 3)
-    path.write_bytes(whole)
+    with replaced(path, (stranger.path / "blocks").read_bytes() + path.read_bytes()):
+        line = refused(cluster, killed, 3)
 
-    assert f"blocks at byte 0 belongs to run {before.name}, not to run {killed.path.name}" in line
-    goes_on(cluster, killed)
+    assert f"blocks at byte 0 belongs to run {other}, not to run {killed.path.name}" in line
+
+
+def test_a_run_that_was_put_right_goes_on(cluster: Cluster, killed: RunDirectory) -> None:
+    done = cluster.site.coord("resume", killed.path.name, "--json")
+
+    assert done.code == 0, done.err
+    assert done.sums["ok"] == 400
+    cluster.await_idle(1)

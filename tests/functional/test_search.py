@@ -51,8 +51,16 @@ class SlowEnough(sla.Sla):
 """
 
 
+@pytest.fixture(scope="module")
+def here(fleet: Cluster) -> Site:
+    """A site whose runs have a worker; criteria are the coordinator's."""
+    (fleet.site.home / "criterion.py").write_text(CRITERION)
+    return fleet.site
+
+
 @pytest.fixture
-def here() -> Iterator[Site]:
+def apart() -> Iterator[Site]:
+    """A site of a test that ends workers or a coordinator."""
     with site() as found:
         (found.home / "criterion.py").write_text(CRITERION)
         yield found
@@ -87,7 +95,7 @@ def test_the_rate_that_holds_is_bracketed_and_every_iteration_accounted_for(here
         assert trial["ok"] == pytest.approx(trial["rate"], abs=1)
     (verdict,) = workload["sla"]
     assert (verdict["criterion"], verdict["success"]) == ("search", True)
-    report = here.coord("results", "last").out
+    report = here.call("results", "last").out
     assert "capacity" in report
     assert "with 95 % between" in report
     assert "80/s not sustained: 8" in report
@@ -100,7 +108,7 @@ def test_a_search_that_holds_everywhere_or_nowhere_says_so(here: Site) -> None:
     assert above.code == 0
     assert above.result["workloads"][0]["search"]["kind"] == "above"
     said = "at least 40.0/s, the highest rate that was tried: raise `high`"
-    shown = here.coord("results", above.result["run_id"]).out
+    shown = here.call("results", above.result["run_id"]).out
     assert said in shown
     assert "40/s sustained, the highest rate that was tried: raise `high`" in shown
     assert above.result["workloads"][0]["sla"][0]["detail"] == said
@@ -108,24 +116,24 @@ def test_a_search_that_holds_everywhere_or_nowhere_says_so(here: Site) -> None:
     search = below.result["workloads"][0]["search"]
     assert (search["kind"], [trial["rate"] for trial in search["trials"]]) == ("below", [60, 60])
     said = "below 60.0/s, the lowest rate that was tried: lower `low`"
-    shown = here.coord("results", "last").out
+    shown = here.call("results", "last").out
     assert said in shown
     assert "no rate was sustained; at 60/s, the lowest: slow_enough: " in " ".join(shown.split())
     assert below.result["workloads"][0]["sla"][0]["detail"].startswith(f"{said}; at 60.0/s ")
 
 
-def test_a_search_whose_coordinator_is_killed_goes_on(here: Site) -> None:
+def test_a_search_whose_coordinator_is_killed_goes_on(apart: Site) -> None:
     with redis_server(password="functional") as redis:
-        cluster = Cluster(here, redis)
-        cluster.start_worker("--plugin-path", str(here.home / "criterion.py"))
+        cluster = Cluster(apart, redis)
+        cluster.start_worker("--plugin-path", str(apart.home / "criterion.py"))
         cluster.await_idle(1)
-        run = here.start("osbench-coord", "run", *task(here, precision=0.4))
-        run.wait_for(lambda: "trial 4" in here.status().get("search", ""))
+        run = apart.start("osbench-coord", "run", *task(apart, precision=0.4))
+        run.wait_for(lambda: "trial 4" in apart.status().get("search", ""))
 
         os.kill(run.process.pid, signal.SIGKILL)
         run.process.wait()
-        (listed,) = json.loads(here.coord("runs", "list", "--json").out)
-        done = here.coord("resume", listed["run"], "--json")
+        (listed,) = json.loads(apart.coord("runs", "list", "--json").out)
+        done = apart.coord("resume", listed["run"], "--json")
 
     # what was due meanwhile is dropped
     assert done.code in (0, 3), done.err
@@ -139,18 +147,18 @@ def test_a_search_whose_coordinator_is_killed_goes_on(here: Site) -> None:
     assert all(trial["held"] == (trial["rate"] <= CAPACITY) for trial in told)
 
 
-def test_a_trial_that_loses_iterations_with_a_worker_is_made_again(here: Site) -> None:
+def test_a_trial_that_loses_iterations_with_a_worker_is_made_again(apart: Site) -> None:
     with redis_server(password="functional") as redis:
-        cluster = Cluster(here, redis)
+        cluster = Cluster(apart, redis)
         for _ in range(2):
-            cluster.start_worker("--plugin-path", str(here.home / "criterion.py"))
+            cluster.start_worker("--plugin-path", str(apart.home / "criterion.py"))
         cluster.await_idle(2)
         # each worker has some in hand at any moment
         sleeping = {"Dummy.dummy": {"sleep": 0.6}}
-        arguments = task(here, precision=0.8, hold=2, scenario=sleeping)
-        run = here.start("osbench-coord", "run", *arguments)
+        arguments = task(apart, precision=0.8, hold=2, scenario=sleeping)
+        run = apart.start("osbench-coord", "run", *arguments)
 
-        run.wait_for(lambda: "trial 2" in here.status().get("search", "") and all_busy(here))
+        run.wait_for(lambda: "trial 2" in apart.status().get("search", "") and all_busy(apart))
 
         # what it runs is lost with it
         os.kill(cluster.child_of(cluster.workers[0]), signal.SIGKILL)
@@ -237,7 +245,7 @@ def test_the_part_of_traces_that_grew_with_the_rate_is_named(
     assert "queue" in grown["span"]
     assert grown["after_s"] > grown["before_s"]
     assert "more than before" in found["traces"]
-    report = " ".join(here.coord("results", "last").out.split())
+    report = " ".join(here.call("results", "last").out.split())
     assert f"/s: {found['traces']}" in report
 
 
@@ -282,7 +290,7 @@ def test_without_traces_the_phase_of_requests_that_grew_is_named(here: Site) -> 
     assert found["traces"].startswith("Iterations take ")
     assert found["traces"].endswith(" % of that is first byte of order.")
     assert found["grown_spans"][0]["span"] == "first byte of order"
-    report = " ".join(here.coord("results", "last").out.split())
+    report = " ".join(here.call("results", "last").out.split())
     assert f"/s: {found['traces']}" in report
     assert "first byte of order: " in report
     assert "of a trace, then" not in report
@@ -326,10 +334,16 @@ def test_the_page_draws_the_trials_as_a_staircase_and_lists_them(
 
 
 def test_the_rate_of_a_search_cannot_be_changed_from_outside(here: Site) -> None:
+    before = {*here.data.glob("runs/*/status.json")}
     run = here.start("osbench-coord", "run", *task(here))
-    run.wait_for(lambda: "trial" in here.status().get("search", ""))
+    run.wait_for(
+        lambda: any(
+            "trial" in json.loads(found.read_text("utf-8")).get("search", "")
+            for found in {*here.data.glob("runs/*/status.json")} - before
+        )
+    )
 
-    refused = here.coord("control", "--rate", "5")
+    refused = here.call("control", "--rate", "5")
     run.interrupt()
     done = run.finish()
 

@@ -105,35 +105,6 @@ def test_the_guide_to_slow_iterations_of_a_service_without_spans(machine: Machin
     assert "Ordinary iteration: iteration " in said
 
 
-def test_the_rate_is_worked_out_and_nothing_a_user_sent_is_kept(machine: Machine) -> None:
-    redis, shop, create = blocks("traces", OSPROFILER)
-    for name, text in files(OSPROFILER).items():
-        content = text.replace("/report", "/report?token=s3cret").replace(
-            "method: GET", "method: GET"
-        )
-        (machine.folder / name).write_text(machine.text(content), encoding="utf-8")
-    steps = create.text.replace("SAMPLE_RATE=0.9", "SAMPLE_RATE=auto").replace(
-        "--deployment shop", "--deployment shop --task-args times=200"
-    )
-
-    with machine.running(redis) as store:
-        machine.wait_for_port("6379", store)
-        with machine.running(shop) as terminal:
-            machine.wait_for_port("8080", terminal)
-            ran = machine.run(type(create)(story="traces", server=False, text=steps))
-
-    assert "all of them: of 200 iterations only about 2 are above p99" in " ".join(ran.split())
-    (run,) = (machine.home / ".osbench" / "runs").iterdir()
-    assert (run / "traces" / "kept").stat().st_size
-    shown = machine.run(
-        type(create)(
-            story="traces", server=False, text="osbench-coord trace export last --format otlp"
-        )
-    )
-    assert "recompute" in shown or "wsgi" in shown
-    assert "s3cret" not in shown
-
-
 def test_the_tutorial_names_the_slow_call_and_predicts_a_faster_one(machine: Machine) -> None:
     service, *steps = blocks("first-traces", "docs/first-traces.md")
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from helpers.machine import Machine
+from helpers.machine import Machine, with_worker
 from helpers.readme import REPOSITORY, Block
 from servers import folder
 
@@ -41,6 +41,9 @@ class Buyer(scenario.Scenario):
         if self.user.number == 2:
             raise RuntimeError(f"user {{self.user.number}} forgot the bag")
 """
+
+#: Words of the plug-in for each kind of scenario.
+KINDS = {"threads": {"a": "", "w": ""}, "coroutines": {"a": "async ", "w": "await "}}
 
 TASK = """
 version: 2
@@ -82,31 +85,39 @@ def machine() -> Iterator[Machine]:
         desk = home / "desk"
         desk.mkdir()
         (desk / "samples").symlink_to(REPOSITORY / "samples")
-        yield Machine(home, folder=desk)
+        (desk / "plugins").mkdir()
+        for kind, words in KINDS.items():
+            text = PLUGIN.format(**words).replace("Buyer.buy", f"Buyer.{kind}")
+            (desk / "plugins" / f"{kind}.py").write_text(text, encoding="utf-8")
+        made = Machine(home, folder=desk, forked=True)
+        shop = typed("python samples/webservice.py --port 8080")
+        with (
+            made.running(shop) as server,
+            with_worker(made, "osbench-worker --processes 1 --plugin-path plugins"),
+        ):
+            made.wait_for_port("8080", server)
+            yield made
 
 
-@pytest.mark.parametrize("kind", ["threads", "coroutines"])
+@pytest.mark.parametrize("kind", KINDS)
 def test_users_log_in_once_and_buy_as_themselves(machine: Machine, kind: str) -> None:
     desk = machine.folder
-    words = {"a": "async ", "w": "await "} if kind == "coroutines" else {"a": "", "w": ""}
-    (desk / f"{kind}.py").write_text(PLUGIN.format(**words), encoding="utf-8")
     names = ["ann", "bob", "eve", "joe", "wrong"]
     rows = [
         f"{name},secret-{name}x" if name == "wrong" else f"{name},secret-{name}" for name in names
     ]
     (desk / "accounts.csv").write_text("name,password\n" + "\n".join(rows), encoding="utf-8")
 
-    with machine.running(typed("python samples/webservice.py --port 8080")) as shop:
-        machine.wait_for_port("8080", shop)
-        address = machine.text("http://127.0.0.1:8080")
-        machine.run(typed(f"""curl --silent --data '{{"name": "lamp"}}' {address}/items"""))
-        (desk / "task.yaml").write_text(TASK % {"shop": address}, encoding="utf-8")
-        text = machine.run(
-            typed(
-                f"osbench-coord run task.yaml --plugin-path {kind}.py || true\n"
-                "osbench-coord report last --json result.json"
-            )
+    address = machine.text("http://127.0.0.1:8080")
+    machine.run(typed(f"""curl --silent --data '{{"name": "lamp"}}' {address}/items"""))
+    text = (TASK % {"shop": address}).replace("Buyer.buy", f"Buyer.{kind}")
+    (desk / "task.yaml").write_text(text, encoding="utf-8")
+    text = machine.run(
+        typed(
+            "osbench-coord run task.yaml --plugin-path plugins || true\n"
+            "osbench-coord report last --json result.json"
         )
+    )
 
     assert "1 failed to stop" in " ".join(text.split())
     result = json.loads((desk / "result.json").read_text("utf-8"))

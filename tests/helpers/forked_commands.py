@@ -4,8 +4,8 @@ A command of osbench-coord takes about half a second of CPU to import its module
 hundreds. As a script this module is the process that has imported them; it forks a child for each
 request, which has the arguments, folder, environment and files of the request, its own session, and
 ends as any Python process does. Tests of what a process is from its start (signals, arguments that
-others can read, console scripts) and those of documents start the command as a shell does:
-`Site.start` and `helpers.machine`.
+others can read, console scripts) and that of the README start the command as a shell does:
+`Site.start` and `helpers.machine`. Shells of other documents have `forked_client`.
 """
 
 from __future__ import annotations
@@ -26,6 +26,7 @@ import struct
 import subprocess
 import sys
 import tempfile
+import textwrap
 import time
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -54,18 +55,65 @@ def run(
     """
     command = ["osbench-coord", *arguments]
     with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
-        start = _fork if _can_be_forked(env) else _execute
-        pid, wait = start(arguments, folder, env, (out, err))
         try:
-            code = wait(within_s)
-        except BaseException as error:
-            with contextlib.suppress(ProcessLookupError):
-                os.killpg(pid, signal.SIGKILL)
-            if not isinstance(error, (TimeoutError, subprocess.TimeoutExpired)):
-                raise
+            code = run_into((out, err), arguments, folder=folder, env=env, within_s=within_s)
+        except TimeoutError:
             said = f"{_text(out)}\n{_text(err)}"[-4000:]
             raise AssertionError(f"{command} does not end within {within_s} s: {said}") from None
         return subprocess.CompletedProcess(command, code, _text(out), _text(err))
+
+
+def put_command(path: Path, env: Mapping[str, str]) -> tuple[dict[str, str], list[int]]:
+    """Write the script of an osbench-coord for shells that have `env`, which forks each command.
+
+    Returns variables for the shell, and file descriptors that it has to inherit. Writes nothing,
+    and both are empty, if commands with `env` have to start as processes.
+    """
+    if not _can_be_forked(env):
+        return {}, []
+    client = Path(__file__).with_name("forked_client.py")
+    text = f"""\
+        #!/bin/sh
+        [ -n "$FORKED_COMMANDS" ] || exec {Path(sys.executable).parent}/osbench-coord "$@"
+        exec {sys.executable} -I -S {client} "$@"
+        """
+    path.write_text(textwrap.dedent(text), encoding="utf-8")
+    path.chmod(0o755)
+    number = _template().fileno()
+    costs = path.with_name("costs")
+    return {"FORKED_COMMANDS": str(number), "FORKED_COSTS": str(costs)}, [number]
+
+
+def count_costs(folder: Path) -> None:
+    """Add to `cpu_s` what the commands of `put_command` took whose script lies in `folder`."""
+    costs = folder / "costs"
+    if costs.exists():
+        cpu_s.extend(map(float, costs.read_text("ascii").split()))
+        costs.unlink()
+
+
+def run_into(
+    files: Sequence[IO[bytes]],
+    arguments: Sequence[str],
+    *,
+    folder: Path,
+    env: Mapping[str, str],
+    within_s: float,
+) -> int:
+    """Run osbench-coord as `run` does with these files as stdout and stderr; its exit code.
+
+    Raises TimeoutError if it has not ended `within_s` seconds later.
+    """
+    start = _fork if _can_be_forked(env) else _execute
+    pid, wait = start(arguments, folder, env, files)
+    try:
+        return wait(within_s)
+    except BaseException as error:
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(pid, signal.SIGKILL)
+        if isinstance(error, subprocess.TimeoutExpired):
+            raise TimeoutError(str(error)) from None
+        raise
 
 
 #: Process id of a started command, and what waits for its exit code.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -88,11 +89,14 @@ def queue(rate: float, duration_s: float, load: float, *, constant: bool = False
 
 def independent(name: str, duration_s: float, quantile: Callable[[float], float]) -> Process:
     """Latencies that do not depend on one another, by the inverse of their distribution."""
-    values = np.array([quantile((place + 0.5) / _GRID) for place in range(_GRID)])
+
+    @functools.cache
+    def values() -> Floats:
+        return np.array([quantile((place + 0.5) / _GRID) for place in range(_GRID)])
 
     def draw(random: Random) -> Run:
         at = arrivals(random, 100, duration_s)
-        return at, random.choice(values, len(at))
+        return at, random.choice(values(), len(at))
 
     return Process(
         name=f"{name}, {duration_s:g} s",

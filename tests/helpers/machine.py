@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 import json
 import os
 import re
@@ -13,16 +14,27 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
+from helpers import forked_commands
 from helpers.commands import LENIENT, coord, environment
-from helpers.readme import REPOSITORY, Block
+from helpers.readme import REPOSITORY, Block, blocks
 from servers import Child, free_port, redis_executable
 from servers.child import PATIENCE_S
 
 
 class Machine:
-    """A machine with nothing on it but osbench and a redis-server, and private ports."""
+    """A machine with nothing on it but osbench and a redis-server, and private ports.
 
-    def __init__(self, home: Path, broker_port: int = 0, folder: Path = REPOSITORY) -> None:
+    With `forked` the osbench-coord of blocks that end is that of `helpers.forked_commands`.
+    """
+
+    def __init__(
+        self,
+        home: Path,
+        broker_port: int = 0,
+        folder: Path = REPOSITORY,
+        *,
+        forked: bool = False,
+    ) -> None:
         self.home = home
         #: Where commands are typed.
         self.folder = folder
@@ -37,19 +49,34 @@ class Machine:
         tools.mkdir()
         (tools / "redis-server").symlink_to(redis_executable())
         self._environment["PATH"] += f"{os.pathsep}{tools}"
+        #: Folder of the script of osbench-coord, its variables, and file descriptors it inherits.
+        self._forking = home / "forking"
+        self._variables: dict[str, str] = {}
+        self._inherited: list[int] = []
+        if forked:
+            self._forking.mkdir()
+            self._variables, self._inherited = forked_commands.put_command(
+                self._forking / "osbench-coord", self._environment
+            )
 
     def run(self, block: Block) -> str:
         """Type a block and wait for its end; returns what it printed on stdout."""
         done = subprocess.run(
             ["bash", "-ec", self.text(block.text)],
             cwd=self.folder,
-            env=self._environment,
+            env={
+                **self._environment,
+                **self._variables,
+                "PATH": f"{self._forking}{os.pathsep}{self._environment['PATH']}",
+            },
+            pass_fds=self._inherited,
             stdin=subprocess.DEVNULL,
             capture_output=True,
             text=True,
             timeout=PATIENCE_S,
             check=False,
         )
+        forked_commands.count_costs(self._forking)
         assert done.returncode == 0, f"{block.text}\n{done.stdout}\n{done.stderr}"
         return done.stdout
 
@@ -102,3 +129,19 @@ class Machine:
         """
         text = text.replace("--limit p95=250ms", "--limit p95=60s")
         return re.sub(r"\b\d{4}\b", lambda found: self._ports.get(found[0], found[0]), text)
+
+
+@contextlib.contextmanager
+def with_worker(machine: Machine, worker: str = "") -> Iterator[None]:
+    """Have runs of a machine use a Redis and a worker that start once, as docs/many-hosts.md says.
+
+    `worker` starts another worker than that of the page.
+    """
+    redis, configure, first, *_ = blocks("scale-out", "docs/many-hosts.md")
+    block = dataclasses.replace(first, text=worker or first.text)
+    with machine.running(redis) as server:
+        machine.wait_for_port("6379", server)
+        machine.run(configure)
+        with machine.running(block) as terminal:
+            machine.wait_for_workers(terminal, 1)
+            yield

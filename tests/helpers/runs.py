@@ -8,6 +8,7 @@ import io
 import itertools
 import json
 import os
+import shutil
 import signal
 import subprocess
 import time
@@ -19,7 +20,7 @@ from typing import Any
 
 import psutil
 
-from helpers import forked_commands, results_schema
+from helpers import commands, forked_commands, results_schema
 from helpers.commands import environment
 from helpers.processes import command_of, is_living
 from osbench.common.protocol import redis_keys
@@ -37,7 +38,12 @@ STATES = ("ok", "failed", "timed_out", "dropped", "lost", "not_started")
 
 #: Machines that run tests are slow and shared: how late they are is not what is tested, and a
 #: worker process takes as long to start as most loads of tests.
-LENIENT = {"benchmark": {"lag_limit_s": 60, "max_lag_s": 60}, "worker": {"processes": 1}}
+#: Their workers come late, too.
+LENIENT = {
+    "benchmark": {"lag_limit_s": 60, "max_lag_s": 60},
+    "coordinator": {"wait_for_workers_s": 240},
+    "worker": {"processes": 1},
+}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -131,8 +137,12 @@ class Started:
 class Site:
     """A home directory and a configuration, from which a user types commands."""
 
-    def __init__(self, home: Path, within: Sequence[str] = ()) -> None:
+    def __init__(
+        self, home: Path, within: Sequence[str] = (), programs: Path | None = None
+    ) -> None:
         self.home = home
+        #: Folder of osbench's commands; None for those of the tests' interpreter.
+        self.programs = programs
         #: Command that runs all others, such as one that enters a namespace.
         self._within = tuple(within)
         #: Where local mode makes its private folders, and all else its temporary files.
@@ -203,7 +213,7 @@ class Site:
 
     def coord(self, *arguments: str) -> Finished:
         """Run osbench-coord to its end."""
-        if self._within:
+        if self._within or self.programs:
             return self.start("osbench-coord", *arguments).finish()
         done = forked_commands.run(
             arguments, folder=self.home, env=self._environment(), within_s=PATIENCE_S
@@ -213,9 +223,17 @@ class Site:
         )
         return Finished(code=done.returncode, out=done.stdout, err=done.stderr)
 
+    def call(self, *arguments: str) -> Finished:
+        """Run an osbench-coord that ends before a run, in this process: `helpers.commands.call`."""
+        done = commands.call(self.home, *arguments)
+        return Finished(code=done.returncode, out=done.stdout, err=done.stderr)
+
     def _environment(self) -> dict[str, str]:
+        usual = environment(self.home)
+        if self.programs:
+            usual["PATH"] = f"{self.programs}{os.pathsep}{usual['PATH']}"
         return {
-            **environment(self.home),
+            **usual,
             "XDG_RUNTIME_DIR": str(self.runtime),
             "TMPDIR": str(self.runtime),
             **self.variables,
@@ -278,10 +296,10 @@ class Site:
 
 
 @contextlib.contextmanager
-def site(within: Sequence[str] = ()) -> Iterator[Site]:
-    """A new home, ended and removed whatever happens; `within` as in `Site`."""
+def site(within: Sequence[str] = (), programs: Path | None = None) -> Iterator[Site]:
+    """A new home, ended and removed whatever happens; `within` and `programs` as in `Site`."""
     with folder() as home:
-        found = Site(home, within)
+        found = Site(home, within, programs)
         try:
             yield found
         finally:
@@ -302,6 +320,13 @@ class Cluster:
         here.configure(self.messaging)
         made = here.coord("keys", "new")
         assert made.code == 0, made.err
+
+    def lend(self, home: Path) -> None:
+        """Have runs of another home use these workers: its own configuration, the same keys."""
+        data = home / ".osbench"
+        data.mkdir(mode=0o700, exist_ok=True)
+        for name in ("osbench.conf", "keys"):
+            shutil.copy(self.site.data / name, data / name)
 
     def start_worker(self, *arguments: str) -> Started:
         """Start a supervisor with one process, as on a separate host; does not wait."""

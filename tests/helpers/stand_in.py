@@ -15,6 +15,7 @@ import subprocess
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
+from helpers import forked_commands
 from helpers.commands import environment
 from servers import Child, free_port, redis_executable
 from servers.child import PATIENCE_S
@@ -82,8 +83,13 @@ class Root:
 
     def run(self, command: Sequence[str]) -> subprocess.CompletedProcess[str]:
         """Run a command to its end: an init container, a probe, a single run."""
+        program, *arguments = [self.inside(word) for word in command]
+        if program == "osbench-coord":
+            return forked_commands.run(
+                arguments, folder=self.path, env=self._environment, within_s=PATIENCE_S
+            )
         return subprocess.run(
-            [self.inside(word) for word in command],
+            [program, *arguments],
             cwd=self.path,
             env=self._environment,
             stdin=subprocess.DEVNULL,

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from helpers.lab.rally_judge import RallyJudge
 from servers import missing
 from services import operations
 from services.faults import Unavailable
@@ -21,11 +22,13 @@ ASK = "OSBENCH_LAB"
 
 
 @pytest.fixture(scope="session")
-def keystone() -> Iterator[Lab]:
-    """A Keystone with only its trace store."""
+def keystone(request: pytest.FixtureRequest) -> Iterator[Lab]:
+    """A Keystone and its trace store: those of the lab of all tests, unless it is a user's."""
+    if is_asked_for() and not request.config.getoption("--lab"):
+        yield start(request.getfixturevalue("running_lab"), ["keystone"])
+        return
     with temporary_lab() as lab:
-        start(lab, ["keystone"])
-        yield lab
+        yield start(lab, ["keystone"])
 
 
 @pytest.fixture(scope="session")
@@ -38,7 +41,7 @@ def running_lab(request: pytest.FixtureRequest) -> Iterator[Lab]:
     if named:
         yield Lab(Path(named))
         return
-    if os.environ.get(ASK) not in ("small", "all"):
+    if not is_asked_for():
         pytest.skip(f"takes minutes: ask with {ASK}=small, {ASK}=all or --lab DIR")
     with temporary_lab() as lab:
         yield lab
@@ -109,12 +112,16 @@ def own_nova(whole: None) -> Iterator[Lab]:
         yield start(lab, ["nova"])
 
 
-@pytest.fixture(scope="module")
-def default_key() -> Iterator[Lab]:
-    """A separate lab with services that take OSProfiler's default key."""
-    with temporary_lab() as lab:
-        lab.options = replace(lab.options, default_key=True)
-        yield start(lab, ["placement"])
+@pytest.fixture(scope="session")
+def judge() -> Iterator[RallyJudge]:
+    """Rally's criteria."""
+    with RallyJudge() as found:
+        yield found
+
+
+def is_asked_for() -> bool:
+    """Whether the tests may start services beside Keystone."""
+    return os.environ.get(ASK) in ("small", "all")
 
 
 def start(lab: Lab, names: Iterable[str]) -> Lab:

@@ -12,7 +12,8 @@ from bench.copies import INSIDE, Like, copies, note_requests
 from services.catalogue import admin
 from services.lab import Lab
 
-pytestmark = pytest.mark.lab
+# they are what `make bench` starts, which ends with an error if a copy does not work
+pytestmark = [pytest.mark.lab, pytest.mark.usefixtures("whole")]
 
 
 def signed(lab: Lab) -> tuple[str, dict[str, str]]:

@@ -4,29 +4,20 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Callable, Iterator
-from dataclasses import replace
+from collections.abc import Callable
 from typing import Any
 
 import pytest
 from keystoneauth1.session import Session
 from osprofiler import profiler
 
-from services import operations
+from bench.copies import Like, copies
 from services.catalogue import admin
 from services.lab import Lab
-from services.temporary import temporary_lab
 
 pytestmark = [pytest.mark.lab, pytest.mark.timeout(900)]
 
-
-@pytest.fixture(scope="module")
-def buffered() -> Iterator[Lab]:
-    """A Keystone with the driver."""
-    with temporary_lab() as lab:
-        lab.options = replace(lab.options, buffered=True)
-        operations.start(lab, ["keystone"])
-        yield lab
+BUFFERED = {"buffered": Like(profiler=True, buffered=True)}
 
 
 def events(lab: Lab, session: Session, call: Callable[[Session], object]) -> list[str]:
@@ -56,16 +47,20 @@ def told(event: dict[str, Any]) -> str:
     return str((event["name"], event["project"], event["service"], statement, path, sorted(info)))
 
 
-def test_keystone_writes_the_same_events_with_either_driver(keystone: Lab, buffered: Lab) -> None:
+def test_keystone_writes_the_same_events_with_either_driver(keystone: Lab) -> None:
     def token(session: Session) -> None:
         session.invalidate()
         session.get_token()
 
-    stock, ours = (events(lab, admin(lab), token) for lab in (keystone, buffered))
+    with copies(keystone, "keystone", BUFFERED) as ran:
+        url = f"http://127.0.0.1:{ran['buffered'].port}/v3"
+        stock, ours = (
+            events(keystone, admin(keystone, place), token) for place in (keystone.auth_url, url)
+        )
 
     assert len(stock) > 20
     assert ours == stock
-    settings = (buffered.home("keystone") / "keystone.conf").read_text()
+    settings = (keystone.home("keystone-buffered") / "keystone.conf").read_text()
     assert "connection_string = osbench+redis://" in settings
 
 
@@ -73,14 +68,15 @@ def test_keystone_writes_the_same_events_with_either_driver(keystone: Lab, buffe
     ("name", "kind", "path"),
     [("glance", "image", "/v2/images"), ("zaqar", "messaging", "/v2/queues")],
 )
-def test_other_services_do_so_too(lab: Lab, buffered: Lab, name: str, kind: str, path: str) -> None:
-    operations.start(buffered, [name])
-
-    def listed(session: Session) -> None:
+@pytest.mark.usefixtures("whole")
+def test_other_services_do_so_too(lab: Lab, name: str, kind: str, path: str) -> None:
+    def listed(endpoint: str) -> list[str]:
         headers = {"Client-ID": "3381af92-2b9e-11e3-b191-71861300734c"}
-        session.get(path, endpoint_filter={"service_type": kind}, headers=headers)
+        return events(lab, admin(lab), lambda one: one.get(endpoint + path, headers=headers))
 
-    stock, ours = (events(one, admin(one), listed) for one in (lab, buffered))
+    with copies(lab, name, BUFFERED) as ran:
+        own = admin(lab).get_endpoint(service_type=kind).rstrip("/")
+        stock, ours = (listed(place) for place in (own, f"http://127.0.0.1:{ran['buffered'].port}"))
 
     assert stock
     assert ours == stock

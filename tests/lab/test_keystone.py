@@ -34,8 +34,10 @@ def test_keystone_leaves_the_spans_of_a_traced_request_in_redis(keystone: Lab) -
 
 
 def test_keystone_leaves_nothing_of_a_request_that_is_not_traced(keystone: Lab) -> None:
-    before = keystone.traces.client().dbsize()
+    client = keystone.traces.client()
+    before = set(client.scan_iter())
 
     admin(keystone).get_token()
 
-    assert keystone.traces.client().dbsize() == before
+    # traces of other tests may expire meanwhile
+    assert set(client.scan_iter()) <= before

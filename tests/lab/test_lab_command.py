@@ -65,6 +65,7 @@ def processes(checkout: Path) -> dict[str, int]:
     return {file.stem: json.loads(file.read_text())["pid"] for file in noted}
 
 
+@pytest.mark.usefixtures("whole")
 def test_the_lab_as_its_page_says(checkout: Path) -> None:
     (block,) = blocks("lab", "docs/lab.md")
     *before, stop = block.text.splitlines()
@@ -84,47 +85,46 @@ def test_the_lab_as_its_page_says(checkout: Path) -> None:
     assert not [pid for pid in untraced.values() if is_living(pid)]
 
 
-def test_a_second_start_leaves_all_as_it_is_and_a_third_mends_what_died(checkout: Path) -> None:
-    typed(checkout, 'make lab LAB="redis"')
-    first = processes(checkout)
-    deployment = (checkout / "build/lab/deployment.json").read_text()
+def test_a_lab_of_one_server_is_started_mended_moved_and_stopped(checkout: Path) -> None:
+    create = "osbench-coord deployment create --name lab --file build/lab/deployment.json"
+    said = typed(checkout, f'make lab LAB="redis"\n{create}')
+    first, port = processes(checkout), ports(checkout)["redis"]
+    lab = checkout / "build" / "lab"
+    deployment = (lab / "deployment.json").read_text()
+    commands = [psutil.Process(pid).cmdline() for pid in first.values()]
 
     typed(checkout, 'make lab LAB="redis"')
     second = processes(checkout)
     psutil.Process(second["redis"]).kill()
     typed(checkout, 'make lab LAB="redis"')
     third = processes(checkout)
-
-    assert second == first
-    assert third["redis"] != first["redis"]
-    assert (checkout / "build/lab/deployment.json").read_text() == deployment
-
-
-def test_a_port_that_a_stranger_holds_is_left_to_him(checkout: Path) -> None:
-    typed(checkout, 'make lab LAB="redis"')
-    typed(checkout, "make lab-stop")
-    port = ports(checkout)["redis"]
-
+    after = (lab / "deployment.json").read_text()
+    stopped = typed(checkout, "make lab-stop")
+    left = processes(checkout)
     with socket.socket() as stranger:
         stranger.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         stranger.bind(("127.0.0.1", port))
         stranger.listen()
         typed(checkout, 'make lab LAB="redis"')
 
-    assert set(processes(checkout)) == {"redis"}
-    assert ports(checkout)["redis"] != port
-
-
-def test_secrets_are_for_their_owner_only(checkout: Path) -> None:
-    typed(checkout, 'make lab LAB="redis"')
-
-    lab = checkout / "build" / "lab"
+    assert "Created deployment lab" in said
+    assert set(first) == {"redis"}
+    # secrets are for their owner only
     assert lab.stat().st_mode & 0o077 == 0
     for name in ("deployment.json", "openrc", "lab.json", "redis/redis.conf"):
         assert (lab / name).stat().st_mode & 0o077 == 0, name
-    commands = [psutil.Process(pid).cmdline() for pid in processes(checkout).values()]
     for secret in json.loads((lab / "lab.json").read_text())["secrets"].values():
         assert secret not in str(commands)
+    # a second start leaves all as it is, and a third mends what died
+    assert second == first
+    assert third["redis"] != first["redis"]
+    assert after == deployment
+    assert "redis: stopped" in stopped
+    assert left == {}
+    assert not is_living(third["redis"])
+    # a port that a stranger holds is left to him
+    assert set(processes(checkout)) == {"redis"}
+    assert ports(checkout)["redis"] != port
 
 
 def ports(checkout: Path) -> dict[str, int]:

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import pytest
-from test_sla_rally import Rally as Judge
 
 from helpers.commands import coord
 from helpers.lab.rally_command import Rally, workloads
+from helpers.lab.rally_judge import RallyJudge
 
 pytestmark = [pytest.mark.lab, pytest.mark.timeout(900)]
 
@@ -57,13 +57,13 @@ TASK: Mapping[str, Any] = {
         {
             "title": "failing in actions",
             "scenario": {"Dummy.dummy_random_fail_in_atomic": {"exception_probability": 0.3}},
-            "runner": {"constant": {"times": 200, "concurrency": 8}},
+            "runner": {"constant": {"times": 60, "concurrency": 8}},
             "sla": {"failure_rate": {"max": 99}},
         },
         {
             "title": "charts",
             "scenario": {"Dummy.dummy_output": {}},
-            "runner": {"constant": {"times": 300, "concurrency": 8}},
+            "runner": {"constant": {"times": 40, "concurrency": 8}},
         },
         {
             "title": "timeouts",
@@ -96,13 +96,6 @@ class Ran:
 @pytest.fixture(scope="module")
 def ran(tmp_path_factory: pytest.TempPathFactory) -> Ran:
     return Ran(tmp_path_factory.mktemp("rally-report"))
-
-
-@pytest.fixture(scope="module")
-def judge() -> Iterator[Judge]:
-    one = Judge()
-    yield one
-    one.process.communicate()
 
 
 def test_rally_reports_what_osbench_ran(ran: Ran) -> None:
@@ -148,7 +141,7 @@ def test_rally_imports_them_and_finds_the_same_statistics(ran: Ran) -> None:
         ]
 
 
-def test_rallys_criteria_judge_the_iterations_as_ours_did(ran: Ran, judge: Judge) -> None:
+def test_rallys_criteria_judge_the_iterations_as_ours_did(ran: Ran, judge: RallyJudge) -> None:
     compared = []
     for workload in workloads(ran.task):
         for row in workload["sla_results"]["sla"]:

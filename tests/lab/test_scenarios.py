@@ -27,25 +27,22 @@ from services.lab import Lab
 
 pytestmark = [pytest.mark.lab, pytest.mark.timeout(1800)]
 
-#: The fixture with the services that each task needs.
-FIXTURES = {
-    "keystone": "lab",
-    "zaqar": "lab",
-    "glance": "lab",
-    "placement": "lab",
-    "mistral": "mistral",
-    "nova": "nova",
-    "neutron": "neutron",
-    "cinder": "cinder",
+#: Services of each task, by the fixture that starts them: one task for those that are cheap.
+TASKS = {
+    "lab": ("keystone", "zaqar", "glance", "placement"),
+    "mistral": ("mistral",),
+    "nova": ("nova",),
+    "neutron": ("neutron",),
+    "cinder": ("cinder",),
 }
-#: Services that are counted in addition to the one that a task is for.
+#: Services that are counted in addition to those that a task is for.
 BESIDE = {"nova": ("glance", "neutron")}
 #: What Rally itself leaves. Zaqar's client returns a pair to its clean-up, the queues and their
 #: number, which Rally takes for two queues: the queues of producers that failed stay. Its clean-up
 #: lists public flavors only: the private ones of two scenarios stay. So do quotas of Neutron that
 #: its scenario has updated, when their projects go.
 LEFT_BY_RALLY = {
-    "zaqar": {"queues": TIMES},
+    "lab": {"queues": TIMES},
     "nova": {"flavors": 2 * TIMES},
     "neutron": {"quotas": TIMES},
 }
@@ -61,7 +58,8 @@ Action = tuple[str, tuple[Any, ...]]
 class Ran:
     """A task that osbench has run."""
 
-    service: str
+    #: Fixture that has started its services.
+    fixture: str
     lab: Lab
     home: Path
     loads: Sequence[Load]
@@ -95,14 +93,15 @@ def record(lab: Lab) -> Iterator[dict[str, Any]]:
         client.delete(f"{url}/projects/{project}")
 
 
-@pytest.fixture(scope="module", params=FIXTURES)
+@pytest.fixture(scope="module", params=TASKS)
 def ran(request: pytest.FixtureRequest, record: dict[str, Any]) -> Iterator[Ran]:
-    """The task of a service, run from two worker processes."""
-    service = request.param
-    lab = request.getfixturevalue(FIXTURES[service])
-    counted = ("keystone", service, *BESIDE.get(service, ()))
+    """A task, run from two worker processes."""
+    fixture = request.param
+    lab = request.getfixturevalue(fixture)
+    services = TASKS[fixture]
+    counted = tuple(dict.fromkeys(("keystone", *services, *BESIDE.get(fixture, ()))))
     with site() as here:
-        loads = loads_of(service, here.home)
+        loads = [load for service in services for load in loads_of(service, here.home)]
         here.deployment({"openstack": record})
         before = population(lab, *counted)
         task = here.task(*(load.subtask() for load in loads))
@@ -113,7 +112,7 @@ def ran(request: pytest.FixtureRequest, record: dict[str, Any]) -> Iterator[Ran]
         run = done.result["run_id"]
         (exported,) = json.loads(here.coord("results", run, "--rally-json").out)["tasks"]
         yield Ran(
-            service=service,
+            fixture=fixture,
             lab=lab,
             home=here.home,
             loads=loads,
@@ -199,7 +198,7 @@ def test_rally_comes_to_the_same(ran: Ran, rally: Rally) -> None:
         assert its["total_iteration_count"] == mine["total_iteration_count"] == TIMES
         assert its["failed_iteration_count"] == mine["failed_iteration_count"] == load.failing
         assert done_in(its) == done_in(mine), load
-    left = LEFT_BY_RALLY.get(ran.service, {})
+    left = LEFT_BY_RALLY.get(ran.fixture, {})
     assert after == {kind: count + left.get(kind, 0) for kind, count in before.items()}
 
 

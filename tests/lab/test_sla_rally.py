@@ -2,12 +2,8 @@
 
 from __future__ import annotations
 
-import json
 import random
 import re
-import subprocess
-from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import hypothesis.strategies as st
@@ -16,7 +12,7 @@ import pytest
 from hypothesis import HealthCheck, event, given, settings
 
 from helpers.iterations import TICKS_A_SECOND, Action, Iteration, as_rally, columns, statistics
-from helpers.lab.environment import environment
+from helpers.lab.rally_judge import RallyJudge
 from osbench.common.outcomes import RAN, Outcome
 from osbench.common.plugin.plugins import Plugins
 from osbench.common.plugin.sla import Sla
@@ -24,37 +20,7 @@ from osbench.common.plugin.sla import Sla
 PLUGINS = Plugins()
 pytestmark = pytest.mark.lab
 
-HERE = Path(__file__).parent
 NAMES = ("boot", "delete", "list")
-
-
-class Rally:
-    """A process of Rally's that judges."""
-
-    def __init__(self) -> None:
-        python = environment("rally", HERE / "requirements-rally.txt") / "bin" / "python"
-        self.process = subprocess.Popen(
-            [str(python), str(HERE / "judge_with_rally.py")],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.DEVNULL,
-            text=True,
-        )
-
-    def ask(self, criterion: str, config: Any, **more: Any) -> Any:
-        assert self.process.stdin
-        assert self.process.stdout
-        question = {"criterion": criterion, "config": config, **more}
-        self.process.stdin.write(json.dumps(question) + "\n")
-        self.process.stdin.flush()
-        return json.loads(self.process.stdout.readline())
-
-
-@pytest.fixture(scope="module")
-def rally() -> Iterator[Rally]:
-    one = Rally()
-    yield one
-    one.process.communicate()
 
 
 def seconds(ticks: int) -> float:
@@ -120,23 +86,23 @@ def ours(criterion: str, config: Any, blocks: list[list[Iteration]]) -> Any:
     """Our verdict, of results that came in blocks."""
     kind = PLUGINS.get("sla", criterion)
     assert issubclass(kind, Sla)
-    judge = kind(config)
+    found = kind(config)
     parts = [columns(block) for block in blocks if block]
     for part in parts:
-        judge.add(part)
-    return judge.check(statistics(*parts))
+        found.add(part)
+    return found.check(statistics(*parts))
 
 
 @pytest.mark.parametrize("criterion", CONFIGS)
-@settings(max_examples=80, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(data=st.data())
 def test_verdicts_are_rallys_save_that_no_data_is_a_failure(
-    rally: Rally, criterion: str, data: st.DataObject
+    judge: RallyJudge, criterion: str, data: st.DataObject
 ) -> None:
     iterations = data.draw(ITERATIONS)
     config = data.draw(CONFIGS[criterion])
     cut = data.draw(st.integers(0, len(iterations)))
-    theirs = rally.ask(criterion, config, iterations=as_rally(iterations))
+    theirs = judge.ask(criterion, config, iterations=as_rally(iterations))
 
     verdict = ours(criterion, config, [iterations[:cut], iterations[cut:]])
 
@@ -149,7 +115,7 @@ def test_verdicts_are_rallys_save_that_no_data_is_a_failure(
 
 
 @pytest.mark.parametrize("seed", range(12))
-def test_as_many_outliers_as_rally_finds(rally: Rally, seed: int) -> None:
+def test_as_many_outliers_as_rally_finds(judge: RallyJudge, seed: int) -> None:
     chance = random.Random(seed)
     ticks = [
         chance.choice([10, 20, 30]) if seed % 2 else chance.randint(50, 900) for _ in range(300)
@@ -159,7 +125,7 @@ def test_as_many_outliers_as_rally_finds(rally: Rally, seed: int) -> None:
         for one in ticks
     ]
     config = {"max": 0, "sigmas": 0.5 + seed / 20.3, "min_iterations": 3 + seed}
-    theirs = rally.ask("outliers", config, iterations=as_rally(iterations))
+    theirs = judge.ask("outliers", config, iterations=as_rally(iterations))
 
     verdict = ours("outliers", config, [iterations[:seed], iterations[seed:90], iterations[90:]])
 
@@ -174,10 +140,10 @@ def first_number(text: str) -> int:
 
 
 @pytest.mark.parametrize(("most", "success"), [(1, True), (0, False)])
-def test_outliers_with_rallys_defaults(rally: Rally, most: int, success: bool) -> None:
+def test_outliers_with_rallys_defaults(judge: RallyJudge, most: int, success: bool) -> None:
     iterations = [Iteration(ticks=ticks) for ticks in (10, 11, 12, 10, 11, 12, 90, 12)]
 
-    theirs = rally.ask("outliers", {"max": most}, iterations=as_rally(iterations))
+    theirs = judge.ask("outliers", {"max": most}, iterations=as_rally(iterations))
 
     assert theirs["success"] == success
     assert ours("outliers", {"max": most}, [iterations]).success == success
@@ -217,8 +183,8 @@ def test_outliers_with_rallys_defaults(rally: Rally, most: int, success: bool) -
         ("performance_degradation", {"max_degradation": 1, "min": 1}),
     ],
 )
-def test_schemas_take_what_rally_takes(rally: Rally, criterion: str, config: Any) -> None:
-    theirs = rally.ask(criterion, config)
+def test_schemas_take_what_rally_takes(judge: RallyJudge, criterion: str, config: Any) -> None:
+    theirs = judge.ask(criterion, config)
 
     schema = PLUGINS.get("sla", criterion).CONFIG_SCHEMA  # type: ignore[attr-defined]
 

@@ -12,6 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from helpers.examples import examples
 from helpers.live_accounts import LiveAccounts, register
 from helpers.sample_reports import shown
 from osbench.coordinator.results.accounts import Accounts
@@ -53,8 +54,7 @@ def told(accounts: Accounts) -> dict[str, Any]:
     return found
 
 
-@pytest.mark.dear
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=examples(25))
 @given(seeds)
 def test_a_directory_folds_to_what_the_live_run_had(seed: int) -> None:
     with tempfile.TemporaryDirectory() as folder:
@@ -78,7 +78,7 @@ def test_a_directory_folds_to_what_the_live_run_had(seed: int) -> None:
         live.directory.close()
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=examples(40))
 @given(seeds, st.data())
 def test_what_damage_leaves_of_it_adds_up(seed: int, data: st.DataObject) -> None:
     with tempfile.TemporaryDirectory() as folder:
@@ -103,8 +103,7 @@ def test_what_damage_leaves_of_it_adds_up(seed: int, data: st.DataObject) -> Non
             assert sums.settled == sums.planned
 
 
-@pytest.mark.dear
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=examples(25))
 @given(seeds)
 def test_any_order_of_blocks_settles_the_same(seed: int) -> None:
     """Where no number was granted twice, sums do not depend on when a block came."""

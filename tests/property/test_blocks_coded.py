@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import msgpack
 import numpy as np
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -57,7 +56,6 @@ rows = st.lists(
 )
 
 
-@pytest.mark.dear
 @given(rows, instants)
 def test_rows_come_back_as_they_were(given_rows: list, t0: int) -> None:
     wire = msgpack.packb(encode_rows(given_rows, names, t0))

@@ -102,7 +102,6 @@ def empty_book(stream: list[Block]) -> WorkloadResults:
     return book
 
 
-@pytest.mark.dear
 @given(streams)
 def test_the_order_and_the_size_of_blocks_change_nothing(stream) -> None:
     sent = blocks(stream)

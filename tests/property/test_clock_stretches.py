@@ -4,12 +4,13 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from helpers.examples import examples
 from osbench.coordinator.traces.model.clock_stretches import Bounds, fit
 
 MS = 1_000_000
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(150))
 @given(
     st.integers(1, 400),
     st.integers(0, 2**32),

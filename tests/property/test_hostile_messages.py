@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from helpers.examples import examples
 from helpers.hostile import ODD, bounded, changed, damaged, refuses
 from helpers.result_rows import row_of
 from osbench.common.errors import Untrusted
@@ -136,7 +137,6 @@ def test_a_damaged_message_is_refused(message, signed, data):
         assert refuses(partial(opened, type(message), found), Untrusted)
 
 
-@pytest.mark.dear
 @pytest.mark.parametrize("message", MESSAGES, ids=lambda one: one.KIND)
 @given(st.data())
 def test_what_is_signed_with_the_key_has_the_declared_types_or_is_refused(message, data):
@@ -149,8 +149,7 @@ def test_what_is_signed_with_the_key_has_the_declared_types_or_is_refused(messag
         assert set(body) <= {field.name for field in dataclasses.fields(message)}
 
 
-@pytest.mark.dear
-@settings(max_examples=300)
+@settings(max_examples=examples(300))
 @given(changed(BLOCK.body()))
 def test_a_block_with_other_values_is_counted_or_refused(body):
     def add() -> None:
@@ -162,15 +161,14 @@ def test_a_block_with_other_values_is_counted_or_refused(body):
         refuses(add, Untrusted)
 
 
-@settings(max_examples=200)
+@settings(max_examples=examples(200))
 @given(changed(encode_rows(ROWS, ["outer", "inner"], 5)))
 def test_columns_with_other_values_are_decoded_or_refused(columns):
     with bounded():
         refuses(lambda: decode_rows(columns), Untrusted)
 
 
-@pytest.mark.dear
-@settings(max_examples=300)
+@settings(max_examples=examples(300))
 @given(st.sampled_from(sorted(encode_rows(ROWS, ["outer", "inner"], 5))), st.data())
 def test_damaged_columns_are_counted_or_refused(name, data):
     columns = encode_rows(ROWS, ["outer", "inner"], 5)
@@ -213,7 +211,6 @@ def test_actions_inside_each_other_without_end_take_bounded_memory():
         counted([dataclasses.replace(BLOCK, columns=columns)])
 
 
-@pytest.mark.dear
 @pytest.mark.parametrize(
     "data",
     [

@@ -4,15 +4,13 @@ import pytest
 
 from bench import evidence
 from bench.interval_coverage import Coverage, coverage_of
+from helpers.examples import examples
 from helpers.latency_processes import PROCESSES
 
-RUNS = 60
 
-
-@pytest.mark.dear
 @pytest.mark.parametrize("process", PROCESSES, ids=lambda process: process.name)
 def test_intervals_hold_the_truth_as_often_as_they_say(process):
-    found = coverage_of(process, RUNS, seed=3)
+    found = coverage_of(process, examples(60), seed=3)
 
     # `make statistics` takes 1,000 runs
     for percent, one in found.items():

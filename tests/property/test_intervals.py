@@ -6,7 +6,8 @@ from hypothesis import strategies as st
 
 from osbench.common.intervals import Intervals
 
-spans = st.tuples(st.integers(0, 60), st.integers(0, 12)).map(lambda p: (p[0], p[0] + p[1]))
+# within few numbers, so that many touch
+spans = st.tuples(st.integers(0, 15), st.integers(0, 6)).map(lambda p: (p[0], p[0] + p[1]))
 steps = st.lists(st.tuples(st.sampled_from(["add", "remove"]), spans), max_size=30)
 
 
@@ -26,7 +27,7 @@ def test_adding_and_removing_agree_with_a_set(script: list) -> None:
     assert ours.members().tolist() == sorted(model)
     assert len(ours) == len(model)
     assert bool(ours) == bool(model)
-    assert all((number in ours) == (number in model) for number in range(-1, 75))
+    assert all((number in ours) == (number in model) for number in range(-1, 24))
 
 
 @given(steps)
@@ -37,7 +38,7 @@ def test_intervals_stay_disjoint_and_never_touch(script: list) -> None:
     assert edges == sorted(set(edges))
 
 
-@given(steps, steps, st.integers(0, 40))
+@given(steps, steps, st.integers(0, 24))
 def test_intersection_and_take_agree_with_sets(one: list, two: list, count: int) -> None:
     ours, model = build(one)
     other, others = build(two)

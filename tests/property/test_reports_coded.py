@@ -6,13 +6,14 @@ import json
 
 from hypothesis import given, settings
 
+from helpers.examples import examples
 from helpers.random_outcomes import reports
 from osbench.coordinator.report.model.measure import measured
 from osbench.coordinator.report.model.model import Report
 from osbench.coordinator.report.run_outcome import RunOutcome
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(150))
 @given(reports())
 def test_a_report_comes_back_from_its_json_object_with_all_that_it_has(run: RunOutcome) -> None:
     report = measured(run)

@@ -98,7 +98,6 @@ def test_every_arrival_is_planned_once_whatever_the_pattern_of_steps(rate, times
     assert all(one < next_ for one, next_ in pairwise(arrivals))
 
 
-@pytest.mark.dear
 @given(RATES, st.integers(0, 300), st.integers(0, 4000))
 def test_arrivals_follow_the_integral_of_the_rate(rate, instant, eighths):
     runner = Rps({"times": 10**9, "rps": rate})

@@ -32,7 +32,6 @@ CONFIGS = {
 }
 
 
-@pytest.mark.dear
 @pytest.mark.parametrize("name", CONFIGS)
 @given(data=st.data())
 def test_after_a_breach_no_end_is_a_success(name, data):

@@ -1,4 +1,3 @@
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -54,7 +53,6 @@ def statistics_of(parts):
     return statistics
 
 
-@pytest.mark.dear
 @given(rows(), st.data())
 def test_statistics_depend_on_the_rows_alone(made, data):
     order = data.draw(st.permutations(made))

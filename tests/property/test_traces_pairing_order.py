@@ -3,11 +3,12 @@
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from helpers.examples import examples
 from helpers.synthetic_traces import events_of, shuffled, traces
 from osbench.coordinator.traces.sources.pairing import event_of, pair
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60))
 @given(st.integers(0, 10**6), st.integers(0, 10**6), st.sets(st.integers(0, 13)))
 def test_shuffled_and_repeated_events_change_nothing(seed, order, lost):
     events = [

@@ -1,10 +1,10 @@
 """Whatever a trace looks like, its parts sum to its duration, and so does its replay."""
 
 import numpy as np
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from helpers.examples import examples
 from osbench.coordinator.traces.model.clock_samples import ClockSamples
 from osbench.coordinator.traces.model.clock_skew import Clocks
 from osbench.coordinator.traces.model.critical_path import critical_path
@@ -38,8 +38,7 @@ def any_trace(draw):
     return Trace(trace_id="0" * 32, spans=tuple(spans))
 
 
-@pytest.mark.dear
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=examples(200))
 @given(any_trace(), st.booleans())
 def test_the_parts_sum_to_the_whole_and_do_not_overlap(trace, correct):
     clocks = Clocks()
@@ -64,7 +63,7 @@ def test_the_parts_sum_to_the_whole_and_do_not_overlap(trace, correct):
         assert not set(path.visited) & set(path.outlived)
 
 
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=examples(80))
 @given(any_trace())
 def test_every_span_stands_in_a_tree_or_is_left_out(trace):
     tree = Tree(trace, Clocks())
@@ -88,8 +87,7 @@ def corrected_ns(graph):
     return total
 
 
-@pytest.mark.dear
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=examples(200))
 @given(any_trace(), st.lists(st.floats(0, 1), min_size=25, max_size=25))
 def test_a_replay_is_exact_and_shorter_spans_make_nothing_longer(trace, left):
     clocks = Clocks()

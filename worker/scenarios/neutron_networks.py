@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Iterator
 from typing import Any
 
@@ -10,6 +9,7 @@ from osbench.common.errors import DeploymentError
 from osbench.common.openstack import neutron
 from osbench.common.openstack.cloud import Cloud
 from osbench.common.plugin.atomic import ActionTimer
+from osbench.common.plugin.signature import signature_of
 from osbench.worker.openstack.user_selector import UserSelector
 from osbench.worker.scenarios.neutron_scenario import NEEDS, Attributes, NeutronScenario
 from osbench.worker.scenarios.openstack_scenario import openstack
@@ -37,7 +37,7 @@ class NeutronNetworks(NeutronScenario):
         external network or no live agent.
         """
         args = context["args"]
-        parameters = inspect.signature(cls.method(context)).parameters
+        parameters = signature_of(cls.method(context)).parameters
         floating = "floating_network" in parameters
         context["external"] = ""
         if floating:

@@ -18,6 +18,7 @@ from osbench.common.openstack.cloud_users import NAMES_KEY, openstack_of
 from osbench.common.openstack.request_errors import NotReady
 from osbench.common.plugin.atomic import ActionTimer
 from osbench.common.plugin.scenario import Scenario, configure, pause
+from osbench.common.plugin.signature import signature_of
 from osbench.worker.http.user.request_base import request_limit_s
 from osbench.worker.openstack.client import Client
 from osbench.worker.openstack.user_selector import UserSelector
@@ -109,9 +110,9 @@ def openstack(  # noqa: PLR0913 - one for each need of a scenario
             return method(self, *args, **kwargs)
 
         run.__dict__["needs"] = needs
-        declared = inspect.signature(method)
+        declared = signature_of(method)
         if takes is not None:
-            declared = _with_arguments(declared, inspect.signature(takes))
+            declared = _with_arguments(declared, signature_of(takes))
             run.__annotations__ = {**takes.__annotations__, **method.__annotations__}
         run.__dict__["__signature__"] = _with_common(declared)
         return configure(name=name, context=context)(run)  # type: ignore[return-value]
@@ -293,7 +294,7 @@ def further_arguments(method: Any, args: Mapping[str, Any]) -> tuple[str, dict[s
 
     Without such a parameter the name is "", and the method does not know these arguments.
     """
-    parameters = inspect.signature(method).parameters
+    parameters = signature_of(method).parameters
     taking = next((one.name for one in parameters.values() if one.kind is one.VAR_KEYWORD), "")
     return taking, {key: value for key, value in args.items() if key not in parameters}
 

@@ -11,11 +11,14 @@ from typing import TYPE_CHECKING, Any
 
 from oslo_config import cfg
 
+from osbench import __version__
 from osbench.common.config import options
 from osbench.common.cpu_quota import usable_cores
 from osbench.common.deployment.record import Deployment
 from osbench.common.errors import OsbenchError, PluginError
 from osbench.common.network.response_bound import BOUND_KEY, worker_bound
+from osbench.common.plugin.loading import mixed_scenario
+from osbench.common.plugin.loading.neighbours import is_of_osbench
 from osbench.common.plugin.loading.plugin_import import place, reason
 from osbench.common.plugin.plugins import Plugins
 from osbench.common.plugin.scenario_plugin import ScenarioPlugin
@@ -137,11 +140,14 @@ class Preparation:
         """
         plugin = self._plugins.scenario(specification.scenario)
         if plugin.source_hash != specification.source_hash:
+            parts = map(self._plugins.scenario, plugin.name.split(mixed_scenario.SEPARATOR))
+            remedy = "bring the same file here"
+            if all(is_of_osbench(part.cls.__module__) for part in parts):
+                remedy = f"install the same build of osbench {__version__} here"
             raise PluginError(
                 f"scenario {plugin.name} differs from the coordinator's "
                 f"(source {plugin.source_hash[:12]}, expected "
-                f"{specification.source_hash[:12]}): bring the same file here, then restart "
-                "osbench-worker"
+                f"{specification.source_hash[:12]}): {remedy}, then restart osbench-worker"
             )
         return plugin
 

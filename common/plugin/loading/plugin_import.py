@@ -23,8 +23,7 @@ from osbench.common.plugin.loading.exits import exits_refused
 from osbench.common.plugin.loading.monkey_patches import GEVENT, refuse_eventlet, watch_gevent
 from osbench.common.plugin.loading.neighbours import (
     RELATIVE,
-    imported_names,
-    neighbours,
+    SourceFiles,
     package_of,
 )
 from osbench.common.plugin.loading.slow_import import told_if_slow
@@ -46,7 +45,8 @@ class PluginImport(MetaPathFinder):
     #: Distinguishes finders of this class from others.
     of_plugins = True
 
-    def __init__(self) -> None:
+    def __init__(self, files: SourceFiles) -> None:
+        self._files = files
         self._modules: dict[Path, ModuleType] = {}
         #: Messages on classes whose definition failed, by file.
         self.faults: dict[Path, list[str]] = {}
@@ -129,7 +129,7 @@ class PluginImport(MetaPathFinder):
         `sys.modules`, and imports the file's package. Raises PluginError if that fails, or if
         another plug-in's folder has a module of the same name.
         """
-        beside = neighbours(file)
+        beside = self._files.neighbours(file)
         for name, path in beside.items():
             other = self._neighbours.get(name)
             if other is None:
@@ -147,7 +147,7 @@ class PluginImport(MetaPathFinder):
             sys.meta_path.insert(0, self)
         top = package_of(file)
         if top is None or beside.get(top.parent.name) != top:
-            if top is not None and RELATIVE in imported_names(file):
+            if top is not None and RELATIVE in self._files.imported_names(file):
                 raise errors.PluginError(
                     f"{file}: its package {top.parent.name} has the name of another one, which is"
                     " installed: give its folder another name"

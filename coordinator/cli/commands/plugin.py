@@ -14,7 +14,7 @@ from osbench.common.errors import PluginError, UsageError
 from osbench.common.plugin.loading.mixed_scenario import SEPARATOR
 from osbench.common.plugin.plugin_names import NATIVE, RALLY, asked
 from osbench.common.plugin.plugins import KINDS, Plugins
-from osbench.common.plugin.signature import hints, near, placeholder
+from osbench.common.plugin.signature import hints, near, placeholder, signature_of
 from osbench.coordinator.cli.base import CommandSettings, echo_table, warn_of_plugins, with_settings
 from osbench.coordinator.cli.group import Group
 from osbench.coordinator.cli.options.option_table import flag, options
@@ -192,7 +192,7 @@ def scenario_text(plugins: Plugins, name: str) -> str:
     method = getattr(found.cls, found.method)
     parameters = [
         parameter
-        for parameter in list(inspect.signature(method).parameters.values())[1:]
+        for parameter in list(signature_of(method).parameters.values())[1:]
         if parameter.kind is not inspect.Parameter.VAR_KEYWORD
     ]
     lines = [f"scenario {name}{_of(found.source)}", ""]

@@ -45,9 +45,11 @@ def main():
     given = parser.parse_args()
     begin = time.monotonic_ns() + 1_000_000_000
     dues = [begin + int(number / given.rate * 1e9) for number in range(given.count)]
-    results = multiprocessing.Queue()
+    # as all Pythons before 3.14 start them: others would be late for the common start
+    forked = multiprocessing.get_context("fork")
+    results = forked.Queue()
     processes = [
-        multiprocessing.Process(
+        forked.Process(
             target=pace,
             args=(dues[at :: given.processes], given.sleep_s, given.threads, results),
         )

@@ -1,4 +1,4 @@
-"""Redis commands per iteration at a fixed rate, not traced and traced."""
+"""Redis commands per iteration of the wheel at a fixed rate, not traced and traced."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ LENGTH = 4
 
 def measure(stage: Stage, say: Callable[[str], None]) -> list[Comparison]:
     """All that both servers were asked during a run: coordinator, workers, heartbeats, traces."""
-    with cluster(stage, WORKERS) as workers:
+    with cluster(stage.with_wheel(), WORKERS) as workers:
         arms = {
             "not traced": lambda: {"off": _osbench(workers, traced=False)},
             "traced": lambda: {"on": _osbench(workers, traced=True)},

@@ -1,4 +1,4 @@
-"""How long the shortest commands take: the help, and a run of one iteration in local mode."""
+"""How long the wheel's shortest commands take: help, and a run of one iteration in local mode."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ NEEDS = ("redis",)
 
 def measure(stage: Stage, say: Callable[[str], None]) -> list[Comparison]:
     """Seconds from the start of a command to its end."""
+    stage = stage.with_wheel()
     stage.configure()
     run = ("run", "--scenario", "Dummy.dummy", "--times", "1", "--quiet")
     # what is read for the first time comes from the disk, and is compiled

@@ -12,11 +12,11 @@ from services.lab import Lab
 INTERFACES = ("public", "internal", "admin")
 
 
-def admin(lab: Lab) -> session.Session:
-    """A session of the lab's administrator."""
+def admin(lab: Lab, auth_url: str = "") -> session.Session:
+    """A session of the lab's administrator, at the lab's Keystone unless an address is given."""
     return session.Session(
         auth=v3.Password(
-            auth_url=lab.auth_url,
+            auth_url=auth_url or lab.auth_url,
             username=lab.username,
             password=lab.password,
             project_name=lab.project_name,

@@ -196,7 +196,7 @@ def test_make_setup_ends_by_saying_what_to_do_next() -> None:
     )
 
     *_, next_, activate = done.stdout.splitlines()
-    assert "next: make demo shows a run, make test runs all tests" in next_
+    assert "next: make demo shows a run, make test runs tests for 8 minutes" in next_
     assert "/bin/activate puts osbench-coord and osbench-worker on your PATH" in activate
 
 

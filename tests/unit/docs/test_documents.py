@@ -66,11 +66,11 @@ DOCUMENTS = (
 
 #: Stories of the guides, each run by a functional test.
 RUN = {
-    "tutorial": "test_readme.py",
-    "own-scenario": "test_readme.py",
-    "flow": "test_readme.py",
-    "scale-out": "test_readme.py",
-    "rabbitmq": "test_readme.py",
+    "tutorial": "test_tutorials.py",
+    "own-scenario": "test_tutorials.py",
+    "flow": "test_tutorials.py",
+    "scale-out": "test_tutorials.py",
+    "rabbitmq": "test_tutorials.py",
     "openstack": "../lab/test_readme_openstack.py",
     "tasks": "test_docs_run.py",
     "flows": "test_docs_run.py",
@@ -196,6 +196,7 @@ def test_pieces_of_workloads_are_valid(document: str, tmp_path: Path) -> None:
         load(str(file), args={}, plugins=Plugins([str(REPOSITORY / "samples" / "plugins")]))
 
 
+@pytest.mark.dear
 def test_the_pages_build_without_a_warning(tmp_path: Path) -> None:
     pytest.importorskip("mkdocs", reason="pip install mkdocs")
 

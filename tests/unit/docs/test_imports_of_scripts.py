@@ -8,16 +8,17 @@ import importlib.util
 from collections.abc import Iterator
 from pathlib import Path
 
-import pytest
-
 from helpers.readme import REPOSITORY
 
 FOLDERS = ("samples", "deploy", "tests/bench", "tests/chaos", "tests/soak", "tests/truth")
-SCRIPTS = [
-    path.relative_to(REPOSITORY).as_posix()
-    for folder in FOLDERS
-    for path in sorted((REPOSITORY / folder).rglob("*.py"))
-]
+
+
+def scripts() -> list[str]:
+    return [
+        path.relative_to(REPOSITORY).as_posix()
+        for folder in FOLDERS
+        for path in sorted((REPOSITORY / folder).rglob("*.py"))
+    ]
 
 
 def imported(script: Path) -> Iterator[tuple[str, str]]:
@@ -29,15 +30,22 @@ def imported(script: Path) -> Iterator[tuple[str, str]]:
             yield from ((node.module, one.name) for one in node.names)
 
 
-@pytest.mark.parametrize("script", SCRIPTS)
-def test_what_a_script_imports_of_osbench_exists(script: str) -> None:
-    found = [pair for pair in imported(REPOSITORY / script) if pair[0].startswith("osbench")]
+def test_what_a_script_imports_of_osbench_exists() -> None:
+    found = {
+        (module, name): script
+        for script in scripts()
+        for module, name in imported(REPOSITORY / script)
+        if module.startswith("osbench")
+    }
 
-    for module, name in found:
+    for (module, name), script in found.items():
         known = hasattr(importlib.import_module(module), name) if name else True
-        assert known or importlib.util.find_spec(f"{module}.{name}"), f"{module} has no {name}"
+        there = known or importlib.util.find_spec(f"{module}.{name}")
+        assert there, f"{script}: {module} has no {name}"
 
 
 def test_there_are_scripts_to_look_at() -> None:
-    assert "samples/screenshots.py" in SCRIPTS
-    assert len(SCRIPTS) > 20
+    found = scripts()
+
+    assert "samples/screenshots.py" in found
+    assert len(found) > 20

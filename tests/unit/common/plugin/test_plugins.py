@@ -1,18 +1,22 @@
 """Plug-ins are found by entry point and by path, and every fault says where it lies."""
 
 import hashlib
+import importlib
 import importlib.metadata
 import re
 import subprocess
 import sys
-from collections import defaultdict
+from collections import Counter, defaultdict
 from functools import partial
 from pathlib import Path
 
 import pytest
+from pytest import MonkeyPatch
 
 from osbench.common import errors
 from osbench.common.plugin import entry_points
+from osbench.common.plugin.loading import neighbours
+from osbench.common.plugin.loading.neighbours import SourceFiles
 from osbench.common.plugin.plugins import KINDS, Plugins
 
 SCENARIO = '''
@@ -102,6 +106,50 @@ def test_a_changed_file_is_read_anew(folder: Path):
     assert before.source_hash != after.source_hash
     assert after.cls.run.__defaults__ == (2,)
     assert [f.name for f in folder.iterdir()] == ["mine.py"]
+
+
+def test_a_native_scenario_has_one_identity_however_osbench_is_installed(tmp_path: Path) -> None:
+    module = "osbench.worker.scenarios.dummy"
+    here = Path(str(importlib.import_module(module).__file__))
+    installed = tmp_path / "osbench" / "dummy.py"
+    installed.parent.mkdir()
+    (installed.parent / "__init__.py").write_text("SOMETHING = 'else'\n")
+    installed.write_bytes(here.read_bytes())
+
+    identity = SourceFiles().source_hash(module, installed)
+
+    assert identity == Plugins().scenario("Dummy.dummy").source_hash
+    installed.write_bytes(here.read_bytes() + b"\n")
+    assert SourceFiles().source_hash(module, installed) != identity
+
+
+def test_another_version_of_osbench_has_other_native_scenarios(monkeypatch: MonkeyPatch) -> None:
+    before = Plugins().scenario("Dummy.dummy").source_hash
+
+    monkeypatch.setattr(neighbours, "__version__", "9.9.9")
+
+    assert Plugins().scenario("Dummy.dummy").source_hash != before
+
+
+def test_every_source_file_is_read_once(folder: Path, monkeypatch: MonkeyPatch) -> None:
+    (folder / "__init__.py").touch()
+    (folder / "helper.py").write_text("WORD = 'help'\n")
+    (folder / "mine.py").write_text("from .helper import WORD\n" + SCENARIO)
+    read: Counter[Path] = Counter()
+
+    def counted(path: Path) -> bytes:
+        read[path] += 1
+        return path.read_bytes()
+
+    monkeypatch.setattr(neighbours, "read_named", counted)
+    plugins = Plugins([str(folder)])
+
+    for name in plugins.scenario_names():
+        plugins.scenario(name)
+
+    assert read[folder / "helper.py"] == read[folder / "mine.py"] == 1
+    assert set(read.values()) == {1}
+    assert not [path for path in read if path.name == "__init__.py" and path.parent != folder]
 
 
 def test_folders_with_equal_file_names_and_hidden_ones(tmp_path: Path):

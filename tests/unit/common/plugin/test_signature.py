@@ -1,5 +1,6 @@
 """Arguments of a scenario are checked before the load."""
 
+import sys
 from collections.abc import Callable
 from typing import Any
 
@@ -76,3 +77,23 @@ def test_annotations_that_cannot_be_read_check_nothing():
         """Annotated for type checkers alone."""
 
     assert problems("X.y", run, {"size": 1, "other": "x"}) == []
+
+
+#: Without quotes older Pythons do not define such a method.
+LATE = """
+def run(self, size: {name}, other: int = 1) -> {name}:
+    pass
+"""
+
+
+def test_names_that_only_type_checkers_know_leave_the_names_of_arguments():
+    name = "NotThere" if sys.version_info >= (3, 14) else "'NotThere'"
+    module: dict[str, Any] = {}
+    exec(LATE.format(name=name), module)
+
+    said = problems("X.y", module["run"], {"sizes": 1})
+
+    assert said == [
+        "argument 'size' of X.y is missing",
+        "X.y has no argument 'sizes'; did you mean size?",
+    ]

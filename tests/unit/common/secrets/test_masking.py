@@ -211,13 +211,13 @@ def test_masking_a_long_word_takes_no_long_time():
     ],
 )
 def test_a_long_text_takes_time_in_proportion(part):
-    text = part * ((1 << 18) // len(part))
+    text = part * ((1 << 16) // len(part))
     begun = time.process_time()
 
     mask_text(text)
 
-    # what grows with the square takes many minutes
-    assert time.process_time() - begun < 15
+    # what grows with the square takes half a minute and more
+    assert time.process_time() - begun < 5
 
 
 def test_values_are_hidden_wherever_a_task_may_have_them():

@@ -37,16 +37,19 @@ NOWHERE = [
 
 
 @pytest.mark.parametrize("place", Place)
-@pytest.mark.parametrize("name", ANYWHERE)
-def test_names_of_secrets_are_known_anywhere(name, place):
-    assert is_secret(name, "value", place)
-    assert is_secret(name)
+def test_names_of_secrets_are_known_anywhere(place):
+    unknown = [name for name in ANYWHERE if not is_secret(name, "value", place)]
+
+    assert unknown == []
+
+
+def test_names_of_secrets_are_known_without_a_value():
+    assert [name for name in ANYWHERE if not is_secret(name)] == []
 
 
 @pytest.mark.parametrize("place", [Place.FIELD, Place.QUERY, Place.TEXT])
-@pytest.mark.parametrize("name", NOWHERE)
-def test_names_that_resemble_them_are_not(name, place):
-    assert not is_secret(name, "value", place)
+def test_names_that_resemble_them_are_not(place):
+    assert [name for name in NOWHERE if is_secret(name, "value", place)] == []
 
 
 @pytest.mark.parametrize("name", ["key", "keys", "sig", "sid", "pin", "pass", "auth", "session"])

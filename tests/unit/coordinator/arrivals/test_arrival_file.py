@@ -11,13 +11,14 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from helpers.arrivals import write_arrivals
+from helpers.examples import examples
 from osbench.coordinator.arrivals import arrival_file
 from osbench.coordinator.arrivals.arrival_file import ArrivalFile, ArrivalFileError, ArrivalWriter
 
 GAPS = st.lists(st.integers(0, 10**13), min_size=1, max_size=60)
 
 
-@settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=examples(60), suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(gaps=GAPS, block=st.integers(1, 9), part=st.integers(1, 20), data=st.data())
 def test_what_was_written_is_read(
     tmp_path_factory: pytest.TempPathFactory,

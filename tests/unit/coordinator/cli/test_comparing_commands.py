@@ -10,6 +10,7 @@ import pytest
 from click.testing import CliRunner
 
 from bench.evidence import trend_runs
+from helpers.commands import call
 from helpers.queue_runs import Queue, side
 from helpers.recording_server import recording_server
 from osbench.common.errors import OsbenchError
@@ -165,6 +166,17 @@ def test_bad_input_gives_one_message_and_exit_code_2(invoke, tmp_path, args, mes
     assert found.exit_code == 2
     assert message in found.output
     assert "Traceback" not in found.output
+
+
+def test_both_tasks_of_a_duel_are_checked_before_one_runs(tmp_path):
+    (tmp_path / "a.yaml").write_text("Dummy.dummy: [{}]")
+    (tmp_path / "b.yaml").write_text("version: 2\ntitle: x\nsubtasks: []\n")
+
+    found = call(tmp_path, "duel", "a.yaml", "b.yaml")
+
+    assert found.returncode == 2
+    assert "b.yaml" in found.stderr
+    assert not (tmp_path / ".osbench").exists()
 
 
 def test_a_duel_leaves_out_pairs_that_the_generator_limited():

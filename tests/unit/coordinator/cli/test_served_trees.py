@@ -57,3 +57,17 @@ def test_a_service_is_set_up_in_the_tree_of_its_commit(tmp_path: Path) -> None:
     text, tree = log.read_text().splitlines()
     assert text == "before"
     assert not Path(tree).exists()
+
+
+@pytest.mark.parametrize(
+    ("folder", "revision", "said"),
+    [(".", "HEAD~7", "there is no commit HEAD~7"), ("/", "HEAD", "not a git repository")],
+)
+def test_a_commit_that_is_not_there_is_named(
+    tmp_path: Path, folder: str, revision: str, said: str
+) -> None:
+    git(tmp_path, "init", "--quiet")
+    git(tmp_path, "commit", "--quiet", "--allow-empty", "--message", "A shop")
+
+    with pytest.raises(UsageError, match=said):
+        find_commit(tmp_path / folder, revision)

@@ -211,7 +211,6 @@ def test_a_span_that_no_trace_has(call, spans):
     assert "'50%' must be between -0% and -100%, such as -50%, or 0" in wrong
 
 
-@pytest.mark.dear
 def test_nothing_in_a_trace_steers_the_terminal(call, spans):
     """Names, hosts and services come from outside: an escape sequence is printed as text."""
     evil = "\x1b[2J\x9b2J"
@@ -221,9 +220,8 @@ def test_nothing_in_a_trace_steers_the_terminal(call, spans):
         engine = find(work, "reserve")
         stretch(work, engine.start - 0.001, 300)
 
-    found = []
-    for one in traces(800, Fault(share=0.06, harm=harm)):
-        changed = [
+    def changed(one):
+        marked = [
             span._replace(
                 name=f"{span.name}{evil}",
                 service=f"{span.service}{evil}",
@@ -231,17 +229,19 @@ def test_nothing_in_a_trace_steers_the_terminal(call, spans):
             )
             for span in one.spans
         ]
-        lost = changed[-1]._replace(span_id="f" * 16, parent_id="e" * 16)
-        found.append(replace(one, spans=(*changed, lost)))
-    file = spans("evil.json", found)
+        lost = marked[-1]._replace(span_id="f" * 16, parent_id="e" * 16)
+        return replace(one, spans=(*marked, lost))
+
+    found = [changed(one) for one in traces(600, Fault(share=0.08, harm=harm))]
+    many, some = spans("many.json", found), spans("some.json", found[:20])
 
     for words in (
-        ("explain", file),
-        ("explain", file, "--what-if", "*: -50%"),
-        ("rank", file),
-        ("rank", file, "--mistral"),
-        ("compare", file, file),
-        ("show", found[0].trace_id, "--from", file),
+        ("explain", many),
+        ("explain", some, "--what-if", "*: -50%"),
+        ("rank", some),
+        ("rank", some, "--mistral"),
+        ("compare", some, some),
+        ("show", found[0].trace_id, "--from", some),
     ):
         said = call(*words)
         assert "[2J" in said

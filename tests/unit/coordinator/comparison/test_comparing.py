@@ -8,6 +8,7 @@ import pytest
 
 from bench.comparison_verdicts import SCENARIOS, verdicts, wrong
 from bench.comparison_verdicts import compared as compared_runs
+from helpers.examples import examples
 from helpers.queue_runs import Queue, compared_run, side
 from osbench.common.errors import UsageError
 from osbench.coordinator.comparison import comparing
@@ -44,11 +45,10 @@ def scenario(name):
     return found
 
 
-@pytest.mark.dear
 @pytest.mark.parametrize("one", SCENARIOS, ids=lambda one: one.name)
 def test_verdicts_are_right_as_often_as_they_say(one):
     for runs in one.found:
-        found = verdicts(one, runs, 40, seed=4)
+        found = verdicts(one, runs, examples(40), seed=4)
 
         # `make statistics` makes 400 comparisons
         assert not wrong(one, runs, found), found

@@ -7,7 +7,7 @@ import hypothesis.strategies as st
 import msgpack
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from jsonschema import Draft4Validator
 
 from helpers.result_rows import row_of
@@ -108,7 +108,6 @@ ITERATIONS = st.lists(st.tuples(NUMBERS, NUMBERS), min_size=2, max_size=60)
 
 
 @given(ITERATIONS)
-@settings(deadline=None)
 def test_additive_charts_come_to_what_rally_draws(pairs):
     if not importing.load():
         pytest.skip("the extra osbench[rally] is not installed")

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from helpers.examples import examples
 from osbench.coordinator.arrivals.arrival_file import ArrivalFile
 from osbench.coordinator.recordings import log_arrivals
 from osbench.coordinator.recordings.log_arrivals import SortedArrivals, spread, write_arrivals
@@ -16,7 +17,7 @@ from osbench.coordinator.recordings.log_arrivals import SortedArrivals, spread, 
 TIMES = st.lists(st.integers(0, 6_000_000), min_size=1, max_size=120)
 
 
-@settings(max_examples=80)
+@settings(max_examples=examples(80))
 @given(times=TIMES, part=st.integers(1, 50), piece=st.integers(1, 9), size=st.integers(1, 30))
 def test_pieces_are_sorted_and_have_whole_seconds(
     tmp_path_factory: pytest.TempPathFactory, times: list[int], part: int, piece: int, size: int

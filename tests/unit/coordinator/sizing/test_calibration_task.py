@@ -33,7 +33,6 @@ def cut(one, lasts_s=10.0):
     return load, found
 
 
-@pytest.mark.dear
 @pytest.mark.parametrize(
     ("runner", "config", "users", "rate"),
     [

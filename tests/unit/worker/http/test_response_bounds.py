@@ -7,7 +7,6 @@ import contextlib
 import gzip
 import socket
 import threading
-import zlib
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -15,6 +14,7 @@ import pytest
 import zstandard
 
 from helpers.hostile import bounded
+from helpers.packed_zeros import MIB, endless_gzip, zstd_frame
 from osbench.common.network import bounded_adapter
 from osbench.common.network.bounded_adapter import LINES_BYTES, bounded_session
 from osbench.common.network.response_bound import ResponseBound
@@ -29,7 +29,6 @@ from osbench.worker.http.wire.chunks import ChunkDecoder
 from osbench.worker.http.wire.content_codings import SLICE, UnkeptBody, decoding
 from osbench.worker.http.wire.wire_errors import BadResponse, CannotSecure, TooLongResponse
 
-MIB = 1 << 20
 BOUND = ResponseBound(MIB, "[worker] response_limit_mib")
 SAID = r"more than the 1 MiB that \[worker\] response_limit_mib allows"
 
@@ -41,15 +40,6 @@ FINE = _OK + b"Content-Length: 4\r\n\r\nfine"
 CLIENTS: dict[str, dict[str, Any]] = {"own": {}, "requests": {"auth": ("me", "pw")}}
 
 Write = Callable[[bytes], None]
-
-
-def gzip_bomb(most_bytes: int) -> Iterator[bytes]:
-    """A file that does not end before `most_bytes` are unpacked: a thousandth of that."""
-    packer = zlib.compressobj(9, zlib.DEFLATED, -zlib.MAX_WBITS)
-    block = packer.compress(bytes(MIB)) + packer.flush(zlib.Z_FULL_FLUSH)
-    yield b"\x1f\x8b\x08\0\0\0\0\0\0\xff"
-    for _ in range(most_bytes // MIB):
-        yield block
 
 
 def _coded(coding: bytes, body: bytes) -> bytes:
@@ -69,7 +59,19 @@ def _at_once(answer: bytes) -> Callable[[Write], None]:
     return lambda write: write(answer)
 
 
-BOMB = b"".join(gzip_bomb(512 * MIB))
+def _large(head: bytes, tail: bytes = b"") -> Callable[[Write], None]:
+    """A body of 32 MiB, a MiB at a time."""
+
+    def answer(write: Write) -> None:
+        write(head)
+        for _ in range(32):
+            write(bytes(MIB))
+        write(tail)
+
+    return answer
+
+
+BOMB = b"".join(endless_gzip(512 * MIB))
 SMALL_CHUNKS = _CHUNKED + b"1\r\nx\r\n" * 50_000 + b"0\r\n\r\n"
 
 ANSWERS = {
@@ -79,9 +81,9 @@ ANSWERS = {
     "chunks": _for_ever(_CHUNKED, b"ffff\r\n" + bytes(65535) + b"\r\n"),
     "gzip": _at_once(_coded(b"gzip", BOMB)),
     "twice": _at_once(_coded(b"gzip, gzip", gzip.compress(BOMB))),
-    "zstd": _at_once(_coded(b"zstd", zstandard.compress(bytes(512 * MIB)))),
-    "large": _at_once(_OK + b"Content-Length: %d\r\n\r\n" % (32 * MIB) + bytes(32 * MIB)),
-    "large-chunks": _at_once(_CHUNKED + b"2000000\r\n" + bytes(32 * MIB) + b"\r\n0\r\n\r\n"),
+    "zstd": _at_once(_coded(b"zstd", zstd_frame(512))),
+    "large": _large(_OK + b"Content-Length: %d\r\n\r\n" % (32 * MIB)),
+    "large-chunks": _large(_CHUNKED + b"2000000\r\n", b"\r\n0\r\n\r\n"),
     "small-chunks": _at_once(SMALL_CHUNKS),
     "continues": _for_ever(b"", b"HTTP/1.1 100 Continue\r\n\r\n" * 100),
     "hints": _for_ever(b"", b"HTTP/1.1 103 Early Hints\r\n\r\n" * 100),
@@ -295,7 +297,7 @@ def test_others_have_their_turn_while_an_answer_is_read(server, turns, name, kee
 @pytest.mark.parametrize(
     ("codings", "coded", "least"),
     [
-        ("gzip", b"".join(gzip_bomb(128 * MIB)), 64 * MIB // SLICE - 1),
+        ("gzip", b"".join(endless_gzip(128 * MIB)), 64 * MIB // SLICE - 1),
         ("gzip", gzip.compress(b"") * 40_000, 100),
         ("zstd", zstandard.compress(b"") * 40_000, 100),
         ("gzip, gzip", gzip.compress(gzip.compress(b"") * 40_000), 100),

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import gzip
 import threading
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -13,14 +12,13 @@ import pytest
 import requests
 
 from helpers.hostile import bounded
+from helpers.packed_zeros import MIB, whole_gzip
 from osbench.common.network.response_bound import ResponseBound
 from osbench.common.openstack.thread_sessions import keep_connections
 from osbench.common.plugin.atomic import Recorder
 from osbench.worker.engine.body import without_loop
 from osbench.worker.scenarios.http_requests import HttpRequests
 
-MIB = 1 << 20
-BOMB = gzip.compress(bytes(64 * MIB))
 #: Only requests can send this.
 AUTH = ["user", "password"]
 
@@ -35,9 +33,9 @@ class _Bombs(BaseHTTPRequestHandler):
         self.send_response(302 if left else 200)
         self.send_header("Location", f"/{left - 1}")
         self.send_header("Content-Encoding", "gzip")
-        self.send_header("Content-Length", str(len(BOMB)))
+        self.send_header("Content-Length", str(len(whole_gzip(64))))
         self.end_headers()
-        self.wfile.write(BOMB)
+        self.wfile.write(whole_gzip(64))
 
     def log_message(self, format: str, *args: Any) -> None:
         """Quiet."""
@@ -76,7 +74,8 @@ def transport_with(most_bytes: int) -> requests.Session:
 
 
 def test_an_answer_of_a_cloud_is_read_to_a_bound(url):
-    refused = f"the response of {len(BOMB):,} bytes decodes to more than the 4 MiB that are read"
+    size = len(whole_gzip(64))
+    refused = f"the response of {size:,} bytes decodes to more than the 4 MiB that are read"
     with (
         transport_with(4 * MIB) as transport,
         bounded(32 * MIB),

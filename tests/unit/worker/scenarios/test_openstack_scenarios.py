@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 import re
 import threading
 import time
@@ -26,7 +25,7 @@ from osbench.common.openstack.object_lists import sought
 from osbench.common.openstack.request_errors import NotReady, RequestFailed, explanation
 from osbench.common.openstack.service_catalogue import ApiVersion
 from osbench.common.plugin.plugins import Plugins
-from osbench.common.plugin.signature import mistyped
+from osbench.common.plugin.signature import mistyped, signature_of
 from osbench.worker.engine.failures import Failures
 from osbench.worker.http import jsonpath
 from osbench.worker.openstack.user_selector import UserSelector
@@ -49,7 +48,7 @@ def cloud():
 def test_arguments_that_scenarios_share_are_declared_and_checked_like_their_own():
     boot = GlanceImages.create_image_and_boot_instances
 
-    parameters = inspect.signature(boot).parameters
+    parameters = signature_of(boot).parameters
     refused = mistyped("boot", boot, {"disk_format": "raw", "min_disk": "1", "flavor": 1})
 
     required = [name for name, one in parameters.items() if one.default is one.empty]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -10,6 +11,7 @@ from typing import Any
 import pytest
 
 from helpers.preparing import specified
+from osbench import __version__
 from osbench.common.config.config import load
 from osbench.common.errors import PluginError
 from osbench.common.network.response_bound import BOUND_KEY, ResponseBound
@@ -95,6 +97,35 @@ class Own(ScriptedRunner):
     NAME = "prepared_own"
     SOURCE_HASH = "here"
 """
+
+
+OWN_SCENARIO = """
+from osbench.plugin import scenario
+
+class Own(scenario.Scenario):
+    @scenario.configure()
+    def go(self): pass
+"""
+
+
+@pytest.mark.parametrize(
+    ("name", "remedy"),
+    [
+        (HTTP, f"install the same build of osbench {__version__} here"),
+        ("Own.go", "bring the same file here"),
+        ("Dummy.dummy + Own.go", "bring the same file here"),
+        (
+            "Dummy.dummy + Dummy.dummy_exception",
+            f"install the same build of osbench {__version__} here",
+        ),
+    ],
+)
+def test_a_scenario_of_another_source_is_refused(tmp_path: Path, name: str, remedy: str) -> None:
+    (tmp_path / "own.py").write_text(OWN_SCENARIO)
+    preparation = Preparation(load(()), Plugins([str(tmp_path)]))
+
+    with pytest.raises(PluginError, match=re.escape(remedy)):
+        preparation.prepare(specified(0, name, source_hash="another"))
 
 
 @pytest.fixture

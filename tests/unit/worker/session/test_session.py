@@ -796,7 +796,6 @@ def test_a_membership_that_leaves_goes_on_leaving_under_a_new_coordinator(tmp_pa
         assert harness.session.facts()["epoch"] == 2
 
 
-@pytest.mark.dear
 def test_each_number_is_settled_when_the_last_block_is_made(tmp_path):
     """Numbers that stand in a user's local variable for a moment count as well."""
     for _ in range(10):

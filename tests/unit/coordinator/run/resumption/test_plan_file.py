@@ -92,7 +92,14 @@ class Desk:
                 }
             },
         )
-        options = RunOptions(run_id=RUN, workers=3, wait_s=5.0, tags=("mine",), abort_on_sla=True)
+        options = RunOptions(
+            run_id=RUN,
+            workers=3,
+            wait_s=5.0,
+            tags=("mine",),
+            abort_on_sla=True,
+            traces_from="tempo+http://tempo:3200",
+        )
         return plan_run(task, plugins, deployment, conf, options)
 
     def save(self, plan: RunPlan, *, local: bool = False) -> Keyring:
@@ -126,6 +133,7 @@ def test_the_plan_is_the_same_again(desk: Desk, monkeypatch: pytest.MonkeyPatch)
     assert saved.keyring is None
     assert asdict(again.task) == asdict(first.task)
     assert (again.run_id, again.tags, again.options) == (first.run_id, first.tags, first.options)
+    assert again.query_url == "tempo+http://tempo:3200"
     assert again.deployment is not None
     assert first.deployment is not None
     assert again.deployment.to_dict() == first.deployment.to_dict()

@@ -153,7 +153,6 @@ def test_poisson_arrivals_stay_random_at_the_new_rate():
     assert gaps.std() / gaps.mean() == pytest.approx(1, rel=0.05)
 
 
-@pytest.mark.dear
 @given(
     st.lists(
         st.tuples(st.floats(0.1, 20), st.sampled_from([None, 0.0, 0.5, 7.0, 33.0])),

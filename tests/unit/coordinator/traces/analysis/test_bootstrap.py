@@ -49,7 +49,6 @@ def test_columns_left_out_count_as_tests_that_found_nothing():
     assert corrected(np.array([0.001, 0.02]), 100) == pytest.approx([0.1, 1.0])
 
 
-@pytest.mark.dear
 def test_columns_chosen_for_their_differences_are_not_taken_for_causes():
     """Of 1,000 columns of chance the 20 greatest differences are all "significant" each time."""
     chance, alarms = np.random.default_rng(8), 0

@@ -182,7 +182,6 @@ def test_of_more_traces_than_are_drawn_from_the_parts_sum_to_the_whole():
         assert sum(one.excess_s for one in band.causes) == pytest.approx(band.excess_s, rel=1e-9)
 
 
-@pytest.mark.dear
 def test_p_values_of_causes_are_corrected_for_all_keys():
     """Of 950 parts that vary by chance the 60 greatest differences are all "significant"."""
     chance = np.random.default_rng(2)
@@ -245,7 +244,6 @@ def test_a_second_cause_is_named_beside_one_that_is_most_of_it():
     ]
 
 
-@pytest.mark.dear
 @pytest.mark.parametrize("seed", range(2))
 def test_nothing_is_clear_where_nothing_is_wrong(seed):
     def noise(work, chance):

@@ -106,7 +106,6 @@ def _length(trace):
     return next(span.duration_ns for span in trace.spans if not span.parent_id)
 
 
-@pytest.mark.dear
 @pytest.mark.parametrize("fault", FAULTS)
 def test_a_known_fault_is_found(golden, fault):
     golden(f"traces-{fault}.txt", story_of(list(FAULTS[fault]())))

@@ -3,7 +3,7 @@ import pytest
 from helpers.synthetic_traces import Work, find, spans_of, traces
 from osbench.coordinator.traces.analysis.coverage import SpanCounts, TraceCoverage
 from osbench.coordinator.traces.analysis.digest import digest_of
-from osbench.coordinator.traces.analysis.notes import trace_notes
+from osbench.coordinator.traces.analysis.notes import missing_parts, trace_notes
 from osbench.coordinator.traces.model.clock_skew import Clocks, HostSkew
 
 
@@ -100,3 +100,24 @@ def test_names_that_services_write_cannot_steer_a_terminal():
     (line,) = trace_notes(coverage, Clocks(), 0)
 
     assert "\x1b" not in line
+
+
+@pytest.mark.parametrize(
+    ("sources", "looks_at"),
+    [
+        ({}, "hmac_keys"),
+        ({"by_otlp": True}, "OTEL_EXPORTER_OTLP_ENDPOINT"),
+        ({"by_otlp": True, "queried": True}, "OTEL_TRACES_SAMPLER"),
+    ],
+)
+def test_services_without_spans_are_told_with_what_to_look_at(sources, looks_at):
+    def unanswered(work, chance):
+        work.inner[0].inner = []
+
+    coverage = digest_of(traces(5, change=unanswered)).coverage
+
+    (line,) = missing_parts(coverage, **sources)
+
+    advice = ("hmac_keys", "OTEL_EXPORTER_OTLP_ENDPOINT", "OTEL_TRACES_SAMPLER")
+    assert line.startswith("no service wrote a span into any of 5 traces. Look at ")
+    assert [one for one in advice if one in line] == [looks_at]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Iterator, Sequence
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -15,6 +16,8 @@ from osbench.common.protocol.exchanges import OWN, PHASES, pack_exchange, pack_o
 from osbench.coordinator.traces.analysis.explanation import explain
 from osbench.coordinator.traces.analysis.features import Features
 from osbench.coordinator.traces.collection import client_times
+from osbench.coordinator.traces.collection.collected import Collected
+from osbench.coordinator.traces.collection.untraced_workloads import with_client_times
 
 MS = 1_000_000
 NAMES = ["buy", "list", "order"]
@@ -207,3 +210,35 @@ def test_of_many_iterations_whole_blocks_are_left_out(monkeypatch: pytest.Monkey
     assert 450 <= len(features) <= 950
     assert features.iteration[0] == 1
     assert features.iteration[-1] > 0.9 * ITERATIONS
+
+
+@pytest.mark.parametrize(
+    ("traced", "queried", "before", "explained"),
+    [
+        (0, False, "", True),
+        # the backend that was queried has given nothing
+        (ITERATIONS, True, "", True),
+        (ITERATIONS, True, "by its traces", False),
+        (ITERATIONS, False, "", False),
+    ],
+)
+def test_workloads_without_an_explanation_by_traces_get_one_by_client_times(
+    traced: int, queried: bool, before: str, explained: bool
+) -> None:
+    workload: Any = SimpleNamespace(
+        name="shop",
+        statistics=SimpleNamespace(requests=SimpleNamespace(actions={"buy": 1})),
+        tracing=SimpleNamespace(traced=traced),
+        warmup=SimpleNamespace(seconds=0.0),
+        search=None,
+        counters=None,
+    )
+    directory: Any = run_of("wait", 1)
+
+    found = with_client_times(
+        directory, [workload], Collected(sentences=(before,)), lambda: True, queried=queried
+    )
+
+    (sentence,) = found.sentences
+    assert ("first byte of buy > order" in sentence) == explained
+    assert explained or sentence == before

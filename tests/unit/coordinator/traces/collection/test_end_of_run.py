@@ -60,7 +60,7 @@ class Store:
 
 @pytest.fixture
 def collect(monkeypatch, tmp_path):
-    def collect_from(store, found, *files):
+    def collect_from(store, found, *files, **more):
         directory = RunDirectory.create(str(tmp_path), "20260401-a")
         # one trace is kept: the last one, of an iteration that failed
         outcomes = [Outcome.OK] * (len(found) - 1) + [Outcome.FAILED]
@@ -83,7 +83,7 @@ def collect(monkeypatch, tmp_path):
         directory.close()
         monkeypatch.setattr(collector, "RedisTraces", lambda *_, **__: store)
         keep = Retention(slowest=0, failed=1, share=0.0, limit=1 << 30)
-        settings = CollectionSettings(retention=keep, late_s=0.0, expiry_s=600, files=files)
+        settings = CollectionSettings(retention=keep, late_s=0.0, expiry_s=600, files=files, **more)
         return directory, Collection(directory, ["a"], settings, warmup_ns={}).collect("redis://h")
 
     return collect_from
@@ -120,6 +120,20 @@ def test_a_run_whose_services_write_no_spans_says_so_and_what_to_look_at(collect
         in (collected.sentences[0])
     )
     assert of_run(directory).coverage.unanswered
+
+
+def test_a_run_that_receives_spans_says_what_to_look_at_in_its_services(collect):
+    def unanswered(work, chance):
+        work.inner[0].inner = []
+
+    found = list(traces(5, change=unanswered))
+
+    _, collected = collect(Store(found), found, received=True)
+
+    notes = " ".join(collected.notes)
+    assert "no service wrote a span into any of 5 traces" in notes
+    assert "OTEL_EXPORTER_OTLP_ENDPOINT" in notes
+    assert "hmac" not in notes
 
 
 def test_spans_that_come_into_files_while_the_store_is_read_are_in(collect, tmp_path):

@@ -1,4 +1,4 @@
-"""The commands of README.md and of the first pages do what they say, word by word."""
+"""The commands of the first pages do what they say, word by word."""
 
 from __future__ import annotations
 
@@ -23,25 +23,6 @@ FIRST_RUN, FIRST_FLOW, MANY_HOSTS = (
 def home() -> Iterator[Path]:
     with folder() as path:
         yield path
-
-
-def test_every_block_of_commands_is_run_by_a_test() -> None:
-    stories = [block.story for block in blocks()]
-
-    assert set(stories) == {"address"}
-
-
-def test_an_address_under_load(home: Path) -> None:
-    machine = Machine(home)
-    server, run = blocks("address")
-
-    with machine.running(server) as shop:
-        machine.wait_for_port("8080", shop)
-        printed = machine.run(run)
-
-    assert "GET /items" in printed
-    assert "200 = 200" in printed
-    assert "passed  failure_rate" in printed
 
 
 def test_the_first_run_from_an_address_to_a_task(home: Path) -> None:

@@ -1,0 +1,61 @@
+"""osbench as users install it, outside the checkout, and runs of differently installed hosts."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+from helpers.runs import Cluster, Finished, site
+from servers import RedisServer
+
+#: A workload that needs no service.
+DUMMY = {
+    "scenario": {"Dummy.dummy": {}},
+    "runner": {"constant": {"times": 10, "concurrency": 2}},
+}
+
+REPOSITORY = Path(__file__).resolve().parents[2]
+
+#: Files and folders of the repository that make the wheel.
+SOURCES = ("setup.cfg", "pyproject.toml", "README.md", "LICENSE", "common", "worker", "coordinator")
+SOURCES += ("src",)
+
+
+def copy_sources(folder: Path) -> None:
+    """Copy the sources of the wheel, as they lie in the work tree, into an empty folder."""
+    for name in SOURCES:
+        if (REPOSITORY / name).is_dir():
+            left_out = shutil.ignore_patterns("__pycache__", "*.egg-info")
+            shutil.copytree(REPOSITORY / name, folder / name, symlinks=True, ignore=left_out)
+        else:
+            shutil.copy(REPOSITORY / name, folder)
+
+
+def install_wheel(folder: Path) -> Path:
+    """Build the wheel and install it into a new environment; return the folder of its commands.
+
+    `folder` is empty. Raises CalledProcessError.
+    """
+    sources = folder / "sources"
+    sources.mkdir(parents=True)
+    copy_sources(sources)
+    environment = folder / "environment"
+    command = [sys.executable, REPOSITORY / ".ci" / "environment.py", "--bare", environment]
+    kept = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
+    subprocess.run([*command, sources], env=kept, check=True)
+    return environment / "bin"
+
+
+def run_of_two_installations(
+    redis: RedisServer, coordinator: Path | None, worker: Path | None
+) -> Finished:
+    """Run `DUMMY` with a worker process; each side is a folder of commands, None the checkout's."""
+    with site(programs=worker) as here:
+        cluster = Cluster(here, redis)
+        cluster.start_worker()
+        cluster.await_idle(1)
+        here.programs = coordinator
+        return here.run(here.task(DUMMY), "--workers", "1")

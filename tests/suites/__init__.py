@@ -1,0 +1,1 @@
+"""Which tests each command runs, and second tries of tests that fail by chance."""

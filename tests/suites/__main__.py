@@ -1,0 +1,109 @@
+"""`python -m suites test`: runs a suite, and a second time the few tests that failed.
+
+A test that fails by chance must not refuse a change, and is not hidden either: it is printed as
+`flaky: NAME` in the last lines and in build/flaky.txt. CONTRIBUTING.md has the rule.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from suites.failures import OPTION
+from suites.parts import LEFT_OUT, REPOSITORY, Part, parts
+
+#: Most tests that are tried a second time; if more fail, the change is broken or the machine is.
+SECOND_TRIES = 5
+#: Exit code of pytest if tests have failed, and nothing else went wrong.
+TESTS_FAILED = 1
+
+FLAKY = REPOSITORY / "build" / "flaky.txt"
+
+
+def run_part(
+    part: Part, options: Sequence[str], folder: Path = REPOSITORY
+) -> tuple[int, list[str]]:
+    """Run pytest; return its exit code and the names of the tests that failed."""
+    with tempfile.TemporaryDirectory() as temporary:
+        failures = Path(temporary) / "failures"
+        command = [sys.executable, "-m", "pytest", "-p", "suites.failures", OPTION, str(failures)]
+        tests = str(Path(__file__).resolve().parents[1])
+        variables = {"PYTHONPATH": tests, **part.variables}
+        code = subprocess.run(
+            [*command, *options, *part.options, *part.selection],
+            cwd=folder,
+            env={**os.environ, **variables},
+            check=False,
+        ).returncode
+        names = failures.read_text("utf-8").splitlines() if failures.exists() else []
+    return code, names
+
+
+def try_again(part: Part, names: Sequence[str], folder: Path = REPOSITORY) -> bool:
+    """Run failed tests of a part once more, one after the other; return whether all passed."""
+    return run_part(replace(part, selection=names), (), folder)[0] == 0
+
+
+def run_parts(
+    suite: Sequence[Part], options: Sequence[str], folder: Path = REPOSITORY
+) -> tuple[int, list[str]]:
+    """Run all parts; return the exit code and the names of flaky tests.
+
+    Flaky tests failed, and passed when tried alone. The exit code is 1 if more than `SECOND_TRIES`
+    tests failed, one failed twice, or pytest itself failed.
+    """
+    failed: list[tuple[Part, list[str]]] = []
+    broken = False
+    for part in suite:
+        print(f"\n== {part.title}", flush=True)
+        begun = time.monotonic()
+        code, names = run_part(part, options, folder)
+        print(f"== {part.title}: {time.monotonic() - begun:.0f} s", flush=True)
+        broken = broken or code not in (0, TESTS_FAILED) or (code == TESTS_FAILED and not names)
+        if names:
+            failed.append((part, names))
+    flaky = [name for _, names in failed for name in names]
+    if broken or len(flaky) > SECOND_TRIES:
+        return 1, []
+    for part, names in failed:
+        print(f"\n== {part.title}: {len(names)} failed and run once more, alone", flush=True)
+        if not try_again(part, names, folder):
+            return 1, []
+    return 0, flaky
+
+
+def report(suite: str, flaky: Sequence[str], file: Path = FLAKY) -> None:
+    """Print what the suite has left out, then the flaky tests, and write these to a file."""
+    print(f"\n{LEFT_OUT[suite]}")
+    if flaky:
+        file.parent.mkdir(exist_ok=True)
+        with file.open("a", encoding="utf-8") as known:
+            known.writelines(f"{name}\n" for name in flaky)
+    for name in flaky:
+        print(f"flaky: {name}", flush=True)
+
+
+def main() -> int:
+    """Run the suite that is asked for; return the exit code."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("suite", choices=sorted(LEFT_OUT))
+    parser.add_argument("--jobs", default="auto", help="tests at the same time")
+    parser.add_argument("--costs", metavar="CSV", help="append what each test took to a file")
+    arguments = parser.parse_args()
+    options = ["--numprocesses", arguments.jobs, "--no-loadscope-reorder"]
+    if arguments.costs:
+        options.append(f"--costs={arguments.costs}")
+    code, flaky = run_parts(parts(arguments.suite), options)
+    report(arguments.suite, flaky)
+    return code
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,82 @@
+"""The parts of each suite of tests, as arguments of pytest."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+REPOSITORY = Path(__file__).resolve().parents[2]
+
+PROPERTY = "property"
+#: Folders of `make test`; only smoke and wheel start whole runs, one of each kind.
+QUICK = ("unit", PROPERTY, "contract", "smoke", "wheel")
+#: Folders of whole runs and of real services.
+WHOLE = ("functional", "lab")
+#: Tests of `QUICK` that only `make test-all` runs.
+_DEAR = re.compile(r"\bmark\.dear\b")
+#: Property tests have many examples.
+_MANY = ("--examples=many",)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Part:
+    """One call of pytest."""
+
+    title: str
+    #: Arguments that say which tests run.
+    selection: Sequence[str]
+    #: Arguments that say how.
+    options: Sequence[str] = ()
+    #: Variables beside those of this process.
+    variables: Mapping[str, str] = field(default_factory=dict)
+
+
+#: The product in a simulated world: ports are filled before anything else imports osbench.
+WORLD = Part(
+    title="simulated world",
+    selection=("tests/world",),
+    options=("-p", "world.ports"),
+    variables={"PYTHONPATH": f"{REPOSITORY / 'src'}:{REPOSITORY / 'tests'}"},
+)
+
+
+def _folders(names: Iterable[str]) -> list[str]:
+    return [f"tests/{name}" for name in names]
+
+
+def _dear_files() -> list[str]:
+    """Return the files of `QUICK`, property tests apart, that have tests marked `dear`."""
+    folders = _folders(one for one in QUICK if one != PROPERTY)
+    paths = (path for folder in folders for path in (REPOSITORY / folder).rglob("*.py"))
+    return sorted(
+        str(path.relative_to(REPOSITORY)) for path in paths if _DEAR.search(path.read_text("utf-8"))
+    )
+
+
+def parts(suite: str) -> list[Part]:
+    """Return the parts of a suite: `test`, `all`, or `rest`, what `test` leaves out of `all`.
+
+    Tests marked `timing` are in none. Raises ValueError for other names.
+    """
+    if suite == "test":
+        selection = (*_folders(QUICK), "-m", "not timing and not dear")
+        return [Part(title="units, and a run of each kind", selection=selection), WORLD]
+    if suite == "rest":
+        selection = (*_folders((*WHOLE, PROPERTY)), "-m", "not timing")
+        whole = Part(title="whole runs", selection=selection, options=_MANY)
+        dear = (*_dear_files(), "-m", "dear and not timing")
+        return [whole, Part(title="dear units", selection=dear)]
+    if suite == "all":
+        selection = (*_folders((*WHOLE, *QUICK)), "-m", "not timing")
+        return [Part(title="all tests", selection=selection, options=_MANY), WORLD]
+    raise ValueError(f"no such suite of tests: {suite}; there are test, rest and all")
+
+
+#: Told at the end of a suite: what it has not run, and which command does.
+LEFT_OUT = {
+    "test": "not run: most whole runs, dear units, many examples (make test-all); make timing",
+    "rest": "not run: what make test runs; make timing",
+    "all": "not run: tests of real time (make timing), for an idle machine",
+}

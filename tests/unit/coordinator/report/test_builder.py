@@ -1,0 +1,29 @@
+"""What around the load failed is told in the notes of a run, and is its exit code."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from types import SimpleNamespace
+from typing import Any
+
+from helpers.sample_reports import constant_workload, restart_hook
+from osbench.coordinator.report.builder import ReportBuilder, RunEnd
+from osbench.coordinator.report.run_outcome import RunOutcome
+from osbench.coordinator.traces.collection.collected import Collected
+
+
+def built(**changes: Any) -> RunOutcome:
+    """The outcome of a run of one workload that was well but for the changes."""
+    task: Any = SimpleNamespace(
+        title="T", description="", workloads=[SimpleNamespace(name="Dummy.dummy")]
+    )
+    builder = ReportBuilder(run_id="r", task=task, tags=(), started_at=0.0, lag_limit_s=60.0)
+    return builder.build([replace(constant_workload(), **changes)], Collected(), RunEnd())
+
+
+def test_a_hook_that_failed_is_exit_code_5_and_a_note() -> None:
+    well, failed = built(), built(hooks=(restart_hook(),))
+
+    assert (well.exit_code, failed.exit_code) == (0, 5)
+    (said,) = set(failed.notes) - set(well.notes)
+    assert said.startswith("Dummy.dummy: hook sys_call: ")

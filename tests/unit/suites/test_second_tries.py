@@ -1,0 +1,80 @@
+"""A test that fails by chance is run once more and named; others fail the suite."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from suites.__main__ import SECOND_TRIES, report, run_parts
+from suites.parts import LEFT_OUT, REPOSITORY, WHOLE, Part, parts
+
+PLANTED = """
+from pathlib import Path
+
+TRIED = Path(__file__).with_name("tried")
+
+
+def test_passes():
+    pass
+
+
+def test_fails_every_other_time():
+    tried = TRIED.exists()
+    TRIED.unlink() if tried else TRIED.touch()
+    assert tried
+"""
+ALWAYS = "\n\ndef test_always_fails_{}():\n    assert False\n"
+
+
+def played(folder: Path, text: str) -> tuple[int, list[str]]:
+    (folder / "test_planted.py").write_text(text)
+    (folder / "pytest.ini").write_text("[pytest]\n")
+    # plug-ins of pytest that nothing here needs take most of its start
+    bare = {"PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}
+    part = Part(title="planted", selection=("test_planted.py",), variables=bare)
+    return run_parts([part], (), folder)
+
+
+def test_a_test_that_fails_by_chance_passes_and_is_named(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    code, flaky = played(tmp_path, PLANTED)
+    report("test", flaky, tmp_path / "build" / "flaky.txt")
+
+    name = "test_planted.py::test_fails_every_other_time"
+    assert (code, flaky) == (0, [name])
+    assert capfd.readouterr().out.splitlines()[-1] == f"flaky: {name}"
+    assert (tmp_path / "build" / "flaky.txt").read_text() == f"{name}\n"
+
+
+def test_a_test_that_fails_twice_fails_the_suite(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    assert played(tmp_path, PLANTED + ALWAYS.format(1)) == (1, [])
+    assert "2 failed and run once more, alone" in capfd.readouterr().out
+
+
+def test_many_failures_are_not_tried_again(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    many = "".join(ALWAYS.format(number) for number in range(SECOND_TRIES))
+
+    assert played(tmp_path, PLANTED + many) == (1, [])
+    assert "once more" not in capfd.readouterr().out
+
+
+@pytest.mark.parametrize("text", ["import nothing_of_this_name\n", "# no test\n"])
+def test_a_suite_that_cannot_run_fails(tmp_path: Path, text: str) -> None:
+    assert played(tmp_path, text) == (1, [])
+
+
+def test_every_folder_of_tests_is_in_the_suites() -> None:
+    tests = REPOSITORY / "tests"
+    folders = {path.relative_to(tests).parts[0] for path in tests.rglob("test_*.py")}
+
+    for suites in (("all",), ("test", "rest")):
+        selected = [one for name in suites for part in parts(name) for one in part.selection]
+        assert {Path(one).name for one in selected if one.startswith("tests/")} >= folders
+    assert set(WHOLE) <= folders
+    assert set(LEFT_OUT) == {"test", "rest", "all"}
