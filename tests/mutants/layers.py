@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import PurePosixPath
 
-from mutants.import_graph import UNITS
+from suites.parts import QUICK, WHOLE
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -19,7 +19,12 @@ class Suite:
     variables: Mapping[str, str] = field(default_factory=dict)
 
 
-NOT_TIMING = ("-m", "not timing")
+def _folders(names: Iterable[str]) -> tuple[str, ...]:
+    return tuple(f"tests/{name}" for name in names)
+
+
+QUICKLY = ("-m", "not timing and not dear")
+ALL = ("-m", "not timing", "--examples=many")
 WORLD = Suite(
     paths=("tests/world",),
     options=("-p", "world.ports"),
@@ -29,14 +34,14 @@ WORLD = Suite(
 NEAR = "near"
 #: The tests of `make test` and `make test-all`, from cheap to dear.
 LAYERS: dict[str, tuple[Suite, ...]] = {
-    "test": (Suite(paths=(*UNITS, "tests/smoke"), options=NOT_TIMING), WORLD),
-    "test-all": (Suite(paths=("tests",), options=NOT_TIMING), WORLD),
+    "test": (Suite(paths=_folders(QUICK), options=QUICKLY), WORLD),
+    "test-all": (Suite(paths=_folders((*WHOLE, *QUICK)), options=ALL), WORLD),
 }
 
 
 def near_suite(files: Sequence[str]) -> Suite:
     """Return the suite of some files."""
-    return Suite(paths=tuple(files), options=NOT_TIMING)
+    return Suite(paths=tuple(files), options=QUICKLY)
 
 
 def split(layer: Sequence[Suite], tests: Sequence[str]) -> list[tuple[Suite, list[str]]]:
