@@ -19,7 +19,7 @@ class Suite:
     variables: Mapping[str, str] = field(default_factory=dict)
 
 
-NOT_TIMING = ("-m", "not timing")
+QUICKLY = ("-m", "not timing and not dear")
 
 
 def _suite(part: Part) -> Suite:
@@ -44,7 +44,7 @@ LAYERS: dict[str, tuple[Suite, ...]] = {
 
 def near_suite(files: Sequence[str]) -> Suite:
     """Return the suite of some files."""
-    return Suite(paths=tuple(files), options=NOT_TIMING)
+    return Suite(paths=tuple(files), options=QUICKLY)
 
 
 def split(layer: Sequence[Suite], tests: Sequence[str]) -> list[tuple[Suite, list[str]]]:

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from osbench.common.errors import UsageError
-from osbench.coordinator.cli.served_trees import changed_files, find_commit
+from osbench.common.errors import OsbenchError, UsageError
+from osbench.coordinator.cli.served_trees import Serving, changed_files, find_commit, served
 
 
 def git(repository: Path, *arguments: str) -> None:
@@ -35,6 +35,28 @@ def test_a_repository_that_git_cannot_read_is_not_taken_for_unchanged(tmp_path: 
 
     with pytest.raises(UsageError, match=r"git cannot say whether files have changed: .*index"):
         changed_files(tmp_path)
+
+
+def test_a_service_is_set_up_in_the_tree_of_its_commit(tmp_path: Path) -> None:
+    repository, log = tmp_path / "shop", tmp_path / "log"
+    repository.mkdir()
+    git(repository, "init", "--quiet")
+    for text in ("before", "after"):
+        (repository / "shop.py").write_text(f"{text}\n")
+        git(repository, "add", ".")
+        git(repository, "commit", "--quiet", "--message", text)
+    commit = find_commit(repository, "HEAD^1")
+    serving = Serving(setup="cat shop.py; pwd; exit 7", serve="", ready_s=1.0)
+
+    with (
+        pytest.raises(OsbenchError, match=r"HEAD\^1 .* ended with exit code 7"),
+        served(repository, [commit], serving, [log]),
+    ):
+        pass
+
+    text, tree = log.read_text().splitlines()
+    assert text == "before"
+    assert not Path(tree).exists()
 
 
 @pytest.mark.parametrize(

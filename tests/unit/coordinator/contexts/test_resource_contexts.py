@@ -135,6 +135,20 @@ def test_servers_take_networks_of_a_context_in_turn(cloud):
     assert sorted(taken) == ["n1", "n1", "n2"]
 
 
+def test_servers_that_ask_for_no_network_of_a_context_get_none(cloud):
+    cloud.make("images", {"name": "tiny", "status": "active"})
+    cloud.make("flavors", {"name": "m1"})
+    project = cloud.find("projects", ADMIN)["id"]
+    chain = Chain(cloud)
+    chain.made.append((Users, {}, {"networks": {project: [{"id": "n1"}]}}))
+    config = {"image": {"name": "tiny"}, "flavor": {"name": "m1"}, "servers_per_tenant": 1}
+
+    chain.set_up(ProjectServers, config)
+
+    (server,) = cloud.objects["servers"].values()
+    assert "networks" not in server
+
+
 def test_an_image_that_is_not_there_is_told(cloud):
     chain = Chain(cloud)
 

@@ -125,6 +125,20 @@ def test_queries_without_series_are_counted_and_no_error(
     )
 
 
+@pytest.mark.parametrize(
+    ("names", "said"), [("abc", "3 of 4 queries had no series: a, b, c"), ("abcd", "a, b, c, ...")]
+)
+def test_three_queries_without_series_are_named(
+    server: FakePrometheus, directory: RunDirectory, names: str, said: str
+) -> None:
+    server.plant("cpu", lambda _: 0.5, instance="db1:9100")
+    without = (CounterQuery(name=name, query=name, kind=CounterKind.QUEUE) for name in names)
+
+    found = collected(directory, settings_of(server, CPU, *without))
+
+    assert found.notes[-1].endswith(said)
+
+
 def test_a_query_that_is_refused_is_told_and_others_are_read(
     server: FakePrometheus, directory: RunDirectory
 ) -> None:

@@ -485,6 +485,17 @@ def test_durations_of_version_1_and_in_overrides_have_units_too(write, plugins):
     assert (workload.warmup_s, workload.runner.config) == (5.0, {"duration": 300})
 
 
+def test_a_problem_of_the_file_is_not_reported_as_one_of_an_override(write, plugins):
+    path = write("version: 2\ntitle: t\nsubtasks: [{titel: x}]")
+
+    def places(overrides):
+        with pytest.raises(TaskError) as caught:
+            load(path, args={}, plugins=plugins, overrides=overrides)
+        return [problem.place for problem in caught.value.problems]
+
+    assert places(["x.0.args.sleep=1"]) == places([])
+
+
 def test_what_is_no_duration_is_refused_with_what_is_one(refusal):
     wanted = "must be seconds, or a duration such as 30s, 5m or 1h30m"
     problems = refusal(one(warmup="-5s"))

@@ -8,6 +8,7 @@ from collections import Counter
 from types import SimpleNamespace
 from typing import Any
 
+import jsonschema
 import pytest
 from requests.structures import CaseInsensitiveDict
 
@@ -303,6 +304,13 @@ def test_mistakes_are_told_before_the_run(args, said):
     (message,) = HttpFlow.check_arguments("run", {"steps": [STEP], **args})
 
     assert said in message
+
+
+def test_a_branch_has_a_name_of_a_letter_or_more():
+    schema = jsonschema.Draft202012Validator(flow_schema.ARGUMENTS)
+
+    assert schema.is_valid({"mix": [{"name": "x", "steps": [STEP]}]})
+    assert not schema.is_valid({"mix": [{"name": "", "steps": [STEP]}]})
 
 
 def test_a_sound_flow_has_no_mistakes():
