@@ -18,7 +18,7 @@ RELATIVE = "."
 
 
 def is_of_osbench(module: str) -> bool:
-    """Return whether a module, named in full, is one of osbench itself."""
+    """Return whether osbench itself has a module; `module` is its full name."""
     return module.startswith("osbench.")
 
 
@@ -69,9 +69,9 @@ class SourceFiles:
     def source_hash(self, module: str, file: Path) -> str:
         """Return the SHA-256, in hex, that a coordinator and its workers must agree on.
 
-        For `module` of osbench itself, the hash of osbench's version and of `file`: where and how
-        osbench is installed makes no difference. For all others, the hash of `file` and of the
-        modules of its folder that it imports. Raises OSError if a file cannot be read.
+        For a module of osbench, the hash of osbench's version and of `file`, which is the same in
+        every kind of installation. For all others, the hash of `file` and of the modules of its
+        folder that it imports. Raises OSError if a file cannot be read.
         """
         if is_of_osbench(module):
             return hashlib.sha256(__version__.encode() + self._file(file).digest).hexdigest()
