@@ -11,9 +11,11 @@ from pathlib import Path
 
 import psutil
 import pytest
+from click.testing import CliRunner
 
 from helpers.runs import Site, Started, site
 from osbench.common.config.config import load
+from osbench.worker.main import main
 from osbench.worker.process.health_check import complaints, states
 from servers import CountingServer, free_port, redis_server
 from servers.child import PATIENCE_S
@@ -35,8 +37,10 @@ def at(here: Site, port: int) -> None:
 
 
 def asked(here: Site, *what: str) -> tuple[int, str]:
-    done = here.start("osbench-worker", "--check", *what).finish()
-    return done.code, done.out.strip()
+    """What `osbench-worker --check` says, asked in this process."""
+    conf = str(here.data / "osbench.conf")
+    done = CliRunner().invoke(main, ["--check", *(what or ["ready"]), "--config-file", conf])
+    return done.exit_code, done.stdout.strip()
 
 
 def await_true(condition: Callable[[], object], within_s: float = PATIENCE_S) -> None:
@@ -62,11 +66,13 @@ def test_a_worker_that_waits_for_redis_or_has_lost_it_is_alive_and_not_ready(her
         await_state(here, worker, "idle")
         there = asked(here, "alive"), asked(here)
     lost = asked(here, "alive"), asked(here)[0]
+    probe = here.start("osbench-worker", "--check").finish()
 
     assert waiting == ((0, "worker processes: none has started"), 3)
     idle = (0, "worker processes: 1 idle")
     assert there == (idle, (0, "1 of 1 worker processes are heard and take work"))
     assert lost == (idle, 3)
+    assert probe.code == 3
 
 
 def test_a_worker_that_drains_is_alive_and_not_ready(here: Site, counting: CountingServer) -> None:
