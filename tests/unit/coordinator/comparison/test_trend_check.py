@@ -61,6 +61,7 @@ def nights(seed: int, runs: int = 20, spread: float = SPREAD):
     return [whole + random.normal(0, spread / 2, runs) for _ in PERCENTS]
 
 
+@pytest.mark.dear
 def test_of_200_series_without_a_change_hardly_any_is_worse(check):
     worse = [check(*nights(seed)).worse for seed in range(SERIES)]
 
@@ -79,6 +80,7 @@ def first_night(check, seed: int, step: float, nights_after: int) -> int:
     return 0
 
 
+@pytest.mark.dear
 def test_of_200_series_with_a_planted_change_it_is_found_in_the_first_night(check):
     found = [first_night(check, seed, 0.25, 1) for seed in range(SERIES)]
 
@@ -92,6 +94,7 @@ def test_a_change_too_small_for_one_night_is_found_by_several(check):
     assert sum(night > 0 for night in found) >= 18
 
 
+@pytest.mark.dear
 def test_a_level_that_stays_is_no_news(check):
     worse = 0
     for seed in range(8):

@@ -246,7 +246,13 @@ def test_what_was_asked_of_a_run_is_kept_encrypted_for_another(
 
     assert asdict(asked.task) == asdict(plan.task)
     assert Path(asked.task.source).is_absolute()
-    assert asked.options == RunOptions(workers=3, wait_s=5.0, tags=("mine",), abort_on_sla=True)
+    assert asked.options == RunOptions(
+        workers=3,
+        wait_s=5.0,
+        tags=("mine",),
+        abort_on_sla=True,
+        traces_from="tempo+http://tempo:3200",
+    )
     assert (asked.plugin_paths, asked.prefer) == (plan.plugins.paths, "rally")
     assert asked.deployment == "shop"
     assert b"planted" not in (desk.directory.path / run_request.REQUEST).read_bytes()

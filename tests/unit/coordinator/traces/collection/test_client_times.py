@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from helpers.examples import examples
 from osbench.common.outcomes import Outcome
 from osbench.common.protocol.columns import encode_rows, pack_actions, row
 from osbench.common.protocol.exchanges import OWN, PHASES, pack_exchange, pack_other
@@ -35,6 +36,7 @@ PLANTED = {
     "code outside of actions": "outside",
 }
 NOTHING = "nothing"
+#: With --examples=many.
 RUNS = 20
 ITERATIONS = 2000
 
@@ -105,15 +107,15 @@ def named(directory: Directory) -> set[str]:
 
 @pytest.mark.parametrize("cause", PLANTED)
 def test_a_planted_cause_is_named_and_no_other(cause: str) -> None:
-    found = [named(run_of(PLANTED[cause], seed)) for seed in range(RUNS)]
+    found = [named(run_of(PLANTED[cause], seed)) for seed in range(examples(RUNS))]
 
     wrong = [names - {cause} for names in found if names - {cause}]
     right = sum(cause in names for names in found)
-    assert (right, wrong) == (RUNS, [])
+    assert (right, wrong) == (len(found), [])
 
 
 def test_nothing_is_named_where_nothing_is_planted() -> None:
-    found = [named(run_of(NOTHING, seed)) for seed in range(RUNS)]
+    found = [named(run_of(NOTHING, seed)) for seed in range(examples(RUNS))]
 
     assert sum(bool(names) for names in found) <= 1
 
