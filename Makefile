@@ -2,8 +2,10 @@
 # an optimised one by default if there is any.
 PYTHON ?= $(shell .ci/choose-python $(VENV))
 VENV := .venv
-# tests at the same time: whole runs wait for processes and servers
+# tests at the same time: whole runs wait for processes and servers; units only compute, and each
+# process collects all of them
 JOBS ?= $(shell echo $$((2 * $$(nproc))))
+UNIT_JOBS ?= $(shell nproc)
 BIN := $(VENV)/bin
 # where to append what each test takes, such as build/costs.csv
 COSTS ?=
@@ -14,7 +16,7 @@ COMMON = not timing and not lab and not browser and not faults
 # tests that start no whole run
 UNITS = tests/unit tests/property tests/contract
 # what `make test`, `make test-all` and CI run, and a second try for what failed by chance
-SUITE = PYTHONPATH=tests $(BIN)/python -m suites $(if $(COSTS),--costs=$(COSTS)) --jobs $(JOBS)
+SUITE = PYTHONPATH=tests $(BIN)/python -m suites $(if $(COSTS),--costs=$(COSTS))
 # the peers of `make bench` live apart: what they need must not decide what osbench gets
 PEERS := .venv-bench
 # so do the tests of other projects
@@ -118,12 +120,12 @@ demo: $(VENV)/.ready
 
 test test-all: $(VENV)/.ready
 	@mkdir -p build && rm -f build/flaky.txt
-	$(SUITE) $(if $(filter test-all,$@),all,test)
+	$(SUITE) $(if $(filter test-all,$@),all --jobs $(JOBS),test --jobs $(UNIT_JOBS))
 
 # what `make test` leaves out of `make test-all`
 test-rest: $(VENV)/.ready
 	@mkdir -p build
-	$(SUITE) rest
+	$(SUITE) rest --jobs $(JOBS)
 
 units: $(VENV)/.ready
 	$(PYTEST) $(UNITS) $(SIDE_BY_SIDE) -m "$(COMMON) and not dear"
