@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
@@ -27,7 +29,9 @@ HOOK = HookConfig(
 class Desk:
     """A coordinator of a workload with one hook, on the journal of an earlier one."""
 
-    def __init__(self, *journal: Any, phases: Mapping[str, str] | None = None) -> None:
+    def __init__(
+        self, *journal: Any, phases: Mapping[str, str] | None = None, hook: HookConfig = HOOK
+    ) -> None:
         self.journal = list(journal)
         self.history = RunHistory({0: "Boot"})
         for record in (*journal, {"do": "open", "epoch": 1}):
@@ -39,7 +43,7 @@ class Desk:
             port=RunPort(directory, Accounts(), self.history, nothing, nothing),
             pool=SimpleNamespace(poll=lambda: None),
         )
-        workload = SimpleNamespace(hooks=[HOOK], phases=phases or {})
+        workload = SimpleNamespace(hooks=[hook], phases=phases or {})
         plan: Any = SimpleNamespace(number=0, name="Boot", workload=workload)
         self.hooks = LoadHooks(services, plan, Plugins(), "r1")
 
@@ -66,11 +70,17 @@ def test_a_hook_that_has_ended_is_in_the_journal_with_its_result() -> None:
     assert [one.finished_at is not None for one in desk.report().results] == [True]
 
 
-def test_a_phase_is_in_the_journal_before_its_action_and_so_is_the_end_of_it() -> None:
-    desk = Desk(phases={"fault": "sys_call"})
+def test_a_phase_is_in_the_journal_before_its_action_and_so_is_the_end_of_it(
+    tmp_path: Path,
+) -> None:
+    go = tmp_path / "go"
+    waiting = f"sh -c 'until [ -e {go} ]; do sleep 0.01; done; exit 3'"
+    hook = replace(HOOK, action=Named(name="sys_call", config=waiting))
+    desk = Desk(phases={"fault": "sys_call"}, hook=hook)
     desk.hooks.look(2.5, 1)
 
     begun = list(desk.journal)
+    go.touch()
     until(lambda: desk.report().results[0].finished_at is not None)
     desk.hooks.look(2.6, 1)
 
