@@ -29,7 +29,7 @@ class ScenarioPlugin:
     context: Mapping[str, Any]
     #: First line of the docstring, or "".
     title: str
-    #: What a coordinator and its workers must have in common, as `SourceFiles.source_hash` says.
+    #: Identity that a coordinator and its workers must share; see `SourceFiles.source_hash`.
     source_hash: str
     #: `plugin_names.NATIVE` or `plugin_names.RALLY`.
     source: str = NATIVE

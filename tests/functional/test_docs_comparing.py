@@ -39,7 +39,7 @@ def machine() -> Iterator[Machine]:
 
 @dataclass(frozen=True, kw_only=True)
 class Walk:
-    """What the blocks of the guide have printed, and what they have left."""
+    """Output of the blocks of the guide, and the files that they left."""
 
     #: Folder in which they were typed.
     desk: Path

@@ -18,7 +18,7 @@ TASK = '{"version": 2, "title": "t", "subtasks": []}'
 
 
 def started(folder: Path, *arguments: str, **options: object) -> subprocess.CompletedProcess[str]:
-    """What a command has said that has open files of its own."""
+    """Output of a command that opens files itself."""
     return subprocess.run(  # type: ignore[call-overload, no-any-return]
         ["osbench-coord", *arguments],
         env=environment(folder),

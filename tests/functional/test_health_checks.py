@@ -37,7 +37,7 @@ def at(here: Site, port: int) -> None:
 
 
 def asked(here: Site, *what: str) -> tuple[int, str]:
-    """What `osbench-worker --check` says, asked in this process."""
+    """Exit code and output of `osbench-worker --check`, called in this process."""
     conf = str(here.data / "osbench.conf")
     done = CliRunner().invoke(main, ["--check", *(what or ["ready"]), "--config-file", conf])
     return done.exit_code, done.stdout.strip()

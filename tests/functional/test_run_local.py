@@ -218,7 +218,7 @@ def test_every_iteration_is_traced_and_its_requests_are_told(
 
 
 def are_traced(here: Site, redis: RedisServer, counting: CountingServer, done: Finished) -> None:
-    """Each iteration has an id of its own, which the service and the trace store know."""
+    """Each iteration has its own id, which the service and the trace store know."""
     rows = here.rows("last")
     traces = {row["trace_id"] for row in rows}
     assert len(traces) == len(rows) == 46
@@ -232,7 +232,7 @@ def are_traced(here: Site, redis: RedisServer, counting: CountingServer, done: F
 
 
 def are_told(done: Finished) -> None:
-    """Where the time of requests went, and who made them."""
+    """Phases of requests, and the workers that made them."""
     none, others, own = (one["requests"] for one in done.result["workloads"])
     (path, action), *more = own["actions"].items()
     assert (path, more, action) == ("requests.check_request", [], own["total"])

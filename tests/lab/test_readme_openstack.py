@@ -27,7 +27,7 @@ TIMES, RATE = 40, 4
 
 @dataclass(frozen=True, kw_only=True)
 class Run:
-    """What a user has in hand after the tutorial."""
+    """Results that a user has after the tutorial."""
 
     printed: str
     result: dict[str, Any]

@@ -1,4 +1,4 @@
-"""What around the load failed is told in the notes of a run, and is its exit code."""
+"""Failures around the load are in the notes of a run and decide its exit code."""
 
 from __future__ import annotations
 
