@@ -224,7 +224,7 @@ class FeatureTable:
         columns["time"].extend([time for time, _ in entries.values()])
         columns["calls"].extend([calls for _, calls in entries.values()])
         columns["begin"].append(len(columns["place"]))
-        self._graphs.add(tree.trace_id, self._graph(tree, root, path))
+        self._graphs.add(tree.trace_id, self._graph(tree, root))
 
     def close(self) -> Features:
         """Return the finished table; the builder is not used any more."""
@@ -241,12 +241,12 @@ class FeatureTable:
             **arrays,
         )
 
-    def _graph(self, tree: Tree, root: int, path: Path) -> Sequence[int]:
+    def _graph(self, tree: Tree, root: int) -> Sequence[int]:
         """Return the packed wait graph of a trace; empty if it has no parallel branches.
 
         Segments of pauses get the place `FIXED`.
         """
-        if not has_branches(tree, path.visited, self._clocks):
+        if not has_branches(tree, root, self._clocks):
             return ()
         return WaitGraph(tree, root, self._clocks, lambda one: self._changeable(tree, one)).packed()
 

@@ -180,21 +180,21 @@ class WaitGraph:
         return len(self._events) - 1
 
 
-def has_branches(tree: Tree, visited: list[int], clocks: Clocks) -> bool:
-    """Return whether any span of `visited` waited for children that ran at the same time.
+def has_branches(tree: Tree, root: int, clocks: Clocks) -> bool:
+    """Return whether any span below the one at position `root` waited for children side by side.
 
-    `visited` has positions. False means that the critical path is the only path.
+    False means that the critical path is the only path.
     """
-    for at in visited:
-        if len(tree.children[at]) < 2:
-            continue
-        low, high = tree.start[at], tree.end[at]
+    waiting = [(root, tree.start[root], tree.end[root])]
+    while waiting:
+        at, low, high = waiting.pop()
         last = low
         for begin, end, inner in sorted(waited_for(tree, at, low, high, clocks)):
             slack = slack_of(tree, at, inner, high - low, clocks)
             if not ends_before(last, begin, end, slack):
                 return True
             last = max(last, end)
+            waiting.append((inner, begin, end))
     return False
 
 
@@ -203,14 +203,14 @@ def waited_for(
 ) -> list[tuple[int, int, int]]:
     """Return (begin, end, position) of the children that the span `at` waited for, unsorted.
 
-    Times are limited to `low` and `high`, nanoseconds; children outside, or that end later than the
-    span by more than the tolerance, are left out.
+    Times are limited to `low` and `high`, nanoseconds; children outside, or that end later than
+    `high` by more than the tolerance, are left out.
     """
     found = []
     for inner in tree.children[at]:
         slack = slack_of(tree, at, inner, high - low, clocks)
         begin, end = max(tree.start[inner], low), min(tree.end[inner], high)
-        if tree.end[inner] <= tree.end[at] + slack and begin < end:
+        if tree.end[inner] <= high + slack and begin < end:
             found.append((begin, end, inner))
     return found
 

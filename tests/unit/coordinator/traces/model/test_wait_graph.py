@@ -6,7 +6,6 @@ import pytest
 from helpers.synthetic_traces import MS, Work, spans_of
 from osbench.common.plugin.atomic import PAUSE
 from osbench.coordinator.traces.model.clock_skew import Clocks
-from osbench.coordinator.traces.model.critical_path import critical_path
 from osbench.coordinator.traces.model.tree import Tree
 from osbench.coordinator.traces.model.wait_graph import FIXED, WaitGraph, has_branches, replayed
 
@@ -24,14 +23,14 @@ def milliseconds(root, /, **left):
         name = tree.spans[segment.span].name
         return FIXED if name == PAUSE else names.index(name)
 
-    graph = np.array(WaitGraph(tree, 0, Clocks(), place).packed())
+    graph = np.array(WaitGraph(tree, tree.roots[0], Clocks(), place).packed())
     factors = np.array([left.get(name.removeprefix("osbench."), 1.0) for name in names] + [1.0])
     return replayed(graph, factors[:, None])[0] / MS
 
 
 def branches(root):
     tree = Tree(spans_of(root), Clocks())
-    return has_branches(tree, critical_path(tree, 0, Clocks()).visited, Clocks())
+    return has_branches(tree, tree.roots[0], Clocks())
 
 
 def test_one_after_another():
@@ -101,3 +100,18 @@ def test_thousands_of_nested_and_parallel_spans():
 
     assert milliseconds(root) == pytest.approx(5000)
     assert milliseconds(root, wide=0) == pytest.approx(4500)
+
+
+def test_spans_cut_off_by_the_span_around_them_are_looked_at_as_they_count():
+    cut = work("a", -17, 26, work("b", -23, 38), work("c", 7, 10))
+
+    assert branches(work("root", 0, 51, cut))
+
+
+def test_a_child_of_a_span_cut_off_on_both_sides_that_ends_too_late_is_not_waited_for():
+    late = work("c", -32, 60)
+    cut = work("a", -39, 48, work("b", -2, 21, late))
+
+    assert not branches(work("root", 0, 42, cut))
+    assert milliseconds(work("root", 0, 42, cut), c=0) == 42
+    assert milliseconds(work("root", 0, 42, cut), b=0) == 33
