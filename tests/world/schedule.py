@@ -134,10 +134,10 @@ class Schedule:
         if chance.random() < 0.3:
             self._striker.remember(folders="restore-backup" in self.kinds)
 
-    def play(self) -> Played:
-        """Play it to its end."""
+    def play(self, over_s: float = OVER_S) -> Played:
+        """Play it to its end; all runs have to be over by `over_s`."""
         with self.world as world:
-            is_over = world.play(OVER_S)
+            is_over = world.play(over_s)
             released = world.play_release(RELEASED_S)
             findings = judge(world, is_over=is_over, is_released=released)
             states: Counter[str] = Counter()
@@ -162,6 +162,7 @@ def played(
     faults: Sequence[str] | None = None,
     but: Collection[str] = (),
     trace: bool = False,
+    over_s: float = OVER_S,
 ) -> Played:
     """Play the schedule of a seed."""
-    return Schedule(seed, faults=faults, but=but, trace=trace).play()
+    return Schedule(seed, faults=faults, but=but, trace=trace).play(over_s)

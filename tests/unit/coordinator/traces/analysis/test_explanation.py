@@ -27,7 +27,7 @@ from osbench.coordinator.traces.model.span_keys import DETAILS, KEYS, OTHER, Spa
 MS = 1e-3
 
 
-def explained(*faults, count=3100, **options):
+def explained(*faults, count=1600, **options):
     digest = digest_of(traces(count, *faults, **options))
     features = digest.table.close()
     found = explain(features)
@@ -52,7 +52,7 @@ def check(features, answer):
 
 
 def test_one_slow_call():
-    sentence, answer, _ = explained(Fault(share=0.03, harm=slow_query))
+    sentence, answer, _ = explained(Fault(share=0.03, harm=slow_query), count=3100)
 
     top, middle = answer.bands
     for band in (top, middle):
@@ -87,7 +87,7 @@ def test_a_fault_below_the_highest_band_is_found_there():
         stretch(work, chance.uniform(0, work.length), 300)
 
     _, answer, _ = explained(
-        Fault(share=0.035, harm=many_queries), Fault(share=0.008, harm=pause), count=4000
+        Fault(share=0.035, harm=many_queries), Fault(share=0.008, harm=pause), count=3100
     )
 
     top, below = answer.bands
@@ -235,7 +235,7 @@ def test_a_second_cause_is_named_beside_one_that_is_most_of_it():
     _, answer, _ = explained(
         Fault(share=0.03, harm=longer("db", "SELECT prices")),
         Fault(share=0.012, harm=longer("reserve")),
-        count=6000,
+        count=3100,
     )
 
     assert [str(cause.key) for cause in answer.bands[0].named] == [
@@ -303,7 +303,7 @@ def test_a_slow_share_of_the_requests_is_never_set_aside():
     def stall(work, chance):
         stretch(work, find(work, "db", "SELECT prices").end - 0.01, 5000)
 
-    _, answer, _ = explained(Fault(share=0.012, harm=stall), count=3100)
+    _, answer, _ = explained(Fault(share=0.012, harm=stall))
 
     assert answer.far == 0
     assert str(answer.bands[0].clear.key) == "shop/api db SELECT prices"
