@@ -64,6 +64,8 @@ TRACE ?=
 TABLE ?=
 # the product under virtual time: ports are filled before anything else imports osbench
 WORLD = PYTHONPATH=$(CURDIR)/src:$(CURDIR)/tests
+# that no rule is too much does not differ from Python to Python
+NOT_MUTANTS = --ignore=tests/world/test_mutants.py
 WORLD_TESTS = $(WORLD) $(PYTEST) -p world.ports tests/world
 
 .PHONY: help setup demo test test-all test-rest units timing costs coverage coverage-units lint types check clean bench docs
@@ -282,7 +284,7 @@ world: $(VENV)/.ready
 		$(if $(WITHOUT),--without $(WITHOUT)) $(if $(TRACE),--trace) $(if $(TABLE),--table $(TABLE))
 
 world-tests: $(VENV)/.ready
-	$(WORLD_TESTS) $(SIDE_BY_SIDE)
+	$(WORLD_TESTS) $(SIDE_BY_SIDE) -m "not dear" $(if $(filter $(VENV),.venv),,$(NOT_MUTANTS))
 
 release: $(VENV)/.ready
 	@$(PYTHON) .ci/environment.py $(VENV) -e '.[release]'

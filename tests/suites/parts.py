@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 REPOSITORY = Path(__file__).resolve().parents[2]
@@ -33,6 +33,8 @@ class Part:
     variables: Mapping[str, str] = field(default_factory=dict)
 
 
+#: Chooses what only `make test-all` runs of files that `make test` runs, too.
+_ONLY_DEAR = ("-m", "dear and not timing")
 #: The product in a simulated world: ports are filled before anything else imports osbench.
 WORLD = Part(
     title="simulated world",
@@ -61,13 +63,15 @@ def parts(suite: str) -> list[Part]:
     Tests marked `timing` are in none. Raises ValueError for other names.
     """
     if suite == "test":
-        selection = (*_folders(QUICK), "-m", "not timing and not dear")
-        return [Part(title="units, and a run of each kind", selection=selection), WORLD]
+        few = ("-m", "not timing and not dear")
+        units = Part(title="units, and a run of each kind", selection=(*_folders(QUICK), *few))
+        return [units, replace(WORLD, selection=(*WORLD.selection, *few))]
     if suite == "rest":
         selection = (*_folders((*WHOLE, PROPERTY)), "-m", "not timing")
         whole = Part(title="whole runs", selection=selection, options=_MANY)
-        dear = (*_dear_files(), "-m", "dear and not timing")
-        return [whole, Part(title="dear units", selection=dear)]
+        world = replace(WORLD, title="dear world", selection=(*WORLD.selection, *_ONLY_DEAR))
+        dear = Part(title="dear units", selection=(*_dear_files(), *_ONLY_DEAR))
+        return [whole, dear, world]
     if suite == "all":
         selection = (*_folders((*WHOLE, *QUICK)), "-m", "not timing")
         return [Part(title="all tests", selection=selection, options=_MANY), WORLD]

@@ -456,7 +456,7 @@ print("done", flush=True)
 """
 
 
-@pytest.mark.parametrize("writers", [2, 8])
+@pytest.mark.parametrize("writers", [2, pytest.param(8, marks=pytest.mark.dear)])
 def test_writers_at_once_lose_nothing(tmp_path: Path, writers: int) -> None:
     """Push own runs of each writer, and one that all of them have."""
     go, team = tmp_path / "go", tmp_path / "team"

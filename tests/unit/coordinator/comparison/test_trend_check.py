@@ -87,6 +87,7 @@ def test_of_200_series_with_a_planted_change_it_is_found_in_the_first_night(chec
     assert sum(found) >= 0.95 * SERIES
 
 
+@pytest.mark.dear
 def test_a_change_too_small_for_one_night_is_found_by_several(check):
     found = [first_night(check, seed, 0.1, 4) for seed in range(20)]
 
