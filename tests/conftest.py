@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import faulthandler
+import gc
 import os
 import resource
 import signal
@@ -95,6 +96,12 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Put the tests of the lab first: they take longest, and others run beside them."""
     items.sort(key=lambda item: item.get_closest_marker("lab") is None)
+
+
+def pytest_collection_finish() -> None:
+    """Spare the garbage collector what is there until the end: modules and thousands of tests."""
+    gc.collect()
+    gc.freeze()
 
 
 def pytest_configure(config: pytest.Config) -> None:
