@@ -112,8 +112,11 @@ class Control(Message):
     generation: int = 0
     #: Numbers of its virtual users, in this order; half-open intervals.
     numbers: list[Interval] = field(default_factory=list)
-    #: Closed: most iterations that it may start per second; 0 means no limit.
+    #: Closed: most iterations that all workers may start per second; 0 means no limit.
     pace: float = 0.0
+    #: With `pace`: its part of these starts, begin and end of a part of the users and the number of
+    #: all users, as `Pacing` reads it.
+    pace_part: list[int] = field(default_factory=list)
     #: No iteration starts at or after this time, seconds after t0.
     stop_s: float | None = None
     #: Result blocks up to this number are on disk, and the blocks in `have` behind the first gap.

@@ -66,8 +66,10 @@ LASTING = {LeaveReason.UNREADABLE, LeaveReason.UNREACHABLE}
 _LEAVES = {reason.value: reason for reason in (LeaveReason.DRAINING, LeaveReason.STUCK)}
 
 
+#: Generation, stop time (seconds after t0), pace and its part of a control record.
+Granted = tuple[int, float | None, float, tuple[int, ...]]
 #: `WorkerHandle.granted` before there is a control record.
-NOT_GRANTED = (-1, None, 0.0)
+NOT_GRANTED: Granted = (-1, None, 0.0, ())
 
 
 def carried(beat: Heartbeat, *, coroutines: bool) -> int:
@@ -106,8 +108,9 @@ class WorkerHandle:
     generation: int = 0
     #: Most iterations that it may start per second; 0 for no limit.
     pace: float = 0.0
-    #: Generation, stop time and pace of the control record last written.
-    granted: tuple[int, float | None, float] = NOT_GRANTED
+    pace_part: tuple[int, ...] = ()
+    #: Generation, stop time, pace and its part of the control record last written.
+    granted: Granted = NOT_GRANTED
     #: Batches that it is to give back.
     recall: set[int] = field(default_factory=set)
     #: Some of them are not in a control record yet.
@@ -325,7 +328,7 @@ class WorkerHandle:
         self.workload, self.uses_coroutines = workload, coroutines
         self.readiness = Readiness.PENDING
         self.generation = 0
-        self.granted, self.pace = NOT_GRANTED, 0.0
+        self.granted, self.pace, self.pace_part = NOT_GRANTED, 0.0, ()
         self.target = self.user_limit = self.held = 0
         self.rate = 0.0
         self.stock = self.blind_s = None

@@ -252,7 +252,7 @@ class Workloads:
         if control.stop_s is not None:
             engine.stop(engine.t0_ns + int(control.stop_s * 1e9))
         # before there are users who would start without a limit
-        engine.pacing.set_rate(control.pace)
+        engine.pacing.set_rate(control.pace, engine.t0_ns, control.pace_part)
         if control.generation != self.generation:
             engine.set_user_limit(min(control.user_limit, self._most_users), control.numbers)
             self.generation = control.generation

@@ -229,14 +229,18 @@ class ClosedUserAllocation(UserAllocation):
         return [max(one.target, most) for one, most in zip(workers, in_all, strict=True)]
 
     def _pace(self, workers: Sequence[WorkerHandle]) -> None:
-        """Set the rate limit of each worker, iterations/s: its part of `max_rate`.
+        """Give each worker its part of the starts that `max_rate` allows, as large as its users.
 
-        The part is in proportion to its virtual users. Does nothing without `max_rate`.
+        Does nothing without `max_rate`.
         """
         users = sum(worker.user_limit for worker in workers)
-        if self._max_rate and users:
-            for worker in workers:
-                worker.pace = self._max_rate * worker.user_limit / users
+        if not self._max_rate or not users:
+            return
+        begin = 0
+        for worker in workers:
+            worker.pace = self._max_rate if worker.user_limit else 0.0
+            worker.pace_part = (begin, begin + worker.user_limit, users)
+            begin += worker.user_limit
 
     def note_held(self) -> None:
         """Note in the journal how many users are requested, and how many live workers have.

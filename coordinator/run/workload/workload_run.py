@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 
 from osbench.common.errors import FleetError, StoreUnreachable
 from osbench.coordinator.dispatch.arrivals import Ints
-from osbench.coordinator.fleet.worker import NOT_GRANTED, WorkerHandle
+from osbench.coordinator.fleet.worker import NOT_GRANTED, Granted, WorkerHandle
 from osbench.coordinator.results.core_use import CoreUse, CpuProfile
 from osbench.coordinator.run.failover import Failover
 from osbench.coordinator.run.workload.ending import Ending
@@ -228,14 +228,15 @@ class WorkloadRun(LoadParts):
                 "generation": worker.generation,
                 "numbers": self.results.users.of(worker.mid),
                 "pace": worker.pace,
+                "pace_part": list(worker.pace_part),
                 "stop_s": stop_s,
             }
             for worker in self.workers.present
-            if worker.ready and (worker.generation, stop_s, worker.pace) != worker.granted
+            if worker.ready and _granted(worker, stop_s) != worker.granted
         }
         self.services.controls.write(changed)
         for worker in changed:
-            worker.granted = (worker.generation, stop_s, worker.pace)
+            worker.granted = _granted(worker, stop_s)
 
     def _fire_hooks(self) -> None:
         elapsed_s = self.elapsed()
@@ -280,6 +281,10 @@ class WorkloadRun(LoadParts):
             self.ending.close(journalled=not resumable)
         self.search_due = False
         self.hooks.stop()
+
+
+def _granted(worker: WorkerHandle, stop_s: float | None) -> Granted:
+    return worker.generation, stop_s, worker.pace, worker.pace_part
 
 
 def _allocation(load: LoadParts) -> UserAllocation:

@@ -111,6 +111,7 @@ class WorkloadWorkers:
             user_limit=0,
             generation=0,
             pace=0.0,
+            pace_part=[],
             stop_s=None,
         )
 
@@ -119,7 +120,14 @@ class WorkloadWorkers:
         self._enlist(worker)
         fields = {"workload": self.workload, "specification": self.specification}
         self._controls.change(
-            [worker], t0_at=None, user_limit=0, generation=0, pace=0.0, stop_s=None, **fields
+            [worker],
+            t0_at=None,
+            user_limit=0,
+            generation=0,
+            pace=0.0,
+            pace_part=[],
+            stop_s=None,
+            **fields,
         )
 
     def take_over(self, worker: WorkerHandle) -> None:

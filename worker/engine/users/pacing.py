@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import math
 import random
-from collections.abc import Callable, Generator, Mapping
+from collections.abc import Callable, Generator, Mapping, Sequence
 from typing import Any
 
 from osbench.common.ports import threads as threading
@@ -51,40 +52,54 @@ def _within(low: float, high: float, draw: Callable[[], float]) -> Callable[[], 
     return drawn
 
 
+#: The part of a process that has all users.
+WHOLE = (0, 1, 1)
 #: Users that wait for their turn notice a new rate after so long, nanoseconds.
 NOTICE_NS = 500_000_000
 
 
 class Pacing:
-    """Rate limit of the iterations of this process: turns at an even distance. Thread-safe.
+    """Rate limit of the iterations of this process: its turns among those of all. Thread-safe.
 
-    A turn is the time at which one iteration may start. Missed turns are not made up for.
+    A turn is the time at which one iteration may start. Turns of all processes are at an even
+    distance. A turn for which no user was free is taken by one that is a little later, before half
+    of the way to the next; missed turns are not made up for.
     """
 
     def __init__(self) -> None:
         #: Whether a rate limit is set. Not a property: users look at it before each iteration.
         self.limits = False
-        self._interval_ns = 0
+        #: Rate of all processes; the first turn of all, monotonic nanoseconds; users of this
+        #: process, begin and end, among those of all.
+        self._rule: tuple[float, int, tuple[int, ...]] = (0.0, 0, WHOLE)
+        self._stride = 1
+        #: Mean distance of the turns of this process, nanoseconds.
+        self._apart_ns = 0
         self._next_ns = 0
         #: The last turn that a user took; 0 if none was taken.
         self._used_ns = 0
         self._changes = 0
         self._lock = threading.Lock()
 
-    def set_rate(self, rate: float) -> None:
-        """Set the rate limit of this process, iterations per second; 0 means no limit.
+    def set_rate(self, rate: float, first_ns: int = 0, part: Sequence[int] = ()) -> None:
+        """Set the rate limit of all processes, iterations per second; 0 means no limit.
 
-        Users that wait get a turn of the new rate.
+        `first_ns`: their first turn, monotonic nanoseconds. `part`: begin and end of the users of
+        this process, and the number of all users; by default this process has all. Users that wait
+        get a turn of the new rate.
         """
-        interval_ns = int(1e9 / rate) if rate > 0 else 0
+        rule = (max(0.0, rate), first_ns, tuple(part) or WHOLE)
         with self._lock:
-            if interval_ns == self._interval_ns:
+            if rule == self._rule:
                 return
             # users that wait take a turn of the new rate
-            self._interval_ns = interval_ns
-            self.limits = interval_ns > 0
-            # the clock may be younger than an interval: who has had no turn waits for none
-            self._next_ns = self._used_ns + interval_ns if self._used_ns else 0
+            self._rule, self._stride = rule, _stride(rule[2][2])
+            self.limits = rate > 0
+            self._next_ns = self._apart_ns = 0
+            if self.limits:
+                begin, end, users = rule[2]
+                self._apart_ns = int(1e9 / rate * users / (end - begin))
+                self._next_ns = self._from(self._used_ns + self._apart_ns if self._used_ns else 0)
             self._changes += 1
 
     def turns(self, turn: int, free_ns: int) -> Generator[int, None, int]:
@@ -94,7 +109,7 @@ class Pacing:
         none: it holds until the next turn would begin. `free_ns` is the time from which the user is
         free, monotonic nanoseconds.
         """
-        if turn and monotonic_ns() - turn <= self._interval_ns:
+        if turn and monotonic_ns() - turn <= self._apart_ns:
             return turn
         while self.limits:
             at, changes = self._take(max(free_ns, monotonic_ns()))
@@ -109,5 +124,30 @@ class Pacing:
     def _take(self, free_ns: int) -> tuple[int, int]:
         with self._lock:
             at = max(free_ns, self._next_ns)
-            self._next_ns = at + self._interval_ns
+            following = self._from(at)
+            if following - at < self._apart_ns // 2:
+                at = following
+            self._next_ns = self._from(at + 1)
             return at, self._changes
+
+    def _from(self, at_ns: int) -> int:
+        """Return the first turn of this process at or after `at_ns`, monotonic nanoseconds.
+
+        Turn k of all is of user k x stride, modulo the number of users.
+        """
+        rate, first_ns, (begin, end, users) = self._rule
+        number = max(0, math.ceil((at_ns - first_ns) * rate / 1e9))
+        while not begin <= number * self._stride % users < end:
+            number += 1
+        return first_ns + math.ceil(number * 1e9 / rate)
+
+
+def _stride(users: int) -> int:
+    """Return a number without a common divisor with `users`, near the golden section of it.
+
+    Its multiples, modulo `users`, are spread evenly: so are the turns of each process.
+    """
+    found = max(1, round(users * 0.618))
+    while math.gcd(found, users) > 1:
+        found += 1
+    return found

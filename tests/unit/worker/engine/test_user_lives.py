@@ -380,8 +380,9 @@ def test_a_greatest_rate_is_kept_by_all_users_together(kind):
 
     dues = sorted(row[DUE] for row in engine.rows)
     distances = [after - before for before, after in itertools.pairwise(dues)]
-    # nothing is made up for: a pause makes later ones later
-    assert min(distances) >= 5 * MS
+    # a turn may be taken late, by half of the way to the next; nothing is made up for
+    assert min(distances) >= 2.5 * MS
+    assert max(dues) - min(dues) >= 58.5 * 5 * MS
     assert all(row[STARTED] >= row[DUE] for row in engine.rows)
 
 

@@ -2,6 +2,12 @@
 
 from __future__ import annotations
 
+import itertools
+from types import SimpleNamespace
+
+import pytest
+
+from osbench.coordinator.run.workload.user_allocation import ClosedUserAllocation
 from osbench.worker.engine.users import pacing
 from osbench.worker.engine.users.pacing import Pacing
 
@@ -21,3 +27,59 @@ def test_the_first_turn_is_at_once_also_where_the_clock_is_younger_than_an_inter
         assert had.value == 5_000_000_000
 
     assert waits == []
+
+
+class Clock:
+    """A monotonic clock that stands still but for waits, nanoseconds."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.now = 0
+        monkeypatch.setattr(pacing, "monotonic_ns", lambda: self.now)
+
+    def turn(self, limited: Pacing, free_ns: int) -> int:
+        """The next turn of a user that is free at an instant."""
+        self.now = max(self.now, free_ns)
+        turns = limited.turns(0, free_ns)
+        while True:
+            try:
+                self.now = max(self.now, next(turns))
+            except StopIteration as taken:
+                return int(taken.value)
+
+
+def test_a_turn_that_came_late_shifts_none_of_the_later_ones(monkeypatch):
+    clock, limited = Clock(monkeypatch), Pacing()
+    limited.set_rate(10, 1_000_000_000)
+
+    found = [clock.turn(limited, free) for free in (0, 0, 1_230_000_000, 0, 1_777_000_000, 0)]
+
+    assert [at // 1_000_000 for at in found] == [1000, 1100, 1230, 1300, 1800, 1900]
+
+
+@pytest.mark.parametrize("users", [(4,), (2, 2), (1, 1, 1, 1), (7, 1), (5, 4, 4), (2, 0, 1)])
+def test_starts_of_all_workers_are_at_an_even_distance(monkeypatch, users):
+    starts = []
+    workers = [SimpleNamespace(user_limit=count, pace=0.0, pace_part=()) for count in users]
+    load = SimpleNamespace(plan=SimpleNamespace(workload=SimpleNamespace(users={"max_rate": 2})))
+    ClosedUserAllocation(load)._pace(workers)  # type: ignore[arg-type]
+    for worker in workers:
+        clock, limited = Clock(monkeypatch), Pacing()
+        limited.set_rate(worker.pace, 0, worker.pace_part)
+        while worker.user_limit and clock.now < 40_000_000_000:
+            starts.append(clock.turn(limited, 0))
+
+    starts.sort()
+    # one after another, whatever parts of the users the workers have
+    assert [at for at in starts if at < 30_000_000_000] == [n * 500_000_000 for n in range(60)]
+
+
+def test_turns_of_a_process_among_many_are_spread(monkeypatch):
+    clock, limited = Clock(monkeypatch), Pacing()
+    limited.set_rate(100, 0, (30, 40, 100))
+
+    found = [clock.turn(limited, 0) for _ in range(100)]
+
+    apart = [(after - before) / 1e9 for before, after in itertools.pairwise(found)]
+    assert sum(apart) / len(apart) == pytest.approx(0.1, rel=0.02)
+    assert min(apart) >= 0.05
+    assert max(apart) < 0.2
