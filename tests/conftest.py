@@ -28,16 +28,8 @@ os.environ.pop("COLUMNS", None)
 
 GOLDEN = Path(__file__).parent / "golden"
 
-#: Files of tests/lab that share a lab of several services; the others share a Keystone.
-SEVERAL = (
-    "test_check_of_services.py",
-    "test_killed_run.py",
-    "test_mistral_log.py",
-    "test_rally_context_beside_ours.py",
-    "test_refusals.py",
-    "test_scenarios.py",
-    "test_services.py",
-)
+#: Files of tests/lab that compare with Rally, and need no service; the others share one lab.
+BESIDE_LAB = ("test_rally_corpus.py", "test_rally_report.py", "test_sla_rally.py")
 
 #: Files that share a RabbitMQ, which takes longer to start than most tests take.
 RABBITMQ = (
@@ -46,6 +38,15 @@ RABBITMQ = (
     "test_rabbitmq_users.py",
     "test_servers.py",
     "test_tutorials.py",
+)
+
+#: Files whose commands are forked from a process that has Rally's plug-ins: one is enough.
+RALLY = (
+    "test_docs_rally.py",
+    "test_rally_beside_run.py",
+    "test_rally_preferred.py",
+    "test_rally_run.py",
+    "test_rally_runners_run.py",
 )
 
 #: Seconds that a test may take to clean up after its timeout, before its process is ended.
@@ -205,9 +206,11 @@ class Scheduling(LoadFileScheduling):
         folder, _, name = file.rpartition("/")
         if folder == "tests/functional" and name in RABBITMQ:
             return f"{folder} rabbitmq"
+        if folder == "tests/functional" and name in RALLY:
+            return f"{folder} rally"
         if folder != "tests/lab":
             return file
-        return f"{folder} {'services' if name in SEVERAL else 'keystone'}"
+        return f"{folder} beside" if name in BESIDE_LAB else folder
 
 
 @pytest.hookimpl(optionalhook=True)

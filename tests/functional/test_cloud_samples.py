@@ -28,9 +28,9 @@ def cloud() -> Iterator[FakeCloud]:
 
 @pytest.fixture
 def here(cloud: FakeCloud) -> Iterator[Site]:
+    """A site whose runs are in local mode."""
     with site() as found:
         found.deployment(cloud.deployment(), "cloud")
-        (found.home / "samples").symlink_to(REPOSITORY / "samples")
         yield found
 
 
@@ -53,11 +53,14 @@ def there(cloud: FakeCloud) -> dict[str, list[str]]:
     [("volumes", [3, 3]), ("servers", [3, 3, 3]), ("stacks", [3]), ("objects", [3, 3])],
 )
 def test_a_sample_runs_and_leaves_nothing(
-    here: Site, cloud: FakeCloud, name: str, counts: list[int]
+    guest: Site, cloud: FakeCloud, name: str, counts: list[int]
 ) -> None:
+    guest.deployment(cloud.deployment(), "cloud")
+    # tasks of samples name files beside them
+    (guest.home / "samples").symlink_to(REPOSITORY / "samples")
     before = there(cloud)
 
-    done = here.run(f"samples/tasks/{name}.yaml", "--task-args", "times=3", "--workers", "1")
+    done = guest.run(f"samples/tasks/{name}.yaml", "--task-args", "times=3")
 
     assert done.code == 0, done.out + done.err
     assert [one["accounting"]["ok"] for one in done.result["workloads"]] == counts
@@ -79,7 +82,7 @@ def test_a_kill_in_the_middle_leaves_what_the_cleanup_finds(here: Site, cloud: F
             "runner": {"constant": {"times": 100_000, "concurrency": 4}},
         }
     )
-    started = here.start("osbench-coord", "run", task, "--workers", "1")
+    started = here.start_forked("run", task, "--workers", "1")
 
     def is_killed() -> bool:
         """Kill the run if two volumes are attached at this moment."""

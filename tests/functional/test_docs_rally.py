@@ -23,7 +23,7 @@ def machine_of(home: Path) -> Machine:
     desk = home / "desk"
     (desk / "plugins").mkdir(parents=True)
     (desk / "samples").symlink_to(REPOSITORY / "samples")
-    made = Machine(home, folder=desk, forked=True)
+    made = Machine(home, folder=desk, forked=True, rally=True)
     for name, text in (files(PAGE) | files(COMING)).items():
         (desk / name).write_text(made.text(text), encoding="utf-8")
     return made

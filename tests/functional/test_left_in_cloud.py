@@ -94,7 +94,7 @@ def test_kill_of_everything_in_the_middle(here: Site, cloud: FakeCloud) -> None:
             "runner": {"constant": {"times": 100_000, "concurrency": 8}},
         }
     )
-    started = here.start("osbench-coord", "run", task, "--workers", "2")
+    started = here.start_forked("run", task, "--workers", "2")
     started.wait_for(lambda: len(cloud.named("users")) > 60)
 
     os.kill(started.process.pid, signal.SIGKILL)
@@ -124,14 +124,14 @@ def test_cleanup_waits_for_workers_of_other_hosts(here: Site, cloud: FakeCloud) 
                 "runner": {"constant": {"times": 80, "concurrency": 4}},
             }
         )
-        started = here.start("osbench-coord", "run", task)
+        started = here.start_forked("run", task)
         started.wait_for(lambda: len(cloud.named("users")) > 8)
 
         # what the worker runs gets its answer once the cleanup waits for it
         with cloud.lock:
             os.kill(started.process.pid, signal.SIGKILL)
             started.process.wait()
-            cleanup = here.start("osbench-coord", "cleanup", "last")
+            cleanup = here.start_forked("cleanup", "last")
             cleanup.await_said("waiting for 1 worker process still serving run")
         done = cleanup.finish()
 
@@ -139,10 +139,11 @@ def test_cleanup_waits_for_workers_of_other_hosts(here: Site, cloud: FakeCloud) 
     assert only_others(cloud)
 
 
-def test_iterations_that_time_out_leave_nothing(here: Site, cloud: FakeCloud) -> None:
+def test_iterations_that_time_out_leave_nothing(guest: Site, cloud: FakeCloud) -> None:
+    record(guest, cloud)
     # users are made long after those who asked for them have given up
     cloud.slow_s = 1.5
-    task = here.task(
+    task = guest.task(
         {
             "scenario": {"KeystoneBasic.create_user": {}},
             "runner": {"constant": {"times": 8, "concurrency": 4, "timeout": 0.2}},
@@ -150,20 +151,21 @@ def test_iterations_that_time_out_leave_nothing(here: Site, cloud: FakeCloud) ->
         }
     )
 
-    done = here.run(task, "--workers", "1")
+    done = guest.run(task)
 
     assert done.sums[Outcome.TIMED_OUT.name.lower()] == 8
     assert only_others(cloud)
 
 
 def test_a_context_that_is_refused_is_one_message_and_leaves_nothing(
-    here: Site, cloud: FakeCloud
+    guest: Site, cloud: FakeCloud
 ) -> None:
+    record(guest, cloud)
     # logins and services that are refused by a real Keystone are in tests/lab/test_refusals.py
     cloud.faults.append([r"POST /v3/projects", 403, 10])
-    task = here.task({"scenario": {"ZaqarBasic.create_queue": {}}, "contexts": USERS})
+    task = guest.task({"scenario": {"ZaqarBasic.create_queue": {}}, "contexts": USERS})
 
-    done = here.coord("run", task, "--deployment", "cloud", "--workers", "1", "--quiet")
+    done = guest.coord("run", task, "--deployment", "cloud", "--quiet")
 
     assert done.code == 2
     assert "403 Forbidden: as the test says" in done.err
@@ -223,7 +225,7 @@ def test_orphans_are_not_those_of_a_run_that_goes_on(here: Site, cloud: FakeClou
             "runner": {"constant": {"times": 300, "concurrency": 2}},
         }
     )
-    started = here.start("osbench-coord", "run", task, "--json")
+    started = here.start_forked("run", task, "--json")
     started.wait_for(lambda: len(cloud.named("users")) > 20)
     # it goes on for as long as the command takes, and not for long after that
     cloud.slow_s = 1.0

@@ -32,6 +32,7 @@ def cloud() -> Iterator[FakeCloud]:
 
 @pytest.fixture
 def here(cloud: FakeCloud) -> Iterator[Site]:
+    """A site whose runs are in local mode."""
     with site() as found:
         found.deployment(cloud.deployment(), "cloud")
         yield found
@@ -43,11 +44,12 @@ def left(cloud: FakeCloud) -> dict[str, list[str]]:
 
 
 @pytest.mark.parametrize("name", ["networks", "load_balancers", "quotas"])
-def test_a_sample_task_leaves_the_cloud_as_it_was(here: Site, cloud: FakeCloud, name: str) -> None:
+def test_a_sample_task_leaves_the_cloud_as_it_was(guest: Site, cloud: FakeCloud, name: str) -> None:
+    guest.deployment(cloud.deployment(), "cloud")
     before = left(cloud)
     task = str(REPOSITORY / "samples" / "tasks" / f"{name}.yaml")
 
-    done = here.run(task, "--workers", "2", "--task-args", "times=6")
+    done = guest.run(task, "--task-args", "times=6")
 
     assert done.code == 0, done.err
     assert [one["accounting"]["ok"] for one in done.result["workloads"]] == [6] * len(
@@ -68,7 +70,7 @@ def test_kill_of_everything_while_routers_are_made(here: Site, cloud: FakeCloud)
             "runner": {"constant": {"times": 100_000, "concurrency": 8}},
         }
     )
-    started = here.start("osbench-coord", "run", task, "--workers", "2")
+    started = here.start_forked("run", task, "--workers", "2")
     started.wait_for(lambda: len(cloud.named("floatingip")) > 20)
 
     os.kill(started.process.pid, signal.SIGKILL)

@@ -19,11 +19,22 @@ from servers.child import PATIENCE_S
 pytestmark = pytest.mark.functional
 
 
+#: The service sends its spans every half second, if it gets a core.
+LATE = {"otlp_late_s": 10}
+
+
 @pytest.fixture
-def here() -> Iterator[Site]:
+def here(fleet: Cluster, guest: Site) -> Site:
+    """A site whose runs have a worker."""
+    guest.configure(fleet.messaging, {"traces": LATE})
+    return guest
+
+
+@pytest.fixture
+def alone() -> Iterator[Site]:
+    """A site whose runs are in local mode."""
     with site() as found:
-        # the service sends its spans every half second, if it gets a core
-        found.configure({"traces": {"otlp_late_s": 10}})
+        found.configure({"traces": LATE})
         yield found
 
 
@@ -89,13 +100,10 @@ def test_osprofilers_store_and_otlp_are_merged(here: Site, place: str, redis: Re
 
 
 def test_a_token_is_needed_and_workers_on_other_hosts_need_no_way_to_the_receiver(
-    here: Site, place: str, redis: RedisServer
+    fleet: Cluster, here: Site, place: str
 ) -> None:
-    cluster = Cluster(here, redis)
-    settings = {"otlp_late_s": 10, "otlp_token": "s3cret-token", "otlp_listen": place}
-    here.configure(cluster.messaging, {"traces": settings})
-    cluster.start_worker()
-    cluster.await_idle(1)
+    settings = {**LATE, "otlp_token": "s3cret-token", "otlp_listen": place}
+    here.configure(fleet.messaging, {"traces": settings})
     with Service(here, place, token="s3cret-token") as right, Service(here, place) as wrong:
         task = here.task(right.workload(times=50), wrong.workload(times=50))
         done = here.run(task)
@@ -111,7 +119,7 @@ def test_a_token_is_needed_and_workers_on_other_hosts_need_no_way_to_the_receive
         assert workload["tracing"]["spans_written"] == 100
         assert workload["exemplars"][0]["trace_id"]
     # nothing of it stays in Redis
-    assert not redis.client().keys("osprofiler*")
+    assert not [key for key in fleet.stored() if key.startswith("osprofiler")]
 
 
 def test_an_address_that_is_taken_ends_the_run_before_it_begins(here: Site) -> None:
@@ -125,16 +133,16 @@ def test_an_address_that_is_taken_ends_the_run_before_it_begins(here: Site) -> N
     assert "Traceback" not in done.err
 
 
-def test_a_killed_coordinator_leaves_no_receiver_and_loses_no_span(here: Site, place: str) -> None:
-    with Service(here, place) as service:
-        task = here.task(service.workload(times=400, concurrency=2))
-        started = here.start("osbench-coord", "run", task, "--otlp", place)
+def test_a_killed_coordinator_leaves_no_receiver_and_loses_no_span(alone: Site, place: str) -> None:
+    with Service(alone, place) as service:
+        task = alone.task(service.workload(times=400, concurrency=2))
+        started = alone.start_forked("run", task, "--otlp", place)
         started.await_said("spans are received")
-        spool = only_run(here) / "traces" / "received"
+        spool = only_run(alone) / "traces" / "received"
         started.wait_for(lambda: spool.exists() and spool.stat().st_size > 0)
         started.process.kill()
         started.process.wait(PATIENCE_S)
-        done = here.coord("resume", "last", "--json")
+        done = alone.coord("resume", "last", "--json")
 
     sums = done.sums
     # workers of local mode have two seconds to deliver what they have, which may be too short
@@ -145,12 +153,12 @@ def test_a_killed_coordinator_leaves_no_receiver_and_loses_no_span(here: Site, p
     assert int(note.split()[1].replace(",", "")) > 0
 
 
-def test_ctrl_c_ends_the_receiver_and_the_queries(here: Site, place: str) -> None:
-    with Service(here, place) as service, serving(FakeTempo()) as tempo:
+def test_ctrl_c_ends_the_receiver_and_the_queries(alone: Site, place: str) -> None:
+    with Service(alone, place) as service, serving(FakeTempo()) as tempo:
         sources = ("--otlp", place, "--traces-from", f"tempo+{tempo.url}")
-        task = here.task(service.workload(times=100_000))
-        started = here.start("osbench-coord", "run", task, *sources)
-        spool = here.data / "runs"
+        task = alone.task(service.workload(times=100_000))
+        started = alone.start_forked("run", task, *sources)
+        spool = alone.data / "runs"
         started.wait_for(lambda: any(one.stat().st_size for one in spool.glob("*/traces/received")))
         started.interrupt()
         started.await_said("stopping: running iterations end")
@@ -159,6 +167,6 @@ def test_ctrl_c_ends_the_receiver_and_the_queries(here: Site, place: str) -> Non
 
     assert done.code == 130
     assert "Traceback" not in done.err
-    here.await_nothing_left()
-    assert not list(only_run(here).glob("traces/received*"))
-    assert not list(only_run(here).glob("traces/queried*"))
+    alone.await_nothing_left()
+    assert not list(only_run(alone).glob("traces/received*"))
+    assert not list(only_run(alone).glob("traces/queried*"))

@@ -66,6 +66,7 @@ class Thirds(hook.HookTrigger):
 @pytest.fixture
 def here() -> Iterator[Site]:
     with site() as found:
+        found.rally = True
         yield found
 
 

@@ -31,6 +31,7 @@ class Own(scenario.Scenario):
 @pytest.fixture
 def here() -> Iterator[Site]:
     with site() as found:
+        found.rally = True
         yield found
 
 

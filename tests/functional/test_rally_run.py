@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
 
-from helpers.runs import Site, checked, site
+from helpers.runs import Finished, Site, checked, site
 
 pytest.importorskip("rally_openstack", reason="the extra osbench[rally] is not installed")
 
@@ -15,9 +14,10 @@ pytestmark = pytest.mark.functional
 
 
 @pytest.fixture
-def here() -> Iterator[Site]:
-    with site() as found:
-        yield found
+def here(guest: Site) -> Site:
+    """A site whose runs use a worker that imports Rally once."""
+    guest.rally = True
+    return guest
 
 
 def workload(name: str, times: int = 6, **more: Any) -> dict[str, Any]:
@@ -43,7 +43,7 @@ def test_rallys_dummies_run_as_they_are(here: Site) -> None:
         slow,
     )
 
-    done = here.run(task, "--workers", "1")
+    done = here.run(task)
 
     assert done.code == 0, done.err
     sums = [checked(one) for one in done.result["workloads"]]
@@ -67,8 +67,8 @@ def test_rallys_context_is_set_up_for_rallys_scenario_and_reported_where_it_fail
     bad = workload("Dummy.dummy@rally", contexts={"dummy_context": {"fail_cleanup": True}})
     never = workload("Dummy.dummy@rally", contexts={"dummy_context": {"fail_setup": True}})
 
-    done = here.run(here.task(good, bad), "--workers", "1")
-    refused = here.run(here.task(never, good), "--workers", "1")
+    done = here.run(here.task(good, bad))
+    refused = here.run(here.task(never, good))
 
     assert done.code == 5, done.err
     assert [checked(one)["ok"] for one in done.result["workloads"]] == [6, 6]
@@ -112,7 +112,16 @@ class Options(scenario.Scenario):
 """
 
 
-def test_rallys_options_and_a_context_of_ones_own_reach_every_iteration(here: Site) -> None:
+def test_rallys_options_and_a_context_of_ones_own_reach_every_iteration() -> None:
+    with site() as here:
+        done = run_with_options(here)
+
+    assert done.code == 0, done.err
+    assert (done.sums["ok"], done.result["workloads"][0]["errors"]) == (20, [])
+
+
+def run_with_options(here: Site) -> Finished:
+    """A run of local mode, whose processes all read Rally's configuration of this home."""
     here.write(
         ".rally/rally.conf",
         "[DEFAULT]\nscenario_resource_name_format = mine_XXXXXXXX_XXXXXXXX\n"
@@ -121,7 +130,4 @@ def test_rallys_options_and_a_context_of_ones_own_reach_every_iteration(here: Si
     plugin = here.write("plugins/shelf.py", OPTIONS)
     task = here.task(workload("OsbenchTest.options", 20))
 
-    done = here.run(task, "--workers", "2", "--plugin-path", str(plugin.parent))
-
-    assert done.code == 0, done.err
-    assert (done.sums["ok"], done.result["workloads"][0]["errors"]) == (20, [])
+    return here.run(task, "--workers", "1", "--plugin-path", str(plugin.parent))

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from helpers.runs import Cluster, Site, checked, site
+from helpers.runs import Cluster, Site, Started, checked, site
 from osbench.common.rally import importing
 from servers import redis_server
 
@@ -95,99 +95,120 @@ ENDLESS = {"scenario": {"Dummy.dummy": {"sleep": 0.02}}, "runner": {"until_abort
 AGAIN = "not begun again on another"
 
 
+@pytest.fixture(scope="module")
+def made() -> Iterator[Cluster]:
+    """A Redis, and a site that has the plug-ins."""
+    with redis_server(password="functional") as redis, site() as found:
+        found.write("plugins/rally_runners.py", PLUGIN)
+        yield Cluster(found, redis)
+
+
 @pytest.fixture
-def here() -> Iterator[Site]:
+def cluster(made: Cluster) -> Cluster:
+    """Two idle workers with the plug-ins; they import Rally once for all tests that end none."""
+    for _ in range(2 - sum(one.process.poll() is None for one in made.workers)):
+        made.start_worker("--plugin-path", plugin(made))
+    made.await_idle(2)
+    return made
+
+
+@pytest.fixture
+def here(cluster: Cluster) -> Iterator[Site]:
+    """An empty site, whose runs use these workers."""
     with site() as found:
+        found.rally = True
+        cluster.lend(found.home)
         yield found
 
 
-def plugin(here: Site) -> str:
-    return str(here.write("plugins/rally_runners.py", PLUGIN))
+def plugin(cluster: Cluster) -> str:
+    return str(cluster.site.home / "plugins" / "rally_runners.py")
 
 
 def settled(here: Site) -> int:
     return int(here.status().get("settled", 0))
 
 
-def processes(here: Site) -> list[int]:
-    """Process ids of the worker processes of local mode: children of their supervisor."""
-    own = {one.pid: one for one in here.private() if "osbench.worker.main" in one.cmdline()}
-    return [pid for pid, one in own.items() if one.ppid() in own]
+def endless(cluster: Cluster, here: Site) -> Started:
+    """A run whose runner goes on until it is told to end, and has begun."""
+    (cluster.site.home / "plugins" / "begun").unlink(missing_ok=True)
+    run = here.start_forked("run", "--json", here.task(ENDLESS), "--plugin-path", plugin(cluster))
+    run.wait_for(lambda: settled(here) > 20)
+    return run
 
 
-def test_each_iteration_that_a_runner_starts_is_accounted_for_once(here: Site) -> None:
+def living(cluster: Cluster) -> list[Started]:
+    return [one for one in cluster.workers if one.process.poll() is None]
+
+
+def process_of_runner(cluster: Cluster, run: Started) -> int:
+    """Process id of the worker process in which the runner is, as heartbeats show it."""
+    busy: list[int] = []
+
+    def is_known() -> bool:
+        busy[:] = [one.pid for one in cluster.present() if one.busy]
+        return bool(busy)
+
+    run.wait_for(is_known)
+    (pid,) = busy
+    return pid
+
+
+def test_each_iteration_that_a_runner_starts_is_accounted_for_once(
+    cluster: Cluster, here: Site
+) -> None:
     scenarios: list[dict[str, Any]] = [
         {"Dummy.dummy@rally": {"sleep": 0.01}},
         {"Dummy.dummy": {"sleep": 0.01}},
     ]
-    task = here.task(
-        *({"scenario": one, "runner": runner} for one in scenarios for runner in (TIMES, CONSTANT))
-    )
+    good = [
+        {"scenario": one, "runner": runner} for one in scenarios for runner in (TIMES, CONSTANT)
+    ]
+    # its load ends with one message, and the next one is begun
+    failing = {"scenario": {"Dummy.dummy": {}}, "runner": {"gives_up": {}}}
+    task = here.task(failing, *good)
 
-    done = here.run(task, "--plugin-path", plugin(here), "--workers", "2")
+    validated = here.coord("validate", task, "--plugin-path", plugin(cluster))
+    done = here.run(task, "--plugin-path", plugin(cluster))
 
-    assert done.code == 0, done.err
-    ran = done.result["workloads"]
+    assert validated.code == 0
+    said = validated.out + validated.err
+    assert "starts its iterations itself, in one process of one worker" in said
+    first, *ran = done.result["workloads"]
+    assert done.code == 1, done.err
+    assert (checked(first)["ok"], first["offered"]["cut_short"]) == (5, "runner_failed")
+    assert [one["criterion"] for one in first["sla"] if not one["success"]] == ["runner"]
+    (note,) = [one for one in done.result["notes"] if "no sixth" in one]
+    assert note.endswith("the load was ended: the runner's own code failed: ValueError: no sixth")
+    assert "Traceback" not in done.err
     assert [checked(one)["ok"] for one in ran] == [37, 60, 37, 60]
     assert [one["offered"]["cut_short"] for one in ran] == [None] * 4
     # one process of the two
-    for one in ran:
+    for one in (first, *ran):
         assert sorted(worker["iterations"] > 0 for worker in one["workers"]) == [False, True]
     notes = [one for one in done.result["notes"] if "1 of 2 took no part" in one]
-    assert len(notes) == 4
+    assert len(notes) == 5
     rows = here.rows(done.result["run_id"])
-    assert len(rows) == 37 + 60 + 37 + 60
+    assert len(rows) == 5 + 37 + 60 + 37 + 60
 
 
-def test_validate_says_that_one_process_has_the_load(here: Site) -> None:
-    task = here.task({"scenario": {"Dummy.dummy": {}}, "runner": TIMES})
-
-    done = here.coord("validate", task, "--plugin-path", plugin(here))
-
-    assert done.code == 0
-    assert "starts its iterations itself, in one process of one worker" in done.out + done.err
-
-
-def test_an_interruption_ends_the_runner_and_its_iterations_finish(here: Site) -> None:
-    task = here.task(ENDLESS)
-    run = here.start("osbench-coord", "run", "--json", task, "--plugin-path", plugin(here))
-    run.wait_for(lambda: settled(here) > 20)
+def test_an_interruption_ends_the_runner_and_its_iterations_finish(
+    cluster: Cluster, here: Site
+) -> None:
+    run = endless(cluster, here)
 
     run.interrupt()
     done = run.finish()
 
     assert done.code == 130
     assert done.sums["ok"] == done.sums["planned"] > 20
-    here.await_nothing_left()
+    cluster.await_idle(2)
 
 
-def test_a_runner_that_fails_ends_its_load_with_one_message(here: Site) -> None:
-    task = here.task(
-        {"scenario": {"Dummy.dummy": {}}, "runner": {"gives_up": {}}},
-        {"scenario": {"Dummy.dummy": {}}, "runner": TIMES},
-    )
+def test_a_runner_whose_worker_is_killed_is_not_begun_again(cluster: Cluster, here: Site) -> None:
+    run = endless(cluster, here)
 
-    done = here.run(task, "--plugin-path", plugin(here))
-
-    first, second = done.result["workloads"]
-    assert done.code == 1
-    assert (checked(first)["ok"], first["offered"]["cut_short"]) == (5, "runner_failed")
-    assert [one["criterion"] for one in first["sla"] if not one["success"]] == ["runner"]
-    (note,) = [one for one in done.result["notes"] if "no sixth" in one]
-    assert note.endswith("the load was ended: the runner's own code failed: ValueError: no sixth")
-    assert checked(second)["ok"] == 37
-    assert "Traceback" not in done.err
-
-
-def test_a_runner_whose_worker_is_killed_is_not_begun_again(here: Site) -> None:
-    task = here.task(ENDLESS)
-    run = here.start(
-        "osbench-coord", "run", "--json", task, "--plugin-path", plugin(here), "--workers", "2"
-    )
-    run.wait_for(lambda: settled(here) > 20)
-
-    for pid in processes(here):
-        os.kill(pid, signal.SIGKILL)
+    os.kill(process_of_runner(cluster, run), signal.SIGKILL)
     done = run.finish()
 
     (ran,) = done.result["workloads"]
@@ -195,22 +216,23 @@ def test_a_runner_whose_worker_is_killed_is_not_begun_again(here: Site) -> None:
     assert ran["offered"]["cut_short"] == "runner_lost"
     sums = checked(ran)
     # what the runner had begun and nobody has reported, and not what it might have begun
-    begun = (here.home / "plugins" / "begun").stat().st_size
+    begun = (cluster.site.home / "plugins" / "begun").stat().st_size
     assert 0 < sums["lost"] <= begun + 1 - sums["ok"]
     assert len([one for one in done.result["notes"] if AGAIN in one]) == 1
     assert [one["criterion"] for one in ran["sla"] if not one["success"]] == ["runner"]
 
 
-def test_a_run_that_is_resumed_does_not_begin_the_runner_again(here: Site) -> None:
-    task = here.task(ENDLESS)
-    run = here.start("osbench-coord", "run", "--json", task, "--plugin-path", plugin(here))
-    run.wait_for(lambda: settled(here) > 20)
+def test_a_run_that_is_resumed_does_not_begin_the_runner_again(
+    cluster: Cluster, here: Site
+) -> None:
+    run = endless(cluster, here)
     (directory,) = here.data.glob("runs/*/")
-    run_id = directory.name
 
+    worker = process_of_runner(cluster, run)
     os.kill(run.process.pid, signal.SIGKILL)
     run.process.wait()
-    done = here.coord("resume", "--json", run_id)
+    os.kill(worker, signal.SIGKILL)
+    done = here.coord("resume", "--json", directory.name)
 
     (ran,) = done.result["workloads"]
     assert done.code in (1, 3), done.err
@@ -219,44 +241,34 @@ def test_a_run_that_is_resumed_does_not_begin_the_runner_again(here: Site) -> No
     assert len([one for one in done.result["notes"] if AGAIN in one]) == 1
 
 
-def test_a_worker_that_leaves_ends_the_load_of_its_runner(here: Site) -> None:
-    with redis_server(password="functional") as redis:
-        cluster = Cluster(here, redis)
-        path = plugin(here)
-        workers = [cluster.start_worker("--plugin-path", path) for _ in range(2)]
-        cluster.await_idle(2)
-        run = here.start(
-            "osbench-coord", "run", "--json", here.task(ENDLESS), "--plugin-path", path
-        )
-        run.wait_for(lambda: settled(here) > 20)
+def test_a_runner_goes_on_where_it_was_when_only_its_coordinator_is_killed(
+    cluster: Cluster, here: Site
+) -> None:
+    times = {"sample_times": {"min_times": 150, "max_times": 151}}
+    task = here.task({"scenario": {"Dummy.dummy": {"sleep": 0.02}}, "runner": times})
+    run = here.start_forked("run", "--json", task, "--plugin-path", plugin(cluster))
+    run.wait_for(lambda: settled(here) > 20)
+    (directory,) = here.data.glob("runs/*/")
 
-        for one in workers:
-            one.process.send_signal(signal.SIGTERM)
-        done = run.finish()
-
-    (ran,) = done.result["workloads"]
-    assert (done.code, ran["offered"]["cut_short"]) == (1, "runner_lost")
-    assert checked(ran)["ok"] == checked(ran)["planned"] > 20
-
-
-def test_a_runner_goes_on_where_it_was_when_only_its_coordinator_is_killed(here: Site) -> None:
-    with redis_server(password="functional") as redis:
-        cluster = Cluster(here, redis)
-        path = plugin(here)
-        for _ in range(2):
-            cluster.start_worker("--plugin-path", path)
-        cluster.await_idle(2)
-        times = {"sample_times": {"min_times": 150, "max_times": 151}}
-        task = here.task({"scenario": {"Dummy.dummy": {"sleep": 0.02}}, "runner": times})
-        run = here.start("osbench-coord", "run", "--json", task, "--plugin-path", path)
-        run.wait_for(lambda: settled(here) > 20)
-        (directory,) = here.data.glob("runs/*/")
-
-        os.kill(run.process.pid, signal.SIGKILL)
-        run.process.wait()
-        done = here.coord("resume", "--json", directory.name)
+    os.kill(run.process.pid, signal.SIGKILL)
+    run.process.wait()
+    done = here.coord("resume", "--json", directory.name)
 
     (ran,) = done.result["workloads"]
     assert checked(ran)["ok"] == checked(ran)["planned"] == 150
     assert ran["offered"]["cut_short"] is None
     assert done.code == 0, done.err
+
+
+def test_a_worker_that_leaves_ends_the_load_of_its_runner(cluster: Cluster, here: Site) -> None:
+    run = endless(cluster, here)
+
+    for one in living(cluster):
+        one.process.send_signal(signal.SIGTERM)
+    done = run.finish()
+
+    (ran,) = done.result["workloads"]
+    assert (done.code, ran["offered"]["cut_short"]) == (1, "runner_lost")
+    assert checked(ran)["ok"] == checked(ran)["planned"] > 20
+    for one in living(cluster):
+        one.finish()

@@ -3,9 +3,11 @@
 A command of osbench-coord takes about half a second of CPU to import its modules, and tests run
 hundreds. As a script this module is the process that has imported them; it forks a child for each
 request, which has the arguments, folder, environment and files of the request, its own session, and
-ends as any Python process does. Tests of what a process is from its start (signals, arguments that
-others can read, console scripts) and that of the README start the command as a shell does:
-`Site.start` and `helpers.machine`. Shells of other documents have `forked_client`.
+ends as any Python process does. Another one has Rally's plug-ins, too, which take two seconds: it
+is for commands of homes without a configuration and plug-ins of Rally. Tests of what a process is
+from its start (signals, arguments that others can read, console scripts) and that of the README
+start the command as a shell does: `Site.start` and `helpers.machine`. Shells of other documents
+have `forked_client`.
 """
 
 from __future__ import annotations
@@ -47,27 +49,37 @@ cpu_s: list[float] = []
 
 
 def run(
-    arguments: Sequence[str], *, folder: Path, env: Mapping[str, str], within_s: float
+    arguments: Sequence[str],
+    *,
+    folder: Path,
+    env: Mapping[str, str],
+    within_s: float,
+    rally: bool = False,
 ) -> subprocess.CompletedProcess[str]:
     """Run osbench-coord to its end in `folder`, with exactly this environment and empty stdin.
 
-    Raises AssertionError, which has what it said, if it has not ended `within_s` seconds later.
+    With `rally` it is a fork of the process that has Rally's plug-ins. Raises AssertionError, which
+    has what it said, if it has not ended `within_s` seconds later.
     """
     command = ["osbench-coord", *arguments]
     with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
         try:
-            code = run_into((out, err), arguments, folder=folder, env=env, within_s=within_s)
+            code = run_into(
+                (out, err), arguments, folder=folder, env=env, within_s=within_s, rally=rally
+            )
         except TimeoutError:
             said = f"{_text(out)}\n{_text(err)}"[-4000:]
             raise AssertionError(f"{command} does not end within {within_s} s: {said}") from None
         return subprocess.CompletedProcess(command, code, _text(out), _text(err))
 
 
-def put_command(path: Path, env: Mapping[str, str]) -> tuple[dict[str, str], list[int]]:
+def put_command(
+    path: Path, env: Mapping[str, str], *, rally: bool = False
+) -> tuple[dict[str, str], list[int]]:
     """Write the script of an osbench-coord for shells that have `env`, which forks each command.
 
-    Returns variables for the shell, and file descriptors that it has to inherit. Writes nothing,
-    and both are empty, if commands with `env` have to start as processes.
+    `rally` as in `run`. Returns variables for the shell, and file descriptors that it has to
+    inherit. Writes nothing, and both are empty, if commands with `env` have to start as processes.
     """
     if not _can_be_forked(env):
         return {}, []
@@ -79,7 +91,7 @@ def put_command(path: Path, env: Mapping[str, str]) -> tuple[dict[str, str], lis
         """
     path.write_text(textwrap.dedent(text), encoding="utf-8")
     path.chmod(0o755)
-    number = _template().fileno()
+    number = _template(rally).fileno()
     costs = path.with_name("costs")
     return {"FORKED_COMMANDS": str(number), "FORKED_COSTS": str(costs)}, [number]
 
@@ -99,12 +111,13 @@ def run_into(
     folder: Path,
     env: Mapping[str, str],
     within_s: float,
+    rally: bool = False,
 ) -> int:
     """Run osbench-coord as `run` does with these files as stdout and stderr; its exit code.
 
     Raises TimeoutError if it has not ended `within_s` seconds later.
     """
-    start = _fork if _can_be_forked(env) else _execute
+    start = functools.partial(_fork, rally) if _can_be_forked(env) else _execute
     pid, wait = start(arguments, folder, env, files)
     try:
         return wait(within_s)
@@ -114,6 +127,56 @@ def run_into(
         if isinstance(error, subprocess.TimeoutExpired):
             raise TimeoutError(str(error)) from None
         raise
+
+
+class Forked:
+    """A command that was forked and may run: what tests use of `subprocess.Popen`."""
+
+    def __init__(self, pid: int, wait: Callable[[float], int], out: Path) -> None:
+        self.pid = pid
+        self.returncode: int | None = None
+        self._wait = wait
+        self._out = out
+
+    def poll(self) -> int | None:
+        """Exit code; None while it runs."""
+        with contextlib.suppress(BlockingIOError):
+            self.wait(0.0)
+        return self.returncode
+
+    def wait(self, timeout: float = _READY_S) -> int:
+        """Wait for the end; exit code. Raises TimeoutError."""
+        if self.returncode is None:
+            self.returncode = self._wait(timeout)
+        return self.returncode
+
+    def communicate(self, timeout: float = _READY_S) -> tuple[str, str]:
+        """What it has written to stdout until its end. Raises TimeoutError."""
+        self.wait(timeout)
+        return self._out.read_text("utf-8", errors="surrogateescape"), ""
+
+    def kill(self) -> None:
+        """End it at once."""
+        os.kill(self.pid, signal.SIGKILL)
+
+
+def start(
+    arguments: Sequence[str],
+    *,
+    folder: Path,
+    env: Mapping[str, str],
+    files: Sequence[Path],
+    rally: bool = False,
+) -> Forked | None:
+    """Fork osbench-coord, in its own session, with these files as stdout and stderr.
+
+    `rally` as in `run`. Returns None if a command with `env` has to start as a process.
+    """
+    if not _can_be_forked(env):
+        return None
+    with files[0].open("wb") as out, files[1].open("wb") as err:
+        pid, wait = _fork(rally, arguments, folder, env, (out, err))
+    return Forked(pid, wait, files[0])
 
 
 #: Process id of a started command, and what waits for its exit code.
@@ -138,7 +201,11 @@ def _execute(
 
 
 def _fork(
-    arguments: Sequence[str], folder: Path, env: Mapping[str, str], files: Sequence[IO[bytes]]
+    rally: bool,
+    arguments: Sequence[str],
+    folder: Path,
+    env: Mapping[str, str],
+    files: Sequence[IO[bytes]],
 ) -> Started:
     """Have the template fork it."""
     ours, theirs = socket.socketpair()
@@ -146,14 +213,14 @@ def _fork(
     assert len(request) < _REQUEST
     with theirs, Path(os.devnull).open("rb") as nothing:
         numbers = [file.fileno() for file in (nothing, *files, theirs)]
-        socket.send_fds(_template(), [request], numbers)
+        socket.send_fds(_template(rally), [request], numbers)
     ours.settimeout(_READY_S)
     pid, _ = _received(ours)
 
     def wait(within_s: float) -> int:
         ours.settimeout(within_s)
-        with ours:
-            status, spent_s = _received(ours)
+        status, spent_s = _received(ours)
+        ours.close()
         cpu_s.append(spent_s)
         return os.waitstatus_to_exitcode(status)
 
@@ -176,13 +243,13 @@ def _starting(env: Mapping[str, str]) -> dict[str, str]:
 
 
 @functools.cache
-def _template() -> socket.socket:
-    """The way to this process's template, which ends with it."""
+def _template(rally: bool) -> socket.socket:
+    """The way to a template of this process, which ends with it."""
     ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
     ours.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 2 * _REQUEST)
     with theirs:
         process = subprocess.Popen(
-            [sys.executable, "-P", __file__, str(theirs.fileno())],
+            [sys.executable, "-P", __file__, str(theirs.fileno()), *(["rally"] * rally)],
             pass_fds=[theirs.fileno()],
             stdin=subprocess.DEVNULL,
             start_new_session=True,
@@ -199,14 +266,20 @@ def _received(connection: socket.socket) -> tuple[int, float]:
     return int(number), float(seconds)
 
 
-def import_all() -> None:
-    """Import the modules that commands import, so that a child finds them."""
+def import_all(*, rally: bool) -> None:
+    """Import the modules that commands import, so that a child finds them; with Rally's plug-ins.
+
+    The plug-ins are not those of the user who runs the tests.
+    """
     for package in ("osbench.common", "osbench.coordinator"):
         found = importlib.import_module(package)
         for module in pkgutil.walk_packages(found.__path__, f"{package}."):
             # what an optional dependency is missing for is missing for the command, too
             with contextlib.suppress(ImportError):
                 importlib.import_module(module.name)
+    if rally:
+        os.environ["HOME"] = os.devnull
+        importlib.import_module("osbench.common.rally.importing").load()
     # a child that ends would look through all of it, and copy each page on the way
     gc.freeze()
 
@@ -267,7 +340,7 @@ def _become(request: Mapping[str, object], files: Sequence[int]) -> None:
 def main() -> NoReturn:
     """Be the template, and then in each child the command."""
     control = socket.socket(fileno=int(sys.argv[1]))
-    import_all()
+    import_all(rally=sys.argv[2:] == ["rally"])
     serve(control)
     control.detach()
     from osbench.coordinator.main import main as command

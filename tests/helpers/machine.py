@@ -24,7 +24,8 @@ from servers.child import PATIENCE_S
 class Machine:
     """A machine with nothing on it but osbench and a redis-server, and private ports.
 
-    With `forked` the osbench-coord of blocks that end is that of `helpers.forked_commands`.
+    With `forked` the osbench-coord of blocks that end is that of `helpers.forked_commands`, with
+    `rally` one that has Rally's plug-ins.
     """
 
     def __init__(
@@ -34,6 +35,7 @@ class Machine:
         folder: Path = REPOSITORY,
         *,
         forked: bool = False,
+        rally: bool = False,
     ) -> None:
         self.home = home
         #: Where commands are typed.
@@ -56,7 +58,7 @@ class Machine:
         if forked:
             self._forking.mkdir()
             self._variables, self._inherited = forked_commands.put_command(
-                self._forking / "osbench-coord", self._environment
+                self._forking / "osbench-coord", self._environment, rally=rally
             )
 
     def run(self, block: Block) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -42,16 +43,32 @@ class RallyLoader:
         self._engine: Any = object.__new__(engine.TaskEngine)
         self._engine.task = {"uuid": "none"}
         self._config = task_cfg.TaskConfig
+        #: What came of documents; most samples are there as YAML and as JSON.
+        self._found: dict[str, Loaded] = {}
         self._refusals = (exceptions.RallyException, TypeError, yaml.YAMLError)
 
     def load(self, path: Path, args: Mapping[str, Any] | None = None) -> Loaded:
-        """Render, parse and validate a task file as `rally task validate` begins to."""
-        loaded = Loaded()
+        """Render, parse and validate a task file as `rally task validate` begins to.
+
+        Of files with the same document only the first is validated.
+        """
         try:
             text = self._renderer.render_template(
                 path.read_text("utf-8"), str(path.parent), **(args or {})
             )
-            config = self._config(yaml.load(text, Loader=_LOADER))
+            document = yaml.load(text, Loader=_LOADER)
+        except self._refusals as error:
+            return Loaded(refusal=str(error))
+        # not sorted: the order of keys may decide what is refused first
+        key = json.dumps(document, default=repr)
+        if key not in self._found:
+            self._found[key] = self._loaded(document)
+        return self._found[key]
+
+    def _loaded(self, document: Any) -> Loaded:
+        loaded = Loaded()
+        try:
+            config = self._config(document)
             for workload in (one for subtask in config.subtasks for one in subtask["workloads"]):
                 loaded.workloads += 1
                 loaded.scenarios[workload["name"]] += 1

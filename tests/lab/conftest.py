@@ -28,6 +28,7 @@ def keystone(request: pytest.FixtureRequest) -> Iterator[Lab]:
         yield start(request.getfixturevalue("running_lab"), ["keystone"])
         return
     with temporary_lab() as lab:
+        lab.options = replace(lab.options, cached=True)
         yield start(lab, ["keystone"])
 
 
@@ -44,6 +45,7 @@ def running_lab(request: pytest.FixtureRequest) -> Iterator[Lab]:
     if not is_asked_for():
         pytest.skip(f"takes minutes: ask with {ASK}=small, {ASK}=all or --lab DIR")
     with temporary_lab() as lab:
+        lab.options = replace(lab.options, cached=True)
         yield lab
 
 

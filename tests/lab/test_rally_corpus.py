@@ -42,11 +42,32 @@ class Ours:
         return "\n".join(map(str, self.problems))
 
 
-def ours(path: Path, plugins: Plugins, native: Plugins | None = None) -> Ours:
-    """Counts of a file, and what is wrong with it, by some plug-ins and by others."""
+def ours(
+    path: Path,
+    plugins: Plugins,
+    native: Plugins | None = None,
+    known: dict[str, Ours] | None = None,
+) -> Ours:
+    """Counts of a file, and what is wrong with it, by some plug-ins and by others.
+
+    `known` has what was found of documents: most samples are there as YAML and as JSON.
+    """
+    known = {} if known is None else known
+    try:
+        document = read(str(path), {})
+    except TaskError as error:
+        return Ours(problems=error.problems)
+    # not sorted: the order of keys may decide what is refused first
+    key = json.dumps(document, default=repr)
+    if key not in known:
+        known[key] = of_document(document, path, plugins, native)
+    return known[key]
+
+
+def of_document(document: Any, path: Path, plugins: Plugins, native: Plugins | None) -> Ours:
     found = Ours()
     try:
-        task = parse(read(str(path), {}), str(path))
+        task = parse(document, str(path))
     except TaskError as error:
         found.problems = error.problems
         return found
@@ -76,10 +97,12 @@ def verdicts(
     rally: RallyLoader, plugins: Plugins, tmp_path_factory: pytest.TempPathFactory
 ) -> dict[Path, tuple[Ours, Loaded]]:
     """Both verdicts on every file, from a folder that holds none of the files they name."""
-    native = Plugins()
+    native, known = Plugins(), {}
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(tmp_path_factory.mktemp("elsewhere"))
-        return {path: (ours(path, plugins, native), rally.load(path)) for path in task_files()}
+        return {
+            path: (ours(path, plugins, native, known), rally.load(path)) for path in task_files()
+        }
 
 
 def numbers(files: list[Any]) -> tuple[int, ...]:

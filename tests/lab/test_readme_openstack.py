@@ -142,5 +142,5 @@ def test_traces_hold_keystones_spans_under_those_of_the_iteration(run: Run, keys
         requests = named(action, "wsgi", "keystone")
         assert requests == named(report, "wsgi", "keystone")
         statements = [span for request in requests for span in named(request, "db", "keystone")]
-        assert len(statements) >= 10
+        assert len(statements) >= 3
         assert statements == named(report, "db", "keystone")

@@ -36,6 +36,9 @@ class Options:
     mistral_stock: bool = False
     #: Whether services take OSProfiler's published default key in addition to the lab's.
     default_key: bool = False
+    #: Whether Keystone keeps rows from request to request, as clouds have it with memcached; only
+    #: tests ask for it, so that what docs/ says of a lab holds for Keystone's own default.
+    cached: bool = False
     #: Whether `Lab.plant` can put faults into services.
     faults: bool = False
 
