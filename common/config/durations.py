@@ -24,6 +24,9 @@ _LONGEST = 15
 #: What a message asks for.
 WANTED = "seconds, or a duration such as 30s, 5m or 1h30m"
 
+#: Timeout of an iteration unless the task gives one, seconds; Rally's.
+TIMEOUT_S = 600
+
 #: In a JSON schema: seconds, which may be written as a duration. A schema of a plug-in may have it.
 DURATION: Mapping[str, Any] = {"type": "number", "format": "duration"}
 

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
+from osbench.common.config.durations import TIMEOUT_S
 from osbench.common.plugin.iteration_rows import IterationRows
 
 
@@ -129,8 +130,8 @@ class Runner:
 
     @property
     def timeout_s(self) -> float:
-        """Return the timeout of an iteration in seconds; 0 means none."""
-        return float(self.config.get("timeout", 0) or 0)
+        """Return the timeout of an iteration in seconds, `TIMEOUT_S` unless given; 0 means none."""
+        return float(self.config.get("timeout", TIMEOUT_S) or 0)
 
     @property
     def concurrency(self) -> int:

@@ -84,6 +84,14 @@ class ScriptedRunner(Runner):
         """Return 1, for one worker process: the code decides how many iterations run at once."""
         return 1
 
+    @property
+    def timeout_s(self) -> float:
+        """Return the timeout of an iteration in seconds; 0, unless given, means none.
+
+        The code may have limits of its own.
+        """
+        return float(self.config.get("timeout", 0) or 0)
+
     def asked(self) -> Sequence[tuple[float, float]]:
         """Return (): the load is not known beforehand."""
         return ()

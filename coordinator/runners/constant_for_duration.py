@@ -5,12 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
+from osbench.common.config.durations import TIMEOUT_S
 from osbench.coordinator.runners.runner_schema import DRAFT, RAMP_UP, TIMEOUT, USERS, risen
 from osbench.plugin import runner
 from osbench.plugin.durations import DURATION
-
-#: Rally's default timeout of an iteration, seconds.
-DEFAULT_TIMEOUT_S = 600
 
 
 class ConstantForDuration(runner.Runner):
@@ -35,7 +33,7 @@ class ConstantForDuration(runner.Runner):
             "timeout": {
                 **TIMEOUT,
                 "minimum": 1,
-                "description": f"seconds an iteration may take; {DEFAULT_TIMEOUT_S} by default",
+                "description": f"seconds an iteration may take; {TIMEOUT_S} by default",
             },
             "ramp_up": RAMP_UP,
         },
@@ -52,11 +50,6 @@ class ConstantForDuration(runner.Runner):
         return [
             f"ramp_up must not be more than duration, got ramp_up {ramp_up} and duration {duration}"
         ]
-
-    @property
-    def timeout_s(self) -> float:
-        """Return the timeout of an iteration, seconds; `DEFAULT_TIMEOUT_S` unless given."""
-        return float(self.config.get("timeout", DEFAULT_TIMEOUT_S))
 
     @property
     def planned(self) -> int | None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from osbench.common.config.durations import TIMEOUT_S
 from osbench.plugin.durations import DURATION
 
 DRAFT = "http://json-schema.org/draft-07/schema#"
@@ -25,7 +26,7 @@ MAX_CPU_COUNT: Mapping[str, Any] = {
 TIMEOUT: Mapping[str, Any] = {
     **DURATION,
     "minimum": 0,
-    "description": "seconds that an iteration may take; 0, the default, means no limit",
+    "description": f"seconds an iteration may take; {TIMEOUT_S} by default, 0: no limit",
 }
 
 #: Seconds that arrivals are planned ahead.

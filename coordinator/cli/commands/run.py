@@ -65,7 +65,7 @@ Exit codes, the first that applies:
   1 an SLA failed, or a workload was aborted       5 a context could not be undone
   0 success
 
-Ctrl-C once lets running iterations end and reports; twice stops at once.
+Ctrl-C once lets running iterations end, within 60 s, and reports; twice stops at once.
 """
 
 

@@ -8,6 +8,7 @@ from urllib.parse import urlsplit
 
 import click
 
+from osbench.common.config.durations import TIMEOUT_S
 from osbench.common.errors import UsageError
 from osbench.common.secrets.url_masking import mask_url
 from osbench.coordinator.cli.base import DurationType, FiniteRange
@@ -17,6 +18,8 @@ from osbench.coordinator.cli.options.option_table import option, repeated
 from osbench.coordinator.cli.options.url_options import SCENARIO, URL_RULES, UrlOptions
 from osbench.coordinator.runners.possible_rates import FASTEST
 
+#: Timeout of a request with --url: a response that streams for ever ends the iteration, seconds.
+URL_TIMEOUT_S = 60
 #: How long, and by how many users, a scenario is run.
 LOAD = ("--rps", "--duration", "--times", "--users")
 
@@ -90,7 +93,10 @@ class Adhoc(UrlOptions):
     )
     #: Seconds.
     timeout: float | None = option(
-        "--timeout", type=DurationType(), metavar="DURATION", help="Timeout of an iteration."
+        "--timeout",
+        type=DurationType(),
+        metavar="DURATION",
+        help=f"Timeout of an iteration; default: {URL_TIMEOUT_S} s with --url, else {TIMEOUT_S} s.",
     )
     #: Texts `name=value`, as `sla_of` reads them.
     limit: tuple[str, ...] = repeated(
@@ -146,7 +152,9 @@ class Adhoc(UrlOptions):
         return found
 
     def _runner(self) -> dict[str, Any]:
-        limit = {} if self.timeout is None else {"timeout": self.timeout}
+        limit = {} if self.url is None else {"timeout": URL_TIMEOUT_S}
+        if self.timeout is not None:
+            limit = {"timeout": self.timeout}
         if self.rps is not None:
             end = {"times": self.times} if self.times else {"duration": self.duration}
             return {"rps": {"rps": self.rps, **end, **limit}}

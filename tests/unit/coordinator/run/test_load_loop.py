@@ -316,3 +316,21 @@ def test_a_block_of_a_worker_that_nobody_saw_join_makes_it_known():
     desk.loop.run(lambda: None)
 
     assert desk.restored[0] == "membership"
+
+
+def test_a_run_that_was_told_to_stop_waits_a_minute_for_iterations_and_says_so(time, caplog):
+    desk = Desk()
+    desk.workload.finished = lambda: desk.status.interruption.stops
+    desk.services.pool.present = [SimpleNamespace(beat=SimpleNamespace(busy=19), trip_s=0.0)]
+    desk.status.interruption.level = 0
+    desk.workload.start = lambda _: setattr(desk.status.interruption, "level", 1)
+    desk.services.contexts = SimpleNamespace(holds=False)
+    begun = time.now_s
+
+    desk.loop.run(lambda: time.sleep(0.5))
+
+    assert 60.0 <= time.now_s - begun < 63.0
+    told = [record.getMessage() for record in caplog.records]
+    assert told[0].startswith("stopping: 19 iterations run, and have 50 s more to end; Ctrl-C")
+    assert len(told) == 6
+    assert told[-1] == "19 iterations have not ended within 60 s: they are abandoned"

@@ -157,7 +157,8 @@ def test_serial_has_one_user_whatever_the_task_says():
 @pytest.mark.parametrize(
     ("runner", "timeout_s"),
     [
-        (Constant({}), 0.0),
+        (Constant({}), 600.0),
+        (Constant({"timeout": 0}), 0.0),
         (Constant({"timeout": 1.5}), 1.5),
         (ConstantForDuration({"duration": 1}), 600.0),
         (ConstantForDuration({"duration": 1, "timeout": 7}), 7.0),
