@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 import psutil
 
@@ -97,9 +97,13 @@ def asked(condition: Callable[[], object], least_s: float) -> Iterator[None]:
 class Started:
     """A running command, as if in a separate terminal."""
 
-    def __init__(self, process: subprocess.Popen[str], err: Path) -> None:
+    def __init__(
+        self, process: subprocess.Popen[bytes] | forked_commands.Command, err: Path, out: Path
+    ) -> None:
+        """`err` and `out` are files that it writes."""
         self.process = process
         self._err = err
+        self._out = out
 
     def said(self) -> str:
         """What it has written to stderr so far."""
@@ -120,8 +124,8 @@ class Started:
 
     def finish(self, within_s: float = PATIENCE_S) -> Finished:
         """Wait for the end."""
-        out, _ = self.process.communicate(timeout=within_s)
-        return Finished(code=self.process.returncode, out=out, err=self.said())
+        code = self.process.wait(within_s)
+        return Finished(code=code, out=self._out.read_text("utf-8"), err=self.said())
 
     def end(self) -> None:
         """End it and what it has started, whatever state it is in."""
@@ -131,7 +135,7 @@ class Started:
             for one in tree:
                 with contextlib.suppress(psutil.Error, ProcessLookupError):
                     one.kill()
-        self.process.communicate()
+        self.process.wait()
 
 
 class Site:
@@ -194,20 +198,37 @@ class Site:
         assert made.code == 0, made.err
 
     def start(self, command: str, *arguments: str) -> Started:
-        """Start a command in a new session, with its stderr in a file."""
-        err = self.home / f"stderr-{len(self._started)}"
-        with err.open("wb") as file:
-            process = subprocess.Popen(
+        """Start a command in a new session, with its output in files."""
+        return self._begun(
+            lambda files: subprocess.Popen(
                 [*self._within, command, *arguments],
                 cwd=self.home,
                 env=self._environment(),
                 stdin=subprocess.DEVNULL,
-                stdout=subprocess.PIPE,
-                stderr=file,
-                text=True,
+                stdout=files[0],
+                stderr=files[1],
                 start_new_session=True,
             )
-        started = Started(process, err)
+        )
+
+    def begin(self, command: str, *arguments: str) -> Started:
+        """Start osbench-coord or osbench-worker as `start` does, without its imports."""
+        if self._within or self.programs:
+            return self.start(command, *arguments)
+        return self._begun(
+            lambda files: forked_commands.begin(
+                [command, *arguments], files, folder=self.home, env=self._environment()
+            )
+        )
+
+    def _begun(
+        self,
+        begin: Callable[[Sequence[IO[bytes]]], subprocess.Popen[bytes] | forked_commands.Command],
+    ) -> Started:
+        number = len(self._started)
+        out, err = self.home / f"stdout-{number}", self.home / f"stderr-{number}"
+        with out.open("wb") as written, err.open("wb") as said:
+            started = Started(begin((written, said)), err, out)
         self._started.append(started)
         return started
 
@@ -331,7 +352,7 @@ class Cluster:
     def start_worker(self, *arguments: str) -> Started:
         """Start a supervisor with one process, as on a separate host; does not wait."""
         label = f"host-{len(self.workers)}"
-        worker = self.site.start("osbench-worker", "--processes", "1", "--label", label, *arguments)
+        worker = self.site.begin("osbench-worker", "--processes", "1", "--label", label, *arguments)
         self.workers.append(worker)
         return worker
 
