@@ -33,7 +33,7 @@ def started(here: Site, url: str, *more: dict[str, dict[str, Any]]) -> Started:
         "scenario": {"Dummy.dummy": {"sleep": 0.05}},
         "runner": {"constant_for_duration": {"duration": 300, "concurrency": 2}},
     }
-    return here.start("osbench-coord", "run", "--json", here.task(workload), "--web", "0")
+    return here.begin("osbench-coord", "run", "--json", here.task(workload), "--web", "0")
 
 
 @pytest.mark.parametrize(("width", "theme"), [(1280, "light"), (390, "dark")])

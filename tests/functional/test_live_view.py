@@ -51,7 +51,7 @@ def cluster() -> Iterator[Cluster]:
 def start(cluster: Cluster, *options: str) -> Started:
     cluster.await_idle(2)
     task = cluster.site.task({**WORKLOAD, "title": HOSTILE})
-    return cluster.site.start("osbench-coord", "run", "--json", task, *options)
+    return cluster.site.begin("osbench-coord", "run", "--json", task, *options)
 
 
 def test_a_run_is_watched_reloaded_and_aborted(cluster: Cluster, tab: Browsed) -> None:
@@ -115,7 +115,7 @@ def test_a_run_ends_by_itself_although_it_is_watched(cluster: Cluster, tab: Brow
     # the second one is long enough for a busy browser to load the page again
     runners = [{"constant_for_duration": {"duration": s, "concurrency": 2}} for s in (2, 15)]
     task = cluster.site.task(*({**WORKLOAD, "runner": runner} for runner in runners))
-    run = cluster.site.start("osbench-coord", "run", "--json", "--quiet", "--web", "0", task)
+    run = cluster.site.begin("osbench-coord", "run", "--json", "--quiet", "--web", "0", task)
     tab.goto(printed_address(run))
     tab.expect_text("#live-state", re.compile("connected"))
     # the section of a workload comes when it begins
@@ -133,7 +133,7 @@ def test_the_page_becomes_the_report_and_stays_until_ctrl_c(cluster: Cluster, ta
     runner = {"constant_for_duration": {"duration": 2, "concurrency": 2}}
     task = cluster.site.task({**WORKLOAD, "runner": runner})
     options = ("--json", "--web", "0", "--web-linger")
-    run = cluster.site.start("osbench-coord", "run", *options, task)
+    run = cluster.site.begin("osbench-coord", "run", *options, task)
     tab.goto(printed_address(run))
 
     run.await_said("until Ctrl-C")
@@ -223,7 +223,7 @@ def test_a_page_of_a_server_that_ends_with_its_run_stays(tmp_path: Path, tab: Br
 
 
 def test_all_runs_are_listed_followed_and_opened(cluster: Cluster, tab: Browsed) -> None:
-    web = cluster.site.start("osbench-coord", "web", "--listen", "0")
+    web = cluster.site.begin("osbench-coord", "web", "--listen", "0")
     url = printed_address(web)
     run = start(cluster)
     run.wait_for(lambda: "running" in cluster.site.coord("runs", "list").out)
@@ -249,7 +249,7 @@ def test_all_runs_are_listed_followed_and_opened(cluster: Cluster, tab: Browsed)
 
 
 def test_a_killed_run_is_shown_as_it_was(cluster: Cluster, tab: Browsed) -> None:
-    web = cluster.site.start("osbench-coord", "web", "--listen", "0")
+    web = cluster.site.begin("osbench-coord", "web", "--listen", "0")
     url = printed_address(web)
     run = start(cluster)
     run.wait_for(lambda: "running" in cluster.site.coord("runs", "list").out)
