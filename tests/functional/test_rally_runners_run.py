@@ -150,7 +150,7 @@ def test_validate_says_that_one_process_has_the_load(here: Site) -> None:
 
 def test_an_interruption_ends_the_runner_and_its_iterations_finish(here: Site) -> None:
     task = here.task(ENDLESS)
-    run = here.begin("osbench-coord", "run", "--json", task, "--plugin-path", plugin(here))
+    run = here.start("osbench-coord", "run", "--json", task, "--plugin-path", plugin(here))
     run.wait_for(lambda: settled(here) > 20)
 
     run.interrupt()
@@ -203,7 +203,7 @@ def test_a_runner_whose_worker_is_killed_is_not_begun_again(here: Site) -> None:
 
 def test_a_run_that_is_resumed_does_not_begin_the_runner_again(here: Site) -> None:
     task = here.task(ENDLESS)
-    run = here.begin("osbench-coord", "run", "--json", task, "--plugin-path", plugin(here))
+    run = here.start("osbench-coord", "run", "--json", task, "--plugin-path", plugin(here))
     run.wait_for(lambda: settled(here) > 20)
     (directory,) = here.data.glob("runs/*/")
     run_id = directory.name
@@ -248,7 +248,7 @@ def test_a_runner_goes_on_where_it_was_when_only_its_coordinator_is_killed(here:
         cluster.await_idle(2)
         times = {"sample_times": {"min_times": 150, "max_times": 151}}
         task = here.task({"scenario": {"Dummy.dummy": {"sleep": 0.02}}, "runner": times})
-        run = here.begin("osbench-coord", "run", "--json", task, "--plugin-path", path)
+        run = here.start("osbench-coord", "run", "--json", task, "--plugin-path", path)
         run.wait_for(lambda: settled(here) > 20)
         (directory,) = here.data.glob("runs/*/")
 

@@ -63,8 +63,11 @@ def run(
     env: Mapping[str, str],
     within_s: float,
     program: str = COORD,
+    host: int = 0,
 ) -> subprocess.CompletedProcess[str]:
     """Run a command to its end in `folder`, with exactly this environment and empty stdin.
+
+    `host`: a process whose namespaces of network, name and mounts it gets, if it can be forked.
 
     Raises AssertionError, which has what it said, if it has not ended `within_s` seconds later.
     """
@@ -72,7 +75,13 @@ def run(
     with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
         try:
             code = run_into(
-                (out, err), arguments, folder=folder, env=env, within_s=within_s, program=program
+                (out, err),
+                arguments,
+                folder=folder,
+                env=env,
+                within_s=within_s,
+                program=program,
+                host=host,
             )
         except TimeoutError:
             said = f"{_text(out)}\n{_text(err)}"[-4000:]
@@ -127,9 +136,10 @@ def begin(
     *,
     folder: Path,
     env: Mapping[str, str],
+    host: int = 0,
 ) -> Command | subprocess.Popen[bytes]:
-    """Start osbench-coord or osbench-worker with these files as stdout and stderr; do not wait."""
-    if not _can_be_forked(env):
+    """Start a command with these files as stdout and stderr; does not wait. `host` as of `run`."""
+    if not can_be_forked(env):
         out, err = files
         return subprocess.Popen(
             command,
@@ -140,7 +150,7 @@ def begin(
             stderr=err,
             start_new_session=True,
         )
-    pid, status = _asked(command, folder, env, files)
+    pid, status = _asked(command, folder, env, files, host)
     status.settimeout(None)
     return Command(pid, status)
 
@@ -151,7 +161,7 @@ def put_commands(folder: Path, env: Mapping[str, str]) -> tuple[dict[str, str], 
     Returns variables for the shell, and file descriptors that it has to inherit. Writes nothing,
     and both are empty, if commands with `env` have to start as processes.
     """
-    if not _can_be_forked(env):
+    if not can_be_forked(env):
         return {}, []
     client = Path(__file__).with_name("forked_client.py")
     for program in (COORD, WORKER):
@@ -183,12 +193,13 @@ def run_into(
     env: Mapping[str, str],
     within_s: float,
     program: str = COORD,
+    host: int = 0,
 ) -> int:
     """Run a command as `run` does with these files as stdout and stderr; its exit code.
 
     Raises TimeoutError if it has not ended `within_s` seconds later.
     """
-    start = _fork if _can_be_forked(env) else _execute
+    start = functools.partial(_fork, host) if can_be_forked(env) else _execute
     pid, wait = start([program, *arguments], folder, env, files)
     try:
         return wait(within_s)
@@ -222,10 +233,14 @@ def _execute(
 
 
 def _fork(
-    command: Sequence[str], folder: Path, env: Mapping[str, str], files: Sequence[IO[bytes]]
+    host: int,
+    command: Sequence[str],
+    folder: Path,
+    env: Mapping[str, str],
+    files: Sequence[IO[bytes]],
 ) -> Started:
     """Have the template fork it."""
-    pid, ours = _asked(command, folder, env, files)
+    pid, ours = _asked(command, folder, env, files, host)
 
     def wait(within_s: float) -> int:
         ours.settimeout(within_s)
@@ -238,11 +253,15 @@ def _fork(
 
 
 def _asked(
-    command: Sequence[str], folder: Path, env: Mapping[str, str], files: Sequence[IO[bytes]]
+    command: Sequence[str],
+    folder: Path,
+    env: Mapping[str, str],
+    files: Sequence[IO[bytes]],
+    host: int,
 ) -> tuple[int, socket.socket]:
     """Process id of a new command, and where the template tells its end."""
     ours, theirs = socket.socketpair()
-    wanted = {"command": command, "folder": str(folder), "env": dict(env)}
+    wanted = {"command": command, "folder": str(folder), "env": dict(env), "host": host}
     request = json.dumps(wanted).encode()
     assert len(request) < _REQUEST
     with theirs, Path(os.devnull).open("rb") as nothing:
@@ -258,7 +277,7 @@ def _text(file: IO[bytes]) -> str:
     return file.read().decode("utf-8", errors="surrogateescape")
 
 
-def _can_be_forked(env: Mapping[str, str]) -> bool:
+def can_be_forked(env: Mapping[str, str]) -> bool:
     """Whether Python would read at its start what the template has read, and nobody measures."""
     measured = any(name.startswith("COV") for name in env)
     return not measured and _starting(env) == _starting(os.environ)
@@ -363,12 +382,24 @@ def _report(running: dict[int, socket.socket]) -> None:
 def _become(request: Mapping[str, Any], files: Sequence[int]) -> None:
     """Make this process one that was started with what a request says."""
     os.setsid()
+    if request.get("host"):
+        _enter(request["host"])
     os.chdir(request["folder"])
     for number, file in enumerate(files):
         os.dup2(file, number)
     os.closerange(3, max(files) + 64)
     sys.argv = request["command"]
     _take_over(sys.argv, request["env"])
+
+
+def _enter(host: int) -> None:
+    """Have the network, the name and the mounts of a process."""
+    libc = ctypes.CDLL(None, use_errno=True)
+    # the mounts last: they have a /proc of their own
+    for name in ("net", "uts", "mnt"):
+        with Path(f"/proc/{host}/ns/{name}").open("rb") as namespace:
+            if libc.setns(namespace.fileno(), 0) != 0:
+                raise OSError(ctypes.get_errno(), f"cannot enter {namespace.name}")
 
 
 def _take_over(command: Sequence[str], env: Mapping[str, str]) -> None:

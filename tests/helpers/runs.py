@@ -142,9 +142,11 @@ class Site:
     """A home directory and a configuration, from which a user types commands."""
 
     def __init__(
-        self, home: Path, within: Sequence[str] = (), programs: Path | None = None
+        self, home: Path, within: Sequence[str] = (), programs: Path | None = None, host: int = 0
     ) -> None:
         self.home = home
+        #: The process whose namespaces `within` enters; 0 if it does something else.
+        self._host = host
         #: Folder of osbench's commands; None for those of the tests' interpreter.
         self.programs = programs
         #: Command that runs all others, such as one that enters a namespace.
@@ -213,11 +215,15 @@ class Site:
 
     def begin(self, command: str, *arguments: str) -> Started:
         """Start osbench-coord or osbench-worker as `start` does, without its imports."""
-        if self._within or self.programs:
+        if not self._is_forking:
             return self.start(command, *arguments)
         return self._begun(
             lambda files: forked_commands.begin(
-                [command, *arguments], files, folder=self.home, env=self._environment()
+                [command, *arguments],
+                files,
+                folder=self.home,
+                env=self._environment(),
+                host=self._host,
             )
         )
 
@@ -232,12 +238,23 @@ class Site:
         self._started.append(started)
         return started
 
+    @property
+    def _is_forking(self) -> bool:
+        """Whether commands can be forked: not by `within` alone, nor from `programs`."""
+        if self._host:
+            return forked_commands.can_be_forked(self._environment())
+        return not self._within and self.programs is None
+
     def coord(self, *arguments: str) -> Finished:
         """Run osbench-coord to its end."""
-        if self._within or self.programs:
+        if not self._is_forking:
             return self.start("osbench-coord", *arguments).finish()
         done = forked_commands.run(
-            arguments, folder=self.home, env=self._environment(), within_s=PATIENCE_S
+            arguments,
+            folder=self.home,
+            env=self._environment(),
+            within_s=PATIENCE_S,
+            host=self._host,
         )
         (self.home / f"stderr-coord-{next(self._ended)}").write_text(
             done.stderr, "utf-8", errors="surrogateescape"
@@ -317,10 +334,10 @@ class Site:
 
 
 @contextlib.contextmanager
-def site(within: Sequence[str] = (), programs: Path | None = None) -> Iterator[Site]:
-    """A new home, ended and removed whatever happens; `within` and `programs` as in `Site`."""
+def site(within: Sequence[str] = (), programs: Path | None = None, host: int = 0) -> Iterator[Site]:
+    """A new home, ended and removed whatever happens; the arguments are those of `Site`."""
     with folder() as home:
-        found = Site(home, within, programs)
+        found = Site(home, within, programs, host)
         try:
             yield found
         finally:
