@@ -39,7 +39,7 @@ def cluster() -> Iterator[Cluster]:
 @pytest.fixture
 def holder(cluster: Cluster) -> Iterator[Started]:
     """A run that holds both workers."""
-    run = cluster.site.start(
+    run = cluster.site.begin(
         "osbench-coord", "run", "--json", cluster.site.task(LONG, name="long.json")
     )
     run.await_said("running")
