@@ -52,7 +52,7 @@ def sleeping(sleep: float, **more: Any) -> dict[str, Any]:
 
 def start(cluster: Cluster, workload: dict[str, Any], *options: str) -> Started:
     here = cluster.site
-    return here.start("osbench-coord", "run", "--json", *options, here.task(workload))
+    return here.begin("osbench-coord", "run", "--json", *options, here.task(workload))
 
 
 def aborted(cluster: Cluster, *options: str) -> str:

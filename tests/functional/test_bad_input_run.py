@@ -199,7 +199,7 @@ def test_a_worker_reports_the_same(cluster: Cluster) -> None:
         for at, (case, _) in enumerate(cases)
     ]
     workers = [
-        here.start("osbench-worker", "--processes", "2", "--config-file", str(file))
+        here.begin("osbench-worker", "--processes", "2", "--config-file", str(file))
         for file in files
     ]
 

@@ -29,7 +29,7 @@ def start(cluster: Cluster) -> Started:
     """A run that has results of its one worker."""
     cluster.start_worker()
     cluster.await_idle(1)
-    run = cluster.site.start("osbench-coord", "run", "--json", cluster.site.task(ENDLESS))
+    run = cluster.site.begin("osbench-coord", "run", "--json", cluster.site.task(ENDLESS))
     run.wait_for(lambda: re.search("running: [1-9]", run.said()))
     return run
 

@@ -82,7 +82,7 @@ def test_a_kill_in_the_middle_leaves_what_the_cleanup_finds(here: Site, cloud: F
             "runner": {"constant": {"times": 100_000, "concurrency": 4}},
         }
     )
-    started = here.start_forked("run", task, "--workers", "1")
+    started = here.begin("osbench-coord", "run", task, "--workers", "1")
 
     def is_killed() -> bool:
         """Kill the run if two volumes are attached at this moment."""

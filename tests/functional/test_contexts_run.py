@@ -212,7 +212,7 @@ def test_what_a_killed_coordinator_of_local_mode_leaves_is_undone_by_cleanup() -
 
 def undo_what_a_killed_coordinator_leaves(here: Site) -> None:
     task = here.task({"scenario": {"Library.read": {"sleep": 60}}})
-    started = here.start("osbench-coord", "run", task, "--workers", "1")
+    started = here.begin("osbench-coord", "run", task, "--workers", "1")
     started.wait_for(lambda: "running" in started.said())
     refused = here.coord("cleanup", "last")
 
@@ -242,7 +242,7 @@ def test_contexts_outlive_the_iterations_that_a_second_interrupt_does_not_wait_f
             "runner": {"constant": {"times": 2, "concurrency": 2}},
         }
     )
-    run = here.start("osbench-coord", "run", "--json", task, "--workers", "1")
+    run = here.begin("osbench-coord", "run", "--json", task, "--workers", "1")
     run.wait_for(lambda: len(list(marks.glob("*-begun"))) >= 2)
 
     run.interrupt()

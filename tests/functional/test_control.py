@@ -27,7 +27,7 @@ def here() -> Iterator[Site]:
 
 def begun(here: Site, *workloads: dict[str, Any]) -> Started:
     """A run that is under load."""
-    run = here.start("osbench-coord", "run", "--json", here.task(*workloads))
+    run = here.begin("osbench-coord", "run", "--json", here.task(*workloads))
     run.wait_for(lambda: settled(here) > 0)
     return run
 
@@ -62,7 +62,7 @@ def test_a_rate_is_changed_paused_and_taken_up_again_over_a_kill(here: Site) -> 
     os.kill(run.process.pid, signal.SIGKILL)
     run.finish()
     before = settled(here)
-    run = here.start("osbench-coord", "resume", "--json", "last")
+    run = here.begin("osbench-coord", "resume", "--json", "last")
     run.wait_for(lambda: settled(here) > before + 50)
     run.interrupt()
     done = run.finish()

@@ -129,7 +129,7 @@ def test_resources_are_searched_once_though_the_coordinator_is_killed(
     # the cleanup after the search hangs; the test below has a kill before the search
     cloud.faults.append(["DELETE /nova/servers/", 503, 1_000_000])
     task = here.task(boots(broken, scenario={"NovaServers.boot_server": SERVER}))
-    run = here.start_forked("run", "--json", "--workers", "1", task)
+    run = here.begin("osbench-coord", "run", "--json", "--workers", "1", task)
     run.wait_for(lambda: cloud.faults[0][2] < 1_000_000)
     os.kill(run.process.pid, signal.SIGKILL)
     run.process.wait()
@@ -157,7 +157,7 @@ def test_a_drill_is_searched_when_its_whole_group_has_ended(here: Site, cloud: F
         drill = boots(here.home / "broken", runner={"rps": {"rps": 20, "times": 40}})
         drill["sla"]["failure_rate"] = {"max": 100}
         task = here.task({"workloads": [drill, longer], "run_in_parallel": True})
-        run = here.start_forked("run", "--json", "--workers", "2", task)
+        run = here.begin("osbench-coord", "run", "--json", "--workers", "2", task)
         run.wait_for(lambda: next(here.data.glob("runs/*/journal"), None))
         (path,) = here.data.glob("runs/*")
         run.wait_for(lambda: (0, "close") in records(path))

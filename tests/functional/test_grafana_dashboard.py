@@ -62,7 +62,7 @@ def test_each_query_has_series_with_the_labels_of_its_legend(redis: RedisServer)
             }
         )
         exported = here.home / "run.prom"
-        run = here.start("osbench-coord", "run", "--export", f"openmetrics={exported}", task)
+        run = here.begin("osbench-coord", "run", "--export", f"openmetrics={exported}", task)
         assert run.finish().code == 0
         with (
             serving(MetricsFile(exported)) as file,

@@ -85,8 +85,8 @@ def test_a_worker_that_drains_is_alive_and_not_ready(here: Site, counting: Count
     counting.stall(PATIENCE_S)
     with redis_server() as redis:
         at(here, redis.port)
-        worker = here.start("osbench-worker", "--processes", "1")
-        run = here.start("osbench-coord", "run", "--json", "--wait-for-workers", "60",
+        worker = here.begin("osbench-worker", "--processes", "1")
+        run = here.begin("osbench-coord", "run", "--json", "--wait-for-workers", "60",
                          here.task(two))  # fmt: skip
         await_state(here, worker, "running")
         run.wait_for(lambda: counting.counts.total() == 2)
@@ -112,7 +112,7 @@ def test_a_worker_that_drains_is_alive_and_not_ready(here: Site, counting: Count
 def test_a_stopped_worker_process_is_not_alive_until_it_goes_on(here: Site) -> None:
     with redis_server() as redis:
         at(here, redis.port)
-        worker = here.start("osbench-worker", "--processes", "2")
+        worker = here.begin("osbench-worker", "--processes", "2")
         await_state(here, worker, "idle", "idle")
         conf = load([str(here.data / "osbench.conf")])
         stopped = psutil.Process(worker.process.pid).children()[0]
@@ -137,7 +137,7 @@ def test_the_watchdog_of_a_service_is_fed_while_it_waits_works_and_drains(
     with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as manager:
         manager.bind(str(tmp_path / "notify"))
         monkeypatch.setenv("NOTIFY_SOCKET", str(tmp_path / "notify"))
-        worker = here.start("osbench-worker", "--processes", "1")
+        worker = here.begin("osbench-worker", "--processes", "1")
         monkeypatch.delenv("NOTIFY_SOCKET")
         worker.await_said("Waiting for it")
         waiting = fed(manager)

@@ -59,7 +59,7 @@ def test_hooks_fire_and_one_that_hangs_does_not_keep_an_interrupted_run(here: Si
         {"scenario": {"Dummy.dummy": {"sleep": 0.1}}, "runner": runner, "hooks": hooks}
     )
 
-    run = here.start(
+    run = here.begin(
         *("osbench-coord", "run", "--json", "--plugin-path", str(plugin), "--workers", "1", task)
     )
     run.wait_for(lambda: pid.exists() and pid.read_text().strip())

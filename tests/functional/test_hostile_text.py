@@ -46,7 +46,7 @@ def evil() -> Iterator[tuple[Cluster, list[Finished]]]:
         here.write("evil.py", PLUGIN)
         cluster = Cluster(here, redis)
         cluster.workers.append(
-            here.start(
+            here.begin(
                 "osbench-worker",
                 *("--processes", "1", "--label", f"rack {EVIL}", "--plugin-path", str(here.home)),
             )

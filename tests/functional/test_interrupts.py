@@ -35,7 +35,7 @@ def start(cluster: Cluster, counting: CountingServer, runner: dict[str, Any], *h
     task = cluster.site.task(
         {"scenario": {"HttpRequests.check_request": request}, "runner": runner}
     )
-    run = cluster.site.start("osbench-coord", "run", *how, task)
+    run = cluster.site.begin("osbench-coord", "run", *how, task)
     run.wait_for(lambda: counting.counts.total() >= 4)
     return run
 
@@ -111,7 +111,7 @@ def test_before_the_load_the_report_has_what_was_planned(cluster: Cluster) -> No
     task = cluster.site.task(
         {"scenario": {"Dummy.dummy": {}}, "runner": {"constant": {"times": 7, "concurrency": 1}}}
     )
-    run = cluster.site.start("osbench-coord", "run", "--json", "--workers", "3", task)
+    run = cluster.site.begin("osbench-coord", "run", "--json", "--workers", "3", task)
     run.await_said("run ")
 
     run.interrupt()

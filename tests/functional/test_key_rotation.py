@@ -45,7 +45,7 @@ def test_a_rotation_during_a_run_refuses_nothing(cluster: Cluster) -> None:
             "runner": {"constant": {"times": 600, "concurrency": 4}},
         }
     )
-    run = here.start("osbench-coord", "run", "--json", task)
+    run = here.begin("osbench-coord", "run", "--json", task)
     run.await_said(" running: ")
 
     rotated = here.coord("keys", "new", "--rotate")

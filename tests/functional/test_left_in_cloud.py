@@ -94,7 +94,7 @@ def test_kill_of_everything_in_the_middle(here: Site, cloud: FakeCloud) -> None:
             "runner": {"constant": {"times": 100_000, "concurrency": 8}},
         }
     )
-    started = here.start_forked("run", task, "--workers", "2")
+    started = here.begin("osbench-coord", "run", task, "--workers", "2")
     started.wait_for(lambda: len(cloud.named("users")) > 60)
 
     os.kill(started.process.pid, signal.SIGKILL)
@@ -124,14 +124,14 @@ def test_cleanup_waits_for_workers_of_other_hosts(here: Site, cloud: FakeCloud) 
                 "runner": {"constant": {"times": 80, "concurrency": 4}},
             }
         )
-        started = here.start_forked("run", task)
+        started = here.begin("osbench-coord", "run", task)
         started.wait_for(lambda: len(cloud.named("users")) > 8)
 
         # what the worker runs gets its answer once the cleanup waits for it
         with cloud.lock:
             os.kill(started.process.pid, signal.SIGKILL)
             started.process.wait()
-            cleanup = here.start_forked("cleanup", "last")
+            cleanup = here.begin("osbench-coord", "cleanup", "last")
             cleanup.await_said("waiting for 1 worker process still serving run")
         done = cleanup.finish()
 
@@ -225,7 +225,7 @@ def test_orphans_are_not_those_of_a_run_that_goes_on(here: Site, cloud: FakeClou
             "runner": {"constant": {"times": 300, "concurrency": 2}},
         }
     )
-    started = here.start_forked("run", task, "--json")
+    started = here.begin("osbench-coord", "run", task, "--json")
     started.wait_for(lambda: len(cloud.named("users")) > 20)
     # it goes on for as long as the command takes, and not for long after that
     cloud.slow_s = 1.0

@@ -43,7 +43,7 @@ def test_failures_and_lost_workers_are_shown_while_the_run_goes_on(
     cluster: Cluster, tab: Browsed
 ) -> None:
     task = cluster.site.task(FAILING)
-    run = cluster.site.start("osbench-coord", "run", "--json", "--web", "0", task)
+    run = cluster.site.begin("osbench-coord", "run", "--json", "--web", "0", task)
     tab.goto(printed_address(run))
 
     tab.expect_text("#live-failures", re.compile(r"KeyError\s.*failed on purpose"))

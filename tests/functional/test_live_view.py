@@ -38,8 +38,9 @@ WORKLOAD = {
 }
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def cluster() -> Iterator[Cluster]:
+    """Two workers for all runs; the last one is killed, and has them wait."""
     with redis_server(password="functional") as redis, site() as here:
         found = Cluster(here, redis)
         for _ in range(2):
@@ -51,7 +52,7 @@ def cluster() -> Iterator[Cluster]:
 def start(cluster: Cluster, *options: str) -> Started:
     cluster.await_idle(2)
     task = cluster.site.task({**WORKLOAD, "title": HOSTILE})
-    return cluster.site.start("osbench-coord", "run", "--json", task, *options)
+    return cluster.site.begin("osbench-coord", "run", "--json", task, *options)
 
 
 def test_a_run_is_watched_reloaded_and_aborted(cluster: Cluster, tab: Browsed) -> None:
@@ -115,7 +116,7 @@ def test_a_run_ends_by_itself_although_it_is_watched(cluster: Cluster, tab: Brow
     # the second one is long enough for a busy browser to load the page again
     runners = [{"constant_for_duration": {"duration": s, "concurrency": 2}} for s in (2, 15)]
     task = cluster.site.task(*({**WORKLOAD, "runner": runner} for runner in runners))
-    run = cluster.site.start("osbench-coord", "run", "--json", "--quiet", "--web", "0", task)
+    run = cluster.site.begin("osbench-coord", "run", "--json", "--quiet", "--web", "0", task)
     tab.goto(printed_address(run))
     tab.expect_text("#live-state", re.compile("connected"))
     # the section of a workload comes when it begins
@@ -133,7 +134,7 @@ def test_the_page_becomes_the_report_and_stays_until_ctrl_c(cluster: Cluster, ta
     runner = {"constant_for_duration": {"duration": 2, "concurrency": 2}}
     task = cluster.site.task({**WORKLOAD, "runner": runner})
     options = ("--json", "--web", "0", "--web-linger")
-    run = cluster.site.start("osbench-coord", "run", *options, task)
+    run = cluster.site.begin("osbench-coord", "run", *options, task)
     tab.goto(printed_address(run))
 
     run.await_said("until Ctrl-C")
@@ -148,8 +149,7 @@ def test_the_page_becomes_the_report_and_stays_until_ctrl_c(cluster: Cluster, ta
     assert done.sums["ok"] > 0
 
 
-@pytest.mark.parametrize("theme", ["light", "dark"])
-@pytest.mark.parametrize("width", [1280, 390])
+@pytest.mark.parametrize(("width", "theme"), [(1280, "light"), (390, "dark")])
 def test_pages_suit_screens_and_people(
     tmp_path: Path, chromium: Any, width: int, theme: str
 ) -> None:
@@ -223,7 +223,7 @@ def test_a_page_of_a_server_that_ends_with_its_run_stays(tmp_path: Path, tab: Br
 
 
 def test_all_runs_are_listed_followed_and_opened(cluster: Cluster, tab: Browsed) -> None:
-    web = cluster.site.start("osbench-coord", "web", "--listen", "0")
+    web = cluster.site.begin("osbench-coord", "web", "--listen", "0")
     url = printed_address(web)
     run = start(cluster)
     run.wait_for(lambda: "running" in cluster.site.coord("runs", "list").out)
@@ -248,26 +248,6 @@ def test_all_runs_are_listed_followed_and_opened(cluster: Cluster, tab: Browsed)
     assert web.finish().code == 0
 
 
-def test_a_killed_run_is_shown_as_it_was(cluster: Cluster, tab: Browsed) -> None:
-    web = cluster.site.start("osbench-coord", "web", "--listen", "0")
-    url = printed_address(web)
-    run = start(cluster)
-    run.wait_for(lambda: "running" in cluster.site.coord("runs", "list").out)
-    run_id = json.loads(cluster.site.coord("status", "--json").out)["run"]
-    tab.goto(url)
-    tab.click(f"a[href='/runs/{run_id}']")
-    tab.wait_until(lambda: tab.done() > 50)
-
-    run.process.kill()
-    run.process.wait()
-
-    tab.expect_count("#live", 0)
-    tab.expect_text("body", re.compile("killed"))
-    tab.goto(url)
-    tab.expect_text("#live-list", re.compile(f"{run_id}.*resumable", re.S))
-    tab.assert_clean()
-
-
 def test_no_page_of_another_site_reaches_a_run(cluster: Cluster, tab: Browsed) -> None:
     run = start(cluster, "--web", "0")
     url = printed_address(run)
@@ -289,11 +269,31 @@ def test_no_page_of_another_site_reaches_a_run(cluster: Cluster, tab: Browsed) -
     assert run.finish().code == 130
 
 
+def test_a_killed_run_is_shown_as_it_was(cluster: Cluster, tab: Browsed) -> None:
+    web = cluster.site.begin("osbench-coord", "web", "--listen", "0")
+    url = printed_address(web)
+    run = start(cluster)
+    run.wait_for(lambda: "running" in cluster.site.coord("runs", "list").out)
+    run_id = json.loads(cluster.site.coord("status", "--json").out)["run"]
+    tab.goto(url)
+    tab.click(f"a[href='/runs/{run_id}']")
+    tab.wait_until(lambda: tab.done() > 50)
+
+    run.process.kill()
+    run.process.wait()
+
+    tab.expect_count("#live", 0)
+    tab.expect_text("body", re.compile("killed"))
+    tab.goto(url)
+    tab.expect_text("#live-list", re.compile(f"{run_id}.*resumable", re.S))
+    tab.assert_clean()
+
+
 def test_the_commands_of_the_page_on_it_serve_what_it_says() -> None:
     with folder() as home:
         desk = home / "desk"
         desk.mkdir()
-        machine = Machine(home, folder=desk)
+        machine = Machine(home, folder=desk, forked=True)
         one, every = blocks("live-view", "docs/live-view.md")
 
         with machine.running(one) as terminal:

@@ -54,7 +54,7 @@ def test_a_run_is_read_while_it_goes_on() -> None:
         load = ("--scenario", "Dummy.dummy", "--arg", "sleep=0.01", "--rps", "50")
         # the workers of local mode do not listen where those of the host do
         here.configure({"worker": {"metrics_address": port}})
-        run = here.start(
+        run = here.begin(
             *("osbench-coord", "run", "--json", *load, "--duration", "600"),
             *("--metrics", str(port)),
         )

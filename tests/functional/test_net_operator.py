@@ -20,7 +20,7 @@ import pytest
 import osbench
 from helpers.import_path import import_path
 from helpers.net_hosts.network import Network, need_hosts, network
-from helpers.runs import Finished, Site, Started, site
+from helpers.runs import Finished, Site, Started
 from servers import Child, folder, redis_executable
 from servers.secured_redis import need_tls_and_permissions, new_secrets
 
@@ -50,8 +50,7 @@ class Operator:
         self._redis: Child | None = None
         self.supervisors: dict[str, Started] = {}
         self.sites = {
-            name: stack.enter_context(site(hosts[name].within()))
-            for name in (COORDINATOR, *WORKERS)
+            name: stack.enter_context(hosts[name].site()) for name in (COORDINATOR, *WORKERS)
         }
         new_secrets(self.secrets, REDIS)
         for name in self.sites:
@@ -106,7 +105,8 @@ class Operator:
     def start(self, name: str, *before: str) -> Started:
         """Start two worker processes on a host; does not wait."""
         command = ("osbench-worker", "--processes", "2", "--label", name)
-        found = self.sites[name].start("env", *before, *command)
+        at = self.sites[name]
+        found = at.start("env", *before, *command) if before else at.begin(*command)
         self.supervisors[name] = found
         return found
 
@@ -124,7 +124,7 @@ class Operator:
         """Begin a run."""
         path = self.desk.task(workload)
         arguments = ("run", "--json", "--wait-for-workers", "120", *options, path)
-        return self.desk.start("osbench-coord", *arguments)
+        return self.desk.begin("osbench-coord", *arguments)
 
 
 @pytest.fixture

@@ -70,7 +70,7 @@ def test_kill_of_everything_while_routers_are_made(here: Site, cloud: FakeCloud)
             "runner": {"constant": {"times": 100_000, "concurrency": 8}},
         }
     )
-    started = here.start_forked("run", task, "--workers", "2")
+    started = here.begin("osbench-coord", "run", task, "--workers", "2")
     started.wait_for(lambda: len(cloud.named("floatingip")) > 20)
 
     os.kill(started.process.pid, signal.SIGKILL)

@@ -136,7 +136,7 @@ def test_an_address_that_is_taken_ends_the_run_before_it_begins(here: Site) -> N
 def test_a_killed_coordinator_leaves_no_receiver_and_loses_no_span(alone: Site, place: str) -> None:
     with Service(alone, place) as service:
         task = alone.task(service.workload(times=400, concurrency=2))
-        started = alone.start_forked("run", task, "--otlp", place)
+        started = alone.begin("osbench-coord", "run", task, "--otlp", place)
         started.await_said("spans are received")
         spool = only_run(alone) / "traces" / "received"
         started.wait_for(lambda: spool.exists() and spool.stat().st_size > 0)
@@ -157,7 +157,7 @@ def test_ctrl_c_ends_the_receiver_and_the_queries(alone: Site, place: str) -> No
     with Service(alone, place) as service, serving(FakeTempo()) as tempo:
         sources = ("--otlp", place, "--traces-from", f"tempo+{tempo.url}")
         task = alone.task(service.workload(times=100_000))
-        started = alone.start_forked("run", task, *sources)
+        started = alone.begin("osbench-coord", "run", task, *sources)
         spool = alone.data / "runs"
         started.wait_for(lambda: any(one.stat().st_size for one in spool.glob("*/traces/received")))
         started.interrupt()

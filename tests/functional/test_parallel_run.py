@@ -85,7 +85,7 @@ def test_a_worker_that_dies_is_missed_by_its_own_workload_alone(
         cluster.start_worker()
     present = cluster.await_idle(3)
     task = parallel(here, users(4, 8, idempotent=True), users(4, 8, idempotent=True))
-    run = here.start("osbench-coord", "run", "--json", task)
+    run = here.begin("osbench-coord", "run", "--json", task)
     run.await_said("running")
 
     os.kill(present[0].pid, signal.SIGKILL)

@@ -54,7 +54,7 @@ def start_patient(cluster: Cluster) -> Started:
 
 def start(cluster: Cluster) -> Started:
     """A run that has results."""
-    run = cluster.site.start_forked("run", "--json", cluster.site.task(ENDLESS))
+    run = cluster.site.begin("osbench-coord", "run", "--json", cluster.site.task(ENDLESS))
     run.wait_for(lambda: re.search("running: [1-9]", run.said()))
     return run
 
@@ -123,7 +123,7 @@ def test_commands_name_the_alarm_before_a_load(cluster: Cluster, rabbitmq: Rabbi
     with alarm(rabbitmq, "memory"):
         examined = here.coord("doctor")
         refused = here.run(here.task(FEW), "--wait-for-workers", "0")
-        waiting = here.start_forked("run", "--json", here.task(FEW))
+        waiting = here.begin("osbench-coord", "run", "--json", here.task(FEW))
         waiting.await_said("takes no messages (alarm: low on memory)")
     waited = waiting.finish()
 

@@ -132,7 +132,9 @@ def settled(here: Site) -> int:
 def endless(cluster: Cluster, here: Site) -> Started:
     """A run whose runner goes on until it is told to end, and has begun."""
     (cluster.site.home / "plugins" / "begun").unlink(missing_ok=True)
-    run = here.start_forked("run", "--json", here.task(ENDLESS), "--plugin-path", plugin(cluster))
+    run = here.begin(
+        "osbench-coord", "run", "--json", here.task(ENDLESS), "--plugin-path", plugin(cluster)
+    )
     run.wait_for(lambda: settled(here) > 20)
     return run
 
@@ -246,7 +248,7 @@ def test_a_runner_goes_on_where_it_was_when_only_its_coordinator_is_killed(
 ) -> None:
     times = {"sample_times": {"min_times": 150, "max_times": 151}}
     task = here.task({"scenario": {"Dummy.dummy": {"sleep": 0.02}}, "runner": times})
-    run = here.start_forked("run", "--json", task, "--plugin-path", plugin(cluster))
+    run = here.begin("osbench-coord", "run", "--json", task, "--plugin-path", plugin(cluster))
     run.wait_for(lambda: settled(here) > 20)
     (directory,) = here.data.glob("runs/*/")
 

@@ -112,7 +112,7 @@ def noted(here: Site, *options: str) -> Started:
         "    runner: {replay: {file: tasks/some.arrivals, speed: 0.5, from: 1s}}\n",
         "utf-8",
     )
-    run = here.start(
+    run = here.begin(
         *("osbench-coord", "run", "--json", "noted.yaml", "--plugin-path", "noted.py", *options)
     )
     run.wait_for(lambda: len(notes(here)) > 20)

@@ -103,7 +103,7 @@ SITES: dict[Started, Site] = {}
 
 
 def start(here: Site, *arguments: str) -> Started:
-    run = here.start("osbench-coord", "run", "--json", *arguments)
+    run = here.begin("osbench-coord", "run", "--json", *arguments)
     SITES[run] = here
     return run
 

@@ -62,7 +62,7 @@ def killed(cluster: Cluster) -> RunDirectory:
             "runner": {"constant": {"times": 400, "concurrency": 4}},
         }
     )
-    run = here.start("osbench-coord", "run", "--json", task)
+    run = here.begin("osbench-coord", "run", "--json", task)
     run.await_said(" running: ")
     directory = RunDirectory.find(str(here.data), "last")
 

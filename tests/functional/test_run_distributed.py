@@ -39,7 +39,7 @@ def cluster() -> Iterator[Cluster]:
 @pytest.fixture
 def holder(cluster: Cluster) -> Iterator[Started]:
     """A run that holds both workers."""
-    run = cluster.site.start(
+    run = cluster.site.begin(
         "osbench-coord", "run", "--json", cluster.site.task(LONG, name="long.json")
     )
     run.await_said("running")
@@ -106,7 +106,7 @@ def test_a_second_run_says_who_holds_the_workers_and_gets_them_when_the_first_en
     held = {one["held_by"] for one in cluster.listed()}
 
     refused = cluster.site.run(cluster.site.task(SHORT), "--wait-for-workers", "1")
-    second = cluster.site.start("osbench-coord", "run", "--json", cluster.site.task(SHORT))
+    second = cluster.site.begin("osbench-coord", "run", "--json", cluster.site.task(SHORT))
     second.await_said(" s for workers: 0 of 4 virtual users (0 worker processes).")
     message = second.said()
     holder.interrupt()

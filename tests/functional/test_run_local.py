@@ -319,7 +319,7 @@ def test_a_task_that_is_refused_leaves_nothing_of_what_had_started(here: Site) -
 def test_a_private_process_that_dies_is_reported_and_ends_the_run_soon(
     here: Site, victim: str, says: str
 ) -> None:
-    run = here.start("osbench-coord", "run", "--json", here.task(LONG))
+    run = here.begin("osbench-coord", "run", "--json", here.task(LONG))
     run.await_said("running")
     names = {"osbench-worker": "osbench.worker.main"}.get(victim, victim)
     (first, *_) = [

@@ -60,6 +60,11 @@ def cluster() -> Iterator[Cluster]:
         yield Cluster(here, redis)
 
 
+def start_worker(cluster: Cluster, *arguments: str) -> None:
+    """Start a worker as a shell does: a forked process does not show the arguments that it got."""
+    cluster.workers.append(cluster.site.start("osbench-worker", "--processes", "1", *arguments))
+
+
 class Watch:
     """Reads, during a run, all of Redis, and the arguments and environment of processes."""
 
@@ -240,7 +245,7 @@ def test_no_secret_is_seen_anywhere(cluster: Cluster, counting: CountingServer) 
     here = cluster.site
     here.configure(cluster.messaging, {"DEFAULT": {"log_level": "DEBUG"}})
     printed = deploy(cluster, counting)
-    cluster.start_worker()
+    start_worker(cluster)
     cluster.await_idle(1)
     watch = Watch(cluster)
 
@@ -315,7 +320,7 @@ def arranged(cluster: Cluster, service: SecretService) -> tuple[str, ...]:
     given = here.write("given.json", json.dumps({"token": secrets["task-args"]}))
     task = here.write("planted.json", planted_secrets.task_text(service.url))
     write_har(here.home / "it.har", planted_secrets.recording(service.url))
-    cluster.start_worker("--plugin-path", plugin)
+    start_worker(cluster, "--plugin-path", plugin)
     cluster.await_idle(1)
     return (str(task), "--task-args-file", str(given), "--plugin-path", plugin)
 

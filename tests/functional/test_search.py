@@ -127,7 +127,7 @@ def test_a_search_whose_coordinator_is_killed_goes_on(apart: Site) -> None:
         cluster = Cluster(apart, redis)
         cluster.start_worker("--plugin-path", str(apart.home / "criterion.py"))
         cluster.await_idle(1)
-        run = apart.start("osbench-coord", "run", *task(apart, precision=0.4))
+        run = apart.begin("osbench-coord", "run", *task(apart, precision=0.4))
         run.wait_for(lambda: "trial 4" in apart.status().get("search", ""))
 
         os.kill(run.process.pid, signal.SIGKILL)
@@ -156,7 +156,7 @@ def test_a_trial_that_loses_iterations_with_a_worker_is_made_again(apart: Site) 
         # each worker has some in hand at any moment
         sleeping = {"Dummy.dummy": {"sleep": 0.6}}
         arguments = task(apart, precision=0.8, hold=2, scenario=sleeping)
-        run = apart.start("osbench-coord", "run", *arguments)
+        run = apart.begin("osbench-coord", "run", *arguments)
 
         run.wait_for(lambda: "trial 2" in apart.status().get("search", "") and all_busy(apart))
 
@@ -335,7 +335,7 @@ def test_the_page_draws_the_trials_as_a_staircase_and_lists_them(
 
 def test_the_rate_of_a_search_cannot_be_changed_from_outside(here: Site) -> None:
     before = {*here.data.glob("runs/*/status.json")}
-    run = here.start("osbench-coord", "run", *task(here))
+    run = here.begin("osbench-coord", "run", *task(here))
     run.wait_for(
         lambda: any(
             "trial" in json.loads(found.read_text("utf-8")).get("search", "")

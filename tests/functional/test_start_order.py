@@ -43,8 +43,8 @@ def test_a_worker_and_a_run_that_come_before_redis_wait_for_it(here: Site) -> No
 def test_a_wait_ends_with_an_interrupt(here: Site) -> None:
     here.configure({"messaging": {"redis_url": f"redis://127.0.0.1:{free_port()}/0"}})
     here.coord("keys", "new")
-    worker = here.start("osbench-worker", "--processes", "1")
-    run = here.start("osbench-coord", "run", "--wait-for-workers", "120", here.task(GOOD))
+    worker = here.begin("osbench-worker", "--processes", "1")
+    run = here.begin("osbench-coord", "run", "--wait-for-workers", "120", here.task(GOOD))
     worker.await_said("Waiting for it")
     run.await_said("Waiting for it")
 
@@ -63,7 +63,7 @@ def test_what_waiting_would_not_mend_is_an_error_at_once(here: Site) -> None:
         here.configure({"messaging": {"redis_url": wrong}})
         here.coord("keys", "new")
 
-        refused = here.start("osbench-worker", "--processes", "1").finish()
+        refused = here.begin("osbench-worker", "--processes", "1").finish()
 
     assert refused.code == 2
     assert "refuses access" in refused.err
@@ -74,7 +74,7 @@ def test_redis_at_a_unix_socket_serves_as_broker_too(here: Site) -> None:
     with redis_server(password="of-socket", unixsocket=True) as redis:
         here.configure({"messaging": {"redis_url": redis.url}})
         here.coord("keys", "new")
-        worker = here.start("osbench-worker", "--processes", "1")
+        worker = here.begin("osbench-worker", "--processes", "1")
         done = here.coord("run", "--json", "--wait-for-workers", "120", here.task(GOOD))
         worker.process.send_signal(signal.SIGTERM)
         worker.finish()

@@ -26,7 +26,7 @@ def machine() -> Iterator[Machine]:
         desk = home / "desk"
         desk.mkdir()
         (desk / "samples").symlink_to(REPOSITORY / "samples")
-        yield Machine(home, folder=desk)
+        yield Machine(home, folder=desk, forked=True)
 
 
 def test_the_guide_from_a_traced_run_to_the_reason_of_its_slow_iterations(

@@ -54,7 +54,7 @@ def here() -> Iterator[Site]:
                 "runner": {"constant": {"times": TIMES, "concurrency": 2}},
             }
         )
-        run = found.start("osbench-coord", "run", task, "--plugin-path", path, "-q")
+        run = found.begin("osbench-coord", "run", task, "--plugin-path", path, "-q")
         run.wait_for(lambda: list(found.data.glob("runs/*/status.json")))
         followed = found.coord("logs", "--follow", "--json")
         done = run.finish()

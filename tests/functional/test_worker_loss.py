@@ -60,7 +60,7 @@ def start(cluster: Cluster, counting: CountingServer) -> Started:
         "scenario": {"HttpRequests.check_request": request},
         "runner": {"constant": {"times": TIMES, "concurrency": 8}},
     }
-    run = cluster.site.start("osbench-coord", "run", "--json", cluster.site.task(workload))
+    run = cluster.site.begin("osbench-coord", "run", "--json", cluster.site.task(workload))
     run.wait_for(lambda: counting.counts.total() > seen)
     return run
 

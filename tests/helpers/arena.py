@@ -216,7 +216,7 @@ class Arena(Cluster):
         """
         before = self.run_ids()
         task = self.site.task(*subtasks, name=f"task-{tags[0]}.json")
-        command = self.site.start("osbench-coord", "run", "--json", task, *arguments)
+        command = self.site.begin("osbench-coord", "run", "--json", task, *arguments)
         assert wait_until(lambda: self.run_ids() - before), command.said()
         (run,) = self.run_ids() - before
         load = Load(command=command, run=run, tags=tags, is_idempotent=idempotent)
@@ -239,7 +239,7 @@ class Arena(Cluster):
     def resume(self, load: Load, *arguments: str) -> Started:
         """`resume` of a run whose coordinator has ended."""
         load.codes.append(load.command.process.wait(PATIENCE_S))
-        load.command = self.site.start("osbench-coord", "resume", load.run, *arguments)
+        load.command = self.site.begin("osbench-coord", "resume", load.run, *arguments)
         return load.command
 
     def finish(self, load: Load, within_s: float = PATIENCE_S) -> int:

@@ -1,4 +1,4 @@
-"""Be osbench-coord in the shell of a test: the process that has imported it forks the command.
+"""Be a command in the shell of a test: the process that has imported osbench forks it.
 
 A script of the standard library alone, which starts in a tenth of the time of osbench-coord. The
 command has this process's arguments, folder, environment and streams, gets its signals, and gives
@@ -24,7 +24,7 @@ def main() -> None:
     """Have the command forked, and end as it does."""
     template = int(os.environ.pop("FORKED_COMMANDS"))
     costs = Path(os.environ.pop("FORKED_COSTS"))
-    wanted = {"arguments": sys.argv[1:], "folder": str(Path.cwd()), "env": dict(os.environ)}
+    wanted = {"command": sys.argv[1:], "folder": str(Path.cwd()), "env": dict(os.environ)}
     ours, theirs = socket.socketpair()
     with theirs, socket.socket(fileno=template) as control:
         socket.send_fds(control, [json.dumps(wanted).encode()], [0, 1, 2, theirs.fileno()])

@@ -24,8 +24,8 @@ from servers.child import PATIENCE_S
 class Machine:
     """A machine with nothing on it but osbench and a redis-server, and private ports.
 
-    With `forked` the osbench-coord of blocks that end is that of `helpers.forked_commands`, with
-    `rally` one that has Rally's plug-ins.
+    With `forked` osbench's commands are those of `helpers.forked_commands`, with `rally` those that
+    have Rally's plug-ins.
     """
 
     def __init__(
@@ -57,8 +57,8 @@ class Machine:
         self._inherited: list[int] = []
         if forked:
             self._forking.mkdir()
-            self._variables, self._inherited = forked_commands.put_command(
-                self._forking / "osbench-coord", self._environment, rally=rally
+            self._variables, self._inherited = forked_commands.put_commands(
+                self._forking, self._environment, rally=rally
             )
 
     def run(self, block: Block) -> str:
@@ -66,11 +66,7 @@ class Machine:
         done = subprocess.run(
             ["bash", "-ec", self.text(block.text)],
             cwd=self.folder,
-            env={
-                **self._environment,
-                **self._variables,
-                "PATH": f"{self._forking}{os.pathsep}{self._environment['PATH']}",
-            },
+            env=self._forked_environment,
             pass_fds=self._inherited,
             stdin=subprocess.DEVNULL,
             capture_output=True,
@@ -82,6 +78,11 @@ class Machine:
         assert done.returncode == 0, f"{block.text}\n{done.stdout}\n{done.stderr}"
         return done.stdout
 
+    @property
+    def _forked_environment(self) -> dict[str, str]:
+        path = f"{self._forking}{os.pathsep}{self._environment['PATH']}"
+        return {**self._environment, **self._variables, "PATH": path}
+
     @contextlib.contextmanager
     def running(self, block: Block) -> Iterator[Child]:
         """Type a block in a separate terminal; Ctrl-C at the end."""
@@ -91,7 +92,8 @@ class Machine:
             folder=self.home,
             log=self.home / f"terminal-{number}",
             cwd=self.folder,
-            env=self._environment,
+            env=self._forked_environment,
+            inherited=self._inherited,
         )
         try:
             yield terminal
@@ -100,6 +102,7 @@ class Machine:
                 os.killpg(terminal.process.pid, signal.SIGINT)
             terminal.process.wait(PATIENCE_S)
             terminal.end()
+            forked_commands.count_costs(self._forking)
 
     def wait_for_workers(self, terminal: Child, count: int) -> None:
         """Wait until this number of workers is present."""

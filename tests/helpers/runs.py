@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 import psutil
 
@@ -97,9 +97,13 @@ def asked(condition: Callable[[], object], least_s: float) -> Iterator[None]:
 class Started:
     """A running command, as if in a separate terminal."""
 
-    def __init__(self, process: subprocess.Popen[str] | forked_commands.Forked, err: Path) -> None:
+    def __init__(
+        self, process: subprocess.Popen[bytes] | forked_commands.Command, err: Path, out: Path
+    ) -> None:
+        """`err` and `out` are files that it writes."""
         self.process = process
         self._err = err
+        self._out = out
 
     def said(self) -> str:
         """What it has written to stderr so far."""
@@ -120,8 +124,8 @@ class Started:
 
     def finish(self, within_s: float = PATIENCE_S) -> Finished:
         """Wait for the end."""
-        out, _ = self.process.communicate(timeout=within_s)
-        return Finished(code=self.process.returncode, out=out, err=self.said())
+        code = self.process.wait(within_s)
+        return Finished(code=code, out=self._out.read_text("utf-8"), err=self.said())
 
     def end(self) -> None:
         """End it and what it has started, whatever state it is in."""
@@ -131,16 +135,18 @@ class Started:
             for one in tree:
                 with contextlib.suppress(psutil.Error, ProcessLookupError):
                     one.kill()
-        self.process.communicate()
+        self.process.wait()
 
 
 class Site:
     """A home directory and a configuration, from which a user types commands."""
 
     def __init__(
-        self, home: Path, within: Sequence[str] = (), programs: Path | None = None
+        self, home: Path, within: Sequence[str] = (), programs: Path | None = None, host: int = 0
     ) -> None:
         self.home = home
+        #: The process whose namespaces `within` enters; 0 if it does something else.
+        self._host = host
         #: Folder of osbench's commands; None for those of the tests' interpreter.
         self.programs = programs
         #: Command that runs all others, such as one that enters a namespace.
@@ -149,10 +155,10 @@ class Site:
         self.runtime = home / "tmp"
         self.runtime.mkdir()
         self.data.mkdir(mode=0o700)
-        #: Whether `coord` forks a process that has Rally's plug-ins, as `forked_commands` says.
-        self.rally = False
         #: Variables that commands have beside the usual ones.
         self.variables: dict[str, str] = {}
+        #: Whether forked commands have Rally's plug-ins.
+        self.rally = False
         self._started: list[Started] = []
         self._ended = itertools.count()
         self.configure({})
@@ -196,45 +202,62 @@ class Site:
         assert made.code == 0, made.err
 
     def start(self, command: str, *arguments: str) -> Started:
-        """Start a command in a new session, with its stderr in a file."""
-        err = self.home / f"stderr-{len(self._started)}"
-        with err.open("wb") as file:
-            process = subprocess.Popen(
+        """Start a command in a new session, with its output in files."""
+        return self._begun(
+            lambda files: subprocess.Popen(
                 [*self._within, command, *arguments],
                 cwd=self.home,
                 env=self._environment(),
                 stdin=subprocess.DEVNULL,
-                stdout=subprocess.PIPE,
-                stderr=file,
-                text=True,
+                stdout=files[0],
+                stderr=files[1],
                 start_new_session=True,
             )
-        started = Started(process, err)
+        )
+
+    def begin(self, command: str, *arguments: str) -> Started:
+        """Start osbench-coord or osbench-worker as `start` does, without its imports."""
+        if not self._is_forking:
+            return self.start(command, *arguments)
+        return self._begun(
+            lambda files: forked_commands.begin(
+                [command, *arguments],
+                files,
+                folder=self.home,
+                env=self._environment(),
+                host=self._host,
+                rally=self.rally,
+            )
+        )
+
+    def _begun(
+        self,
+        begin: Callable[[Sequence[IO[bytes]]], subprocess.Popen[bytes] | forked_commands.Command],
+    ) -> Started:
+        number = len(self._started)
+        out, err = self.home / f"stdout-{number}", self.home / f"stderr-{number}"
+        with out.open("wb") as written, err.open("wb") as said:
+            started = Started(begin((written, said)), err, out)
         self._started.append(started)
         return started
 
-    def start_forked(self, *arguments: str) -> Started:
-        """Start osbench-coord as `coord` does, without the time of its imports."""
-        number = len(self._started)
-        files = [self.home / f"{name}-{number}" for name in ("stdout", "stderr")]
-        process = forked_commands.start(
-            arguments, folder=self.home, env=self._environment(), files=files, rally=self.rally
-        )
-        if process is None:
-            return self.start("osbench-coord", *arguments)
-        started = Started(process, files[1])
-        self._started.append(started)
-        return started
+    @property
+    def _is_forking(self) -> bool:
+        """Whether commands can be forked: not by `within` alone, nor from `programs`."""
+        if self._host:
+            return forked_commands.can_be_forked(self._environment())
+        return not self._within and self.programs is None
 
     def coord(self, *arguments: str) -> Finished:
         """Run osbench-coord to its end."""
-        if self._within or self.programs:
+        if not self._is_forking:
             return self.start("osbench-coord", *arguments).finish()
         done = forked_commands.run(
             arguments,
             folder=self.home,
             env=self._environment(),
             within_s=PATIENCE_S,
+            host=self._host,
             rally=self.rally,
         )
         (self.home / f"stderr-coord-{next(self._ended)}").write_text(
@@ -315,10 +338,10 @@ class Site:
 
 
 @contextlib.contextmanager
-def site(within: Sequence[str] = (), programs: Path | None = None) -> Iterator[Site]:
-    """A new home, ended and removed whatever happens; `within` and `programs` as in `Site`."""
+def site(within: Sequence[str] = (), programs: Path | None = None, host: int = 0) -> Iterator[Site]:
+    """A new home, ended and removed whatever happens; the arguments are those of `Site`."""
     with folder() as home:
-        found = Site(home, within, programs)
+        found = Site(home, within, programs, host)
         try:
             yield found
         finally:
@@ -350,7 +373,7 @@ class Cluster:
     def start_worker(self, *arguments: str) -> Started:
         """Start a supervisor with one process, as on a separate host; does not wait."""
         label = f"host-{len(self.workers)}"
-        worker = self.site.start("osbench-worker", "--processes", "1", "--label", label, *arguments)
+        worker = self.site.begin("osbench-worker", "--processes", "1", "--label", label, *arguments)
         self.workers.append(worker)
         return worker
 

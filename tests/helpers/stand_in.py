@@ -55,6 +55,8 @@ class Root:
         self._tools = path / "tools"
         self._tools.mkdir()
         (self._tools / "redis-server").symlink_to(redis_executable())
+        #: Variables and descriptors with which commands of osbench are forked.
+        self._forking = forked_commands.put_commands(self._tools, environment(self.home))
 
     def inside(self, text: str) -> str:
         """A text with the paths and addresses that hold here."""
@@ -79,14 +81,18 @@ class Root:
     @property
     def _environment(self) -> Mapping[str, str]:
         found = environment(self.home)
-        return {**found, "PATH": f"{found['PATH']}{os.pathsep}{self._tools}"}
+        return {**found, "PATH": f"{self._tools}{os.pathsep}{found['PATH']}"}
 
     def run(self, command: Sequence[str]) -> subprocess.CompletedProcess[str]:
         """Run a command to its end: an init container, a probe, a single run."""
         program, *arguments = [self.inside(word) for word in command]
-        if program == "osbench-coord":
+        if program in (forked_commands.COORD, forked_commands.WORKER):
             return forked_commands.run(
-                arguments, folder=self.path, env=self._environment, within_s=PATIENCE_S
+                arguments,
+                folder=self.path,
+                env=self._environment,
+                within_s=PATIENCE_S,
+                program=program,
             )
         return subprocess.run(
             [program, *arguments],
@@ -99,13 +105,19 @@ class Root:
             check=False,
         )
 
+    def count_costs(self) -> None:
+        """Count the CPU of what it has started."""
+        forked_commands.count_costs(self._tools)
+
     def start(self, command: Sequence[str]) -> Child:
         """Start what a container runs."""
+        variables, inherited = self._forking
         return Child(
             [self.inside(word) for word in command],
             folder=self.path,
             log=self.path / "log",
-            env=self._environment,
+            env={**self._environment, **variables},
+            inherited=inherited,
         )
 
 
@@ -137,7 +149,9 @@ class Container:
             return self._child.process.wait(self._grace_s)
         finally:
             self._child.end()
+            self.root.count_costs()
 
     def remove(self) -> None:
         """End it, in whatever state it is."""
         self._child.end(signal.SIGKILL)
+        self.root.count_costs()

@@ -12,7 +12,7 @@ import socket
 import subprocess
 import tempfile
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import NoReturn
 
@@ -75,6 +75,7 @@ class Child:
         log: Path,
         cwd: Path | None = None,
         env: Mapping[str, str] | None = None,
+        inherited: Sequence[int] = (),
     ) -> None:
         assert folder.is_relative_to(tempfile.gettempdir()), "only temporary folders are removed"
         self.log = log
@@ -83,6 +84,7 @@ class Child:
                 command,
                 cwd=cwd or folder,
                 env=env,
+                pass_fds=inherited,
                 stdin=subprocess.DEVNULL,
                 stdout=output,
                 stderr=subprocess.STDOUT,

@@ -18,6 +18,9 @@ from bench.stage import MARGIN_S, SCENARIOS, BenchError, Stage, last_json
 from helpers.commands import BIN
 from helpers.import_path import TESTS, import_path
 from osbench.common.protocol import redis_keys
+from osbench.common.protocol.envelope import Signer
+from osbench.common.protocol.keyring import Keyring
+from osbench.coordinator.fleet.heartbeats import HeartbeatReader
 from servers import Child, RedisServer, redis_server
 
 #: Simulated workers of a process, at most.
@@ -26,7 +29,7 @@ EACH = 50
 EDGE_S = 1.5
 #: Of coordinator and Redis, and of simulated workers, where that is allowed.
 PRIORITY, PRIORITY_OF_WORKERS = -15, -10
-#: Between two looks at the length of the result stream, seconds.
+#: Between two looks at the length of the result stream, or for workers, seconds.
 LOOK_S = 0.2
 
 
@@ -82,7 +85,7 @@ def simulate(
                 output = stage.subfolder("seen") / "seen.json"
                 outputs.append(output)
                 processes.append(stack.enter_context(_workers(stage, count, output)))
-            _await_workers(stage, workers)
+            _await_workers(stage, server, workers)
             found = _measured(stage, server, workers, runner, seconds, processes, options)
         seen = [json.loads(output.read_text("utf-8"))["unheard_s"] for output in outputs]
         unheard = tuple(max(one[at] for one in seen) for at in range(3))
@@ -109,15 +112,15 @@ def _workers(stage: Stage, count: int, output: Path) -> Iterator[Child]:
         yield child
 
 
-def _await_workers(stage: Stage, count: int) -> None:
+def _await_workers(stage: Stage, server: RedisServer, count: int) -> None:
     deadline = time.monotonic() + MARGIN_S
-    while True:
-        listed = last_json(stage.coord("workers", "--json", codes=(0, 1)))
-        if len(listed) == count:
-            return
-        if time.monotonic() > deadline:
-            raise BenchError(f"{len(listed)} of {count} workers have come")
-        time.sleep(0.2)
+    with contextlib.closing(server.client()) as client:
+        # as `workers` reads them, without a process for each look
+        reader = HeartbeatReader(client, Signer(Keyring.load(stage.data / "keys")))
+        while len(present := reader.present()) != count:
+            if time.monotonic() > deadline:
+                raise BenchError(f"{len(present)} of {count} workers have come")
+            time.sleep(LOOK_S)
 
 
 def _measured(

@@ -14,7 +14,7 @@ from typing import Any
 from helpers.judge import Seen, Told, violations
 from helpers.net_hosts import probes
 from helpers.net_hosts.network import NetHost, Network, network
-from helpers.runs import Cluster, Finished, Site, Started, site
+from helpers.runs import Cluster, Finished, Site, Started
 from servers import RedisServer, folder
 from servers.child import PATIENCE_S
 from servers.iteration_log import Line
@@ -119,14 +119,11 @@ class NetCluster(Cluster):
 
         `environment` has NAME=VALUE.
         """
-        home = self._stack.enter_context(site(self.hosts[name].within()))
+        home = self._stack.enter_context(self.hosts[name].site())
         home.configure(self.messaging)
         shutil.copy(self.site.data / "keys", home.data / "keys")
-        worker = home.start(
-            "env",
-            *environment,
-            *("osbench-worker", "--processes", "1", "--label", name, *arguments),
-        )
+        command = ("osbench-worker", "--processes", "1", "--label", name, *arguments)
+        worker = home.start("env", *environment, *command) if environment else home.begin(*command)
         self.workers.append(worker)
         return worker
 
@@ -140,7 +137,7 @@ class NetCluster(Cluster):
         # a worker that was cut off may need some seconds until it reads offers again
         options = ("--workers", str(workers), "--wait-for-workers", "60")
         task = self.site.task(workload)
-        return self.site.start("osbench-coord", "run", "--json", *options, task)
+        return self.site.begin("osbench-coord", "run", "--json", *options, task)
 
     def await_ran(self, run: Started, count: int) -> None:
         """Wait until so many iterations of the present run have started."""
@@ -211,7 +208,7 @@ def net_cluster(*more: str, seed: int = 1, redis: Sequence[str] = ()) -> Iterato
         server = HostRedis(stack.enter_context(folder()), hosts[REDIS], redis)
         stack.callback(server.kill)
         server.start()
-        here = stack.enter_context(site(hosts[COORDINATOR].within()))
+        here = stack.enter_context(hosts[COORDINATOR].site())
         cluster = NetCluster(hosts, here, server)
         stack.callback(cluster.end_workers)
         yield cluster

@@ -19,6 +19,7 @@ import pytest
 
 from helpers.net_hosts import switch
 from helpers.net_hosts.switch import Cable
+from helpers.runs import Site, site
 from servers.child import PATIENCE_S, Child, folder
 
 #: Addresses of the hosts: this with their numbers, from 1.
@@ -90,6 +91,10 @@ class NetHost:
             f'exec nsenter --target {self.pid} --net --uts --mount --wd="$PWD" "$@"',
             "within",
         )
+
+    def site(self) -> contextlib.AbstractContextManager[Site]:
+        """A home from which a user of this host types commands."""
+        return site(self.within(), host=self.pid)
 
     def run(self, *command: str) -> str:
         """Run a command here to its end; returns what it printed. Raises AssertionError."""
