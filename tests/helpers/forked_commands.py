@@ -146,7 +146,10 @@ def begin(
     host: int = 0,
     rally: bool = False,
 ) -> Command | subprocess.Popen[bytes]:
-    """Start a command with these files as stdout and stderr; does not wait. `host`, `rally` as of `run`."""
+    """Start a command with these files as stdout and stderr; does not wait.
+
+    `host` and `rally` as of `run`.
+    """
     if not can_be_forked(env):
         out, err = files
         return subprocess.Popen(
