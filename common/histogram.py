@@ -132,6 +132,37 @@ class Histogram:
             found.min, found.max = (min(end, self.max) for end in ends)
         return found
 
+    def above(self, value_ns: int) -> int:
+        """Return the number of samples above a value, to the exactness of buckets."""
+        return int(self._counts[self._index(value_ns) + 1 :].sum())
+
+    def without_highest(self, number: int, most_ns: int) -> Histogram:
+        """Return a new histogram without the `number` highest samples of those up to `most_ns`.
+
+        Samples above `most_ns` stay. At least one sample stays. The sum is that of bucket bounds.
+        """
+        found = Histogram()
+        counts = found._counts = self._counts.copy()
+        left = min(number, self.count - 1)
+        for index in np.flatnonzero(counts[: self._index(most_ns) + 1])[::-1].tolist():
+            if left <= 0:
+                break
+            gone = min(left, int(counts[index]))
+            counts[index] -= gone
+            left -= gone
+        at = np.flatnonzero(counts)
+        if len(at):
+            ends = [min(highest_equivalent(int(index)), self.max) for index in at]
+            found.count = int(counts.sum())
+            found.sum = sum(end * int(counts[index]) for end, index in zip(ends, at, strict=True))
+            found.min, found.max = ends[0], ends[-1]
+        return found
+
+    @staticmethod
+    def _index(value_ns: int) -> int:
+        value_ns = min(max(0, value_ns), HIGHEST_NS)
+        return int(indices(np.array([value_ns], np.int64), value_ns)[0])
+
     @property
     def mean(self) -> float:
         """Return the exact mean in nanoseconds. Raises ZeroDivisionError without samples."""

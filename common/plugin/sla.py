@@ -141,6 +141,8 @@ class Verdict:
     detail: str
     #: Numbers of its configuration, such as {"max": 0.0}; osbench adds them.
     limits: Mapping[str, float] = field(default_factory=dict)
+    #: It fails, and the load generator's own delays may be why; osbench says so.
+    disputed: bool = False
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -35,9 +35,9 @@ def meaning(code: int, dropped: int = 0) -> str:
 def worst(codes: Iterable[int]) -> int:
     """Return the exit code of several runs: the worst of `codes`; 0 if there are none.
 
-    From the worst: codes that are not known, 2, 130, 3, 4, 1, 5, 0.
+    From the worst: codes that are not known, 2, 130, 3, 1, 4, 5, 0.
     """
-    order = (2, 130, 3, 4, 1, AROUND, 0)
+    order = (2, 130, 3, 1, 4, AROUND, 0)
     return min(codes, key=lambda code: order.index(code) if code in order else -1, default=0)
 
 
@@ -52,11 +52,12 @@ def exit_code(
     refused: bool = False,
     around: bool = False,
 ) -> int:
-    """Return the exit code of a run: the first that applies of 2, 130, 3, 4, 1, 5, 0.
+    """Return the exit code of a run: the first that applies of 2, 130, 3, 1, 4, 5, 0.
 
-    `refused`: a workload could not begin (2). `broken`: the run could not go on (3). `limited`: the
-    load generator was the limit (4). `aborted`: a failed SLA stopped the load, so iterations that
-    did not start are expected (1). `around`: a hook failed, or a context was not undone (5).
+    `refused`: a workload could not begin (2). `broken`: the run could not go on (3). `aborted`: a
+    failed SLA stopped the load, so iterations that did not start are expected (1). `limited`: the
+    load generator was the limit (4), as it may be where all failed verdicts are disputed. `around`:
+    a hook failed, or a context was not undone (5).
     """
     if refused:
         return 2
@@ -69,8 +70,9 @@ def exit_code(
         for sums in accountings
     ):
         return 3
-    if limited:
-        return 4
-    if aborted or not all(verdict.success for verdict in verdicts):
+    failed = [verdict for verdict in verdicts if not verdict.success]
+    if any(not verdict.disputed for verdict in failed) or (aborted and not failed):
         return 1
+    if limited or failed:
+        return 4
     return AROUND if around else 0

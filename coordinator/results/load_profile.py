@@ -14,6 +14,8 @@ BINS = 4096
 #: Bins begin 2**24 ns (17 ms) wide: powers of two turn a division into a shift.
 _FINEST_BITS = 24
 
+#: The backlog is that of the last of so many parts of a load.
+BACKLOG_PARTS = 10
 #: Mean gaps after which the end of a load is too far from its last arrival to be its end.
 FAR = 3
 
@@ -91,6 +93,23 @@ class LoadProfile:
         """Return the greatest mean number of running iterations of a bin; 0 without iterations."""
         running = self.running_ns()
         return float(running.max()) / (1 << self._bits) if len(running) else 0.0
+
+    def backlog(self) -> tuple[float, float]:
+        """Return the mean numbers of running iterations half-way through the starts and at the end.
+
+        The first is at the rate of starts of the second. Both are 0 if there were too few starts.
+        They differ if a service does not keep up with arrivals.
+        """
+        last = int(np.flatnonzero(self.starts)[-1]) if self.starts.any() else 0
+        part = last // BACKLOG_PARTS
+        if not part:
+            return 0.0, 0.0
+        running = self.running_ns() / (1 << self._bits)
+        half, end = (slice(at - part, at) for at in (last // 2, last))
+        begun_half, begun_end = self.starts[half].sum(), self.starts[end].sum()
+        if not begun_half:
+            return 0.0, 0.0
+        return float(running[half].mean() * begun_end / begun_half), float(running[end].mean())
 
     def ended_well(self, until_ns: float) -> float:
         """Return how many iterations had succeeded by `until_ns` (ns after t0).

@@ -16,6 +16,7 @@ from osbench.coordinator.results.abort_rule import AbortRule
 from osbench.coordinator.results.block_contents import BlockContents
 from osbench.coordinator.results.charts import Charts
 from osbench.coordinator.results.drill_statistics import DrillStatistics
+from osbench.coordinator.results.generator_delay import GeneratorDelay
 from osbench.coordinator.results.ledger import Ledger
 from osbench.coordinator.results.load_change import LoadChange
 from osbench.coordinator.results.search.trials import Trials
@@ -100,7 +101,13 @@ class WorkloadResults:
         if trials is not None:
             found: tuple[Verdict, ...] = (trials.verdict(),)
         else:
-            judged = sla.judge(self.statistics, running=running)
+            delay = GeneratorDelay(self.statistics)
+            judged = sla.judge(
+                self.statistics,
+                running=running,
+                undisturbed=delay.undisturbed,
+                delayed=delay.sentence,
+            )
             found = (*judged, *self._users_lacking(), *self._script_failed())
         return found if self.abort is None else (*found, self.abort.verdict())
 
@@ -150,6 +157,8 @@ class WorkloadResults:
         if found.columns is not None:
             ran, busy_s = _work(found.columns)
             self._count(found.columns, worker)
+            if self.trials is not None:
+                self.trials.add_delays(found)
         self.ledger.give_back(worker, found.returned)
         return ran, busy_s
 

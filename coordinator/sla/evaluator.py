@@ -48,11 +48,20 @@ class SlaEvaluator:
                 if criterion is not None:
                     criterion.add(columns)
 
-    def judge(self, statistics: Statistics, *, running: bool = False) -> tuple[Verdict, ...]:
+    def judge(
+        self,
+        statistics: Statistics,
+        *,
+        running: bool = False,
+        undisturbed: Statistics | None = None,
+        delayed: str = "",
+    ) -> tuple[Verdict, ...]:
         """Return the verdicts on the results so far, in the order of the task file.
 
         Criteria on trace spans are left out; if the load is `running`, also criteria that are
-        judged only at its end.
+        judged only at its end. `undisturbed`: the results as they may have been without delays of
+        the load generator, which `delayed` describes. A failed criterion that they meet is
+        disputed, and says so.
         """
         found = []
         later = self.at_end if running else frozenset()
@@ -61,7 +70,15 @@ class SlaEvaluator:
                 continue
             with self._guard(name):
                 if criterion is not None:
-                    found.append(criterion.check(statistics))
+                    verdict = criterion.check(statistics)
+                    if (
+                        undisturbed is not None
+                        and not verdict.success
+                        and criterion.check(undisturbed).success
+                    ):
+                        said = f"{verdict.detail}; may be the generator's own doing: {delayed}"
+                        verdict = replace(verdict, detail=said, disputed=True)
+                    found.append(verdict)
             if self._criteria[name] is None:
                 found.append(self._raised[name])
         return self._with_limits(found)
@@ -120,11 +137,14 @@ class SlaEvaluator:
         config = criterion.config if criterion is not None else None
         return float(config.get("max", 100)) if isinstance(config, Mapping) else 100.0
 
-    def failing(self, statistics: Statistics) -> tuple[Verdict, ...]:
+    def failing(
+        self, statistics: Statistics, undisturbed: Statistics | None = None, delayed: str = ""
+    ) -> tuple[Verdict, ...]:
         """Return the verdicts of all criteria, except on trace spans, that the results so far do
-        not meet.
+        not meet; `undisturbed` and `delayed` as of `judge`.
         """
-        return tuple(verdict for verdict in self.judge(statistics) if not verdict.success)
+        judged = self.judge(statistics, undisturbed=undisturbed, delayed=delayed)
+        return tuple(verdict for verdict in judged if not verdict.success)
 
     def breach(self, statistics: Statistics, plan: int | None) -> Verdict | None:
         """Return the verdict of the first criterion that is certain to fail (`Sla.breach`); None if

@@ -152,7 +152,7 @@ class Adhoc(UrlOptions):
         return found
 
     def _runner(self) -> dict[str, Any]:
-        limit = {} if self.url is None else {"timeout": URL_TIMEOUT_S}
+        limit: dict[str, float] = {} if self.url is None else {"timeout": URL_TIMEOUT_S}
         if self.timeout is not None:
             limit = {"timeout": self.timeout}
         if self.rps is not None:

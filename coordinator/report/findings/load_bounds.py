@@ -43,12 +43,20 @@ DROPS_ALLOWED = 0.01
 HELD_ASKED = 0.98
 #: Share of the load's time for which a process may be blocked or stalled.
 BLOCKED_ALLOWED = 0.01
+#: Least wait for work of a user of a closed load, and least length of a load, seconds: below them
+#: there is no verdict on the generator.
+HELD_LEAST_S = 0.5
+SHORTEST_S = 1.0
 #: Part of `lag_limit_s` that loops and threads may typically be late, and share of the typical
 #: iteration which that may be.
 TYPICAL_PART = 0.05
 TYPICAL_SHARE = 0.05
 #: Threads that wait for a core for each one that has one: from here on cores are scarce.
 SCARCE = 0.3
+#: Ratio of the numbers of running iterations at the end of an open load and half-way, and least
+#: number at the end, from which the service did not keep up.
+OUTGROWN = 1.6
+OUTGROWN_LEAST = 20
 #: Cores that one process uses at most while its threads share the interpreter's lock, about.
 ONE_CORE = 0.8
 #: Share of the periods of a CPU quota in which a container may be throttled.
@@ -92,6 +100,9 @@ class _Seen:
     peak: float = 0.0
     users_most: int = 0
     lost_workers: int = 0
+    #: Iterations running half-way through an open load and at its end, at the same rate.
+    running_half: float = 0.0
+    running_end: float = 0.0
 
     @property
     def not_made(self) -> int:
@@ -110,6 +121,8 @@ class _Seen:
     @property
     def is_late(self) -> bool:
         """Return whether event loops or threads woke too late, at p99 or typically."""
+        if self.duration_s < SHORTEST_S:
+            return False
         return self.lag_p99_s > self.lag_limit_s or self.lag_typical_s > self.typical_limit_s
 
     @property
@@ -130,10 +143,15 @@ class _Seen:
     def is_short(self) -> bool:
         """Return whether the load differed from the requested load: drops, late starts or waits."""
         held_back = self.held is not None and self.held < HELD_ASKED
-        # in a load of milliseconds the wait for the first batches is a large share
-        return (
-            self.drops_many or self.starts_late or (held_back and self.waited_s > self.lag_limit_s)
-        )
+        # in a load of seconds the wait for the first batches is a large share
+        least_s = max(self.lag_limit_s, HELD_LEAST_S)
+        return self.drops_many or self.starts_late or (held_back and self.waited_s > least_s)
+
+    @property
+    def is_outgrown(self) -> bool:
+        """Return whether ever more iterations of an open load ran at once."""
+        grown = self.running_end > OUTGROWN * self.running_half
+        return self.is_open and grown and self.running_end > OUTGROWN_LEAST
 
     @property
     def lacks_cores(self) -> bool:
@@ -151,7 +169,7 @@ def load_bounds(outcome: WorkloadOutcome, lag_limit_s: float) -> tuple[Bound, ..
     found = [*_of_processes(seen)]
     if seen.is_late and not found:
         found.append(_why_late(seen))
-    lost = seen.lost + sum(seen.drops[reason] for reason in NOT_MADE)
+    lost = seen.lost
     if lost:
         found.append(
             Bound(
@@ -166,12 +184,23 @@ def load_bounds(outcome: WorkloadOutcome, lag_limit_s: float) -> tuple[Bound, ..
         found.append(_max_concurrency(seen, own))
     if seen.is_short and not found:
         found.append(_why_short(seen))
+    if seen.is_outgrown and not found:
+        found.append(
+            Bound(
+                cause="service",
+                fault=SERVICE,
+                sentence="the service did not keep up with the arrivals: "
+                f"{count(round(seen.running_end))} iterations ran when the last arrived, "
+                f"{count(round(seen.running_half))} half-way",
+            )
+        )
     return tuple(found)
 
 
 def _seen(outcome: WorkloadOutcome, lag_limit_s: float) -> _Seen:
     statistics, offered, workers = outcome.statistics, outcome.offered, outcome.workers
     accounting = outcome.accounting
+    not_made = sum(accounting.drops.get(reason, 0) for reason in NOT_MADE)
     lost_workers = sum(one.lost for one in workers)
     # a second Ctrl-C does not wait for running iterations: no worker was lost with it
     abandoned = offered.cut_short == "interrupted" and not lost_workers
@@ -181,10 +210,11 @@ def _seen(outcome: WorkloadOutcome, lag_limit_s: float) -> _Seen:
             resources[group.resource] += group.count
     service, lags = statistics.service.ok, (statistics.loop_lag, statistics.thread_lag)
     cpu = [(one.cpu_mean or 0.0) for one in workers]
+    half, end = statistics.profile.backlog() if offered.is_open else (0.0, 0.0)
     return _Seen(
         planned=accounting.planned,
         drops=Counter(accounting.drops),
-        lost=0 if abandoned else accounting.lost,
+        lost=0 if abandoned else accounting.lost + not_made,
         is_open=offered.is_open,
         # coroutine scenarios of few users run on threads
         coroutines=outcome.coroutines and not (lags[1].count and not lags[0].count),
@@ -211,6 +241,8 @@ def _seen(outcome: WorkloadOutcome, lag_limit_s: float) -> _Seen:
         peak=statistics.profile.peak(),
         users_most=sum(one.virtual_users for one in workers),
         lost_workers=lost_workers,
+        running_half=half,
+        running_end=end,
     )
 
 
@@ -353,7 +385,7 @@ def _why_short(seen: _Seen) -> Bound:
     """Return the cause why a load was short although no event loop or thread was late.
 
     Open load: the service if all users were busy, other programs, busy cores, else `dispatch` (work
-    came too late). Closed load: lost workers, else `dispatch`.
+    came too late). Closed load: other programs, lost workers, else `dispatch`.
     """
     if seen.is_open:
         missing = _missing(seen)
@@ -379,7 +411,15 @@ def _why_short(seen: _Seen) -> Bound:
             sentence=f"{missing} although virtual users were free: the workers could not keep up; "
             "add workers",
         )
+    return _why_users_waited(seen)
+
+
+def _why_users_waited(seen: _Seen) -> Bound:
+    """Return the cause why the users of a closed load were not busy all the time."""
     held = seen.held or 0.0
+    crowded = [host for host in seen.hosts if host.is_full and host.others > host.ours]
+    if crowded and not seen.lost_workers:
+        return _crowded(crowded[0], f"the sustained concurrency is {held:.1%}")
     if seen.lost_workers:
         return Bound(
             cause="worker_lost",

@@ -17,7 +17,7 @@ def causes(report: Report) -> Sequence[str]:
     """Return messages on causes of the exit code: at most `_CAUSES`, and the number of others.
 
     Causes are failed criteria (1), a load that did not begin (2), lost iterations (3) or bounds of
-    the generator (4). Causes that a note of the report contains are left out.
+    the generator (4); of 1 and 4 both. Causes that a note of the report contains are left out.
     """
     found = [
         text
@@ -31,7 +31,7 @@ def causes(report: Report) -> Sequence[str]:
 
 def _of_workload(workload: WorkloadReport, code: int) -> Iterator[str]:
     name = plain(workload.name)
-    if code == 1:
+    if code in (1, 4):
         for verdict in workload.sla:
             if not verdict.success and verdict.criterion == "search" and workload.search:
                 yield f"{name}: {search_headline(workload.search)}"
@@ -46,7 +46,7 @@ def _of_workload(workload: WorkloadReport, code: int) -> Iterator[str]:
         said = ", ".join(f"{count(number)} {word}" for number, word in parts if number)
         if said:
             yield f"{name}: {said}"
-    elif code == 4:
+    if code in (1, 4):
         for bound in workload.bounds:
             if bound.fault == "generator":
                 yield f"{name}: {plain(bound.sentence, 500)}"

@@ -13,13 +13,19 @@ from osbench.common.plugin.runner import Capacity, SearchingRunner, Trial
 from osbench.common.plugin.sla import Verdict
 from osbench.common.protocol.columns import Columns, select
 from osbench.coordinator.formatting import duration, three_digits
+from osbench.coordinator.results.block_contents import BlockContents
 from osbench.coordinator.results.error_groups import Texts
+from osbench.coordinator.results.generator_delay import GeneratorDelay
 from osbench.coordinator.results.load_change import LoadChange
 from osbench.coordinator.results.search.capacity_sentence import sentence
 from osbench.coordinator.results.totals import NOT_MADE
 from osbench.coordinator.results.workload_statistics import WorkloadStatistics
 from osbench.coordinator.sla.evaluator import SlaEvaluator
 
+#: How often a rate is tried again if the load generator was late.
+LATE_MOST = 5
+#: A block of results belongs to a trial if its last iteration ended so long after it, seconds.
+BLOCK_S = 1.0
 #: Share of the arrivals of a trial that may be dropped because they could not be started in time.
 DROPS_ALLOWED = 0.01
 #: Distinct errors of a trial at most.
@@ -27,13 +33,16 @@ ERRORS = 20
 #: Actions that grew, as the report names them.
 GROWN = 5
 #: Causes why a rate was not sustained; and the cause of an unknown result: a worker or the
-#: coordinator was gone.
+#: coordinator was gone, or the load generator was late.
 SLA, GENERATOR, UNENDED, DISTURBED = "sla", "generator", "unended", "disturbed"
+#: The generator was late whenever this rate was tried.
+LATE = "generator_late"
 #: The workload's own bound of concurrent iterations, while its criteria were met.
 CONCURRENCY = "max_concurrency"
 #: Remedies if the load was not the requested one.
 _REMEDIES = {
     GENERATOR: "add workers, or virtual users",
+    LATE: "take hosts that do nothing else, or add workers",
     CONCURRENCY: "raise `max_concurrency` of the runner",
 }
 
@@ -48,8 +57,8 @@ class TrialFigures:
 
     rate: float
     held: bool
-    #: "sla", "generator", "max_concurrency", "unended", "disturbed" or, if the rate was sustained,
-    #: "". A disturbed trial has no result, and is repeated.
+    #: "sla", "generator", "generator_late", "max_concurrency", "unended", "disturbed" or, if the
+    #: rate was sustained, "". A disturbed trial has no result, and is repeated.
     cause: str
     #: The failed criterion in words; "" if the rate was sustained.
     detail: str
@@ -109,10 +118,14 @@ class _Held:
     ) -> None:
         assert change.level is not None
         self.rate = change.level
+        #: When its load began; when its measured part begins and ends, seconds after t0.
+        self.begun_s = change.at_s
         self.from_s = change.at_s + settle_s
         self.to_s = self.from_s + hold_s
         #: Its load has ended; and another trial has begun, or the search has ended.
         self.ended = self.over = False
+        #: Its result may be that of the load generator's delays.
+        self.was_late = False
         #: Iterations that had not ended when the wait for them was given up, and iterations lost
         #: with a worker.
         self.unended = self.lost = 0
@@ -220,6 +233,19 @@ class Trials:
             if first >= round(one.from_s * 1e9):
                 return
 
+    def add_delays(self, contents: BlockContents) -> None:
+        """Count the late wake-ups of a block with rows in the trial in which its last one ended."""
+        if contents.columns is None:
+            return
+        ended_s = int(contents.columns.ended.max()) / 1e9
+        for one in reversed(self._held):
+            # what came late before the measured part is still in the queue then
+            if one.begun_s <= ended_s:
+                if ended_s < one.to_s + BLOCK_S:
+                    one.statistics.add_loop(contents.lags, contents.blocked)
+                    one.statistics.add_process(contents.thread_lags, contents.stalls)
+                return
+
     def _name_errors(self, one: _Held, mine: Columns, texts: Mapping[int, Texts]) -> None:
         for number in mine.failure[mine.failure > 0].tolist():
             etype, message, _ = texts.get(number, ("", "", ""))
@@ -318,7 +344,8 @@ class Trials:
         """Return (cause, message) if a rate was not sustained, or is not known; else ("", "").
 
         Causes are checked in order: disturbed, no results, failed criteria, iterations that did not
-        end (`unended`), the generator. `lost`: iterations lost with a worker.
+        end (`unended`), the generator. `lost`: iterations lost with a worker. A trial that was not
+        sustained while the generator was late is disturbed, too, at most `LATE_MOST` times a rate.
         """
         disturbed = self._disturbed(one, lost)
         if disturbed:
@@ -327,7 +354,10 @@ class Trials:
         if not statistics.ran and not statistics.count("dropped"):
             return SLA, "no iteration has ended"
         cause, limit = self._generator(statistics)
-        failing = one.sla.failing(statistics)
+        delay = GeneratorDelay(statistics)
+        failing = one.sla.failing(statistics, delay.undisturbed, delay.sentence)
+        if self._is_late(failing, cause, delay):
+            return self._late(one, delay)
         if failing:
             said = "; ".join(f"{verdict.criterion}: {verdict.detail}" for verdict in failing)
             common = one.errors.most_common(1)
@@ -337,6 +367,22 @@ class Trials:
         if unended:
             return UNENDED, f"{unended} of its iterations did not end"
         return cause, limit
+
+    def _is_late(self, failing: Sequence[Verdict], cause: str, delay: GeneratorDelay) -> bool:
+        """Return whether the delays of the generator may be why a rate was not sustained."""
+        # near the capacity what a delay held back comes at once, and all behind it waits
+        if delay.is_late(self._lag_limit_s):
+            return bool(failing) or cause == GENERATOR
+        return bool(failing) and all(verdict.disputed for verdict in failing)
+
+    def _late(self, one: _Held, delay: GeneratorDelay) -> tuple[str, str]:
+        earlier = self._held[: self._held.index(one)]
+        again = sum(other.was_late for other in earlier if other.rate == one.rate)
+        one.was_late = True
+        said = f"the load generator disturbed it: {delay.sentence}"
+        if again < LATE_MOST:
+            return DISTURBED, said
+        return LATE, f"in {again + 1} trials {said}"
 
     @staticmethod
     def _disturbed(one: _Held, lost: int) -> str:
@@ -387,18 +433,30 @@ class Trials:
         """
         found = self._found()
         broken = self._at(found.broke)
+        success = found.kind in ("found", "above")
         return Verdict(
             criterion="search",
-            success=found.kind in ("found", "above"),
+            success=success,
+            disputed=not success and bool(self._limit(found)),
             detail=sentence(found, broken.detail if broken is not None else ""),
         )
 
     def _found(self) -> Capacity:
         found = self.runner.found(self._trials(self.figures()))
+        broken = self._at(found.broke)
+        if broken is not None and broken.cause == LATE:
+            # it says nothing about the service
+            found = replace(found, kind="unfinished", rate=None, low=None, high=None)
         # other rates do not help if the load generator was the limit
         return replace(found, advice="") if self._limit(found) else found
 
     def _limit(self, found: Capacity) -> str:
+        last = self._held[-1] if self._held else None
+        if found.kind not in ("found", "above") and last is not None and last.was_late:
+            return (
+                f"the load generator disturbed {self.disturbed} trials, so the search ended: take "
+                "hosts that do nothing else, or add workers"
+            )
         broken = self._at(found.broke)
         if found.kind == "above" or broken is None or broken.cause not in _REMEDIES:
             return ""

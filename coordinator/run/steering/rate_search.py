@@ -26,7 +26,7 @@ ASK_S = 0.5
 TIMEOUT_S = 10.0
 TELL_S = 60.0
 #: So many trials that say nothing end a search.
-MOST_DISTURBED = 10
+MOST_DISTURBED = 40
 
 
 class RateSearch:

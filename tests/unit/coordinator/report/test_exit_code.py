@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from osbench.common.plugin.sla import Verdict
 from osbench.coordinator.report.exit_code import exit_code, meaning
 from osbench.coordinator.results.totals import Accounting
 
@@ -10,15 +11,16 @@ CAUSES = [
     ({"refused": True}, 2),
     ({"interrupted": True}, 130),
     ({"broken": True}, 3),
-    ({"limited": True}, 4),
     ({"aborted": True}, 1),
+    ({"limited": True}, 4),
     ({"around": True}, 5),
 ]
 NONE = {name: False for cause, _ in CAUSES for name in cause}
 
 
-def code(**causes: bool) -> int:
-    return exit_code(**{**NONE, **causes}, accountings=[Accounting(planned=1, ok=1)], verdicts=[])
+def code(*verdicts: Verdict, **causes: bool) -> int:
+    accountings = [Accounting(planned=1, ok=1)]
+    return exit_code(**{**NONE, **causes}, accountings=accountings, verdicts=verdicts)
 
 
 def test_the_first_cause_that_applies_counts():
@@ -26,6 +28,18 @@ def test_the_first_cause_that_applies_counts():
         later = {name: True for other, _ in CAUSES[at + 1 :] for name in other}
         assert (code(**cause), code(**cause, **later)) == (wanted, wanted)
     assert code() == 0
+
+
+def test_a_criterion_that_the_generator_may_have_failed_is_no_failure_and_no_success():
+    kept = Verdict(criterion="percentile", success=True, detail="")
+    failed = Verdict(criterion="failure_rate", success=False, detail="9 %")
+    disputed = Verdict(criterion="percentile", success=False, detail="p90", disputed=True)
+
+    assert code(kept) == 0
+    assert code(kept, disputed) == code(disputed, limited=True) == 4
+    assert code(disputed, aborted=True) == 4
+    # nine that failed by exceptions are not hidden behind a late thread
+    assert code(failed, limited=True) == code(failed, disputed) == 1
 
 
 def test_dropped_arrivals_are_in_the_words_of_a_run_that_is_well():

@@ -118,7 +118,7 @@ def test_a_criterion_that_raises_tells_no_password(
     results: WorkloadResults, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     verdict = Verdict(criterion="x", success=False, detail="at http://u:planted-1@h/\x1b[2J")
-    monkeypatch.setattr(results.sla, "judge", lambda _, *, running: (verdict,))
+    monkeypatch.setattr(results.sla, "judge", lambda *_, **__: (verdict,))
     add(results, range(1, 3))
 
     (found,) = LiveFigures(results, is_open=False).fields(0.0, ())["sla"]

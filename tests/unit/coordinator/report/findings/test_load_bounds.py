@@ -97,6 +97,22 @@ def test_users_that_are_all_busy_need_not_drop_anything_to_tell():
     assert bound(outcome(seen=seen)).cause == "service"
 
 
+@pytest.mark.parametrize(("per_s", "outgrown"), [(60, True), (95, True), (130, False)])
+def test_a_service_that_answers_ever_later_did_not_keep_up(per_s: float, outgrown: bool) -> None:
+    """100 arrivals a second for 10 s, answered one after another; users are not lacking."""
+    seen = statistics()
+    started = np.arange(1000, dtype=np.int64) * 10_000_000
+    ended = np.maximum.accumulate(started - np.arange(1000) * int(1e9 / per_s))
+    ended = ended + (np.arange(1000) + 1) * int(1e9 / per_s)
+    seen.profile.add(started, ended.astype(np.int64), np.zeros(0, np.int64))
+
+    found = load_bounds(outcome(worker(virtual_users=0), seen=seen), LIMIT_S)
+
+    assert [(one.cause, one.fault) for one in found] == [("service", "service")] * outgrown
+    if outgrown:
+        assert found[0].sentence.startswith("the service did not keep up with the arrivals: ")
+
+
 @pytest.mark.parametrize("start_lag_s", [0.001, 0.5])
 def test_max_concurrency_is_the_tasks_own_and_says_what_was_needed(start_lag_s):
     seen = statistics(start_lag_s, service_s=0.25)
@@ -201,15 +217,25 @@ def test_a_full_host_is_not_the_service():
 
 
 def test_users_that_waited_for_work_are_told():
-    offered = Offered(duration_s=10.0, concurrency=4, concurrency_held=0.95, waited_s=0.5)
+    offered = Offered(duration_s=10.0, concurrency=4, concurrency_held=0.95, waited_s=0.6)
     closed = replace(outcome(), offered=offered)
 
     assert bound(closed).sentence == (
         "the sustained concurrency is 95.0%: "
-        "a virtual user waited 0.50 s for work, or had no worker"
+        "a virtual user waited 0.60 s for work, or had no worker"
     )
     lost = replace(closed, workers=(worker(), worker(lost=True)))
     assert bound(lost).cause == "worker_lost"
+    busy = replace(closed, workers=(worker(cpu_mean=0.5, cores_used=4.0),))
+    assert bound(busy).cause == "other_programs"
+
+
+def test_a_short_wait_for_work_and_a_load_of_milliseconds_are_no_verdict_on_the_generator():
+    waited = Offered(duration_s=3.0, concurrency=3, concurrency_held=0.96, waited_s=0.11)
+    short = Offered(duration_s=0.15, concurrency=1, concurrency_held=0.5, waited_s=0.07)
+
+    assert load_bounds(replace(outcome(), offered=waited), LIMIT_S) == ()
+    assert load_bounds(replace(outcome(seen=late(0.01, 0.3)), offered=short), LIMIT_S) == ()
 
 
 def test_lost_iterations_are_told_with_those_dropped_with_a_worker():
@@ -222,7 +248,7 @@ def test_lost_iterations_are_told_with_those_dropped_with_a_worker():
 
 
 def test_iterations_that_the_user_does_not_wait_for_are_not_lost_with_a_worker():
-    accounting = Accounting(planned=1000, lost=3)
+    accounting = Accounting(planned=1000, lost=3, dropped=20, drops={"worker_lost": 20})
     stopped = replace(outcome(), accounting=accounting)
     stopped = replace(stopped, offered=replace(stopped.offered, cut_short="interrupted"))
 
