@@ -16,10 +16,11 @@ from osbench.coordinator.cli.options.shared_options import FleetOptions, quiet_f
 from osbench.coordinator.cli.options.task_options import TaskOptions
 from osbench.coordinator.cli.progress_display import Progress
 from osbench.coordinator.cli.repeated_runs import compared, run_tagged
-from osbench.coordinator.comparison.compared_run import SOUND, ComparedRun
+from osbench.coordinator.comparison.compared_run import ComparedRun, is_limited
 from osbench.coordinator.comparison.comparing import compare_sides
 from osbench.coordinator.comparison.comparison_result import ComparisonResult
 from osbench.coordinator.comparison.evidence import Evidence
+from osbench.coordinator.formatting import count
 from osbench.coordinator.run.plan import RunOptions, new_run_id
 
 
@@ -55,6 +56,8 @@ class PairOptions(FleetOptions):
         )
 
 
+#: Pairs that a verdict needs at least, unless fewer were asked for.
+ENOUGH = 3
 #: Exit code of a run whose criteria are not met.
 _FAILED = 1
 
@@ -79,19 +82,23 @@ class AlternatingRuns:
         #: Ids of the runs of each task, as far as both of a pair have ended; and their exit codes.
         self._pairs: list[tuple[str, str]] = []
         self._codes: list[tuple[int, int]] = []
+        #: Of each pair, whether the load generator limited one of its runs.
+        self._limited: list[bool] = []
         self._interrupts = Interrupts()
 
     def run(self, pairs: int) -> None:
-        """Make pairs of runs, at most `pairs`; after an interrupt no further run begins.
+        """Make `pairs` pairs of runs that the load generator did not limit; at most twice as many.
 
-        The interrupted run lets its iterations end; its pair does not count. Raises OsbenchError if
-        a run cannot begin.
+        After an interrupt no further run begins. The interrupted run lets its iterations end; its
+        pair does not count. Raises OsbenchError if a run cannot begin.
         """
         with self._interrupts.noted():
-            for number in range(pairs):
-                if self.interrupted:
+            for number in range(2 * pairs):
+                made, limited = len(self._limited), sum(self._limited)
+                if self.interrupted or made - limited >= pairs:
                     break
-                self._progress.say(f"pair {number + 1} of {pairs}")
+                why = f", {limited} made again: the generator was the limit" if limited else ""
+                self._progress.say(f"pair {made - limited + 1} of {pairs}{why}")
                 self._run_pair(first=number % 2)
 
     @property
@@ -101,6 +108,7 @@ class AlternatingRuns:
 
     def _run_pair(self, first: int) -> None:
         ids, codes = ["", ""], [0, 0]
+        limited = []
         for side in (first, 1 - first):
             if self.interrupted:
                 return
@@ -118,21 +126,35 @@ class AlternatingRuns:
             if summary["exit_code"] == INTERRUPTED:
                 return
             ids[side], codes[side] = summary["run_id"], summary["exit_code"]
+            limited.append(is_limited(summary))
         self._pairs.append((ids[0], ids[1]))
         self._codes.append((codes[0], codes[1]))
+        self._limited.append(any(limited))
 
-    @property
-    def sound(self) -> bool:
-        """Return whether both runs of some pair had the requested load, by their exit codes."""
-        return any(set(codes) <= set(SOUND) for codes in self._codes)
+    def too_few(self, pairs: int) -> str:
+        """Return why there are too few pairs for a verdict, and what to do; "" if there are enough.
+
+        `pairs`: the number that was asked for. Pairs that the load generator did not limit count.
+        """
+        made, limited, needed = len(self._limited), sum(self._limited), min(pairs, ENOUGH)
+        if self.interrupted or not limited or made - limited >= needed:
+            return ""
+        return (
+            f"the load generator was the limit in {limited} of {count(made, 'pair')}, and"
+            f" {needed} others are needed; use a machine that does nothing else, or a smaller load"
+        )
 
     @property
     def only_second_fails(self) -> bool:
         """Return whether all runs of the second task, and none of the first, failed their criteria.
 
-        Runs of complete pairs count, by exit codes: 1 and 0. False if there is no pair.
+        Runs of complete pairs that the generator did not limit count, by exit codes: 1 and 0. False
+        if there is no such pair.
         """
-        return bool(self._codes) and all(codes == (0, _FAILED) for codes in self._codes)
+        codes = [
+            one for one, limited in zip(self._codes, self._limited, strict=True) if not limited
+        ]
+        return bool(codes) and all(one == (0, _FAILED) for one in codes)
 
     def result(self, chosen: ComparisonOptions, names: tuple[str, str]) -> ComparisonResult:
         """Return the comparison of the pairs of runs that had the requested load.
@@ -180,7 +202,7 @@ def sound_pairs(
     If there is no such pair, or with `anyway`, all pairs and no messages.
     """
     both = [(first, second) for first, second in pairs]
-    kept = [pair for pair in both if all(run.exit_code in SOUND for run in pair)]
+    kept = [pair for pair in both if all(run.is_sound for run in pair)]
     if anyway or not kept:
         return both, []
     return kept, [

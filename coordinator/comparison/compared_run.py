@@ -12,15 +12,26 @@ from typing import Any
 from osbench.common.errors import DamagedRun, OsbenchError, UsageError
 from osbench.coordinator.archives.run_archive import ArchivedRun
 from osbench.coordinator.formatting import distinct
-from osbench.coordinator.report.exit_code import AROUND
+from osbench.coordinator.report.exit_code import AROUND, LIMITED
 from osbench.coordinator.report.model.model import Report, WorkloadReport
 from osbench.coordinator.storage.run_directory import RunDirectory
 from osbench.coordinator.storage.run_documents import SUMMARY_FORMAT, read_timeline, summary_of
 
-#: Exit codes of runs whose load was the requested one.
-SOUND = (0, 1, AROUND)
+#: Exit codes of runs whose load was the requested one, if the generator was no bound of it.
+_SOUND = (0, 1, AROUND)
 #: Hexadecimal digits of a fingerprint.
 _DIGITS = 12
+
+
+def is_sound(summary: Mapping[str, Any]) -> bool:
+    """Return whether the figures of a summary are those of the requested load."""
+    return summary["exit_code"] in _SOUND and not is_limited(summary)
+
+
+def is_limited(summary: Mapping[str, Any]) -> bool:
+    """Return whether the load generator was the limit, or may be why a criterion failed."""
+    bounds = (bound for one in summary["workloads"] for bound in one.get("bounds", ()))
+    return summary["exit_code"] == LIMITED or any(one["fault"] == "generator" for one in bounds)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -68,6 +79,16 @@ class ComparedRun:
     def exit_code(self) -> int:
         """Exit code of the run; 0 if the report has none."""
         return self.report.exit_code or 0
+
+    @property
+    def is_sound(self) -> bool:
+        """Return whether its figures are those of the requested load."""
+        return is_sound(self.summary)
+
+    @property
+    def is_limited(self) -> bool:
+        """Return whether the load generator was the limit, or may be why a criterion failed."""
+        return is_limited(self.summary)
 
     @property
     def deployment(self) -> str | None:
@@ -188,7 +209,7 @@ def finished_runs(
             continue
         if not set(tags) <= set(found.summary["tags"]):
             continue
-        if found.summary["exit_code"] in SOUND:
+        if found.is_sound:
             yield found
         elif unsound is not None:
             unsound(found)

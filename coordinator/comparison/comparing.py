@@ -265,6 +265,10 @@ def _facts(evidence: Evidence, name: str) -> tuple[Fact, ...]:
     )
 
 
+#: A change that only so much more, as a part, would be found by is none that a test can find.
+UNFINDABLE = 99.0
+
+
 def _sentence(
     verdict: ChangeVerdict, rows: Sequence[ChangeRow], basis: Basis, margin: float | None
 ) -> str:
@@ -299,6 +303,8 @@ def _findable(rows: Sequence[ChangeRow]) -> str:
     if not known:
         return ""
     (least, surest), (most, vaguest) = known[0], known[-1]
+    if least > UNFINDABLE:
+        return " So few runs find nothing: a change would have to be enormous. Make more."
     found = f" A change of {signed_percent(1 + least).lstrip('+')} of {surest}"
     if len(known) > 1:
         found += f", and of {signed_percent(1 + most).lstrip('+')} of {vaguest},"

@@ -8,11 +8,11 @@ from functools import partial
 from typing import Any
 
 from osbench.common.secrets.masking import mask
-from osbench.coordinator.comparison.compared_run import SOUND, ComparedRun
+from osbench.coordinator.comparison.compared_run import ComparedRun
 from osbench.coordinator.comparison.comparison_result import Caveat
 from osbench.coordinator.comparison.run_series import common_workloads
 from osbench.coordinator.formatting import count, duration, plain, three_digits
-from osbench.coordinator.report.exit_code import meaning
+from osbench.coordinator.report.exit_code import LIMITED, meaning
 from osbench.coordinator.results.totals import Offered
 
 #: Loads and durations that differ by less are the same; shares.
@@ -45,14 +45,14 @@ def _of_runs(runs: Sequence[ComparedRun]) -> Iterator[Caveat]:
     for run in runs:
         if run.directory is not None and run.directory.damage:
             yield Caveat(text=f"run {run.run_id}: {run.directory.damage}", refuses=False)
-        if run.exit_code not in SOUND:
+        if not run.is_sound:
+            code = LIMITED if run.is_limited else run.exit_code
             yield Caveat(
-                text=f"run {run.run_id} ended with exit code {run.exit_code}:"
-                f" {meaning(run.exit_code)}",
+                text=f"run {run.run_id} ended with exit code {run.exit_code}: {meaning(code)}",
                 refuses=True,
             )
         lost = sum(one.accounting.lost for one in run.report.workloads)
-        if lost and run.exit_code in SOUND:
+        if lost and run.is_sound:
             yield Caveat(text=f"run {run.run_id} lost {count(lost, 'iteration')}", refuses=True)
 
 

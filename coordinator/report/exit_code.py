@@ -8,6 +8,8 @@ from osbench.common.plugin.sla import Verdict
 from osbench.coordinator.formatting import count
 from osbench.coordinator.results.totals import NOT_MADE, Accounting
 
+#: The load generator was the limit, or its delays may be why a criterion failed.
+LIMITED = 4
 #: Something around the load failed: a hook, an export, or undoing a context (`cleanup RUN`).
 AROUND = 5
 
@@ -16,7 +18,7 @@ MEANINGS = {
     1: "an SLA failed, or a workload was aborted",
     2: "the command, task, configuration or deployment is wrong",
     3: "iterations were lost, dropped with a worker or the coordinator, or not started",
-    4: "the load generator was the limit: the load was not the one requested",
+    4: "the load generator was the limit, or its delays may be why an SLA failed",
     5: "all is well but for a hook or export that failed, or a context that could not be undone",
     130: "interrupted",
 }
@@ -74,5 +76,5 @@ def exit_code(
     if any(not verdict.disputed for verdict in failed) or (aborted and not failed):
         return 1
     if limited or failed:
-        return 4
+        return LIMITED
     return AROUND if around else 0

@@ -10,7 +10,7 @@ import click
 
 from osbench.common.errors import INTERRUPTED, UsageError
 from osbench.coordinator.cli.alternating_runs import AlternatingRuns, PairOptions
-from osbench.coordinator.cli.base import CommandSettings, with_settings
+from osbench.coordinator.cli.base import CommandSettings, echo, with_settings
 from osbench.coordinator.cli.comparison_options import (
     ComparisonOptions,
     exit_code,
@@ -20,6 +20,7 @@ from osbench.coordinator.cli.options.option_rules import RuledCommand
 from osbench.coordinator.cli.options.option_table import option_set, repeated
 from osbench.coordinator.cli.options.task_options import TaskOptions
 from osbench.coordinator.cli.progress_display import Progress
+from osbench.coordinator.report.exit_code import LIMITED
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -68,6 +69,7 @@ def duel(
       0 B is not worse, or there is no evidence of it
       1 something is worse with B
       2 bad usage, or the runs cannot be compared
+      4 no verdict: the load generator was the limit in too many pairs, as on a busy machine
       130 interrupted
     """
     if second is None and not (duelling.args_a or duelling.args_b):
@@ -84,6 +86,9 @@ def duel(
     ]
     runs = AlternatingRuns(settings, (tasks[0], tasks[1]), Progress(quiet=duelling.quiet))
     runs.run(duelling.pairs)
+    if not chosen.anyway and (why := runs.too_few(duelling.pairs)):
+        echo(f"No verdict: {why}", err=True)
+        sys.exit(LIMITED)
     names = [" ".join((path, *args)) for path, args in sides]
     result = runs.result(chosen, (names[0], names[1]))
     show(result, chosen)

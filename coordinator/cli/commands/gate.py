@@ -29,10 +29,10 @@ from osbench.coordinator.comparison.comparison_json import comparison_json
 from osbench.coordinator.comparison.comparison_markdown import comparison_markdown
 from osbench.coordinator.comparison.comparison_page import compare_page
 from osbench.coordinator.comparison.comparison_result import ComparisonResult
+from osbench.coordinator.report.exit_code import LIMITED
 from osbench.coordinator.taskfile.loading import TaskTemplate
 
 #: Exit code: there is no verdict, because the load was not the one requested.
-LIMITED = 4
 #: Files of the output folder: verdicts, and logs of the services of parent and change.
 VERDICTS = ("verdict.md", "verdict.json", "verdict.html")
 LOGS = ("parent.log", "change.log")
@@ -125,7 +125,7 @@ def gate(
       0 the change is not worse, or there is no evidence of it
       1 something is worse with the change, or it misses criteria that its parent meets
       2 bad usage, a service does not start, or the runs cannot be compared
-      4 no verdict: the load generator was the limit in every pair, as on a busy machine
+      4 no verdict: the load generator was the limit in too many pairs, as on a busy machine
       130 interrupted
     """
     assert gating.serve is not None, "click requires it"
@@ -160,8 +160,8 @@ def gate(
         _end(gating.output, INTERRUPTED, f"⚪ **no verdict**: {why}")
     if runs.only_second_fails:
         _end(gating.output, 1, f"❌ **worse**: only {commits[1]} misses the criteria of the task")
-    if not (runs.sound or runs.interrupted or chosen.anyway):
-        _end(gating.output, LIMITED, "⚪ **no verdict**: the load generator was the limit")
+    if not chosen.anyway and (why := runs.too_few(gating.pairs)):
+        _end(gating.output, LIMITED, f"⚪ **no verdict**: {why}")
     result = runs.result(chosen, (str(commits[0]), str(commits[1])))
     # the two addresses differ, of course
     caveats = [one for one in result.caveats if not any(url in one.text for url in urls)]

@@ -61,9 +61,9 @@ Examples:
 Exit codes, the first that applies:
   2 bad usage, task, configuration or deployment   130 interrupted
   3 iterations lost, dropped with a worker or the coordinator, or not started
-  4 the generator was the limit
-  1 an SLA failed, or a workload was aborted       5 a context could not be undone
-  0 success
+  1 an SLA failed, or a workload was aborted
+  4 the generator was the limit, or may be why an SLA failed
+  5 a context could not be undone                  0 success
 
 Ctrl-C once lets running iterations end, within 60 s, and reports; twice stops at once.
 """

@@ -204,7 +204,7 @@ def test_pairs_of_an_interrupted_duel_that_cannot_be_compared(
     limited = dataclasses.replace(second, summary={**second.summary, "exit_code": 4})
     monkeypatch.setattr(alternating_runs, "checked_plan", lambda *_: None)
     monkeypatch.setattr(alternating_runs, "compared", lambda *_: [first, limited])
-    ended = {"run_id": "any", "exit_code": 0}
+    ended = {"run_id": "any", "exit_code": 0, "workloads": []}
 
     def run(settings, wanted, progress, noted, *tags):
         noted.count = interrupts if tags[-1].endswith("-B") else 0
@@ -379,3 +379,40 @@ def test_an_alert_needs_a_check(invoke):
 
     assert found.exit_code == 2
     assert "--alert needs --check" in found.output
+
+
+def made(monkeypatch, outcomes, pairs):
+    """Alternating runs whose summaries have these exit codes and faults of bounds, in turn."""
+    left = iter(outcomes)
+    monkeypatch.setattr(alternating_runs, "checked_plan", lambda *_: None)
+
+    def run(*_):
+        code, fault = next(left)
+        bounds = [{"fault": fault}] if fault else []
+        return {"run_id": "any", "exit_code": code, "workloads": [{"bounds": bounds}]}
+
+    monkeypatch.setattr(alternating_runs, "run_tagged", run)
+    runs = AlternatingRuns(None, (SimpleNamespace(source="a"),) * 2, Progress(quiet=True))
+    runs.run(pairs)
+    return runs, sum(1 for _ in left)
+
+
+def test_pairs_that_the_generator_limited_are_made_again_up_to_a_bound(monkeypatch):
+    good, limited, hidden = (0, ""), (4, "generator"), (1, "generator")
+
+    runs, left = made(monkeypatch, [*[limited, good], *[good, hidden], *[good] * 8, *[good] * 4], 4)
+    assert (left, runs.too_few(4)) == (4, "")
+    runs, left = made(monkeypatch, [limited, good] * 20, 4)
+    assert left == 40 - 16
+    assert runs.too_few(4).startswith(
+        "the load generator was the limit in 8 of 8 pairs, and 3 others are needed; use a machine"
+    )
+
+
+def test_lost_iterations_make_no_pair_again_and_a_failing_change_is_seen_beside_limits(monkeypatch):
+    runs, left = made(monkeypatch, [(3, "")] * 8, 4)
+    assert (left, runs.too_few(4)) == (0, "")
+
+    # both sides in turn: A B, B A
+    runs, _ = made(monkeypatch, [(0, ""), (1, ""), (4, "generator"), (0, ""), (0, ""), (1, "")], 2)
+    assert runs.only_second_fails

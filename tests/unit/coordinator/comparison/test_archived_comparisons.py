@@ -22,7 +22,7 @@ RUNS = ["20260401-101500-abcd", "20260402-101500-abcd", "20260403-101500-abcd"]
 def shared(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[RunArchive, list[str]]:
     """An archive of two runs with traces and one without, as another node sees it; warnings."""
     # those of the helper have failed
-    monkeypatch.setattr(compared_run, "SOUND", range(256))
+    monkeypatch.setattr(compared_run, "_SOUND", range(256))
     data, team, warned = tmp_path / "gone", str(tmp_path / "team"), list[str]()
     mine = RunArchive(team, str(data), pytest.fail)  # type: ignore[arg-type]
     for seed, name in enumerate(RUNS[:2], 1):

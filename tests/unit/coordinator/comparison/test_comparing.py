@@ -132,6 +132,14 @@ def test_a_change_that_would_be_found_is_whole_from_1000_percent_on(findable, sa
     assert found == f" A change of {said} would have been found in 80 % of such comparisons."
 
 
+def test_runs_that_would_find_nothing_say_so():
+    rows = [SimpleNamespace(findable=9_366_391_994.0, label="p50 of queue")]
+
+    assert comparing._findable(rows) == (
+        " So few runs find nothing: a change would have to be enormous. Make more."
+    )
+
+
 def test_runs_of_one_side_before_all_of_the_other_are_said_to_be():
     random = chance()
     sides = [side(QUEUE, random, name, 3) for name in "AB"]
