@@ -55,7 +55,7 @@ def test_a_native_run_imports_nothing_of_rally(tmp_path: Path) -> None:
     with site() as here:
         task, page = here.task(workload), ("--report", "page.html")
         # a process of its own: others are forked from one that has imported all modules
-        begun = here.begin(
+        begun = here.start(
             "osbench-coord", "run", "--json", task, "--plugin-path", str(file), *page
         )
         done = begun.finish()
