@@ -7,7 +7,7 @@ import errno
 import hashlib
 import io
 from array import array
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -90,6 +90,9 @@ class DataFile:
         at = self._offsets
         pieces = (self._content[at[low - 1] : at[high - 1]] for low, high in numbers)
         return data_rows.encrypt(b"".join(pieces), self.key)
+
+    def encrypted_at(self, ranks: Sequence[int]) -> bytes | None:
+        """Return None: iteration N has row N."""
 
     def within(self, step: Step, totals: Totals) -> Step:
         """Return a copy of a runner's step, limited to iterations that have a row.

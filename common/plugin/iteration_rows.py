@@ -60,6 +60,12 @@ class IterationRows(Protocol):
         `numbers`: half-open intervals; their order is kept.
         """
 
+    def encrypted_at(self, ranks: Sequence[int]) -> bytes | None:
+        """Return the rows of arrivals by their ranks in time, from 1, encrypted for a batch.
+
+        None if the rows are of iterations by number, whenever they are due.
+        """
+
     def within(self, step: Step, totals: Totals) -> Step:
         """Return a runner's `step`, limited to the iterations for which the file has a row.
 

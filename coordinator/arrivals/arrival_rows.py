@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -88,6 +88,15 @@ class ArrivalRows:
         lines = self._lines
         pieces = [lines[at] for low, high in numbers for at in self._positions(low - 1, high - 1)]
         return data_rows.encrypt(b"".join(pieces), self.key)
+
+    def encrypted_at(self, ranks: Sequence[int]) -> bytes | None:
+        """Return the rows of arrivals by their ranks in time, from 1, encrypted as a batch is.
+
+        Raises ArrivalFileError if the file is damaged.
+        """
+        low, high = min(ranks, default=1), max(ranks, default=0)
+        names = self._positions(low - 1, high)
+        return data_rows.encrypt(b"".join(self._lines[names[at - low]] for at in ranks), self.key)
 
     def within(self, step: Step, totals: Totals) -> Step:
         """Return the step unchanged: every iteration has a row."""

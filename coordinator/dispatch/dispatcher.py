@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import ClassVar
 
+from osbench.common.intervals import Intervals
 from osbench.common.plugin.iteration_rows import IterationRows
 from osbench.common.plugin.runner import Step
 from osbench.coordinator.dispatch.arrivals import Ints
@@ -45,8 +46,8 @@ class Dispatcher:
         has the rows of a data file. Arrivals before `warmup_ns` do not count in the rate.
         """
         self._ledger = ledger
-        rows = {"rows_of": data.encrypted} if data is not None else {}
-        self._batches = Batches(port, ledger, workload, **rows)
+        self._data = data
+        self._batches = Batches(port, ledger, workload, self._rows_of)
         self._load: OpenLoad | ClosedLoad
         if is_open:
             self._load = OpenLoad(
@@ -59,6 +60,15 @@ class Dispatcher:
         else:
             limit = data.batch_limit if data is not None else None
             self._load = self.CLOSED(self._batches, ledger, limit)
+
+    def _rows_of(self, numbers: Intervals) -> bytes:
+        """Return the rows of granted iterations for their batch; empty without a data file."""
+        if self._data is None:
+            return b""
+        found = None
+        if isinstance(self._load, OpenLoad):
+            found = self._data.encrypted_at(self._load.ranks_of(numbers).tolist())
+        return self._data.encrypted(numbers) if found is None else found
 
     @property
     def planned(self) -> int:

@@ -83,8 +83,16 @@ class OpenLoad:
 
         `dues`: nanoseconds after t0. They can move to other workers, and count in the rate.
         """
-        self._dues.add(first, dues)
+        self._dues.add(first, dues, whole=False)
         self._count(dues)
+
+    def ranks_of(self, numbers: Intervals) -> Ints:
+        """Return the ranks by time of arrivals that were granted, from 1, in the order of numbers.
+
+        Arrivals are dealt to workers in turn, so numbers of one worker follow each other, and times
+        do not.
+        """
+        return self._dues.ranks_of(numbers.members())
 
     def cut(self, elapsed_s: float) -> tuple[float, int]:
         """Discard planned arrivals that are due after the change of the load and were not granted.

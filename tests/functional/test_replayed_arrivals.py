@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import csv
+import io
 import os
 import signal
 from collections import Counter
@@ -127,10 +129,16 @@ def notes(here: Site) -> list[list[str]]:
 
 
 def assert_as_recorded(here: Site) -> None:
-    """Each iteration had the branch of its arrival, and none was made twice."""
+    """Each iteration was due when the arrival of its branch was, and none was made twice."""
     made = {int(number): branch for number, _, branch in notes(here)}
     assert len(made) == len(notes(here))
-    assert made == {number: NAMES[(number + 49) % 3] for number in made}
+    rows = csv.DictReader(io.StringIO(here.coord("results", "last", "--csv").out))
+    # from the first second on, at half the speed
+    due = {int(row["iteration"]): round(float(row["due_s"]) * 25) for row in rows}
+    assert len(due) > 20
+    assert {number: made[number] for number in due if number in made} == {
+        number: NAMES[(at + 50) % 3] for number, at in due.items() if number in made
+    }
 
 
 def test_a_replay_that_is_resumed_makes_each_arrival_as_it_was(here: Site) -> None:

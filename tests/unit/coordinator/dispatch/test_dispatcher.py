@@ -43,7 +43,12 @@ class Desk:
     """A dispatcher whose decisions reach a ledger and whose messages go into a list."""
 
     def __init__(
-        self, *, open_: bool = False, idempotent: bool = False, warmup_s: float = 0.0
+        self,
+        *,
+        open_: bool = False,
+        idempotent: bool = False,
+        warmup_s: float = 0.0,
+        data: Any = None,
     ) -> None:
         self.sent: list[PlannedBatch] = []
         self.published = 0
@@ -52,7 +57,13 @@ class Desk:
         self.handles: dict[str, WorkerHandle] = {}
         self.away = False
         self.dispatcher = Dispatcher(
-            self, self.ledger, 0, is_open=open_, max_lag_s=1.0, warmup_ns=int(warmup_s * 1e9)
+            self,
+            self.ledger,
+            0,
+            is_open=open_,
+            max_lag_s=1.0,
+            warmup_ns=int(warmup_s * 1e9),
+            data=data,
         )
 
     def worker(self, name: str, user_limit: int = 2, **fields: Any) -> WorkerHandle:
@@ -586,3 +597,61 @@ def test_the_gap_of_a_resumed_load_is_dropped_and_never_made_up():
     sent = desk.place(Step(), worker, at=2.0)
     assert dues(sent)[0] == pytest.approx(2.0)
     assert desk.dispatcher.planned == 300
+
+
+# recorded arrivals
+
+
+class RankedRows:
+    """Rows of arrivals, which are their ranks themselves."""
+
+    def encrypted_at(self, ranks: Sequence[int]) -> bytes:
+        return np.array(ranks, "<i8").tobytes()
+
+
+def made_at(batches: Iterable[PlannedBatch]) -> dict[int, int]:
+    """When the arrival of each rank is made, milliseconds after t0."""
+    found = {}
+    for batch in batches:
+        ranks = np.frombuffer(batch.rows, "<i8").tolist()
+        assert len(ranks) == size(batch)
+        dues = (np.frombuffer(batch.dues, "<i8") // 1_000_000).tolist()
+        found.update(zip(ranks, dues, strict=True))
+    return found
+
+
+@pytest.mark.parametrize("workers", [1, 2, 4])
+def test_each_arrival_is_made_at_its_own_time_by_however_many_workers(workers: int) -> None:
+    desk = Desk(open_=True, data=RankedRows())
+    times = sorted(k * 37 % 2700 // 3 for k in range(400))
+    staff = [desk.worker(f"w{n}") for n in range(workers)]
+
+    batches = desk.place(Step(arrivals=[at / 1000 for at in times]), *staff)
+
+    assert made_at(batches) == dict(enumerate(times, 1))
+    # what a worker gives back is made at its time by another one
+    desk.ledger.give_back(batches[0].worker.name, batches[0].intervals)
+    again = desk.place(Step(), *staff)
+    assert made_at(again).items() <= dict(enumerate(times, 1)).items()
+    assert sum(map(size, again)) == size(batches[0])
+
+
+def test_each_arrival_is_made_at_its_own_time_after_a_resume() -> None:
+    desk = Desk(open_=True, data=RankedRows())
+    times = [2 * k for k in range(400)]
+    first = desk.place(
+        Step(arrivals=[at / 1000 for at in times[:250]]), desk.worker("w1"), desk.worker("w2")
+    )
+    other = Desk(open_=True, data=RankedRows())
+    for batch in sorted(first, key=lambda one: one.intervals[0][0]):
+        (begin, _), *_ = batch.intervals
+        other.dispatcher.restore(begin, np.frombuffer(batch.dues, "<i8").astype(np.int64))
+    other.ledger.pool.update(other.ledger.allot_new(250))
+
+    made = made_at(
+        other.place(
+            Step(arrivals=[at / 1000 for at in times[250:]]), other.worker("w3"), other.worker("w4")
+        )
+    )
+
+    assert made == dict(enumerate(times, 1))
