@@ -64,12 +64,10 @@ TRACE ?=
 TABLE ?=
 # the product under virtual time: ports are filled before anything else imports osbench
 WORLD = PYTHONPATH=$(CURDIR)/src:$(CURDIR)/tests
-# that no rule is too much does not differ from Python to Python
-NOT_MUTANTS = --ignore=tests/world/test_mutants.py
 WORLD_TESTS = $(WORLD) $(PYTEST) -p world.ports tests/world
 
 .PHONY: help setup demo test test-all test-rest units timing costs coverage coverage-units lint types check clean bench docs
-.PHONY: repeats release lab lab-stop conformance chaos world world-tests assets assets-build assets-check
+.PHONY: test-python repeats release lab lab-stop conformance chaos world world-tests assets assets-build assets-check
 .PHONY: otlp-sdks zuul-trial archive-s3 archive-swift statistics pictures containers hosts soak truth what-if audit
 .PHONY: sbom lowest words mutants
 
@@ -128,6 +126,11 @@ test test-all: $(VENV)/.ready
 test-rest: $(VENV)/.ready
 	@mkdir -p build
 	$(SUITE) rest --jobs $(JOBS)
+
+# what may differ from Python to Python
+test-python: $(VENV)/.ready
+	@mkdir -p build
+	$(SUITE) python --jobs $(JOBS)
 
 units: $(VENV)/.ready
 	$(PYTEST) $(UNITS) $(SIDE_BY_SIDE) -m "$(COMMON) and not dear"
@@ -284,7 +287,7 @@ world: $(VENV)/.ready
 		$(if $(WITHOUT),--without $(WITHOUT)) $(if $(TRACE),--trace) $(if $(TABLE),--table $(TABLE))
 
 world-tests: $(VENV)/.ready
-	$(WORLD_TESTS) $(SIDE_BY_SIDE) -m "not dear" $(if $(filter $(VENV),.venv),,$(NOT_MUTANTS))
+	$(WORLD_TESTS) $(SIDE_BY_SIDE)
 
 release: $(VENV)/.ready
 	@$(PYTHON) .ci/environment.py $(VENV) -e '.[release]'

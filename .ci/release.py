@@ -173,7 +173,7 @@ def try_python(version: str) -> None:
     """Run the demo and the tests that start no whole run with a Python. Raises Failed."""
     say(f"demo and tests with Python {version}")
     make = ["make", f"VENV=.venv-{version}", f"PYTHON=python{version}"]
-    run([".ci/with-python", version, *make, "demo", "units", "world-tests"], REPOSITORY)
+    run([".ci/with-python", version, *make, "demo", "test-python"], REPOSITORY)
 
 
 def release(*, tag: bool) -> None:

@@ -33,6 +33,10 @@ class Part:
     variables: Mapping[str, str] = field(default_factory=dict)
 
 
+#: Tests that start no whole run.
+UNITS = ("unit", PROPERTY, "contract")
+#: What does not differ from Python to Python, or is dear.
+_SAME = "not timing and not dear and not lab and not browser and not faults"
 #: Chooses what only `make test-all` runs of files that `make test` runs, too.
 _ONLY_DEAR = ("-m", "dear and not timing")
 #: The product in a simulated world: ports are filled before anything else imports osbench.
@@ -58,9 +62,10 @@ def _dear_files() -> list[str]:
 
 
 def parts(suite: str) -> list[Part]:
-    """Return the parts of a suite: `test`, `all`, or `rest`, what `test` leaves out of `all`.
+    """Return the parts of a suite: `test`, `all`, `rest`, what `test` leaves out of `all`; `python`.
 
-    Tests marked `timing` are in none. Raises ValueError for other names.
+    `python` is what may differ from one version of Python to another. Tests marked `timing` are in
+    none. Raises ValueError for other names.
     """
     if suite == "test":
         few = ("-m", "not timing and not dear")
@@ -75,7 +80,11 @@ def parts(suite: str) -> list[Part]:
     if suite == "all":
         selection = (*_folders((*WHOLE, *QUICK)), "-m", "not timing")
         return [Part(title="all tests", selection=selection, options=_MANY), WORLD]
-    raise ValueError(f"no such suite of tests: {suite}; there are test, rest and all")
+    if suite == "python":
+        units = Part(title="units", selection=(*_folders(UNITS), "-m", _SAME))
+        without = ("--ignore=tests/world/test_mutants.py", "-m", _SAME)
+        return [units, replace(WORLD, selection=(*WORLD.selection, *without))]
+    raise ValueError(f"no such suite of tests: {suite}; there are {', '.join(LEFT_OUT)}")
 
 
 #: Told at the end of a suite: what it has not run, and which command does.
@@ -83,4 +92,5 @@ LEFT_OUT = {
     "test": "not run: most whole runs, dear units, many examples (make test-all); make timing",
     "rest": "not run: what make test runs; make timing",
     "all": "not run: tests of real time (make timing), for an idle machine",
+    "python": "not run: what is the same with every Python (make test, make test-all)",
 }
