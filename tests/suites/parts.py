@@ -62,10 +62,10 @@ def _dear_files() -> list[str]:
 
 
 def parts(suite: str) -> list[Part]:
-    """Return the parts of a suite: `test`, `all`, `rest`, what `test` leaves out of `all`; `python`.
+    """Return the parts of a suite: `test`, `all`, `rest` or `python`.
 
-    `python` is what may differ from one version of Python to another. Tests marked `timing` are in
-    none. Raises ValueError for other names.
+    `rest` is what `test` leaves out of `all`, `python` what may differ from one version of Python
+    to another. Tests marked `timing` are in none. Raises ValueError for other names.
     """
     if suite == "test":
         few = ("-m", "not timing and not dear")
