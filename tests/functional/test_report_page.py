@@ -107,13 +107,13 @@ def _task(here: Site, address: str) -> str:
         {
             "title": "Visitors",
             "scenario": {"Shop.buy": args},
-            "runner": {"constant": {"times": 620, "concurrency": 2}},
+            "runner": {"constant": {"times": 700, "concurrency": 2}},
             "sla": {"failure_rate": {"max": 10}},
         },
         {
             "title": HOSTILE,
             "scenario": {"Shop.buy": args},
-            "runner": {"rps": {"rps": 60, "times": 100, "timeout": 30}},
+            "runner": {"rps": {"rps": 60, "times": 300, "timeout": 30}},
             "sla": {
                 "failure_rate": {"max": 1},
                 "percentile": {"p": 95, "max_s": 20, "of": "response"},
@@ -307,13 +307,13 @@ def test_all_iterations_are_listed_with_their_trace_ids(chromium: Any, url: str)
     with watched(chromium, url, viewport=DESK) as found:
         page = found.page
         body = page.locator("#f-body")
-        assert "720 of 720" in page.locator("#f-count").inner_text()
+        assert "1,000 of 1,000" in page.locator("#f-count").inner_text()
         page.locator("#f-query").fill("failed")
         failed = page.locator("#f-count").inner_text()
         trace = body.locator("td").last.inner_text()
         page.locator("#f-query").fill(trace[:9])
 
-        assert failed.startswith("36 of 720")
+        assert failed.startswith("50 of 1,000")
         assert re.fullmatch(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}", trace)
         assert body.locator("tr").count() == 1
 
