@@ -88,7 +88,7 @@ class ScriptedRunner(Runner):
     def timeout_s(self) -> float:
         """Return the timeout of an iteration in seconds; 0, unless given, means none.
 
-        The code may have limits of its own.
+        The runner's code may have separate limits.
         """
         return float(self.config.get("timeout", 0) or 0)
 

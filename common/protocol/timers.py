@@ -44,3 +44,5 @@ SETTLE_S = 10.0
 FAREWELL_S = 3.0
 #: Memberships that a worker has left and still has results of, at most.
 LEFT_MOST = 8
+#: Seconds that running iterations may take to end after the first Ctrl-C or SIGTERM of a run.
+STOP_S = 60.0

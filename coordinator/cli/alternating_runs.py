@@ -132,7 +132,7 @@ class AlternatingRuns:
         self._limited.append(any(limited))
 
     def too_few(self, pairs: int) -> str:
-        """Return why there are too few pairs for a verdict, and what to do; "" if there are enough.
+        """Return why the pairs are too few for a verdict, and a remedy; "" if they are enough.
 
         `pairs`: the number that was asked for. Pairs that the load generator did not limit count.
         """

@@ -19,6 +19,7 @@ from osbench.common.config import logs
 from osbench.common.errors import DamagedRun, OsbenchError, TaskError, UsageError
 from osbench.common.import_block import import_block
 from osbench.common.plugin.plugins import Plugins
+from osbench.common.protocol import timers
 from osbench.common.protocol.keyring import Keyring
 from osbench.common.task import Task
 from osbench.coordinator.cli.base import CommandSettings, warn_of_plugins
@@ -30,7 +31,6 @@ from osbench.coordinator.deployments.single_logins import single_logins
 from osbench.coordinator.local.local_start import EarlyStart
 from osbench.coordinator.run.connection import connected
 from osbench.coordinator.run.plan import RunInterface, RunOptions, RunPlan, plan_run
-from osbench.coordinator.run.status import STOP_S
 from osbench.coordinator.storage import resumable
 from osbench.coordinator.storage.control_requests import AbortWatch
 from osbench.coordinator.storage.run_directory import RunDirectory
@@ -46,7 +46,8 @@ if TYPE_CHECKING:
 
 #: What is said at each Ctrl-C of a run.
 _SAID = {
-    1: f"stopping: running iterations end, within {STOP_S:.0f} s; Ctrl-C again stops at once",
+    1: f"stopping: running iterations end, within {timers.STOP_S:.0f} s; "
+    "Ctrl-C again stops at once",
     2: "stopping at once; Ctrl-C again leaves what contexts have made",
     3: "nothing is waited for any more",
 }

@@ -17,14 +17,14 @@ from osbench.coordinator.report.model.model import Report, WorkloadReport
 from osbench.coordinator.storage.run_directory import RunDirectory
 from osbench.coordinator.storage.run_documents import SUMMARY_FORMAT, read_timeline, summary_of
 
-#: Exit codes of runs whose load was the requested one, if the generator was no bound of it.
+#: Exit codes of runs with the requested load, unless they have a bound of the generator.
 _SOUND = (0, 1, AROUND)
 #: Hexadecimal digits of a fingerprint.
 _DIGITS = 12
 
 
 def is_sound(summary: Mapping[str, Any]) -> bool:
-    """Return whether the figures of a summary are those of the requested load."""
+    """Return whether a summary has the figures of the requested load."""
     return summary["exit_code"] in _SOUND and not is_limited(summary)
 
 
@@ -82,7 +82,7 @@ class ComparedRun:
 
     @property
     def is_sound(self) -> bool:
-        """Return whether its figures are those of the requested load."""
+        """Return whether it has the figures of the requested load."""
         return is_sound(self.summary)
 
     @property

@@ -1,7 +1,7 @@
-"""What the load generator added to the times of a stretch of a load: the one judge of that.
+"""The one judge of the time that the load generator added to a stretch of a load.
 
-A watchdog of each worker process, or its event loop, should wake at instants evenly spread over
-time, and measures how late it does. So the share of late wake-ups is the share of time in which
+A watchdog of each worker process, or its event loop, should wake at times that are evenly spread,
+and measures how late it does. So the share of late wake-ups is the share of time in which
 nothing of the process could start, send or read. An iteration reads the clock at its start and its
 end and waits for the service between, so it can meet such a delay at each of these points.
 """
@@ -47,7 +47,7 @@ class GeneratorDelay:
 
     @property
     def sentence(self) -> str:
-        """How late processes were: "its processes were late by up to 0.8 s, in 8 % of the time"."""
+        """Lateness of the processes in words: "its processes were late by up to 0.8 s, in ..."."""
         return (
             f"its processes were late by up to {spaced(self.lags.max / 1e9)},"
             f" in {100 * self.share:.2g} % of the time"
@@ -56,7 +56,7 @@ class GeneratorDelay:
     def without(self, times: Histogram) -> Histogram:
         """Return times as they may have been without delays, which are left out.
 
-        They are the longest ones, as many as may have met a delay at one of `POINTS`, and no longer
+        They are the longest ones, as many as may have met a delay at any of `POINTS`, and no longer
         than a typical one with the longest delay at each.
         """
         if not times.count:
@@ -114,7 +114,7 @@ class UndisturbedStatistics:
 
 
 class _UndisturbedTimes:
-    """Times by state, each without those that may be delayed."""
+    """Times by state, each without times that may be delayed."""
 
     def __init__(self, times: Times, delay: GeneratorDelay) -> None:
         self._times = times

@@ -15,7 +15,7 @@ from osbench.coordinator.run.failover import Failover
 from osbench.coordinator.run.resumption.earlier_run import EarlierRun
 from osbench.coordinator.run.resumption.stall_watch import StallWatch
 from osbench.coordinator.run.services import READ_S, RunServices
-from osbench.coordinator.run.status import STOP_S, RunStatus
+from osbench.coordinator.run.status import RunStatus
 from osbench.coordinator.run.steering.rate_search import RateSearch
 from osbench.coordinator.run.steering.steering import Steering
 from osbench.coordinator.run.workload.workload_run import WorkloadRun
@@ -34,7 +34,7 @@ RESTATE_S = 1.0
 TEND_S = 0.5
 #: Longest wait for running iterations before contexts are undone, after a second Ctrl-C.
 RUNNING_S = 10.0
-#: How often it is said what a run that was told to stop waits for, seconds.
+#: Interval of messages on the iterations that an interrupted run waits for, seconds.
 WAITS_S = 10.0
 #: Longest wait for virtual users that end by `on_stop`.
 USERS_END_S = 60.0
@@ -75,7 +75,7 @@ class LoadLoop:
         self._polled = self._read_at = self._restated = self._tended = 0.0
         #: Of a load that was resumed.
         self._stall: StallWatch | None = None
-        #: When the run was told to stop, and when the wait for its iterations was told last.
+        #: When the run was interrupted, and when the last message on its iterations was.
         self._stop_at = self._told_at = 0.0
         self._outages = Outages(self._note_outage, services.limits.patience_s)
 
@@ -262,17 +262,19 @@ class LoadLoop:
             self._show_outages()
 
     def _bound_stop(self) -> None:
-        """After an interrupt: say what is waited for, and stop at once after `STOP_S` seconds."""
+        """After an interrupt: log which iterations are awaited, and stop after `STOP_S` seconds."""
         if not self._status.interruption.drains or self._status.interruption.stops:
             return
         now = time.monotonic()
         if not self._stop_at:
             self._stop_at = self._told_at = now
-        left_s = self._stop_at + STOP_S - now
+        left_s = self._stop_at + timers.STOP_S - now
         running = sum(one.beat.busy for one in self._present)
         if left_s <= 0:
             LOG.warning(
-                "%d iterations have not ended within %g s: they are abandoned", running, STOP_S
+                "%d iterations have not ended within %g s: they are abandoned",
+                running,
+                timers.STOP_S,
             )
             self._status.interruption.level = 2
         elif now - self._told_at >= WAITS_S:

@@ -7,16 +7,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-#: Seconds that running iterations may take to end after the first interrupt.
-STOP_S = 60.0
-
 
 @dataclass(slots=True)
 class Interruption:
     """The count of interrupts of a run.
 
-    1 drains the load for at most `STOP_S` seconds, 2 stops it at once, 3 undoes contexts without
-    waiting for iterations.
+    1 drains the load, 2 stops it at once, 3 undoes contexts without waiting for iterations. The
+    first one becomes the second after `timers.STOP_S` seconds.
     """
 
     level: int = 0

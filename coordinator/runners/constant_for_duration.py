@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
-from osbench.common.config.durations import TIMEOUT_S
 from osbench.coordinator.runners.runner_schema import DRAFT, RAMP_UP, TIMEOUT, USERS, risen
 from osbench.plugin import runner
-from osbench.plugin.durations import DURATION
+from osbench.plugin.durations import DURATION, TIMEOUT_S
 
 
 class ConstantForDuration(runner.Runner):

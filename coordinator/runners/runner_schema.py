@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from osbench.common.config.durations import TIMEOUT_S
-from osbench.plugin.durations import DURATION
+from osbench.plugin.durations import DURATION, TIMEOUT_S
 
 DRAFT = "http://json-schema.org/draft-07/schema#"
 

@@ -59,18 +59,18 @@ NOTICE_NS = 500_000_000
 
 
 class Pacing:
-    """Rate limit of the iterations of this process: its turns among those of all. Thread-safe.
+    """Rate limit of the iterations of this process: its turns among all turns. Thread-safe.
 
     A turn is the time at which one iteration may start. Turns of all processes are at an even
-    distance. A turn for which no user was free is taken by one that is a little later, before half
-    of the way to the next; missed turns are not made up for.
+    distance. A user may take a turn late, before half of the way to the next turn; missed turns are
+    not made up for.
     """
 
     def __init__(self) -> None:
         #: Whether a rate limit is set. Not a property: users look at it before each iteration.
         self.limits = False
         #: Rate of all processes; the first turn of all, monotonic nanoseconds; users of this
-        #: process, begin and end, among those of all.
+        #: process, begin and end, among all users.
         self._rule: tuple[float, int, tuple[int, ...]] = (0.0, 0, WHOLE)
         self._stride = 1
         #: Mean distance of the turns of this process, nanoseconds.
