@@ -314,7 +314,7 @@ def test_a_run_without_a_trend_says_why(
 ) -> None:
     run = made_run(tmp_path, 30)
     # no exit code says that the load was the one requested
-    monkeypatch.setattr(compared_run, "SOUND", ())
+    monkeypatch.setattr(compared_run, "_SOUND", ())
 
     found = client.get(f"/runs/{run.path.name}/trends", headers=BEARER)
     unknown = client.get("/runs/20990101-000000-none/trends", headers=BEARER)
