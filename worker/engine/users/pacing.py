@@ -81,13 +81,15 @@ class Pacing:
         self._changes = 0
         self._lock = threading.Lock()
 
-    def set_rate(self, rate: float, first_ns: int = 0, part: Sequence[int] = ()) -> None:
+    def set_rate(self, rate: float, first_ns: int | None = None, part: Sequence[int] = ()) -> None:
         """Set the rate limit of all processes, iterations per second; 0 means no limit.
 
-        `first_ns`: their first turn, monotonic nanoseconds. `part`: begin and end of the users of
-        this process, and the number of all users; by default this process has all. Users that wait
-        get a turn of the new rate.
+        `first_ns`: their first turn, monotonic nanoseconds; now by default. `part`: begin and end
+        of the users of this process, and the number of all users; by default this process has all.
+        Users that wait get a turn of the new rate.
         """
+        if first_ns is None:
+            first_ns = self._rule[1] if rate == self._rule[0] else monotonic_ns()
         rule = (max(0.0, rate), first_ns, tuple(part) or WHOLE)
         with self._lock:
             if rule == self._rule:
