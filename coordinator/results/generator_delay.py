@@ -14,7 +14,7 @@ from functools import cached_property
 
 from osbench.common.histogram import Histogram
 from osbench.common.plugin.sla import Times
-from osbench.coordinator.formatting import spaced
+from osbench.coordinator.formatting import count, spaced
 from osbench.coordinator.results.workload_statistics import WorkloadStatistics
 
 #: Least delay that counts, nanoseconds: timers of event loops are exact to a millisecond.
@@ -30,6 +30,8 @@ class GeneratorDelay:
 
     def __init__(self, statistics: WorkloadStatistics) -> None:
         self._statistics = statistics
+        #: Iterations that failed because the workers had no more of something, such as open files.
+        self.failed = sum(group.count for group in statistics.errors.groups() if group.resource)
         #: Latenesses of wake-ups, nanoseconds: of event loops or of threads, whichever were later.
         self.lags = max(
             (statistics.loop_lag, statistics.thread_lag),
@@ -48,10 +50,14 @@ class GeneratorDelay:
     @property
     def sentence(self) -> str:
         """Lateness of the processes in words: "its processes were late by up to 0.8 s, in ..."."""
-        return (
+        late = (
             f"its processes were late by up to {spaced(self.lags.max / 1e9)},"
             f" in {100 * self.share:.2g} % of the time"
         )
+        if not self.failed:
+            return late
+        lacking = f"{count(self.failed, 'iteration')} failed because it lacked resources"
+        return f"{lacking}; {late}" if self.share >= SHARE_LEAST else lacking
 
     def without(self, times: Histogram) -> Histogram:
         """Return times as they may have been without delays, which are left out.
@@ -69,9 +75,10 @@ class GeneratorDelay:
     def undisturbed(self) -> UndisturbedStatistics | None:
         """The statistics as they may have been without delays; None if there were too few delays.
 
-        SLA criteria that they meet, and the measured ones do not, have no verdict.
+        Iterations that failed for want of the generator's resources are left out, too. SLA criteria
+        that they meet, and the measured ones do not, have no verdict.
         """
-        if self.share < SHARE_LEAST:
+        if self.share < SHARE_LEAST and not self.failed:
             return None
         return UndisturbedStatistics(self._statistics, self)
 
@@ -82,12 +89,16 @@ class UndisturbedStatistics:
     def __init__(self, statistics: WorkloadStatistics, delay: GeneratorDelay) -> None:
         self._statistics = statistics
         self._delay = delay
-        self.count = statistics.count
         self.checks = statistics.checks
         self.drill = statistics.drill
         self.ok_per_s = statistics.ok_per_s
         self.first_start = statistics.first_start
         self.last_end = statistics.last_end
+
+    def count(self, state: str) -> int:
+        """Number of iterations in a state."""
+        found = self._statistics.count(state)
+        return max(0, found - self._delay.failed) if state == "failed" else found
 
     @property
     def service(self) -> Times:

@@ -13,6 +13,7 @@ from osbench.common.histogram import Histogram
 from osbench.common.outcomes import Outcome
 from osbench.common.plugin.plugins import Plugins
 from osbench.common.plugin.sla import Verdict
+from osbench.common.protocol.columns import Failure
 from osbench.common.task import Named
 from osbench.coordinator.results.generator_delay import GeneratorDelay
 from osbench.coordinator.results.workload_statistics import WorkloadStatistics
@@ -105,6 +106,26 @@ def test_failed_iterations_are_no_delay() -> None:
 
     assert not verdict.success
     assert not verdict.disputed
+
+
+def test_failures_for_want_of_the_own_resources_are_disputed() -> None:
+    found = WorkloadStatistics()
+    lacking = Failure(
+        number=1, etype="OSError", message="Too many", traceback="", resource="open files"
+    )
+    found.add_failures("w", [lacking])
+    found.add(
+        block(row(1, outcome=Outcome.FAILED, ended=1, failure=1), row(2, ended=1)), worker="w"
+    )
+
+    verdict = judged(found, name="failure_rate", max=0)
+    assert verdict.disputed
+    assert verdict.detail.endswith(
+        "may be the generator's own doing: 1 iteration failed because it lacked resources"
+    )
+    # another one failed by itself
+    found.add(block(row(3, outcome=Outcome.FAILED, ended=1)), worker="w")
+    assert not judged(found, name="failure_rate", max=0).disputed
 
 
 def test_the_mean_and_the_longest_are_disputed_too() -> None:
