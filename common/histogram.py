@@ -132,7 +132,7 @@ class Histogram:
             found.min, found.max = (min(end, self.max) for end in ends)
         return found
 
-    def above(self, value_ns: int) -> int:
+    def count_above(self, value_ns: int) -> int:
         """Return the number of samples above a value, to the exactness of buckets."""
         return int(self._counts[self._index(value_ns) + 1 :].sum())
 

@@ -85,14 +85,11 @@ class DataFile:
         """Most rows that a batch should carry: about `BATCH_BYTES` bytes, at least one row."""
         return max(1, BATCH_BYTES * len(self) // max(1, self.size))
 
-    def encrypted(self, numbers: Intervals) -> bytes:
+    def encrypted(self, numbers: Intervals, ranks: Sequence[int] = ()) -> bytes:
         """Return the rows of the iterations `numbers`, compressed and encrypted for a batch."""
         at = self._offsets
         pieces = (self._content[at[low - 1] : at[high - 1]] for low, high in numbers)
         return data_rows.encrypt(b"".join(pieces), self.key)
-
-    def encrypted_at(self, ranks: Sequence[int]) -> bytes | None:
-        """Return None: iteration N has row N."""
 
     def within(self, step: Step, totals: Totals) -> Step:
         """Return a copy of a runner's step, limited to iterations that have a row.

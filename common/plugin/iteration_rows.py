@@ -54,16 +54,11 @@ class IterationRows(Protocol):
     def rows(self) -> Iterator[dict[str, Any]]:
         """Yield the arguments of each row, for checks before a run; may skip equal rows."""
 
-    def encrypted(self, numbers: Intervals) -> bytes:
+    def encrypted(self, numbers: Intervals, ranks: Sequence[int]) -> bytes:
         """Return the rows of the iterations in `numbers`, encrypted for a batch.
 
-        `numbers`: half-open intervals; their order is kept.
-        """
-
-    def encrypted_at(self, ranks: Sequence[int]) -> bytes | None:
-        """Return the rows of arrivals by their ranks in time, from 1, encrypted for a batch.
-
-        None if the rows are of iterations by number, whenever they are due.
+        `numbers`: half-open intervals; their order is kept. `ranks`: the rank of each by its due
+        time, from 1, for rows that belong to a time.
         """
 
     def within(self, step: Step, totals: Totals) -> Step:

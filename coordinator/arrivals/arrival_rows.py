@@ -80,17 +80,8 @@ class ArrivalRows:
         """Return the most rows of one batch."""
         return _BATCH
 
-    def encrypted(self, numbers: Intervals) -> bytes:
-        """Return the rows of iteration numbers, in their order, encrypted as a batch carries them.
-
-        Raises ArrivalFileError if the file is damaged.
-        """
-        lines = self._lines
-        pieces = [lines[at] for low, high in numbers for at in self._positions(low - 1, high - 1)]
-        return data_rows.encrypt(b"".join(pieces), self.key)
-
-    def encrypted_at(self, ranks: Sequence[int]) -> bytes | None:
-        """Return the rows of arrivals by their ranks in time, from 1, encrypted as a batch is.
+    def encrypted(self, numbers: Intervals, ranks: Sequence[int]) -> bytes:
+        """Return the rows of iterations by the `ranks` of their due times, encrypted for a batch.
 
         Raises ArrivalFileError if the file is damaged.
         """

@@ -131,7 +131,7 @@ class AlternatingRuns:
         self._codes.append((codes[0], codes[1]))
         self._limited.append(any(limited))
 
-    def too_few(self, pairs: int) -> str:
+    def lack_of_pairs(self, pairs: int) -> str:
         """Return why the pairs are too few for a verdict, and a remedy; "" if they are enough.
 
         `pairs`: the number that was asked for. Pairs that the load generator did not limit count.

@@ -265,7 +265,7 @@ def _facts(evidence: Evidence, name: str) -> tuple[Fact, ...]:
     )
 
 
-#: A change that only so much more, as a part, would be found by is none that a test can find.
+#: A test finds nothing if the least change that it would find is above this part: a hundredfold.
 UNFINDABLE = 99.0
 
 

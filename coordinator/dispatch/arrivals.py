@@ -37,7 +37,9 @@ class Dues:
         """
         self._first.append(first)
         self._dues.append(dues)
-        self._ranks.append(_ranked(np.arange(first, first + len(dues)), dues) if whole else None)
+        self._ranks.append(
+            _ranks_by_time(np.arange(first, first + len(dues)), dues) if whole else None
+        )
         while len(self._dues) > 1 and self._dues[0][-1] < dues[-1] - KEPT_NS:
             del self._first[0], self._dues[0], self._ranks[0]
 
@@ -59,7 +61,9 @@ class Dues:
             known = [
                 np.arange(self._first[at], self._first[at] + len(self._dues[at])) for at in parts
             ]
-            ranks = _ranked(np.concatenate(known), np.concatenate([self._dues[at] for at in parts]))
+            ranks = _ranks_by_time(
+                np.concatenate(known), np.concatenate([self._dues[at] for at in parts])
+            )
             for at, part in zip(parts, np.split(ranks, np.cumsum(sizes)[:-1]), strict=True):
                 self._ranks[at] = part
         found = self._found(numbers, [one for one in self._ranks if one is not None], 0)
@@ -78,7 +82,7 @@ class Dues:
         return found
 
 
-def _ranked(numbers: Ints, dues: Ints) -> Ints:
+def _ranks_by_time(numbers: Ints, dues: Ints) -> Ints:
     """Return `numbers`, ascending, in the order of due times: the rank of each arrival by time."""
     found = np.empty(len(numbers), np.int64)
     found[np.argsort(dues, kind="stable")] = numbers

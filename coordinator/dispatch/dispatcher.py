@@ -65,10 +65,9 @@ class Dispatcher:
         """Return the rows of granted iterations for their batch; empty without a data file."""
         if self._data is None:
             return b""
-        found = None
-        if isinstance(self._load, OpenLoad):
-            found = self._data.encrypted_at(self._load.ranks_of(numbers).tolist())
-        return self._data.encrypted(numbers) if found is None else found
+        load = self._load
+        ranks = load.ranks_of(numbers) if isinstance(load, OpenLoad) else numbers.members()
+        return self._data.encrypted(numbers, ranks.tolist())
 
     @property
     def planned(self) -> int:

@@ -59,7 +59,7 @@ class ReportBuilder:
         Adds the bounds of each load, traces and explanations of `collected`, notes and exit code.
         The present time becomes the end of the run.
         """
-        outcomes = [replace(one, bounds=self._bounds(one)) for one in outcomes]
+        outcomes = [replace(one, bounds=self._bounds(one, end)) for one in outcomes]
         names = distinct([workload.name for workload in self.task.workloads])
         named = list(zip(names, outcomes, strict=False))
         hooks = [(name, hook.failure()) for name, one in named for hook in one.hooks]
@@ -127,9 +127,9 @@ class ReportBuilder:
         section = self.plan_section
         return () if section is None else tuple(section(*one) for one in enumerate(outcomes))
 
-    def _bounds(self, outcome: WorkloadOutcome) -> tuple[Bound, ...]:
+    def _bounds(self, outcome: WorkloadOutcome, end: RunEnd) -> tuple[Bound, ...]:
         if outcome.search is None:
-            return load_bounds(outcome, self.lag_limit_s)
+            return load_bounds(outcome, self.lag_limit_s, interrupted=end.interrupted)
         # a search overloads on purpose
         limit = outcome.search.limit
         return (Bound(cause="search", fault=GENERATOR, sentence=limit),) if limit else ()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import re
+from collections import Counter
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -177,6 +178,14 @@ class ErrorGroups:
                 group = self._awaited((worker, number)) if number else None
             if group is not None:
                 group.add(count, first, functools.partial(place, first))
+
+    def lacking(self) -> Counter[str]:
+        """Return how many iterations failed for want of the generator's resources, by resource."""
+        found: Counter[str] = Counter()
+        for kind, resource in self._resources.items():
+            if resource and kind in self._groups:
+                found[resource] += self._groups[kind].count
+        return +found
 
     def groups(self) -> list[ErrorGroup]:
         """Return the groups with iterations, the most frequent error first."""

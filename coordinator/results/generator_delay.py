@@ -31,7 +31,7 @@ class GeneratorDelay:
     def __init__(self, statistics: WorkloadStatistics) -> None:
         self._statistics = statistics
         #: Iterations that failed because the workers had no more of something, such as open files.
-        self.failed = sum(group.count for group in statistics.errors.groups() if group.resource)
+        self.failed = statistics.errors.lacking().total()
         #: Latenesses of wake-ups, nanoseconds: of event loops or of threads, whichever were later.
         self.lags = max(
             (statistics.loop_lag, statistics.thread_lag),
@@ -72,7 +72,7 @@ class GeneratorDelay:
         return times.without_highest(math.ceil(touched * times.count), most_ns)
 
     @property
-    def undisturbed(self) -> UndisturbedStatistics | None:
+    def statistics_without(self) -> UndisturbedStatistics | None:
         """The statistics as they may have been without delays; None if there were too few delays.
 
         Iterations that failed for want of the generator's resources are left out, too. SLA criteria
@@ -136,4 +136,4 @@ class _UndisturbedTimes:
 
 
 def _share_above(lags: Histogram, limit_ns: int) -> float:
-    return lags.above(limit_ns) / lags.count if lags.count else 0.0
+    return lags.count_above(limit_ns) / lags.count if lags.count else 0.0

@@ -102,12 +102,7 @@ class WorkloadResults:
             found: tuple[Verdict, ...] = (trials.verdict(),)
         else:
             delay = GeneratorDelay(self.statistics)
-            judged = sla.judge(
-                self.statistics,
-                running=running,
-                undisturbed=delay.undisturbed,
-                delayed=delay.sentence,
-            )
+            judged = sla.judge(self.statistics, running=running, delay=delay)
             found = (*judged, *self._users_lacking(), *self._script_failed())
         return found if self.abort is None else (*found, self.abort.verdict())
 

@@ -276,7 +276,7 @@ class LoadLoop:
                 running,
                 timers.STOP_S,
             )
-            self._status.interruption.level = 2
+            self._status.interruption.overdue = True
         elif now - self._told_at >= WAITS_S:
             self._told_at = now
             LOG.warning(

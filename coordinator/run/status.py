@@ -12,11 +12,12 @@ from dataclasses import dataclass, field
 class Interruption:
     """The count of interrupts of a run.
 
-    1 drains the load, 2 stops it at once, 3 undoes contexts without waiting for iterations. The
-    first one becomes the second after `timers.STOP_S` seconds.
+    1 drains the load, 2 stops it at once, 3 undoes contexts without waiting for iterations.
     """
 
     level: int = 0
+    #: Iterations have not ended in time after the first one.
+    overdue: bool = False
 
     @property
     def drains(self) -> bool:
@@ -28,8 +29,8 @@ class Interruption:
 
     @property
     def stops(self) -> bool:
-        """Return whether the run is to end at once: it was interrupted at least twice."""
-        return self.level >= 2
+        """Return whether the run is to end at once: interrupted twice, or overdue after once."""
+        return self.level >= 2 or self.overdue
 
     @property
     def insists(self) -> bool:

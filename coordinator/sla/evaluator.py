@@ -5,13 +5,25 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, Protocol
 
 from osbench.common.plugin.plugins import Plugins
 from osbench.common.plugin.sla import Sla, SpanFigures, SpanSelection, Statistics, Verdict
 from osbench.common.protocol.columns import Columns
 from osbench.common.secrets.masking import error_text
 from osbench.common.task import Named
+
+
+class Delay(Protocol):
+    """The delay that the load generator may have added to some results."""
+
+    @property
+    def statistics_without(self) -> Statistics | None:
+        """Return the results as they may have been without it; None if it means nothing."""
+
+    @property
+    def sentence(self) -> str:
+        """Return the delay in words."""
 
 
 class SlaEvaluator:
@@ -53,15 +65,13 @@ class SlaEvaluator:
         statistics: Statistics,
         *,
         running: bool = False,
-        undisturbed: Statistics | None = None,
-        delayed: str = "",
+        delay: Delay | None = None,
     ) -> tuple[Verdict, ...]:
         """Return the verdicts on the results so far, in the order of the task file.
 
         Criteria on trace spans are left out; if the load is `running`, also criteria that are
-        judged only at its end. `undisturbed`: the results as they may have been without delays of
-        the load generator, which `delayed` describes. A failed criterion that they meet is
-        disputed, and says so.
+        judged only at its end. A failed criterion that would be met without the `delay` of the load
+        generator is disputed, and its message says so.
         """
         found = []
         later = self.at_end if running else frozenset()
@@ -71,13 +81,9 @@ class SlaEvaluator:
             with self._guard(name):
                 if criterion is not None:
                     verdict = criterion.check(statistics)
-                    if (
-                        undisturbed is not None
-                        and not verdict.success
-                        and criterion.check(undisturbed).success
-                    ):
-                        said = f"{verdict.detail}; may be the generator's own doing: {delayed}"
-                        verdict = replace(verdict, detail=said, disputed=True)
+                    if delay is not None and _is_disputed(verdict, criterion, delay):
+                        why = f"may be the generator's own doing: {delay.sentence}"
+                        verdict = replace(verdict, detail=f"{verdict.detail}; {why}", disputed=True)
                     found.append(verdict)
             if self._criteria[name] is None:
                 found.append(self._raised[name])
@@ -137,13 +143,11 @@ class SlaEvaluator:
         config = criterion.config if criterion is not None else None
         return float(config.get("max", 100)) if isinstance(config, Mapping) else 100.0
 
-    def failing(
-        self, statistics: Statistics, undisturbed: Statistics | None = None, delayed: str = ""
-    ) -> tuple[Verdict, ...]:
+    def failing(self, statistics: Statistics, delay: Delay | None = None) -> tuple[Verdict, ...]:
         """Return the verdicts of all criteria, except on trace spans, that the results so far do
-        not meet; `undisturbed` and `delayed` as of `judge`.
+        not meet; `delay` as of `judge`.
         """
-        judged = self.judge(statistics, undisturbed=undisturbed, delayed=delayed)
+        judged = self.judge(statistics, delay=delay)
         return tuple(verdict for verdict in judged if not verdict.success)
 
     def breach(self, statistics: Statistics, plan: int | None) -> Verdict | None:
@@ -175,6 +179,16 @@ class SlaEvaluator:
                 success=False,
                 detail=f"cannot be judged: the plug-in raises {error_text(error)}",
             )
+
+
+def _is_disputed(verdict: Verdict, criterion: Sla, delay: Delay) -> bool:
+    """Return whether a failed criterion is met without the delay of the load generator."""
+    if verdict.success or (statistics := delay.statistics_without) is None:
+        return False
+    # code of a plug-in may want more than there is: then its first verdict stands
+    with contextlib.suppress(Exception):
+        return criterion.check(statistics).success
+    return False
 
 
 def limits_of(config: Any) -> dict[str, float]:

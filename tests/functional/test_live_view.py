@@ -222,12 +222,17 @@ def test_a_page_of_a_server_that_ends_with_its_run_stays(tmp_path: Path, tab: Br
         tab.assert_clean()
 
 
-def test_all_runs_are_listed_followed_and_opened(cluster: Cluster, tab: Browsed) -> None:
+def listed(cluster: Cluster) -> tuple[Started, str, Started, str]:
+    """A server of all runs with its address, and a run that it lists as running, with its id."""
     web = cluster.site.begin("osbench-coord", "web", "--listen", "0")
     url = printed_address(web)
     run = start(cluster)
     run.wait_for(lambda: "running" in cluster.site.coord("runs", "list").out)
-    run_id = json.loads(cluster.site.coord("status", "--json").out)["run"]
+    return web, url, run, json.loads(cluster.site.coord("status", "--json").out)["run"]
+
+
+def test_all_runs_are_listed_followed_and_opened(cluster: Cluster, tab: Browsed) -> None:
+    web, url, run, run_id = listed(cluster)
 
     tab.goto(url)
     tab.expect_text("#live-list", re.compile("running"))
@@ -270,11 +275,7 @@ def test_no_page_of_another_site_reaches_a_run(cluster: Cluster, tab: Browsed) -
 
 
 def test_a_killed_run_is_shown_as_it_was(cluster: Cluster, tab: Browsed) -> None:
-    web = cluster.site.begin("osbench-coord", "web", "--listen", "0")
-    url = printed_address(web)
-    run = start(cluster)
-    run.wait_for(lambda: "running" in cluster.site.coord("runs", "list").out)
-    run_id = json.loads(cluster.site.coord("status", "--json").out)["run"]
+    _, url, run, run_id = listed(cluster)
     tab.goto(url)
     tab.click(f"a[href='/runs/{run_id}']")
     tab.wait_until(lambda: tab.done() > 50)

@@ -43,7 +43,7 @@ class RallyLoader:
         self._engine: Any = object.__new__(engine.TaskEngine)
         self._engine.task = {"uuid": "none"}
         self._config = task_cfg.TaskConfig
-        #: What came of documents; most samples are there as YAML and as JSON.
+        #: Results by document: most samples are there as YAML and as JSON.
         self._found: dict[str, Loaded] = {}
         self._refusals = (exceptions.RallyException, TypeError, yaml.YAMLError)
 

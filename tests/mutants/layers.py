@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import PurePosixPath
 
-from suites.parts import REPOSITORY, Part, parts
+from suites.parts import FEW, REPOSITORY, Part, parts
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -17,9 +17,6 @@ class Suite:
     options: tuple[str, ...] = ()
     #: Environment variables; `{root}` is the root of the checkout.
     variables: Mapping[str, str] = field(default_factory=dict)
-
-
-QUICKLY = ("-m", "not timing and not dear")
 
 
 def _suite(part: Part) -> Suite:
@@ -44,7 +41,7 @@ LAYERS: dict[str, tuple[Suite, ...]] = {
 
 def near_suite(files: Sequence[str]) -> Suite:
     """Return the suite of some files."""
-    return Suite(paths=tuple(files), options=QUICKLY)
+    return Suite(paths=tuple(files), options=FEW)
 
 
 def split(layer: Sequence[Suite], tests: Sequence[str]) -> list[tuple[Suite, list[str]]]:

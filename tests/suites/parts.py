@@ -35,8 +35,10 @@ class Part:
 
 #: Tests that start no whole run.
 UNITS = ("unit", PROPERTY, "contract")
-#: What does not differ from Python to Python, or is dear.
-_SAME = "not timing and not dear and not lab and not browser and not faults"
+#: Chooses tests of `make test`.
+FEW = ("-m", "not timing and not dear")
+#: Chooses tests that may differ between versions of Python, and are not dear.
+_SAME = ("-m", f"{FEW[1]} and not lab and not browser and not faults")
 #: Chooses what only `make test-all` runs of files that `make test` runs, too.
 _ONLY_DEAR = ("-m", "dear and not timing")
 #: The product in a simulated world: ports are filled before anything else imports osbench.
@@ -68,9 +70,8 @@ def parts(suite: str) -> list[Part]:
     to another. Tests marked `timing` are in none. Raises ValueError for other names.
     """
     if suite == "test":
-        few = ("-m", "not timing and not dear")
-        units = Part(title="units, and a run of each kind", selection=(*_folders(QUICK), *few))
-        return [units, replace(WORLD, selection=(*WORLD.selection, *few))]
+        units = Part(title="units, and a run of each kind", selection=(*_folders(QUICK), *FEW))
+        return [units, replace(WORLD, selection=(*WORLD.selection, *FEW))]
     if suite == "rest":
         selection = (*_folders((*WHOLE, PROPERTY)), "-m", "not timing")
         whole = Part(title="whole runs", selection=selection, options=_MANY)
@@ -81,8 +82,8 @@ def parts(suite: str) -> list[Part]:
         selection = (*_folders((*WHOLE, *QUICK)), "-m", "not timing")
         return [Part(title="all tests", selection=selection, options=_MANY), WORLD]
     if suite == "python":
-        units = Part(title="units", selection=(*_folders(UNITS), "-m", _SAME))
-        without = ("--ignore=tests/world/test_mutants.py", "-m", _SAME)
+        units = Part(title="units", selection=(*_folders(UNITS), *_SAME))
+        without = ("--ignore=tests/world/test_mutants.py", *_SAME)
         return [units, replace(WORLD, selection=(*WORLD.selection, *without))]
     raise ValueError(f"no such suite of tests: {suite}; there are {', '.join(LEFT_OUT)}")
 

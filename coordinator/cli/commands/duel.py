@@ -86,7 +86,7 @@ def duel(
     ]
     runs = AlternatingRuns(settings, (tasks[0], tasks[1]), Progress(quiet=duelling.quiet))
     runs.run(duelling.pairs)
-    if not chosen.anyway and (why := runs.too_few(duelling.pairs)):
+    if not chosen.anyway and (why := runs.lack_of_pairs(duelling.pairs)):
         echo(f"No verdict: {why}", err=True)
         sys.exit(LIMITED)
     names = [" ".join((path, *args)) for path, args in sides]

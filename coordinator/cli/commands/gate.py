@@ -160,7 +160,7 @@ def gate(
         _end(gating.output, INTERRUPTED, f"⚪ **no verdict**: {why}")
     if runs.only_second_fails:
         _end(gating.output, 1, f"❌ **worse**: only {commits[1]} misses the criteria of the task")
-    if not chosen.anyway and (why := runs.too_few(gating.pairs)):
+    if not chosen.anyway and (why := runs.lack_of_pairs(gating.pairs)):
         _end(gating.output, LIMITED, f"⚪ **no verdict**: {why}")
     result = runs.result(chosen, (str(commits[0]), str(commits[1])))
     # the two addresses differ, of course

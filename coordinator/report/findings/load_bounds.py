@@ -148,6 +148,11 @@ class _Seen:
         return self.drops_many or self.starts_late or (held_back and self.waited_s > least_s)
 
     @property
+    def crowded(self) -> HostUse | None:
+        """The fullest host of which other programs use more than the workers; None without one."""
+        return next((one for one in self.hosts if one.is_full and one.others > one.ours), None)
+
+    @property
     def is_outgrown(self) -> bool:
         """Return whether ever more iterations of an open load ran at once."""
         grown = self.running_end > OUTGROWN * self.running_half
@@ -160,23 +165,25 @@ class _Seen:
         return self.waiting > SCARCE * busy or any(host.is_full for host in self.hosts)
 
 
-def load_bounds(outcome: WorkloadOutcome, lag_limit_s: float) -> tuple[Bound, ...]:
+def load_bounds(
+    outcome: WorkloadOutcome, lag_limit_s: float, *, interrupted: bool = False
+) -> tuple[Bound, ...]:
     """Return the causes that bound a workload's load; empty if it was offered as requested.
 
-    `lag_limit_s`: greatest allowed start lag and wake-up lateness at p99, seconds.
+    `lag_limit_s`: greatest allowed start lag and wake-up lateness at p99, seconds. `interrupted`:
+    the user ended the run.
     """
-    seen = _seen(outcome, lag_limit_s)
+    seen = _seen(outcome, lag_limit_s, interrupted=interrupted)
     found = [*_of_processes(seen)]
     if seen.is_late and not found:
         found.append(_why_late(seen))
-    lost = seen.lost
-    if lost:
+    if seen.lost:
         found.append(
             Bound(
                 cause="worker_lost",
                 fault=GENERATOR,
-                sentence=f"{count(lost)} of {count(seen.planned)} iterations were lost or dropped "
-                "with a worker or the coordinator",
+                sentence=f"{count(seen.lost)} of {count(seen.planned)} iterations were lost or"
+                " dropped with a worker or the coordinator",
             )
         )
     own = seen.drops["max_concurrency"]
@@ -197,17 +204,13 @@ def load_bounds(outcome: WorkloadOutcome, lag_limit_s: float) -> tuple[Bound, ..
     return tuple(found)
 
 
-def _seen(outcome: WorkloadOutcome, lag_limit_s: float) -> _Seen:
+def _seen(outcome: WorkloadOutcome, lag_limit_s: float, *, interrupted: bool) -> _Seen:
     statistics, offered, workers = outcome.statistics, outcome.offered, outcome.workers
     accounting = outcome.accounting
     not_made = sum(accounting.drops.get(reason, 0) for reason in NOT_MADE)
     lost_workers = sum(one.lost for one in workers)
-    # a second Ctrl-C does not wait for running iterations: no worker was lost with it
-    abandoned = offered.cut_short == "interrupted" and not lost_workers
-    resources: Counter[str] = Counter()
-    for group in statistics.errors.groups():
-        if group.resource:
-            resources[group.resource] += group.count
+    # iterations that the user does not wait for were lost with no worker
+    abandoned = interrupted and not lost_workers
     service, lags = statistics.service.ok, (statistics.loop_lag, statistics.thread_lag)
     cpu = [(one.cpu_mean or 0.0) for one in workers]
     half, end = statistics.profile.backlog() if offered.is_open else (0.0, 0.0)
@@ -232,7 +235,7 @@ def _seen(outcome: WorkloadOutcome, lag_limit_s: float) -> _Seen:
         blocked=statistics.blocked,
         watched_s=statistics.loop_lag.count * timers.LOOP_BEAT_S,
         stalls=statistics.stalls,
-        resources=resources,
+        resources=statistics.errors.lacking(),
         hosts=host_uses(workers),
         cpu=max(cpu, default=0.0),
         cpu_sum=sum(cpu),
@@ -320,9 +323,8 @@ def _why_late(seen: _Seen) -> Bound:
         f"{spaced(seen.lag_p99_s)} at p99"
     )
     full = [host for host in seen.hosts if host.is_full]
-    crowded = [host for host in full if host.others > host.ours]
-    if crowded:
-        return _crowded(crowded[0], late)
+    if seen.crowded is not None:
+        return _crowded(seen.crowded, late)
     if seen.throttled is not None:
         return Bound(
             cause="cpu_quota",
@@ -390,7 +392,6 @@ def _why_short(seen: _Seen) -> Bound:
     if seen.is_open:
         missing = _missing(seen)
         full = [host for host in seen.hosts if host.is_full]
-        crowded = [host for host in full if host.others > host.ours]
         if seen.is_full and not full:
             return Bound(
                 cause="service",
@@ -399,8 +400,8 @@ def _why_short(seen: _Seen) -> Bound:
                 "users waited for it (event loops and threads were at most "
                 f"{spaced(seen.lag_p99_s)} late at p99)",
             )
-        if crowded:
-            return _crowded(crowded[0], missing)
+        if seen.crowded is not None:
+            return _crowded(seen.crowded, missing)
         if seen.lacks_cores or (seen.coroutines and seen.cpu > ONE_CORE):
             return Bound(
                 cause="generator_cpu", fault=GENERATOR, sentence=f"{missing}; {_cpu(seen)}"
@@ -417,9 +418,8 @@ def _why_short(seen: _Seen) -> Bound:
 def _why_users_waited(seen: _Seen) -> Bound:
     """Return the cause why the users of a closed load were not busy all the time."""
     held = seen.held or 0.0
-    crowded = [host for host in seen.hosts if host.is_full and host.others > host.ours]
-    if crowded and not seen.lost_workers:
-        return _crowded(crowded[0], f"the sustained concurrency is {held:.1%}")
+    if seen.crowded is not None and not seen.lost_workers:
+        return _crowded(seen.crowded, f"the sustained concurrency is {held:.1%}")
     if seen.lost_workers:
         return Bound(
             cause="worker_lost",

@@ -124,8 +124,6 @@ class _Held:
         self.to_s = self.from_s + hold_s
         #: Its load has ended; and another trial has begun, or the search has ended.
         self.ended = self.over = False
-        #: Its result may be that of the load generator's delays.
-        self.was_late = False
         #: Iterations that had not ended when the wait for them was given up, and iterations lost
         #: with a worker.
         self.unended = self.lost = 0
@@ -234,7 +232,7 @@ class Trials:
                 return
 
     def add_delays(self, contents: BlockContents) -> None:
-        """Count the late wake-ups of a block with rows in the trial in which its last one ended."""
+        """Count the late wake-ups of a block in the trial in which the last of its rows ended."""
         if contents.columns is None:
             return
         ended_s = int(contents.columns.ended.max()) / 1e9
@@ -354,10 +352,9 @@ class Trials:
         if not statistics.ran and not statistics.count("dropped"):
             return SLA, "no iteration has ended"
         cause, limit = self._generator(statistics)
-        delay = GeneratorDelay(statistics)
-        failing = one.sla.failing(statistics, delay.undisturbed, delay.sentence)
-        if self._is_late(failing, cause, delay):
-            return self._late(one, delay)
+        if self._is_late(one):
+            return self._late(one)
+        failing = one.sla.failing(statistics)
         if failing:
             said = "; ".join(f"{verdict.criterion}: {verdict.detail}" for verdict in failing)
             common = one.errors.most_common(1)
@@ -368,18 +365,22 @@ class Trials:
             return UNENDED, f"{unended} of its iterations did not end"
         return cause, limit
 
-    def _is_late(self, failing: Sequence[Verdict], cause: str, delay: GeneratorDelay) -> bool:
-        """Return whether the delays of the generator may be why a rate was not sustained."""
+    def _is_late(self, one: _Held) -> bool:
+        """Return whether the generator's delay may be why the rate of a trial was not sustained."""
+        delay = GeneratorDelay(one.statistics)
+        if delay.statistics_without is None:
+            return False
+        failing = one.sla.failing(one.statistics, delay)
         # near the capacity what a delay held back comes at once, and all behind it waits
         if delay.is_late(self._lag_limit_s):
-            return bool(failing) or cause == GENERATOR
+            return bool(failing) or self._generator(one.statistics)[0] == GENERATOR
         return bool(failing) and all(verdict.disputed for verdict in failing)
 
-    def _late(self, one: _Held, delay: GeneratorDelay) -> tuple[str, str]:
+    def _late(self, one: _Held) -> tuple[str, str]:
+        """Return (cause, message) of a trial that the generator's delay disturbed."""
         earlier = self._held[: self._held.index(one)]
-        again = sum(other.was_late for other in earlier if other.rate == one.rate)
-        one.was_late = True
-        said = f"the load generator disturbed it: {delay.sentence}"
+        again = sum(self._is_late(other) for other in earlier if other.rate == one.rate)
+        said = f"the load generator disturbed it: {GeneratorDelay(one.statistics).sentence}"
         if again < LATE_MOST:
             return DISTURBED, said
         return LATE, f"in {again + 1} trials {said}"
@@ -451,8 +452,7 @@ class Trials:
         return replace(found, advice="") if self._limit(found) else found
 
     def _limit(self, found: Capacity) -> str:
-        last = self._held[-1] if self._held else None
-        if found.kind not in ("found", "above") and last is not None and last.was_late:
+        if found.kind not in ("found", "above") and self._held and self._is_late(self._held[-1]):
             return (
                 f"the load generator disturbed {self.disturbed} trials, so the search ended: take "
                 "hosts that do nothing else, or add workers"

@@ -232,11 +232,11 @@ class WorkloadRun(LoadParts):
                 "stop_s": stop_s,
             }
             for worker in self.workers.present
-            if worker.ready and _granted(worker, stop_s) != worker.granted
+            if worker.ready and _grant_of(worker, stop_s) != worker.granted
         }
         self.services.controls.write(changed)
         for worker in changed:
-            worker.granted = _granted(worker, stop_s)
+            worker.granted = _grant_of(worker, stop_s)
 
     def _fire_hooks(self) -> None:
         elapsed_s = self.elapsed()
@@ -283,7 +283,7 @@ class WorkloadRun(LoadParts):
         self.hooks.stop()
 
 
-def _granted(worker: WorkerHandle, stop_s: float | None) -> Granted:
+def _grant_of(worker: WorkerHandle, stop_s: float | None) -> Granted:
     return worker.generation, stop_s, worker.pace, worker.pace_part
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Sequence
 
 from osbench.common.errors import ContextError
 from osbench.common.ports import clock as time
@@ -103,6 +104,14 @@ class WorkloadWorkers:
         workers = self.present
         for worker in workers:
             self._enlist(worker)
+        self._prepare(workers)
+
+    def add(self, worker: WorkerHandle) -> None:
+        """Add a worker to the workload, and notify it to prepare. Raises StoreUnreachable."""
+        self._enlist(worker)
+        self._prepare([worker])
+
+    def _prepare(self, workers: Sequence[WorkerHandle]) -> None:
         self._controls.change(
             workers,
             workload=self.workload,
@@ -113,21 +122,6 @@ class WorkloadWorkers:
             pace=0.0,
             pace_part=[],
             stop_s=None,
-        )
-
-    def add(self, worker: WorkerHandle) -> None:
-        """Add a worker to the workload, and notify it to prepare. Raises StoreUnreachable."""
-        self._enlist(worker)
-        fields = {"workload": self.workload, "specification": self.specification}
-        self._controls.change(
-            [worker],
-            t0_at=None,
-            user_limit=0,
-            generation=0,
-            pace=0.0,
-            pace_part=[],
-            stop_s=None,
-            **fields,
         )
 
     def take_over(self, worker: WorkerHandle) -> None:

@@ -401,17 +401,17 @@ def test_pairs_that_the_generator_limited_are_made_again_up_to_a_bound(monkeypat
     good, limited, hidden = (0, ""), (4, "generator"), (1, "generator")
 
     runs, left = made(monkeypatch, [*[limited, good], *[good, hidden], *[good] * 8, *[good] * 4], 4)
-    assert (left, runs.too_few(4)) == (4, "")
+    assert (left, runs.lack_of_pairs(4)) == (4, "")
     runs, left = made(monkeypatch, [limited, good] * 20, 4)
     assert left == 40 - 16
-    assert runs.too_few(4).startswith(
+    assert runs.lack_of_pairs(4).startswith(
         "the load generator was the limit in 8 of 8 pairs, and 3 others are needed; use a machine"
     )
 
 
 def test_lost_iterations_make_no_pair_again_and_a_failing_change_is_seen_beside_limits(monkeypatch):
     runs, left = made(monkeypatch, [(3, "")] * 8, 4)
-    assert (left, runs.too_few(4)) == (0, "")
+    assert (left, runs.lack_of_pairs(4)) == (0, "")
 
     # both sides in turn: A B, B A
     runs, _ = made(monkeypatch, [(0, ""), (1, ""), (4, "generator"), (0, ""), (0, ""), (1, "")], 2)

@@ -60,8 +60,7 @@ def measured(
 
 def judged(found: WorkloadStatistics, name: str = "percentile", **config: Any) -> Verdict:
     evaluator = SlaEvaluator([Named(name=name, config=config)], Plugins())
-    delay = GeneratorDelay(found)
-    (verdict,) = evaluator.judge(found, undisturbed=delay.undisturbed, delayed=delay.sentence)
+    (verdict,) = evaluator.judge(found, delay=GeneratorDelay(found))
     return verdict
 
 
@@ -138,7 +137,7 @@ def test_the_mean_and_the_longest_are_disputed_too() -> None:
 def test_of_a_punctual_generator_nothing_is_said() -> None:
     found = measured(4, service_ms=10, blocked_ms=0, every_s=0)
 
-    assert GeneratorDelay(found).undisturbed is None
+    assert GeneratorDelay(found).statistics_without is None
     assert GeneratorDelay(found).share == 0
 
 
@@ -150,5 +149,5 @@ def test_the_highest_samples_are_left_out_up_to_a_bound() -> None:
     assert (found.count, found.percentile(100), found.percentile(50)) == (3, 9000, 2000)
     assert times.count == 5
     assert times.without_highest(99, 10_000).count == 1
-    assert times.above(3000) == 2
-    assert times.above(10**15) == 0
+    assert times.count_above(3000) == 2
+    assert times.count_above(10**15) == 0

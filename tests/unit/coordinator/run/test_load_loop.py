@@ -320,12 +320,12 @@ def test_a_block_of_a_worker_that_nobody_saw_join_makes_it_known():
 
 def test_a_run_that_was_told_to_stop_waits_a_minute_for_iterations_and_says_so(time, caplog):
     desk = Desk()
-    desk.workload.finished = lambda: desk.status.interruption.stops
+    begun = time.now_s
+    # it would run for ever without a bound
+    desk.workload.finished = lambda: desk.status.interruption.stops or time.now_s > begun + 200
     desk.services.pool.present = [SimpleNamespace(beat=SimpleNamespace(busy=19), trip_s=0.0)]
-    desk.status.interruption.level = 0
     desk.workload.start = lambda _: setattr(desk.status.interruption, "level", 1)
     desk.services.contexts = SimpleNamespace(holds=False)
-    begun = time.now_s
 
     desk.loop.run(lambda: time.sleep(0.5))
 
