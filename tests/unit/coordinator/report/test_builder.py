@@ -9,16 +9,20 @@ from typing import Any
 from helpers.sample_reports import constant_workload, restart_hook
 from osbench.coordinator.report.builder import ReportBuilder, RunEnd
 from osbench.coordinator.report.run_outcome import RunOutcome
+from osbench.coordinator.results.totals import Accounting
 from osbench.coordinator.traces.collection.collected import Collected
 
+#: The end of a run that nobody disturbed.
+ENDED = RunEnd()
 
-def built(**changes: Any) -> RunOutcome:
+
+def built(end: RunEnd = ENDED, /, **changes: Any) -> RunOutcome:
     """The outcome of a run of one workload that was well but for the changes."""
     task: Any = SimpleNamespace(
         title="T", description="", workloads=[SimpleNamespace(name="Dummy.dummy")]
     )
     builder = ReportBuilder(run_id="r", task=task, tags=(), started_at=0.0, lag_limit_s=60.0)
-    return builder.build([replace(constant_workload(), **changes)], Collected(), RunEnd())
+    return builder.build([replace(constant_workload(), **changes)], Collected(), end)
 
 
 def test_a_hook_that_failed_is_exit_code_5_and_a_note() -> None:
@@ -27,3 +31,12 @@ def test_a_hook_that_failed_is_exit_code_5_and_a_note() -> None:
     assert (well.exit_code, failed.exit_code) == (0, 5)
     (said,) = set(failed.notes) - set(well.notes)
     assert said.startswith("Dummy.dummy: hook sys_call: ")
+
+
+def test_iterations_that_an_interrupted_run_abandons_are_lost_with_no_worker() -> None:
+    lost = Accounting(planned=9, ok=3, lost=6)
+
+    (workload,) = built(accounting=lost).workloads
+    assert [one.cause for one in workload.bounds] == ["worker_lost"]
+    (workload,) = built(RunEnd(interrupted=True), accounting=lost).workloads
+    assert workload.bounds == ()
