@@ -13,6 +13,22 @@ from osbench.common.named_files import expanded
 #: Sample rate that is computed from the plan of each workload.
 AUTO = "auto"
 
+#: Notes on criteria that are met too easily: there is none; `failure_rate` allows nearly all to
+#: fail, or no criterion judges failures; a percentile is of too few iterations, or of the response
+#: time of a closed load.
+NO_CRITERION = "no-criterion"
+FAILURES_ALLOWED = "failures-allowed"
+FAILURES_UNJUDGED = "failures-unjudged"
+FEW_ITERATIONS = "few-iterations"
+CLOSED_RESPONSE = "closed-response"
+CRITERIA_NOTES = (
+    NO_CRITERION,
+    FAILURES_ALLOWED,
+    FAILURES_UNJUDGED,
+    FEW_ITERATIONS,
+    CLOSED_RESPONSE,
+)
+
 #: What sends the requests of clients of OpenStack.
 FAST, REQUESTS = "fast", "requests"
 
@@ -162,6 +178,13 @@ _BENCHMARK = [
         1.0,
         "An arrival of an open runner that could not start within this many seconds of its "
         "scheduled time is dropped.",
+    ),
+    cfg.ListOpt(
+        "silenced_notes",
+        item_type=types.String(choices=list(CRITERIA_NOTES)),
+        default=[],
+        help="Notes on criteria that are met too easily, which `validate` and runs leave out: "
+        f"any of {', '.join(CRITERIA_NOTES)}.",
     ),
 ]
 

@@ -51,6 +51,8 @@ _SAID = {
     2: "stopping at once; Ctrl-C again leaves what contexts have made",
     3: "nothing is waited for any more",
 }
+#: Notes on criteria at the head of a run.
+_NOTES_MOST = 5
 _OVER = "the run is over: its workers are not waited for any more"
 
 
@@ -324,13 +326,23 @@ def execute_plan(
         progress.say(
             f"run {plan.run_id}: {count} {'workload' if count == 1 else 'workloads'}, {where}"
         )
-        for note in notes:
+        for note in (*notes, *_weak_criteria(plan)):
             progress.say(note)
         run = relay.begin(_run_of(plan, progress))
         try:
             return run.execute(connection)
         finally:
             relay.over = True
+
+
+def _weak_criteria(plan: RunPlan) -> list[str]:
+    """Return notes on criteria that are met too easily, at most `_NOTES_MOST`, and their rest."""
+    if plan.options.shown:
+        return []  # one iteration, to be looked at
+    notes = semantics.criteria_notes(plan.task, plan.plugins, plan.conf.benchmark.silenced_notes)
+    said = [f"note: {note}" for note in notes[:_NOTES_MOST]]
+    left = len(notes) - len(said)
+    return [*said, f"note: {left} more by `osbench-coord validate`"] if left else said
 
 
 def _run_of(plan: RunPlan, progress: Progress) -> Run:

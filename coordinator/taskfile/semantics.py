@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import replace
 from functools import partial
 from typing import Any, cast
@@ -38,6 +38,7 @@ from osbench.coordinator.taskfile.spellings import (
     unknown_name,
 )
 from osbench.coordinator.taskfile.users import virtual_users
+from osbench.coordinator.taskfile.weak_criteria import weak_criteria
 
 #: Criteria that Rally has, too, and that shorter iterations meet more easily.
 _LIMITS_OF_TIME = (
@@ -216,11 +217,12 @@ def _mapped(task: Task, change: Callable[[Workload], Workload]) -> Task:
     return replace(task, subtasks=tuple(map(within, task.subtasks)))
 
 
-def notes(task: Task, plugins: Plugins) -> list[Problem]:
+def notes(task: Task, plugins: Plugins, silenced: Collection[str] = ()) -> list[Problem]:
     """Return a note for each setting without effect, or with another effect than users may expect.
 
     These are unknown placeholders in arguments, time limits that pass more easily than in Rally,
-    phases with a closed load, and notes of runners. The task must have been checked.
+    criteria that are met too easily, phases with a closed load, and notes of runners. The task must
+    have been checked. `silenced`: notes on criteria to leave out.
     """
     found = [
         Problem(
@@ -236,12 +238,30 @@ def notes(task: Task, plugins: Plugins) -> list[Problem]:
         for workload in task.workloads
         for note in _easier_limits(workload, plugins)
     ]
+    found += criteria_notes(task, plugins, silenced)
     for workload in task.workloads:
         found += drill_phases.notes(workload, _runner_class(workload, plugins))
     return found + [
         Problem(runner_place(workload, task.version), note)
         for workload in task.workloads
         for note in _ask_plugin(_runner_class(workload, plugins).notes, workload.runner.config)
+    ]
+
+
+def criteria_notes(task: Task, plugins: Plugins, silenced: Collection[str] = ()) -> list[Problem]:
+    """Return a note for each criterion of a checked task that is met too easily.
+
+    `silenced`: notes to leave out.
+    """
+    return [
+        note
+        for workload in task.workloads
+        for note in weak_criteria(
+            workload,
+            _runner_class(workload, plugins)(workload.runner.config),
+            plugins,
+            silenced,
+        )
     ]
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from typing import Any
 
@@ -49,12 +49,17 @@ class ValidationResult:
 
 
 def examine(
-    source: str, plugins: Plugins, read: Callable[[str], Task], deployment: Deployment | None
+    source: str,
+    plugins: Plugins,
+    read: Callable[[str], Task],
+    deployment: Deployment | None,
+    silenced: Collection[str] = (),
 ) -> ValidationResult:
     """Read and check the task file `source`; with a deployment, also against its cloud.
 
     Problems of the task are returned, not raised. `read` returns the checked task of a path, or
-    raises TaskError. Raises PluginError if plug-ins cannot be read.
+    raises TaskError. `silenced`: names of notes to leave out. Raises PluginError if plug-ins cannot
+    be read.
     """
     try:
         task = read(source)
@@ -69,7 +74,7 @@ def examine(
         source=source,
         task=task,
         problems=tuple(problems),
-        notes=tuple(notes(task, plugins)),
+        notes=tuple(notes(task, plugins, silenced)),
         unasked=() if asks else tuple(source_validation.unasked(task, plugins)),
     )
 
@@ -157,7 +162,7 @@ def validate(
 
     exit_code = 0
     for source in files:
-        verdict = examine(source, plugins, read, record)
+        verdict = examine(source, plugins, read, record, settings.conf.benchmark.silenced_notes)
         if verdict.problems:
             exit_code = _BAD
         echo(json.dumps(as_object(verdict)) if how.as_json else as_text(verdict))

@@ -725,7 +725,8 @@ def test_of_many_wrong_rows_the_first_are_told(write, plugins):
 )
 def test_a_limit_of_rally_that_is_easier_here_is_noted(plugins, scenario, args, criterion, said):
     wanted = {"min": 1} if criterion == "throughput" else 1
-    workload = {"title": "w", "scenario": {scenario: args}, "sla": {criterion: wanted}}
+    sla = {criterion: wanted, "failure_rate": {"max": 0}}
+    workload = {"title": "w", "scenario": {scenario: args}, "sla": sla}
     document = {"version": 2, "title": "t", "subtasks": [workload]}
 
     found = [one.message for one in semantics.notes(parse(document, "task.yaml"), plugins)]
