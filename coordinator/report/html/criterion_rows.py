@@ -30,6 +30,8 @@ from osbench.coordinator.report.statements.search_statements import search_headl
 
 #: Percentiles that the summary has, by percent.
 _KEYS = {50: "p50", 90: "p90", 95: "p95", 99: "p99", 99.9: "p999"}
+#: Part of a limit from which a value without an upper bound may as well be over it.
+CLOSE = 0.5
 #: A clause of the verdict of `percentile`: its name, and its value.
 _CLAUSE = re.compile(r"^(?P<name>.+?) (?P<found>\S+), allowed (?P<asked>\S+)$")
 
@@ -43,13 +45,15 @@ class CriterionRow:
     found: str
     asked: str
     ok: bool
-    #: It holds, but its interval contains the limit.
+    #: It holds, but may as well not: its interval contains the limit.
     close: bool = False
     #: Value divided by limit; None if there is no such ratio.
     share: float | None = None
     basis: str = ""
     #: For the key figures: failure_rate, p95, p99, start_lag, throughput; "" for others.
     key: str = ""
+    #: Kind of time of a percentile of iterations: response or service; "" for others.
+    kind: str = ""
     #: Seconds of the limit of a percentile of the time that counts, and its percent.
     limit_s: float | None = None
     percent: float | None = None
@@ -153,10 +157,11 @@ def _percentile_row(
         found=found,
         asked=f"at most {limit_text(most)}",
         ok=ok,
-        close=bool(ok and _contains(interval, most)),
+        close=bool(ok and _is_close(value, interval, most)),
         share=value / most if value is not None else None,
         basis=_interval_words(interval) if value is not None else "",
-        key=key if is_main and key else "",
+        key="" if action else key or "",
+        kind="" if action else kind,
         limit_s=most if is_main else None,
         percent=percent if is_main else None,
     )
@@ -187,7 +192,7 @@ def _start_lag(
         found=time_text(value),
         asked=f"at most {limit_text(most)}",
         ok=verdict.success,
-        close=bool(verdict.success and _contains(interval, most)),
+        close=bool(verdict.success and _is_close(value, interval, most)),
         share=value / most,
         basis=_interval_words(interval),
         key="start_lag" if percent == 99 else "",
@@ -227,11 +232,18 @@ def _mean(workload: WorkloadReport, config: Any, verdict: SlaVerdict) -> Iterato
     )
 
 
-def _contains(interval: Bounds | None, limit_s: float) -> bool:
-    if not interval:
+def _is_close(value_s: float | None, interval: Bounds | None, limit_s: float) -> bool:
+    """Return whether an interval contains a limit.
+
+    One without an upper bound would contain every limit above it: then the value has to be at least
+    `CLOSE` of the limit.
+    """
+    if not interval or value_s is None:
         return False
     low, high = interval
-    return (low or 0.0) <= limit_s and (high is None or limit_s <= high)
+    if high is None:
+        return value_s >= CLOSE * limit_s
+    return (low or 0.0) <= limit_s <= high
 
 
 def _interval_words(interval: Bounds | None) -> str:
@@ -258,16 +270,16 @@ _ROWS = {
 }
 
 
-def limit_of(workload: WorkloadFacts, key: str) -> float | None:
+def limit_of(workload: WorkloadFacts, key: str, kind: str = "") -> float | None:
     """Return the task's limit, in seconds, for `key` such as p95; None if there is none.
 
-    Limits on the kind of time to judge by count: response for open loads, else service. Limits of
-    actions or of windows do not.
+    `kind`: of time, response or service; the one to judge by if not given: response for open
+    loads, else service. Limits of actions or of windows do not count.
     """
     limits = (workload.asked.get("sla") or {}).get("percentile")
     for limit in limits if isinstance(limits, list) else [limits]:
         if isinstance(limit, Mapping) and not limit.get("action") and not _windowed(limit):
-            is_asked = limit.get("of", "service") == workload.report.kind
+            is_asked = limit.get("of", "service") == (kind or workload.report.kind)
             if is_asked and _KEYS.get(float(limit["p"])) == key:
                 return float(limit["max_s"])
     return None

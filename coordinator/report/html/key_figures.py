@@ -90,6 +90,8 @@ def _trial_figure(view: WorkloadView, trial: TrialFigures | None, key: str) -> F
     limit_s = limit_of(view.facts, key)
     if limit_s is None:
         no_limit = "" if key == "p50" else ", no limit set"
+        if limit_of(view.facts, key, "service") is not None:
+            no_limit = ", the limit is on service time"
         return Figure(head=head, number=number, note=f"response time {at}{no_limit}")
     asked = f"at most {limit_text(limit_s)}"
     if seconds is None or seconds > limit_s:
@@ -138,17 +140,19 @@ def _succeeded(view: WorkloadView, *, running: bool) -> Figure:
 
 
 def _limited(view: WorkloadView, key: str) -> Figure:
-    times = view.report.main_times
-    number = time_markup(times.percentile(key))
-    row = view.criterion(key)
+    report, row = view.report, view.criterion(key)
     if row is None:
+        number = time_markup(report.main_times.percentile(key))
         return Figure(head=key, number=number, note="no limit set")
+    # the time that has a limit is the one to be seen, and named if it is not that of the median
+    number = time_markup(report.times(row.kind).percentile(key))
+    of = "" if row.kind == report.kind else f"{row.kind} time"
     if not row.ok:
-        return Figure(head=key, number=number, note="", strong=f"✕ {row.asked}", look="bad")
+        return Figure(head=key, number=number, note=of, strong=f"✕ {row.asked}", look="bad")
     if row.close:
-        note = row.asked.replace("at most ", "its ")
+        note = ", ".join(filter(None, (row.asked.replace("at most ", "its "), of)))
         return Figure(head=key, number=number, note=note, strong="! may be over", look="care")
-    return Figure(head=key, number=number, note=f"✓ {row.asked}")
+    return Figure(head=key, number=number, note=", ".join(filter(None, (f"✓ {row.asked}", of))))
 
 
 def _lag_figure(view: WorkloadView) -> Figure:

@@ -118,8 +118,9 @@ def _verdict(facts: PageFacts, views: Sequence[WorkloadView]) -> VerdictWords:
     failed = [(view, row) for view in views for row in view.failed_criteria]
     total = sum(len(view.criteria) for view in views)
     code = facts.report.exit_code
+    close = [row.criterion for view in views for row in view.criteria if row.ok and row.close]
     if facts.state == RUNNING:
-        return _running(len(failed), total)
+        return _running(len(failed), total, close, _as_of(views))
     if code == 2:
         said = _notes(facts, 1) or "The run could not do what was requested."
         return VerdictWords(look="", sign="✕", word="Not judged.", rest=said)
@@ -127,7 +128,7 @@ def _verdict(facts: PageFacts, views: Sequence[WorkloadView]) -> VerdictWords:
         return _not_finished(facts)
     if failed:
         return _not_met(failed, total, len(views))
-    return _met(total, code, _sum(views, "dropped"))
+    return _met(total, code, _sum(views, "dropped"), close)
 
 
 def _not_finished(facts: PageFacts) -> VerdictWords:
@@ -141,9 +142,18 @@ def _not_finished(facts: PageFacts) -> VerdictWords:
     return VerdictWords(look="", sign="✕", word="Not finished.", strong=said, rest=rest)
 
 
-def _met(total: int, code: Any, dropped: int) -> VerdictWords:
-    every = f"All {total} criteria are met." if total > 1 else "The one criterion is met."
-    every = every if total else "No criteria were set."
+def _every_met(total: int, close: Sequence[str], so_far: str = "") -> str:
+    """Return that all criteria are met, and which of them may as well not be."""
+    every = f"All {total} criteria are met" if total > 1 else "The one criterion is met"
+    if not close:
+        return f"{every}{so_far}."
+    more = f" and {len(close) - 1} more" if len(close) > 1 else ""
+    its = "their limits" if more else "its limit"
+    return f"{every}{so_far}, but {close[0]}{more} may as well be over {its}."
+
+
+def _met(total: int, code: Any, dropped: int, close: Sequence[str]) -> VerdictWords:
+    every = _every_met(total, close) if total else "No criteria were set."
     if dropped and code != 4:
         said = f"{counted(dropped, 'arrival')} {'was' if dropped == 1 else 'were'} dropped."
         word = "Met, but not for all of the load." if total else "Done, but not all of the load."
@@ -156,13 +166,22 @@ def _met(total: int, code: Any, dropped: int) -> VerdictWords:
     return VerdictWords(look="ok", sign="✓", word="Met.", rest=every)
 
 
-def _running(failed: int, total: int) -> VerdictWords:
+def _running(failed: int, total: int, close: Sequence[str], as_of: str) -> VerdictWords:
     if failed:
         strong = f"{failed} of {counted(total, 'criterion', 'criteria')} not met so far."
-        return VerdictWords(look="", sign="✕", word="Running.", strong=strong)
-    rest = f"All {total} criteria are met so far." if total > 1 else ""
-    rest = "The one criterion is met so far." if total == 1 else rest
+        return VerdictWords(look="", sign="✕", word="Running.", strong=strong, rest=as_of)
+    every = _every_met(total, close, " so far") if total else ""
+    rest = " ".join(filter(None, (every, as_of)))
     return VerdictWords(look="ok", sign="▸", word="Running.", rest=rest)
+
+
+def _as_of(views: Sequence[WorkloadView]) -> str:
+    """Return for which moment the figures of a running run hold: newer ones stand above them."""
+    if not views or not views[-1].facts.elapsed_s:
+        return ""
+    facts = views[-1].facts
+    where = f" of {facts.title}" if len(views) > 1 else ""
+    return f"Figures of this report are those after {limit_text(facts.elapsed_s)}{where}."
 
 
 def _not_met(

@@ -151,10 +151,14 @@ class WorkloadView:
     def criterion(self, key: str) -> CriterionRow | None:
         """Return the row of the criterion that limits the figure `key`, such as p95; or None.
 
-        Of several, a failed one is taken first, then one close to its limit.
+        Of several, a failed one is taken first, then one close to its limit, then one of the kind
+        of time that counts.
         """
         found = [row for row in self.criteria if row.key == key]
-        return min(found, key=lambda row: (row.ok, not row.close), default=None)
+        kind = self.report.kind
+        return min(
+            found, key=lambda row: (row.ok, not row.close, row.kind not in ("", kind)), default=None
+        )
 
     @property
     def interval_note(self) -> str:

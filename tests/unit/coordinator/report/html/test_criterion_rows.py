@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from helpers.report_facts import facts_of
 from helpers.shown_page import page_of
 from osbench.coordinator.report.html.criterion_rows import (
@@ -58,17 +60,19 @@ def test_each_limit_of_a_percentile_is_a_row(tmp_path: Path) -> None:
     assert held.share is not None
     assert 0.7 < held.share < 0.8
     assert (failed.ok, failed.key) == (False, "p99")
-    assert (other.key, other.limit_s) == ("", None)
+    assert (other.key, other.kind, other.limit_s) == ("p99", "service", None)
 
 
-def test_a_limit_above_an_interval_without_upper_bound_is_close(tmp_path: Path) -> None:
-    limit = {"p": 99, "max_s": 0.15, "of": "response"}
-    said = verdict("percentile", "")
-    workload = first(tmp_path, {"percentile": limit}, said, p99=(0.12, None))
+@pytest.mark.parametrize(("max_s", "close"), [(0.15, True), (2.0, False)])
+def test_an_interval_without_upper_bound_is_close_to_no_limit_far_above_the_value(
+    tmp_path: Path, max_s: float, close: bool
+) -> None:
+    limit = {"p": 99, "max_s": max_s, "of": "response"}
+    workload = first(tmp_path, {"percentile": limit}, verdict("percentile", ""), p99=(0.12, None))
 
     (row,) = criterion_rows(workload)
 
-    assert row.close
+    assert (row.ok, row.close) == (True, close)
     assert row.basis == "at least 120\u202fms (95\u202f%), no upper bound"
 
 

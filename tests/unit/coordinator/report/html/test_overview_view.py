@@ -76,6 +76,56 @@ def test_the_load_that_was_offered_stands_beside_what_was_asked(
     assert figure(view, "Load offered").note == note
 
 
+def limited(folder: Path, *, kind: str, max_s: float, ci: tuple[float, float]) -> OverviewView:
+    """The first screen of a closed load with a limit on p95: 143 ms of service time, 158 of
+    response time.
+    """
+    limits = {"percentile": {"p": 95, "max_s": max_s, "of": kind}}
+    facts = facts_of(folder, run_report(constant_workload()), sla=(limits,))
+    workload = facts.summary["workloads"][0]
+    workload["latency"] = {
+        "service": {"ok": times(p50=0.1, p90=0.12, p95=0.143, p99=0.15)},
+        "response": {"ok": times(p50=0.11, p90=0.13, p95=0.158, p99=0.17)},
+    }
+    workload["latency"][kind]["ok"]["ci"] = {"p95": ci}
+    workload["sla"] = [{"criterion": "percentile", "success": max_s > 0.16, "detail": ""}]
+    facts.summary["exit_code"] = 0
+    gathered = gather(facts)
+    return overview_of(gathered, [view_of(one, {}) for one in workloads_of(gathered)])
+
+
+@pytest.mark.parametrize(
+    ("kind", "max_s", "number", "said"),
+    [
+        ("response", 0.25, "158ms", "✓ at most 250\u202fms, response time"),
+        ("response", 0.15, "158ms", "✕ at most 150\u202fmsresponse time"),
+        ("service", 0.25, "143ms", "✓ at most 250\u202fms"),
+    ],
+)
+def test_the_percentile_that_has_a_limit_is_the_one_that_is_shown(
+    tmp_path: Path, kind: str, max_s: float, number: str, said: str
+) -> None:
+    view = limited(tmp_path, kind=kind, max_s=max_s, ci=(0.13, 0.16))
+
+    found = figure(view, "p95")
+    assert shown(view)["p95"] == number
+    assert found.strong + found.note == said
+    assert figure(view, "p99").note == "no limit set"
+
+
+@pytest.mark.parametrize(
+    ("high", "said"),
+    [
+        (0.24, "The one criterion is met."),
+        (0.26, "The one criterion is met, but p95 of service time may as well be over its limit."),
+    ],
+)
+def test_the_verdict_names_a_criterion_that_may_as_well_not_be_met(
+    tmp_path: Path, high: float, said: str
+) -> None:
+    assert limited(tmp_path, kind="service", max_s=0.25, ci=(0.1, high)).verdict.rest == said
+
+
 def test_users_that_could_never_start_offer_no_load(tmp_path: Path) -> None:
     users = to_json(all_kinds())["workloads"][1]["users"]
     offered = {"concurrency": 8, "concurrency_held": 1.0}
