@@ -136,26 +136,31 @@ class Histogram:
         """Return the number of samples above a value, to the exactness of buckets."""
         return int(self._counts[self._index(value_ns) + 1 :].sum())
 
-    def without_highest(self, number: int, most_ns: int) -> Histogram:
-        """Return a new histogram without the `number` highest samples of those up to `most_ns`.
+    def with_highest(self, values: Ints, numbers: Ints) -> Histogram:
+        """Return a new histogram whose highest samples are others: `values`, in nanoseconds.
 
-        Samples above `most_ns` stay. At least one sample stays. The sum is that of bucket bounds.
+        `numbers` says how many samples have each value; their sum, at most `count`, is the number
+        of samples that are replaced. The new sum is that of the upper bounds of buckets.
         """
         found = Histogram()
         counts = found._counts = self._counts.copy()
-        left = min(number, self.count - 1)
-        for index in np.flatnonzero(counts[: self._index(most_ns) + 1])[::-1].tolist():
+        left = int(numbers.sum())
+        for index in np.flatnonzero(counts)[::-1].tolist():
             if left <= 0:
                 break
             gone = min(left, int(counts[index]))
             counts[index] -= gone
             left -= gone
-        at = np.flatnonzero(counts)
+        if len(values):
+            low, high = int(values.min()), int(values.max())
+            found._reserve(high)
+            np.add.at(found._counts, indices(values, low), numbers)
+        at = np.flatnonzero(found._counts)
         if len(at):
             ends = [min(highest_equivalent(int(index)), self.max) for index in at]
-            found.count = int(counts.sum())
-            found.sum = sum(end * int(counts[index]) for end, index in zip(ends, at, strict=True))
-            found.min, found.max = ends[0], ends[-1]
+            weights = found._counts[at].tolist()
+            total = sum(end * weight for end, weight in zip(ends, weights, strict=True))
+            found._extend(sum(weights), total, ends[0], ends[-1])
         return found
 
     @staticmethod

@@ -16,6 +16,7 @@ from osbench.coordinator.counters.counter_series import WorkloadCounters
 from osbench.coordinator.hooks.executor import HookReport
 from osbench.coordinator.results.charts import Charts
 from osbench.coordinator.results.core_use import CpuProfile
+from osbench.coordinator.results.generator_delay import GeneratorDelay
 from osbench.coordinator.results.marks import Mark
 from osbench.coordinator.results.search.trials import SearchOutcome
 from osbench.coordinator.results.stage_statistics import StageFigures
@@ -84,3 +85,8 @@ class WorkloadOutcome:
     bounds: tuple[Bound, ...] = ()
     #: Sentences that the reader has to know in addition.
     remarks: tuple[str, ...] = ()
+
+    @property
+    def delay(self) -> GeneratorDelay:
+        """Delays that the load generator added."""
+        return GeneratorDelay(self.statistics, sum(one.virtual_users for one in self.workers))

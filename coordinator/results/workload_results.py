@@ -16,7 +16,7 @@ from osbench.coordinator.results.abort_rule import AbortRule
 from osbench.coordinator.results.block_contents import BlockContents
 from osbench.coordinator.results.charts import Charts
 from osbench.coordinator.results.drill_statistics import DrillStatistics
-from osbench.coordinator.results.generator_delay import GeneratorDelay
+from osbench.coordinator.results.generator_delay import GeneratorDelay, Ints, rows_without
 from osbench.coordinator.results.ledger import Ledger
 from osbench.coordinator.results.load_change import LoadChange
 from osbench.coordinator.results.search.trials import Trials
@@ -87,13 +87,14 @@ class WorkloadResults:
             self.stages.begin(self.statistics)
         self.stages.change(change.at_s, change.asked)
 
-    def judge(self, *, running: bool = False) -> tuple[Verdict, ...]:
+    def judge(self, *, running: bool = False, users: int = 0) -> tuple[Verdict, ...]:
         """Return the verdict of each SLA criterion, then the verdicts of osbench's own rules.
 
         The own rules are on virtual users that could not begin, on the runner's own code, and on
         the rule to abort. A search has one verdict instead of criteria, and the rule to abort.
         Empty until an iteration has ended or the ledger is closed. `running`: leave out criteria
-        that are judged only at the end.
+        that are judged only at the end. `users`: virtual users that the load may have at once; 0
+        if not known.
         """
         trials, sla = self.trials, self.sla
         if not self.statistics.ran and not self.ledger.closed:
@@ -101,7 +102,7 @@ class WorkloadResults:
         if trials is not None:
             found: tuple[Verdict, ...] = (trials.verdict(),)
         else:
-            delay = GeneratorDelay(self.statistics)
+            delay = GeneratorDelay(self.statistics, users)
             judged = sla.judge(self.statistics, running=running, delay=delay)
             found = (*judged, *self._users_lacking(), *self._script_failed())
         return found if self.abort is None else (*found, self.abort.verdict())
@@ -151,13 +152,14 @@ class WorkloadResults:
         ran, busy_s = 0, 0.0
         if found.columns is not None:
             ran, busy_s = _work(found.columns)
-            self._count(found.columns, worker)
+            # a process has either
+            self._count(found.columns, worker, np.concatenate((found.lags, found.thread_lags)))
             if self.trials is not None:
                 self.trials.add_delays(found)
         self.ledger.give_back(worker, found.returned)
         return ran, busy_s
 
-    def _count(self, columns: Columns, worker: str) -> None:
+    def _count(self, columns: Columns, worker: str, lags: Ints) -> None:
         accepted = self.ledger.report(worker, columns.iteration, columns.outcome)
         if not accepted.all():
             columns = select(columns, accepted)
@@ -170,10 +172,11 @@ class WorkloadResults:
         self.charts.add(columns)
         if self.trials is not None and len(columns):
             texts = self.statistics.errors.texts(worker, columns.failure)
-            self.trials.add(columns, worker, texts, self.t0_at)
+            self.trials.add(columns, worker, texts, self.t0_at, lags)
         elif self.sla:
             texts = self.statistics.errors.texts(worker, columns.failure)
-            self.sla.add(replace(columns, failures=texts, t0_at=self.t0_at))
+            columns = replace(columns, failures=texts, t0_at=self.t0_at)
+            self.sla.add(columns, rows_without(columns, lags) if self.sla.takes_rows else None)
 
     def _warm(self, columns: Columns) -> Columns:
         """Return the rows that started (or, if dropped, were due) after the warm-up.

@@ -79,7 +79,8 @@ class WorkloadStatistics:
         `is_open`: iterations start at planned times. `drill`: also gets all rows, to count them by
         phase.
         """
-        self._is_open = is_open
+        #: Iterations start at planned times.
+        self.is_open = is_open
         self._planned_ns = None if planned_s is None else int(planned_s * 1e9)
         #: Rows by outcome code.
         self._outcomes = [0] * _OUTCOMES
@@ -169,7 +170,7 @@ class WorkloadStatistics:
 
         None if it is not known, and for a closed load.
         """
-        window = self._starts_window if self._is_open else None
+        window = self._starts_window if self.is_open else None
         return ((self.first_start or 0) + window) / 1e9 if window else None
 
     @property
@@ -180,7 +181,7 @@ class WorkloadStatistics:
         load is as long as its starts are planned for and begins with the first end, so that neither
         the first responses nor responses after the load change its rate.
         """
-        if self._is_open:
+        if self.is_open:
             window = self._starts_window
             return window / 1e9 if window else None
         if self.ran < 2 or self.first_start is None or self.last_end is None:
@@ -195,7 +196,7 @@ class WorkloadStatistics:
             return None
         ok: float = self.count("ok")
         until = self.first_end + span_s * 1e9
-        if self._is_open and self.last_end > until:
+        if self.is_open and self.last_end > until:
             ok = min(ok, self.profile.ended_well(until))
         return ok / span_s
 

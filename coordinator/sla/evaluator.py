@@ -36,6 +36,8 @@ class SlaEvaluator:
     def __init__(self, criteria: Sequence[Named], plugins: Plugins) -> None:
         #: By name in the task file; None for one that raised.
         self._criteria: dict[str, Sla | None] = {}
+        #: Criteria that take rows, again, for rows without the generator's delays.
+        self._undisturbed: dict[str, Sla] = {}
         self._raised: dict[str, Verdict] = {}
         self._limits = {named.name: limits_of(named.config) for named in criteria}
         #: Selections of criteria on spans; these are judged when the traces are read.
@@ -49,16 +51,31 @@ class SlaEvaluator:
                 if selections := tuple(criterion.selections()):
                     self._selected[named.name] = selections
                 self._criteria[named.name] = criterion
+                if kind.add is not Sla.add:
+                    self._undisturbed[named.name] = kind(named.config)
 
     def __bool__(self) -> bool:
         return bool(self._criteria)
 
-    def add(self, columns: Columns) -> None:
-        """Pass result rows to all criteria. Each iteration must be passed once."""
+    @property
+    def takes_rows(self) -> bool:
+        """Return whether a criterion needs rows: more than statistics."""
+        return bool(self._undisturbed)
+
+    def add(self, columns: Columns, undisturbed: Columns | None = None) -> None:
+        """Pass result rows to all criteria. Each iteration must be passed once.
+
+        `undisturbed`: the rows as they may have been without the generator's delays, if they
+        differ.
+        """
         for name, criterion in self._criteria.items():
             with self._guard(name):
                 if criterion is not None:
                     criterion.add(columns)
+            # it says nothing that the criterion itself does not say, if that is met
+            with contextlib.suppress(Exception):
+                if name in self._undisturbed:
+                    self._undisturbed[name].add(undisturbed or columns)
 
     def judge(
         self,
@@ -81,7 +98,8 @@ class SlaEvaluator:
             with self._guard(name):
                 if criterion is not None:
                     verdict = criterion.check(statistics)
-                    if delay is not None and _is_disputed(verdict, criterion, delay):
+                    apart = self._undisturbed.get(name, criterion)
+                    if delay is not None and _is_disputed(verdict, apart, delay):
                         why = f"may be the generator's own doing: {delay.sentence}"
                         verdict = replace(verdict, detail=f"{verdict.detail}; {why}", disputed=True)
                     found.append(verdict)
@@ -182,7 +200,10 @@ class SlaEvaluator:
 
 
 def _is_disputed(verdict: Verdict, criterion: Sla, delay: Delay) -> bool:
-    """Return whether a failed criterion is met without the delay of the load generator."""
+    """Return whether a failed criterion is met without the delay of the load generator.
+
+    `criterion`: has had rows without it.
+    """
     if verdict.success or (statistics := delay.statistics_without) is None:
         return False
     # code of a plug-in may want more than there is: then its first verdict stands

@@ -16,6 +16,7 @@ from osbench.common.plugin.plugins import Plugins
 from osbench.common.protocol.messages import Block
 from osbench.coordinator.report.timeline import to_timeline
 from osbench.coordinator.results.totals import Accounting, Offered, Tracing
+from osbench.coordinator.results.worker_figures import WorkerFigures
 from osbench.coordinator.results.workload_results import WorkloadResults
 from osbench.coordinator.sla.evaluator import SlaEvaluator
 from osbench.coordinator.storage.run_directory import RunDirectory
@@ -95,21 +96,17 @@ def made_run(
         results.add(block)
     statistics = results.statistics
     workers = tuple(
-        {
-            "incarnation": name,
-            "host": name.partition(".")[0],
-            "pid": 1,
-            "label": "",
-            "version": "0",
-            "lost": False,
-            "offset_s": 0.0,
-            "uncertainty_s": 0.0,
-            "stuck": 0,
-            "refused": 0,
-            "iterations": part.iterations,
-            "cpu_mean": 0.5,
-            "cpu_max": 0.7,
-        }
+        WorkerFigures(
+            incarnation=name,
+            host=name.partition(".")[0],
+            pid=1,
+            version="0",
+            offset_s=0.0,
+            uncertainty_s=0.0,
+            iterations=part.iterations,
+            cpu_mean=0.5,
+            cpu_max=0.7,
+        )
         for name, part in sorted(statistics.over_time.workers.items())
     )
     outcome = replace(

@@ -30,7 +30,8 @@ from dataclasses import dataclass, field
 from osbench.common.histogram import Histogram
 from osbench.common.protocol import timers
 from osbench.coordinator.formatting import count, plain, spaced
-from osbench.coordinator.results.core_use import FULL, HostUse, host_uses
+from osbench.coordinator.results.core_use import HostUse, host_uses
+from osbench.coordinator.results.generator_delay import is_full
 from osbench.coordinator.results.outcome import WorkloadOutcome
 from osbench.coordinator.results.totals import NOT_MADE, Bound
 from osbench.coordinator.results.worker_figures import WorkerFigures
@@ -96,9 +97,8 @@ class _Seen:
     waiting: float = 0.0
     #: Whether the Python of a worker was built without optimisation.
     unoptimised: bool = False
-    #: Most iterations that ran at once, and virtual users that the workers may have; 0: not known.
-    peak: float = 0.0
-    users_most: int = 0
+    #: All virtual users were busy.
+    is_full: bool = False
     lost_workers: int = 0
     #: Iterations running half-way through an open load and at its end, at the same rate.
     running_half: float = 0.0
@@ -124,16 +124,6 @@ class _Seen:
         if self.duration_s < SHORTEST_S:
             return False
         return self.lag_p99_s > self.lag_limit_s or self.lag_typical_s > self.typical_limit_s
-
-    @property
-    def is_full(self) -> bool:
-        """Return whether all virtual users were busy.
-
-        They were if more arrivals were dropped for capacity than for lateness, or if the peak of
-        running iterations was near their number.
-        """
-        reached = bool(self.users_most) and self.peak > FULL * self.users_most
-        return self.drops["capacity"] > self.drops["late"] or reached
 
     @property
     def starts_late(self) -> bool:
@@ -229,7 +219,7 @@ def _seen(outcome: WorkloadOutcome, lag_limit_s: float, *, interrupted: bool) ->
         throttled=_throttled(workers),
         start_lag_p99_s=_at(statistics.start_lag, 99),
         lag_typical_s=max(_at(statistics.loop_lag, 50), _at(statistics.thread_lag, 95)),
-        lag_p99_s=max(_at(lag, 99) for lag in lags),
+        lag_p99_s=outcome.delay.late_s(99),
         service_p50_s=_at(service, 50),
         service_mean_s=service.mean / 1e9 if service.count else 0.0,
         blocked=statistics.blocked,
@@ -241,8 +231,7 @@ def _seen(outcome: WorkloadOutcome, lag_limit_s: float, *, interrupted: bool) ->
         cpu_sum=sum(cpu),
         waiting=sum(one.waiting or 0.0 for one in workers),
         unoptimised=any(one.unoptimised for one in workers),
-        peak=statistics.profile.peak(),
-        users_most=sum(one.virtual_users for one in workers),
+        is_full=is_full(statistics, accounting.drops, sum(one.virtual_users for one in workers)),
         lost_workers=lost_workers,
         running_half=half,
         running_end=end,

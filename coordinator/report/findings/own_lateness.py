@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from osbench.coordinator.formatting import spaced
-from osbench.coordinator.report.findings.load_bounds import GENERATOR
 from osbench.coordinator.report.model.model import WorkloadReport
 from osbench.coordinator.report.model.workload_parts import OwnLateness
 from osbench.coordinator.results.outcome import WorkloadOutcome
 from osbench.coordinator.statistics.percentiles import percentile_key
 
-#: Part of a percentile from which the lateness at the same percentile is noticeable.
+#: Part of a percentile from which the generator's lateness in it is noticeable.
 PART = 0.1
 #: Least lateness that counts, seconds: timers of event loops are exact to a millisecond.
 LEAST_S = 0.002
@@ -17,23 +16,23 @@ PERCENTS = (50, 95, 99)
 
 
 def own_lateness(outcome: WorkloadOutcome) -> OwnLateness:
-    """Return the generator's own lateness in s at each of `PERCENTS`; None if not noticeable.
+    """Return the generator's own lateness in s within each of `PERCENTS`; None if not noticeable.
 
-    It is the greatest lag of event loops, threads and (for open loads) starts at that percentile.
-    Starts that waited for the service or for the task's own limit are left out.
+    It is the difference to the percentile as it may have been without the generator's delays, by
+    which SLA criteria are disputed.
     """
-    statistics, is_open = outcome.statistics, outcome.offered.is_open
-    times = (statistics.response if is_open else statistics.service).ok
-    lags = [statistics.loop_lag, statistics.thread_lag]
-    faults = [bound.fault for bound in outcome.bounds]
-    if is_open and (not faults or GENERATOR in faults):
-        lags.append(statistics.start_lag)
+    kind = "response" if outcome.offered.is_open else "service"
+    without = outcome.delay.statistics_without
+    times = getattr(outcome.statistics, kind).ok
+    if without is None or not times.count:
+        return OwnLateness(of=kind)
+    less = getattr(without, kind).state("ok")
     found: dict[str, float | None] = {}
     for percent in PERCENTS:
-        late_s = max(lag.percentile(percent) / 1e9 if lag.count else 0.0 for lag in lags)
-        noticed = times.count and late_s >= max(LEAST_S, PART * times.percentile(percent) / 1e9)
-        found[percentile_key(percent)] = late_s if noticed else None
-    return OwnLateness(of="response" if is_open else "service", **found)
+        time_s = times.percentile(percent) / 1e9
+        late_s = time_s - less.percentile(percent) / 1e9
+        found[percentile_key(percent)] = late_s if late_s >= max(LEAST_S, PART * time_s) else None
+    return OwnLateness(of=kind, **found)
 
 
 def lateness_note(workload: WorkloadReport) -> str:
@@ -53,5 +52,5 @@ def lateness_note(workload: WorkloadReport) -> str:
         return ""
     return (
         f"of {own.of} time {', '.join(parts)} may be the generator's own: its loops, threads or "
-        "starts were as late"
+        "starts were late"
     )

@@ -15,7 +15,7 @@ from osbench.common.protocol.columns import Columns, select
 from osbench.coordinator.formatting import duration, three_digits
 from osbench.coordinator.results.block_contents import BlockContents
 from osbench.coordinator.results.error_groups import Texts
-from osbench.coordinator.results.generator_delay import GeneratorDelay
+from osbench.coordinator.results.generator_delay import GeneratorDelay, Ints, rows_without
 from osbench.coordinator.results.load_change import LoadChange
 from osbench.coordinator.results.search.capacity_sentence import sentence
 from osbench.coordinator.results.totals import NOT_MADE
@@ -39,6 +39,7 @@ SLA, GENERATOR, UNENDED, DISTURBED = "sla", "generator", "unended", "disturbed"
 LATE = "generator_late"
 #: The workload's own bound of concurrent iterations, while its criteria were met.
 CONCURRENCY = "max_concurrency"
+_NO_LAGS: Ints = np.zeros(0, np.int64)
 #: Remedies if the load was not the requested one.
 _REMEDIES = {
     GENERATOR: "add workers, or virtual users",
@@ -213,11 +214,18 @@ class Trials:
             return words
         return f"{words}, capacity {three_digits(found.low)} to {three_digits(found.high)}/s"
 
-    def add(self, columns: Columns, worker: str, texts: Mapping[int, Texts], t0_at: float) -> None:
+    def add(
+        self,
+        columns: Columns,
+        worker: str,
+        texts: Mapping[int, Texts],
+        t0_at: float,
+        lags: Ints = _NO_LAGS,
+    ) -> None:
         """Count result rows, at least one, in the trials they belong to; each iteration once.
 
         `texts`: type, message and traceback by failure number; `t0_at`: start of the load, seconds
-        since 1970.
+        since 1970; `lags`: latenesses of the worker's wake-ups meanwhile, nanoseconds.
         """
         first, last = int(columns.due.min()), int(columns.due.max())
         for one in reversed(self._held):
@@ -226,7 +234,8 @@ class Trials:
                 mine = one.judged(columns)
                 if len(mine):
                     one.statistics.add(mine, worker=worker)
-                    one.sla.add(replace(mine, failures=texts, t0_at=t0_at))
+                    told = replace(mine, failures=texts, t0_at=t0_at)
+                    one.sla.add(told, rows_without(told, lags) if one.sla.takes_rows else None)
                     self._name_errors(one, mine, texts)
             if first >= round(one.from_s * 1e9):
                 return
@@ -372,7 +381,7 @@ class Trials:
             return False
         failing = one.sla.failing(one.statistics, delay)
         # near the capacity what a delay held back comes at once, and all behind it waits
-        if delay.is_late(self._lag_limit_s):
+        if delay.late_s(99) > self._lag_limit_s:
             return bool(failing) or self._generator(one.statistics)[0] == GENERATOR
         return bool(failing) and all(verdict.disputed for verdict in failing)
 

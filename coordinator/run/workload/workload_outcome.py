@@ -26,7 +26,8 @@ def verdicts_of(run: WorkloadRun) -> tuple[tuple[Verdict, ...], tuple[str, ...]]
     """
     plan, results, workload = run.plan, run.results, run.plan.workload
     running = run.search_due or not results.ledger.closed
-    verdicts = () if run.not_begun else results.judge(running=running)
+    users = sum(worker.capacity for worker in run.workers.served)
+    verdicts = () if run.not_begun else results.judge(running=running, users=users)
     if results.trials is not None or not verdicts:
         return verdicts, ()
     # verdicts on spans come once the traces are read

@@ -44,7 +44,7 @@ def test_runs_of_older_releases_say_nothing_of_requests_and_loops():
     render(Report.from_json(summary), Console(file=file, width=120))
 
     assert "requests" not in file.getvalue()
-    assert "loops" not in file.getvalue()
+    assert "event loops" not in file.getvalue()
 
 
 def test_requests_without_any_answer_have_no_phases():

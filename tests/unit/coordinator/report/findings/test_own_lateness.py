@@ -7,11 +7,13 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from helpers.result_rows import block, row
 from helpers.sample_reports import constant_workload, rps_workload, run_report
+from osbench.common.outcomes import Outcome
 from osbench.coordinator.report.findings.own_lateness import lateness_note, own_lateness
 from osbench.coordinator.report.model.measure import measured
 from osbench.coordinator.results.outcome import WorkloadOutcome
-from osbench.coordinator.results.totals import Bound, Offered
+from osbench.coordinator.results.totals import Offered
 from osbench.coordinator.results.workload_statistics import WorkloadStatistics
 
 MS = 1_000_000
@@ -19,22 +21,24 @@ MS = 1_000_000
 TIMES = np.array([10 * MS] * 950 + [76 * MS] * 50)
 
 
-def outcome(*, loop=0.0, threads=0.0, start=0.0, is_open=True, fault="") -> WorkloadOutcome:
-    """Lateness in milliseconds, of one beat or start in twenty."""
+def outcome(*, loop=0.0, threads=0.0, start=0.0, is_open=True, full=False) -> WorkloadOutcome:
+    """Lateness in milliseconds, of one beat or start in twenty; the late starts are slow ones."""
     statistics = WorkloadStatistics(is_open=is_open)
-    statistics.service.ok.add(TIMES)
-    statistics.response.ok.add(TIMES)
     rare = np.array([0] * 950 + [1] * 50)
+    starts = (rare * start * MS).astype(np.int64)
+    statistics.service.ok.add(TIMES)
+    statistics.response.ok.add(TIMES + starts)
     statistics.loop_lag.add((rare * loop * MS).astype(np.int64))
     statistics.thread_lag.add((rare * threads * MS).astype(np.int64))
-    statistics.start_lag.add((rare * start * MS).astype(np.int64))
-    bounds = (Bound(cause="x", fault=fault, sentence="x"),) if fault else ()
+    statistics.start_lag.add(starts)
+    if full:
+        statistics.add(block(row(1, outcome=Outcome.DROPPED_CAPACITY)), worker="w")
     offered = rps_workload().offered if is_open else Offered(duration_s=1.0, concurrency=2)
-    return replace(constant_workload(), statistics=statistics, offered=offered, bounds=bounds)
+    return replace(constant_workload(), statistics=statistics, offered=offered, bounds=())
 
 
 @pytest.mark.parametrize("lag", ["loop", "threads", "start"])
-def test_eighteen_of_seventy_six_milliseconds_are_told(lag):
+def test_eighteen_milliseconds_of_the_slow_ones_are_told(lag):
     found = own_lateness(outcome(**{lag: 18.0}))
 
     assert found.p50 is None
@@ -49,8 +53,8 @@ def test_what_is_not_noticeable_or_in_no_service_time_is_not_told(late):
 
 
 def test_starts_that_waited_for_the_service_are_the_services():
-    assert own_lateness(outcome(start=18.0, fault="service")).p99 is None
-    assert own_lateness(outcome(start=18.0, fault="generator")).p99 is not None
+    assert own_lateness(outcome(start=18.0, full=True)).p99 is None
+    assert own_lateness(outcome(start=18.0)).p99 is not None
 
 
 def test_the_number_in_the_table_says_so():
