@@ -15,12 +15,13 @@ from functools import cached_property
 from osbench.common.histogram import Histogram
 from osbench.common.plugin.sla import Times
 from osbench.coordinator.formatting import count, spaced
+from osbench.coordinator.results.delayed_iterations import (
+    LEAST_NS,
+    most_delayed_ns,
+    touched_share,
+)
 from osbench.coordinator.results.workload_statistics import WorkloadStatistics
 
-#: Least delay that counts, nanoseconds: timers of event loops are exact to a millisecond.
-LEAST_NS = 2_000_000
-#: Points of an iteration at which it may be delayed: its start, its end, and one between.
-POINTS = 3
 #: Below this part of a stretch of load, delays mean nothing.
 SHARE_LEAST = 0.01
 
@@ -65,20 +66,24 @@ class GeneratorDelay:
         They are the longest ones, as many as may have met a delay at any of `POINTS`, and no longer
         than a typical one with the longest delay at each.
         """
-        if not times.count:
+        if not times.count or self.share < SHARE_LEAST:
             return times
-        touched = 1 - (1 - self.share) ** POINTS
-        most_ns = times.percentile(50) + POINTS * self.lags.max
-        return times.without_highest(math.ceil(touched * times.count), most_ns)
+        most_ns = most_delayed_ns(times.percentile(50), self.lags.max)
+        return times.without_highest(
+            math.ceil(touched_share(self.share) * times.count), int(most_ns)
+        )
 
     @property
     def statistics_without(self) -> UndisturbedStatistics | None:
         """The statistics as they may have been without delays; None if there were too few delays.
 
-        Iterations that failed for want of the generator's resources are left out, too. SLA criteria
-        that they meet, and the measured ones do not, have no verdict.
+        Iterations that failed for want of the generator's resources are left out, too. A drill has
+        the delays of each stretch of it. SLA criteria that they meet, and the measured ones do not,
+        have no verdict.
         """
-        if self.share < SHARE_LEAST and not self.failed:
+        drill = self._statistics.drill
+        told = drill is not None and drill.generator
+        if self.share < SHARE_LEAST and not self.failed and not told:
             return None
         return UndisturbedStatistics(self._statistics, self)
 
@@ -90,7 +95,7 @@ class UndisturbedStatistics:
         self._statistics = statistics
         self._delay = delay
         self.checks = statistics.checks
-        self.drill = statistics.drill
+        self.drill = statistics.undisturbed_drill
         self.ok_per_s = statistics.ok_per_s
         self.first_start = statistics.first_start
         self.last_end = statistics.last_end
