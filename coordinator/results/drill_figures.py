@@ -77,7 +77,7 @@ class PhaseFigures:
     ok_per_s: float | None = None
     #: Response times of those, seconds, and their intervals by percentile.
     p50_s: float | None = None
-    p95_s: float | None = None
+    p90_s: float | None = None
     p99_s: float | None = None
     ci: Mapping[str, Bounds | None] = field(default_factory=dict)
     #: Resources in error or changing that iterations of the phase created, by kind.
@@ -95,6 +95,20 @@ class PhaseFigures:
     def count(self) -> int:
         """Number of iterations of the phase: successful and bad ones."""
         return self.ok + self.bad
+
+
+@dataclass(frozen=True, kw_only=True)
+class SlowLimit:
+    """The limit above which a percentile of response times is not as before the fault."""
+
+    #: 0 to 100.
+    percent: float = 0.0
+    #: The percentile before the fault, and its limit: the upper bound of its interval, or a tenth
+    #: more than the percentile if that is higher. Seconds.
+    before_s: float = 0.0
+    limit_s: float = 0.0
+    #: Seconds that it has to be exceeded for by every iteration to be seen.
+    unseen_s: float = 0.0
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -118,8 +132,12 @@ class DrillFigures:
     doubt: str = ""
     #: Reason why the drill is not valid, "" if it is: a hook has failed, or has not fired.
     problem: str = ""
-    #: Response time above which an iteration counts as slow, seconds.
-    slow_s: float | None = None
+    #: Limits above which a percentile of response times is not as before.
+    limits: tuple[SlowLimit, ...] = ()
+    #: Seconds that an outage of all requests has to last for to be seen; None if not known.
+    unseen_s: float | None = None
+    #: What the load generator itself may have caused; "" if that is nothing.
+    generator: str = ""
     #: Resources in error; None if they were not searched, or the scenario makes none.
     left: LeftFigures | None = None
 

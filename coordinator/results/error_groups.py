@@ -179,6 +179,12 @@ class ErrorGroups:
             if group is not None:
                 group.add(count, first, functools.partial(place, first))
 
+    def are_lacking(self, worker: str, numbers: NDArray[np.uint32]) -> NDArray[np.bool_]:
+        """Return which of a worker's failure numbers mean that the worker lacked resources."""
+        meaning = self._meaning.get(worker, {})
+        own = [number for number, kind in meaning.items() if self._resources.get(kind)]
+        return np.isin(numbers, own)
+
     def lacking(self) -> Counter[str]:
         """Return how many iterations failed for want of the generator's resources, by resource."""
         found: Counter[str] = Counter()

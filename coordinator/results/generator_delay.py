@@ -14,6 +14,7 @@ time without that is its service time.
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import replace
@@ -28,16 +29,13 @@ from osbench.common.plugin.sla import Times
 from osbench.common.protocol.columns import Columns
 from osbench.coordinator.formatting import count, spaced
 from osbench.coordinator.results.core_use import FULL
+from osbench.coordinator.results.delayed_iterations import LEAST_NS, POINTS, touched_share
 from osbench.coordinator.results.workload_statistics import WorkloadStatistics
 
 Ints = NDArray[np.int64]
 
-#: Least delay that counts, nanoseconds: timers of event loops are exact to a millisecond.
-LEAST_NS = 2_000_000
 #: Below this part of a stretch of load, delays mean nothing.
 SHARE_LEAST = 0.01
-#: Points of an iteration at which it may be delayed: its start, its end, and one between.
-_POINTS = 3
 #: Steps in which the ranks of delayed iterations are taken.
 _STEPS = 256
 
@@ -81,7 +79,13 @@ class GeneratorDelay:
         if self._starts_late:
             starts = self._statistics.start_lag
             found.append(f"arrivals started up to {spaced(starts.max / 1e9)} late")
-        return "; ".join(found) or "it was hardly late"
+        return "; ".join(found) or self._of_drill
+
+    @property
+    def _of_drill(self) -> str:
+        """Delays of stretches of a drill, in words; "" for none."""
+        drill = self._statistics.drill
+        return "" if drill is None else drill.generator
 
     @property
     def _starts_late(self) -> bool:
@@ -90,12 +94,16 @@ class GeneratorDelay:
 
     @property
     def is_noticeable(self) -> bool:
-        """Return whether processes or starts were late, or resources lacking, beyond a trifle."""
-        return self.share >= SHARE_LEAST or bool(self.failed) or self._starts_late
+        """Return whether processes or starts were late, or resources lacking, beyond a trifle.
+
+        A drill has the delays of each stretch of it.
+        """
+        late = self.share >= SHARE_LEAST or self._starts_late
+        return late or bool(self.failed) or bool(self._of_drill)
 
     def without(self, times: Histogram) -> Histogram:
         """Return times as they may have been without delays of processes."""
-        touched = min(times.count - 1, int(_POINTS * self.share * times.count))
+        touched = min(times.count - 1, math.ceil(touched_share(self.share) * times.count))
         if touched < 1:
             return times
         ranks = np.unique(np.geomspace(1, touched, _STEPS).astype(np.int64))
@@ -120,7 +128,7 @@ def rows_without(columns: Columns, lags: Ints) -> Columns:
     """
     late = Histogram()
     late.add(lags)
-    touched = int(_POINTS * _share_above(late, LEAST_NS) * len(columns))
+    touched = math.ceil(touched_share(_share_above(late, LEAST_NS)) * len(columns))
     ran = np.flatnonzero(columns.outcome <= Outcome.TIMED_OUT)
     touched = min(touched, len(ran))
     if not touched:
@@ -154,7 +162,7 @@ class UndisturbedStatistics:
         self._statistics = statistics
         self._delay = delay
         self.checks = statistics.checks
-        self.drill = statistics.drill
+        self.drill = statistics.undisturbed_drill
         self.first_start = statistics.first_start
         self.last_end = statistics.last_end
 
@@ -216,7 +224,7 @@ def _shortened(longest: Ints, part: NDArray[np.float64], floor_ns: int, lags: Hi
     which is a typical one, unless it is.
     """
     delays = np.zeros(len(longest), np.int64)
-    for met in (part / _POINTS, np.sqrt(part / _POINTS), np.cbrt(part)):
+    for met in (part / POINTS, np.sqrt(part / POINTS), np.cbrt(part)):
         ranks = lags.count - np.floor(met * lags.count).astype(np.int64)
         found = np.array(lags.at_ranks(np.clip(ranks, 1, lags.count).tolist()), np.int64)
         delays += np.where(found > LEAST_NS, found, 0)

@@ -156,6 +156,9 @@ class WorkloadResults:
             self._count(found.columns, worker, np.concatenate((found.lags, found.thread_lags)))
             if self.trials is not None:
                 self.trials.add_delays(found)
+            if self.drill is not None:
+                lags = np.concatenate((found.lags, found.thread_lags))
+                self.drill.add_lateness(worker, found.columns, lags)
         self.ledger.give_back(worker, found.returned)
         return ran, busy_s
 

@@ -136,6 +136,11 @@ class WorkloadStatistics:
         return self.drill_phases.figures() if self.drill_phases is not None else None
 
     @property
+    def undisturbed_drill(self) -> DrillFigures | None:
+        """Figures of the drill as they may have been without the load generator's delays."""
+        return self.drill_phases.undisturbed() if self.drill_phases is not None else None
+
+    @property
     def ran(self) -> int:
         """Number of iterations that ran, whatever their outcome."""
         return sum(self.count(state) for state in TIMED)
@@ -244,7 +249,7 @@ class WorkloadStatistics:
         for code, count in enumerate(outcomes[:_OUTCOMES]):
             self._outcomes[code] += count
         if self.drill_phases is not None:
-            self.drill_phases.add(columns)
+            self.drill_phases.add(columns, self.errors.are_lacking(worker, columns.failure))
         ran = sum(outcomes[Outcome[name.upper()]] for name in TIMED)
         if not ran:
             return

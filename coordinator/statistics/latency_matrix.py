@@ -225,6 +225,15 @@ class LatencyMatrix:
         found._counts[: found.used] = self._counts[begin:end]
         return found
 
+    def picked(self, bins: NDArray[np.bool_]) -> LatencyMatrix:
+        """Return a new matrix with some bins of time, next to each other; `bins` is as `used`."""
+        found = LatencyMatrix(self._bins)
+        found._width_ns, found.lowest = self._width_ns, self.lowest
+        found.used = int(np.count_nonzero(bins))
+        found._counts = np.zeros_like(self._counts)
+        found._counts[: found.used] = self._counts[: self.used][bins]
+        return found
+
     def to_dict(self) -> dict[str, Any]:
         """Return the matrix as values for msgpack; counts of 0 are left out."""
         flat = self._counts[: self.used].reshape(-1)

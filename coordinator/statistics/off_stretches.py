@@ -64,9 +64,10 @@ def last_off(bad: Ints, counts: Ints, usual: float, effect: float = 1.0) -> OffS
     needed = evidence_needed(len(counts), effect)
     bad_sums = np.concatenate(([0], np.cumsum(bad)))
     sums = np.concatenate(([0], np.cumsum(counts)))
+    every = _evidence(bad_sums, sums, usual)
     found, begin = None, 0
     while begin < len(counts):
-        evidence = _evidence(bad_sums[begin:], sums[begin:], usual)
+        evidence = every[begin:, begin:]
         first, last = np.unravel_index(int(evidence.argmax()), evidence.shape)
         greatest = float(evidence[first, last])
         if greatest < needed:

@@ -243,7 +243,7 @@ def test_terminal_and_page_say_it(here: Site, several: Finished, tmp_path: Path)
     text = " ".join(here.call("results", name).out.split())
     made = here.call("report", name, "--html", str(page))
 
-    assert "nothing lasted: a total outage of up to" in text
+    assert "nothing lasted: an outage of" in text
     assert "the hook that begins the fault (“stop”) has not fired" in text
     assert made.code == 0, made.err
     assert "Phases of the drill" in page.read_text("utf-8")

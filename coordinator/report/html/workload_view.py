@@ -188,7 +188,7 @@ class WorkloadView:
         if drill is None:
             return []
         results = (*left_doubts(drill), *drill_results(drill), *left_results(drill))
-        told = [drill.problem, *results, elsewhere_text(self.report, drill)]
+        told = [drill.problem, drill.generator, *results, elsewhere_text(self.report, drill)]
         found = [spaced(mask_text(plain(text, 500))) for text in told if text]
         return [text[:1].upper() + text[1:] for text in found]
 

@@ -7,7 +7,13 @@ from collections.abc import Iterator
 from osbench.coordinator.formatting import count, duration, plain, three_digits
 from osbench.coordinator.report.model.model import WorkloadReport
 from osbench.coordinator.report.statements.statement import Look, Statement, said
-from osbench.coordinator.results.drill_figures import Bounds, DrillFigures, LeftKind, PhaseFigures
+from osbench.coordinator.results.drill_figures import (
+    Bounds,
+    DrillFigures,
+    LeftKind,
+    PhaseFigures,
+    SlowLimit,
+)
 
 
 def drill_statements(workload: WorkloadReport) -> Iterator[Statement]:
@@ -24,8 +30,9 @@ def drill_statements(workload: WorkloadReport) -> Iterator[Statement]:
         yield said("drill", plain(drill.problem, 500), Look.BAD)
     for text in (*drill_results(drill), *left_results(drill)):
         yield said("drill", text, Look.STRONG)
-    for text in left_doubts(drill):
-        yield said("drill", text, Look.BAD)
+    for text in (drill.generator, *left_doubts(drill)):
+        if text:
+            yield said("drill", text, Look.BAD)
     if elsewhere := elsewhere_text(workload, drill):
         yield said("drill", elsewhere)
 
@@ -43,8 +50,9 @@ def drill_results(drill: DrillFigures) -> Iterator[str]:
     if drill.recovery_s is None:
         yield drill.doubt
     elif not drill.recovery_s:
-        _, high_s = drill.recovery_ci or (0.0, None)
-        yield f"nothing lasted: a total outage of up to {duration(high_s)} would not be seen"
+        text = f"nothing lasted: an outage of {duration(drill.unseen_s)} would have been seen"
+        slow = [f"{_over(one)} for {duration(one.unseen_s)}" for one in drill.limits]
+        yield f"{text}, or a {' or '.join(slow)}" if slow else text
     else:
         text = f"recovered {duration(drill.recovery_s)} after the fault began"
         if drill.recovery_ci is not None:
@@ -55,6 +63,18 @@ def drill_results(drill: DrillFigures) -> Iterator[str]:
             side = "after" if since_s >= 0 else "before"
             text += f", {duration(abs(since_s))} {side} the hook that ends the fault fired"
         yield text
+    if drill.limits:
+        limits = " or ".join(
+            f"{_over(one)} (before: {duration(one.before_s)})" for one in drill.limits
+        )
+        yield (
+            f"slow means {limits}: above the upper ends of what was usual before the fault, and at"
+            " least a tenth slower"
+        )
+
+
+def _over(limit: SlowLimit) -> str:
+    return f"p{limit.percent:g} above {duration(limit.limit_s)}"
 
 
 def left_results(drill: DrillFigures) -> Iterator[str]:
@@ -124,7 +144,7 @@ def _phase(phase: PhaseFigures) -> str:
         parts[-1] += f" ({_percent(phase.bad_share, phase.bad_ci)})"
     if phase.ok_per_s is not None:
         parts.append(f"{three_digits(phase.ok_per_s)} ok/s")
-    times = (("p50", phase.p50_s), ("p95", phase.p95_s), ("p99", phase.p99_s))
+    times = (("p50", phase.p50_s), ("p90", phase.p90_s), ("p99", phase.p99_s))
     parts += [_time(name, value, phase.ci.get(name)) for name, value in times if value is not None]
     if phase.left:
         left = " and ".join(_number(kind, number) for kind, number in phase.left.items())
