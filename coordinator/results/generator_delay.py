@@ -3,10 +3,10 @@
 A watchdog of each worker process, or its event loop, should wake at times that are evenly spread,
 and measures how late it does. So the share of wake-ups that are later than x is the share s(x) of
 time in which nothing of the process could start, send or read for x longer. An iteration reads the
-clock at its start and its end and waits for the service between. It is delayed by more than x at
-one of these three points with a probability of at most 3 s(x), at two with 3 s(x)^2, at all with
-s(x)^3. At worst the longest delays have met the longest iterations: then those in the upper part f
-of all durations are longer by s^-1(f/3) + s^-1((f/3)^(1/2)) + s^-1(f^(1/3)) than they would be.
+clock at its start and its end and waits for the service between. The probability that it is delayed
+by more than x at a single point of these three is at most 3 s(x), at two points 3 s(x)^2, at all
+s(x)^3. At worst the longest delays have met the longest iterations: then the shortest iteration of
+the longest part f is longer by s^-1(f/3) + s^-1((f/3)^(1/2)) + s^-1(f^(1/3)) than it would be.
 
 An arrival that starts late though virtual users are free is late by the generator: its response
 time without that is its service time.
@@ -26,7 +26,7 @@ from numpy.typing import NDArray
 from osbench.common.histogram import Histogram
 from osbench.common.outcomes import Outcome
 from osbench.common.plugin.sla import Times
-from osbench.common.protocol.columns import Columns
+from osbench.common.protocol.columns import Columns, select
 from osbench.coordinator.formatting import count, spaced
 from osbench.coordinator.results.core_use import FULL
 from osbench.coordinator.results.delayed_iterations import LEAST_NS, POINTS, touched_share
@@ -104,7 +104,7 @@ class GeneratorDelay:
     def without(self, times: Histogram) -> Histogram:
         """Return times as they may have been without delays of processes."""
         touched = min(times.count - 1, math.ceil(touched_share(self.share) * times.count))
-        if touched < 1:
+        if touched < 1 or self.share < SHARE_LEAST:
             return times
         ranks = np.unique(np.geomspace(1, touched, _STEPS).astype(np.int64))
         longest = np.array(times.at_ranks((times.count + 1 - ranks).tolist()), np.int64)
@@ -121,11 +121,14 @@ class GeneratorDelay:
         return UndisturbedStatistics(self._statistics, self) if self.is_noticeable else None
 
 
-def rows_without(columns: Columns, lags: Ints) -> Columns:
+def rows_without(columns: Columns, lags: Ints, lacking: NDArray[np.bool_]) -> Columns:
     """Return the rows of a block as they may have been without delays: some end earlier.
 
-    `lags`: of the process since its block before, nanoseconds.
+    `lags`: of the process since its block before, nanoseconds. `lacking`: rows that failed for want
+    of the generator's resources, which are left out.
     """
+    if lacking.any():
+        columns = select(columns, ~lacking)
     late = Histogram()
     late.add(lags)
     touched = math.ceil(touched_share(_share_above(late, LEAST_NS)) * len(columns))
@@ -220,8 +223,8 @@ class _UndisturbedTimes:
 def _shortened(longest: Ints, part: NDArray[np.float64], floor_ns: int, lags: Histogram) -> Ints:
     """Return durations, longest first, without the delays that may be in them; see the module.
 
-    `part`: of all durations, those that are at least as long. None becomes less than `floor_ns`,
-    which is a typical one, unless it is.
+    `part`: share of all durations that are at least as long, for each. `floor_ns`: a typical
+    duration; no longer one becomes shorter than that.
     """
     delays = np.zeros(len(longest), np.int64)
     for met in (part / POINTS, np.sqrt(part / POINTS), np.cbrt(part)):

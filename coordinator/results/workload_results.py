@@ -179,7 +179,11 @@ class WorkloadResults:
         elif self.sla:
             texts = self.statistics.errors.texts(worker, columns.failure)
             columns = replace(columns, failures=texts, t0_at=self.t0_at)
-            self.sla.add(columns, rows_without(columns, lags) if self.sla.takes_rows else None)
+            apart = None
+            if self.sla.takes_rows:
+                lacking = self.statistics.errors.are_lacking(worker, columns.failure)
+                apart = rows_without(columns, lags, lacking)
+            self.sla.add(columns, apart)
 
     def _warm(self, columns: Columns) -> Columns:
         """Return the rows that started (or, if dropped, were due) after the warm-up.

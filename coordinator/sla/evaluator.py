@@ -75,7 +75,7 @@ class SlaEvaluator:
             # it says nothing that the criterion itself does not say, if that is met
             with contextlib.suppress(Exception):
                 if name in self._undisturbed:
-                    self._undisturbed[name].add(undisturbed or columns)
+                    self._undisturbed[name].add(columns if undisturbed is None else undisturbed)
 
     def judge(
         self,

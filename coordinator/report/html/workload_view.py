@@ -151,8 +151,8 @@ class WorkloadView:
     def criterion(self, key: str) -> CriterionRow | None:
         """Return the row of the criterion that limits the figure `key`, such as p95; or None.
 
-        Of several, a failed one is taken first, then one close to its limit, then one of the kind
-        of time that counts.
+        Of several, a failed one is taken first, then one close to its limit, then the one on the
+        kind of time by which the load is judged.
         """
         found = [row for row in self.criteria if row.key == key]
         kind = self.report.kind

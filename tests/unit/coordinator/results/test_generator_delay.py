@@ -165,11 +165,33 @@ def test_criteria_that_count_rows_are_disputed_too(
         lags = np.array([0] * (200 - len(late)) + late, np.int64)
         found.add(columns, worker="w")
         found.add_loop(lags, {})
-        evaluator.add(columns, rows_without(columns, lags))
+        evaluator.add(columns, rows_without(columns, lags, np.zeros(100, np.bool_)))
 
     (verdict,) = evaluator.judge(found, delay=GeneratorDelay(found))
 
     assert (verdict.success, verdict.disputed) == (False, by_generator), verdict.detail
+
+
+def test_rows_that_lacked_resources_are_in_no_window() -> None:
+    evaluator = SlaEvaluator(
+        [Named(name="failure_rate", config={"max": 0, "over_s": 5})], Plugins()
+    )
+    found = WorkloadStatistics()
+    lacking = Failure(
+        number=1, etype="OSError", message="Too many", traceback="", resource="open files"
+    )
+    found.add_failures("w", [lacking])
+    columns = block(row(1, outcome=Outcome.FAILED, ended=1, failure=1), row(2, ended=1))
+    found.add(columns, worker="w")
+    which = found.errors.are_lacking("w", columns.failure)
+    evaluator.add(columns, rows_without(columns, np.zeros(9, np.int64), which))
+
+    assert evaluator.judge(found, delay=GeneratorDelay(found))[0].disputed
+    # an iteration that failed by itself
+    alone = block(row(3, outcome=Outcome.FAILED, ended=1))
+    found.add(alone, worker="w")
+    evaluator.add(alone)
+    assert not evaluator.judge(found, delay=GeneratorDelay(found))[0].disputed
 
 
 def test_late_starts_are_the_generators_while_users_are_free() -> None:
