@@ -114,8 +114,8 @@ class Control(Message):
     numbers: list[Interval] = field(default_factory=list)
     #: Closed: most iterations that all workers may start per second; 0 means no limit.
     pace: float = 0.0
-    #: With `pace`: its part of these starts, begin and end of a part of the users and the number of
-    #: all users, as `Pacing` reads it.
+    #: With `pace`: its part of these starts, begin and end of a part of the users, the number of
+    #: all users, and the first turn of the part, as `Pacing` reads it.
     pace_part: list[int] = field(default_factory=list)
     #: No iteration starts at or after this time, seconds after t0.
     stop_s: float | None = None

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from itertools import accumulate
 
 from osbench.common.plugin.runner import Step, Totals, split
 from osbench.coordinator.dispatch.moved_users import regrant
@@ -18,6 +19,8 @@ from osbench.coordinator.run.workload.load_parts import LoadParts, Phase
 
 #: Seconds after the stop time within which its results arrive.
 LINGER_S = 0.25
+#: Seconds until other parts of the turns of `max_rate` hold: all workers know them by then.
+PARTS_S = 1.0
 
 
 class UserAllocation:
@@ -207,6 +210,10 @@ class ClosedUserAllocation(UserAllocation):
         #: Users that start a second, and iterations of all, at most; None for no bound.
         self._start_rate: float | None = workload.users.get("start_rate")
         self._max_rate: float | None = workload.users.get("max_rate")
+        #: Users of each membership by which turns of `max_rate` are parted, and the number of the
+        #: turn from which this holds.
+        self._paced: dict[str, int] = {}
+        self._paced_from = 0
         #: Virtual users that were requested and held when that was last noted.
         self._noted: tuple[int, int] | None = None
 
@@ -231,16 +238,26 @@ class ClosedUserAllocation(UserAllocation):
     def _pace(self, workers: Sequence[WorkerHandle]) -> None:
         """Give each worker its part of the starts that `max_rate` allows, as large as its users.
 
-        Does nothing without `max_rate`.
+        Other parts hold from a turn on that has not come yet, so that no turn is taken twice or by
+        no worker. Does nothing without `max_rate`.
         """
-        users = sum(worker.user_limit for worker in workers)
-        if not self._max_rate or not users:
+        rate, users = self._max_rate, {worker.mid: worker.user_limit for worker in workers}
+        if not rate or not any(users.values()):
             return
-        begin = 0
+        elapsed_s = self._load.elapsed()
+        holds = not self._paced_from or elapsed_s * rate >= self._paced_from
+        if users != self._paced and holds:
+            # there are no parts before the first ones
+            turn = math.ceil((elapsed_s + PARTS_S) * rate) if self._paced else 0
+            self._paced_from = max(0, turn)
+            self._paced = users
+        ends = dict(zip(self._paced, accumulate(self._paced.values()), strict=True))
+        in_all = sum(self._paced.values())
         for worker in workers:
-            worker.pace = self._max_rate if worker.user_limit else 0.0
-            worker.pace_part = (begin, begin + worker.user_limit, users)
-            begin += worker.user_limit
+            end = ends.get(worker.mid, 0)
+            begin = end - self._paced.get(worker.mid, 0)
+            worker.pace = rate
+            worker.pace_part = (begin, end, in_all, self._paced_from)
 
     def note_held(self) -> None:
         """Note in the journal how many users are requested, and how many live workers have.

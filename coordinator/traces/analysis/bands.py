@@ -9,7 +9,13 @@ from numpy.typing import NDArray
 
 from osbench.coordinator.traces.analysis.features import Features, Ints
 from osbench.coordinator.traces.analysis.quantiles import ENOUGH
-from osbench.coordinator.traces.analysis.slow_causes import Cause, CauseSearch, Middle, thinned
+from osbench.coordinator.traces.analysis.slow_causes import (
+    Cause,
+    CauseSearch,
+    Middle,
+    RepeatedCalls,
+    thinned,
+)
 
 _EXEMPLARS = 3
 
@@ -48,6 +54,8 @@ class Band:
     enough: bool
     #: Largest excess first.
     causes: tuple[Cause, ...] = ()
+    #: Clear causes of several keys each; their keys are among `causes`.
+    repeated: tuple[RepeatedCalls, ...] = ()
     #: Excess that is not among the causes.
     rest_s: float = 0.0
     exemplars: tuple[BandExample, ...] = ()
@@ -97,6 +105,7 @@ def compare(
         enough=True,
         interval_s=(comparison.found.total_low, comparison.found.total_high),
         causes=tuple(causes[:shown]),
+        repeated=comparison.repeated(),
         rest_s=excess - sum(cause.excess_s for cause in causes[:shown]),
     )
 

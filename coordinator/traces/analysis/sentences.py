@@ -11,11 +11,17 @@ from osbench.coordinator.traces.analysis.quantiles import ENOUGH, LEAST
 from osbench.coordinator.traces.model.span_keys import WAIT_QUEUE, WAIT_SERVICE, SpanKey
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from osbench.coordinator.traces.analysis.bands import Band
-    from osbench.coordinator.traces.analysis.slow_causes import Cause
+    from osbench.coordinator.traces.analysis.slow_causes import Cause, RepeatedCalls
 
 #: Least part of the excess for its kind, more calls or slower calls, to be named alone.
 _MOSTLY = 0.7
+
+#: Causes are about equal if the largest is at most this many times the smallest.
+_ABOUT_EQUAL = 2.5
+_NUMBERS = {2: "two", 3: "three", 4: "four", 5: "five", 6: "six"}
 
 #: Least share of the slow traces with a call for its number of calls to be compared; below it, the
 #: share of traces with the call is reported.
@@ -34,20 +40,51 @@ def why_slow(band: Band, unit: str) -> str:
         f"{_named(band.name, unit)} take {spaced(band.mean_s)} on average, {spaced(band.excess_s)}"
         " more than those around the median"
     )
-    if band.named:
-        return f"{slower}: {'; and '.join(map(_part, band.named))}."
+    if parts := _parts(band):
+        return f"{slower}{_several([share for share, _ in parts])}: {_joined(parts)}."
     if not band.causes or band.excess_s <= 0:
         return f"{slower}; no single cause stands out."
     first = band.causes[0]
+    share = _share(first.share, first.share_interval)
     return (
-        f"{slower}; no single cause stands out: the largest part, {_share(first)}, is"
-        f" {words(first.key)}."
+        f"{slower}; no single cause stands out: the largest part, {share}, is {words(first.key)}."
     )
 
 
+def _parts(band: Band) -> list[tuple[float, str]]:
+    """Return share and text of each clear cause, largest share first."""
+    repeated = {key for one in band.repeated for key in one.keys}
+    found = [(one.share, _repeated(one)) for one in band.repeated]
+    found += [(one.share, _part(one)) for one in band.named if one.key not in repeated]
+    return sorted(found, key=lambda part: -part[0])
+
+
+def _joined(parts: Sequence[tuple[float, str]]) -> str:
+    return "; and ".join(text for _, text in parts)
+
+
+def _several(shares: Sequence[float]) -> str:
+    """Return text that causes with these shares (0 to 1) are about equal; "" if they are not."""
+    if len(shares) < 2 or max(shares) > _ABOUT_EQUAL * min(shares):
+        return ""
+    return f"; {_NUMBERS.get(len(shares), len(shares))} causes of about equal weight"
+
+
 def _part(cause: Cause) -> str:
-    host = f" on host {plain(cause.host)}" if cause.host else ""
-    return f"{_share(cause)} of that is {words(cause.key)}{host}, {_how(cause)}"
+    share = _share(cause.share, cause.share_interval)
+    return f"{share} of that is {words(cause.key)}{_on_host(cause)}, {_how(cause)}"
+
+
+def _repeated(calls: RepeatedCalls) -> str:
+    first = calls.first
+    return (
+        f"{_share(calls.share, calls.share_interval)} of that is {words(first.key)}"
+        f"{_on_host(first)} and the rest of the same calls, {_more_calls(first)}"
+    )
+
+
+def _on_host(cause: Cause) -> str:
+    return f" on host {plain(cause.host)}" if cause.host else ""
 
 
 def too_few(traces: int, slow: int, unit: str) -> str:
@@ -116,9 +153,9 @@ def _named(name: str, unit: str) -> str:
     return f"Failed {unit}s" if name == "failed" else f"{name} {unit}s"
 
 
-def _share(cause: Cause) -> str:
-    low, high = map(percent, cause.share_interval)
-    return f"{percent(cause.share)} % (95 %: {low} to {high} %)"
+def _share(share: float, interval: tuple[float, float]) -> str:
+    low, high = map(percent, interval)
+    return f"{percent(share)} % (95 %: {low} to {high} %)"
 
 
 def percent(share: float) -> str:

@@ -10,11 +10,13 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
-from osbench.coordinator.traces.analysis.bootstrap import Difference, difference
+from osbench.coordinator.traces.analysis.bootstrap import Difference, Floats, difference
 from osbench.coordinator.traces.analysis.features import Features, Ints
-from osbench.coordinator.traces.model.span_keys import SpanKey
+from osbench.coordinator.traces.model.span_keys import WAIT_QUEUE, WAIT_SERVICE, SpanKey
 
+_WAITS = (WAIT_SERVICE, WAIT_QUEUE)
 #: Keys that are tested; the remaining ones are summed.
 TESTED = 60
 #: Most traces of a band that are sampled; more would only increase the run time.
@@ -31,7 +33,12 @@ _SEEN = 0.5
 _BEYOND = 2.25
 #: Several causes may be as clear together as one has to be alone, if each is beyond its usual
 #: spread, has this share of the excess, and is in this share of the slow traces.
-_SHARE_OF_SEVERAL, _SEEN_OF_SEVERAL = 0.2, 0.1
+_SHARE_OF_SEVERAL, _SEEN_OF_SEVERAL = 0.1, 0.06
+#: Part of the excess of a key that is due to more calls, for these calls to be the cause.
+_MOSTLY_CALLS = 0.5
+#: Keys are called by the same repeated calls if they have more calls in the same slow traces: this
+#: part of the traces in which any of two has more.
+_SAME_TRACES = 0.8
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -82,6 +89,21 @@ class Cause:
 
 
 @dataclass(frozen=True, kw_only=True)
+class RepeatedCalls:
+    """A cause of several keys: calls that slow traces make more often, with all that they take.
+
+    Such as a request that is made ten times instead of once, with its phases or its inner spans.
+    """
+
+    #: The key that is called first, and all keys; each is a clear cause.
+    first: Cause
+    keys: tuple[SpanKey, ...]
+    #: Share of all keys together in the excess, with its 95 % interval.
+    share: float
+    share_interval: tuple[float, float]
+
+
+@dataclass(frozen=True, kw_only=True)
 class Middle:
     """The traces around the median (`base`), and all traces that slow ones were selected from.
 
@@ -113,6 +135,7 @@ class CauseSearch:
         self._occurs = [features.occurrence(rows).tolist() for rows in both]
         drawn = [thinned(rows, _MOST) for rows in both]
         self._times = [features.dense(rows, features.time) / 1e9 for rows in drawn]
+        self._numbers = [features.dense(rows, features.calls) for rows in drawn]
         # the greatest differences are tested separately, all others together
         order = np.argsort(-np.abs(self._excess), kind="stable")
         self._tested = order[:TESTED]
@@ -120,6 +143,9 @@ class CauseSearch:
         self.found: Difference = self._difference(self._tested)
         every = thinned(middle.all, _MOST)
         self._usual = features.dense(every, features.time)[:, self._tested] / 1e9
+        self._usual_calls = features.dense(every, features.calls)[:, self._tested]
+        self._repeated = self._repeated_columns()
+        self._clear = self._clear_columns()
 
     def causes(self) -> list[Cause]:
         """Return a cause for each tested key, clear or not, largest excess first.
@@ -127,13 +153,18 @@ class CauseSearch:
         Tested are the `TESTED` keys with the greatest differences; keys without time in slow traces
         and in the middle are left out.
         """
-        several = self._several()
+        clear = {column for columns in self._clear for column in columns}
         found = [
-            self._cause(column, int(key), column in several)
+            self._cause(column, int(key), column in clear)
             for column, key in enumerate(self._tested)
         ]
         found = [cause for cause in found if cause.slow_s or cause.base_s]
         return sorted(found, key=lambda cause: -cause.excess_s)
+
+    def repeated(self) -> tuple[RepeatedCalls, ...]:
+        """Return the clear causes that have several keys, largest share first."""
+        found = [self._repeated_calls(columns) for columns in self._clear if len(columns) > 1]
+        return tuple(sorted(found, key=lambda one: -one.share))
 
     def _difference(self, alone: Ints) -> Difference:
         """Return the difference of slow traces and middle by column: a key of `alone` in each.
@@ -152,31 +183,63 @@ class CauseSearch:
             tests=int((self._means[0] + self._means[1] > 0).sum()),
         )
 
-    def _several(self) -> frozenset[int]:
-        """Return columns (positions among the tested keys) of clear causes, or an empty set.
+    def _repeated_columns(self) -> list[list[int]]:
+        """Return columns (positions among the tested keys) whose excess is due to more calls.
 
-        Candidates are keys beyond their usual spread with a large part of the excess. All
-        candidates are causes if a single one explains the excess alone, or if all explain it
-        together.
+        Columns that have more calls in the same slow traces are in one list: a call that is made
+        more often takes all its phases, or its inner spans, more often.
         """
-        columns = [
-            column
-            for column in np.argsort(-self._excess[self._tested]).tolist()
-            if self._is_beyond([column]) and self._is_part(column)
-        ]
-        alone = [column for column in columns if self._is_clear([column])]
-        if alone or len(columns) < 2:
-            return frozenset(alone and columns)
-        return frozenset(columns if self._is_clear(columns) else ())
+        slow, base = (table[:, self._tested] for table in self._numbers)
+        more = slow > np.percentile(base, 99, axis=0)
+        found: list[list[int]] = []
+        for column in np.argsort(-self._excess[self._tested]).tolist():
+            if not self._is_repeated(column, more[:, column]):
+                continue
+            for columns in found:
+                both = more[:, [columns[0], column]]
+                if both.all(axis=1).sum() >= _SAME_TRACES * both.any(axis=1).sum():
+                    columns.append(column)
+                    break
+            else:
+                found.append([column])
+        return found
+
+    def _is_repeated(self, column: int, more: NDArray[np.bool_]) -> bool:
+        """Return whether a key has more calls than its usual numbers explain, and takes longer so.
+
+        `column` is its position among the tested keys; `more` says of each slow trace whether it
+        has more calls than 99 % of the middle.
+        """
+        key = self._tested[column]
+        excess = float(self._excess[key])
+        calls = [float(calls[key]) for calls in self._calls]
+        tail = _tail(self._usual_calls[:, column], self._between)
+        return bool(
+            excess > 0
+            and more.mean() >= _SEEN_OF_SEVERAL
+            and self._more_calls_s(int(key)) >= _MOSTLY_CALLS * excess
+            and calls[0] - calls[1] > _BEYOND * tail
+        )
+
+    def _clear_columns(self) -> list[list[int]]:
+        """Return the clear causes, each as columns (positions among the tested keys); or none.
+
+        Candidates are keys, or keys of repeated calls, beyond their usual spread with a part of the
+        excess. All candidates are causes if a single one explains the excess alone, or if all
+        explain it together.
+        """
+        grouped = {column for columns in self._repeated for column in columns}
+        single = [[column] for column in range(len(self._tested)) if column not in grouped]
+        parts = [columns for columns in (*self._repeated, *single) if self._is_part(columns)]
+        alone = any(self._is_clear([columns]) for columns in parts)
+        return parts if alone or (len(parts) > 1 and self._is_clear(parts)) else []
 
     def _cause(self, column: int, key: int, clear: bool) -> Cause:
         slow, base = (table[:, key] for table in self._times)
         calls_slow, calls_base = (float(calls[key]) for calls in self._calls)
         slow_s, base_s = (float(means[key]) for means in self._means)
         excess = float(self._excess[key])
-        # calls that do not occur in the middle count as additional calls
-        each_base = base_s / calls_base if calls_base else slow_s / max(calls_slow, 1e-300)
-        more = (calls_slow - calls_base) * each_base
+        more = self._more_calls_s(key)
         seen = float(np.mean(slow > np.percentile(base, 99)))
         difference = self.found
         share_low = float(difference.share_low[column])
@@ -204,6 +267,41 @@ class CauseSearch:
             hosts=self._hosts(key),
         )
 
+    def _more_calls_s(self, key: int) -> float:
+        """Return the part of a key's excess that more calls explain, each as long as in the middle.
+
+        Seconds. Calls that do not occur in the middle count as additional calls.
+        """
+        (calls_slow, calls_base) = (float(calls[key]) for calls in self._calls)
+        slow_s, base_s = (float(means[key]) for means in self._means)
+        each_base = base_s / calls_base if calls_base else slow_s / max(calls_slow, 1e-300)
+        return (calls_slow - calls_base) * each_base
+
+    def _repeated_calls(self, columns: list[int]) -> RepeatedCalls:
+        keys = self._tested[columns]
+        first = self._first_called(keys)
+        low, high = self._share_bounds(columns)
+        return RepeatedCalls(
+            first=self._cause(columns[keys.tolist().index(first)], first, clear=True),
+            keys=tuple(self._features.keys[key] for key in keys.tolist()),
+            share=float(self._excess[keys].sum() / self._excess.sum()),
+            share_interval=(low, high),
+        )
+
+    def _first_called(self, keys: Ints) -> int:
+        """Return which of `keys` most slow traces call first; the first of `keys` if unknown.
+
+        Waits are for calls, so they are not the first if there is another key.
+        """
+        features = self._features
+        calls = [key for key in keys.tolist() if features.keys[key].what not in _WAITS]
+        numbers, counts = np.unique(features.shape[self._slow], return_counts=True)
+        for number in numbers[np.argsort(-counts, kind="stable")].tolist():
+            for key in features.shapes[number] if number >= 0 else ():
+                if key in calls:
+                    return int(key)
+        return int((calls or keys.tolist())[0])
+
     def _hosts(self, key: int) -> tuple[tuple[str, float], ...]:
         features = self._features
         inside = np.zeros(len(features), bool)
@@ -223,52 +321,57 @@ class CauseSearch:
     def _is_beyond(self, columns: list[int]) -> bool:
         """Return whether the excess of keys is far more than their usual spread explains.
 
-        `columns` are positions among the tested keys. The spread of all ordinary traces is
-        continued as an exponential tail, from median and upper quartile: rare faults do not affect
-        it.
+        `columns` are positions among the tested keys.
         """
-        low, high = (percent / 100 for percent in self._between)
-        tail = 0.0
-        if not math.isnan(low):
-            usual = self._usual[:, columns].sum(axis=1)
-            median, quartile = np.percentile(usual, (50, 75))
-            scale = float(quartile - median) / math.log(2)
-            tail = scale * (_exponential_mean(low, high) - math.log(2))
+        tail = _tail(self._usual[:, columns].sum(axis=1), self._between)
         return float(self._excess[self._tested[columns]].sum()) > _BEYOND * tail
 
-    def _is_part(self, column: int) -> bool:
-        """Return whether the tested key at position `column` may be a cause together with others.
+    def _is_part(self, columns: list[int]) -> bool:
+        """Return whether the tested keys at `columns` may be a cause together with others.
 
-        Its corrected p-value must be below 0.05, its part of the excess at least a fifth, and a
-        tenth of the slow traces must have more of it than 99 % of the middle.
+        A corrected p-value must be below 0.05, and their part of the excess at least a tenth. Some
+        of the slow traces must have more of them than 99 % of the middle, and these far more than
+        their usual spread explains.
         """
-        key = self._tested[column]
+        keys = self._tested[columns]
+        slow, base = (table[:, keys].sum(axis=1) for table in self._times)
+        seen = slow > np.percentile(base, 99)
+        if seen.mean() < _SEEN_OF_SEVERAL:
+            return False
+        tail = _tail(self._usual[:, columns].sum(axis=1), (99, 100))
         return bool(
-            float(self.found.p[column]) < 0.05
-            and self._excess[key] >= _SHARE_OF_SEVERAL * self._excess.sum()
-            and self._seen([column]) >= _SEEN_OF_SEVERAL
+            float(self.found.p[columns].min()) < 0.05
+            and self._excess[keys].sum() >= _SHARE_OF_SEVERAL * self._excess.sum()
+            and slow[seen].mean() - base.mean() > _BEYOND * tail
         )
 
-    def _is_clear(self, columns: list[int]) -> bool:
-        """Return whether the tested keys at positions `columns` together explain the excess.
+    def _is_clear(self, parts: list[list[int]]) -> bool:
+        """Return whether the tested keys at the positions in `parts` together explain the excess.
 
         Their part must surely be more than half, their excess beyond their usual spread, and most
         slow traces must have more of them than 99 % of the middle.
         """
-        keys = self._tested[columns]
-        base_share = float(self._means[1][keys].sum()) / max(float(self._means[1].sum()), 1e-300)
-        if len(columns) == 1:
-            share_low = float(self.found.share_low[columns[0]])
-        else:
-            # the share of all others is that of these, the other way round
-            share_low = 1 - float(self._difference(keys).share_high[-1])
+        columns = [column for part in parts for column in part]
+        # noise gives each key about its usual share; so do repeated calls, but their number shows
+        # that they are not noise
+        noisy = self._tested[[part[0] for part in parts if part not in self._repeated]]
+        base_share = float(self._means[1][noisy].sum()) / max(float(self._means[1].sum()), 1e-300)
         return bool(
             self.found.total_low > 0
             # a share well above its usual one, so that the largest key is not named for noise
-            and share_low > (1 + base_share) / 2
+            and self._share_bounds(columns)[0] > (1 + base_share) / 2
             and self._seen(columns) > _SEEN
             and self._is_beyond(columns)
         )
+
+    def _share_bounds(self, columns: list[int]) -> tuple[float, float]:
+        """Return 95 % bounds of the share of the tested keys at `columns` in the excess."""
+        if len(columns) == 1:
+            at = columns[0]
+            return float(self.found.share_low[at]), float(self.found.share_high[at])
+        # the share of all others is that of these, the other way round
+        others = self._difference(self._tested[columns])
+        return 1 - float(others.share_high[-1]), 1 - float(others.share_low[-1])
 
     def _seen(self, columns: list[int]) -> float:
         """Return which fraction of slow traces has more time in keys than 99 % of the middle.
@@ -277,6 +380,21 @@ class CauseSearch:
         """
         slow, base = (table[:, self._tested[columns]].sum(axis=1) for table in self._times)
         return float(np.mean(slow > np.percentile(base, 99)))
+
+
+def _tail(usual: Floats, between: tuple[float, float]) -> float:
+    """Return how far the values between two percentiles would exceed the median, on average.
+
+    The spread of the values of all ordinary traces is continued as an exponential tail, from median
+    and upper quartile: rare faults do not affect it. 0 for failed traces, whose percentiles are
+    nan.
+    """
+    low, high = (percent / 100 for percent in between)
+    if math.isnan(low):
+        return 0.0
+    median, quartile = np.percentile(usual, (50, 75))
+    scale = float(quartile - median) / math.log(2)
+    return scale * (_exponential_mean(low, high) - math.log(2))
 
 
 def thinned(rows: Ints, most: int) -> Ints:

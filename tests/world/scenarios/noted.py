@@ -38,6 +38,13 @@ class Noted(scenario.Scenario):
         if number % fails == 0:
             raise ValueError("one of some")
 
+    @scenario.configure(name="Noted.user")
+    def user_row(self) -> None:
+        """Note the number of the user and its row of a data file."""
+        known, user = present.world().runs[self.context["run"]].known, self.user
+        known.notes.append(f"{user.number} {user.data['row']}")
+        ports.sleep(0.1)
+
 
 class NotedContext(context.Context):
     """Notes when it begins and ends."""

@@ -59,8 +59,12 @@ def test_a_turn_that_came_late_shifts_none_of_the_later_ones(monkeypatch):
 @pytest.mark.parametrize("users", [(4,), (2, 2), (1, 1, 1, 1), (7, 1), (5, 4, 4), (2, 0, 1)])
 def test_starts_of_all_workers_are_at_an_even_distance(monkeypatch, users):
     starts = []
-    workers = [SimpleNamespace(user_limit=count, pace=0.0, pace_part=()) for count in users]
-    load = SimpleNamespace(plan=SimpleNamespace(workload=SimpleNamespace(users={"max_rate": 2})))
+    workers = [
+        SimpleNamespace(mid=str(at), user_limit=count, pace=0.0, pace_part=())
+        for at, count in enumerate(users)
+    ]
+    plan = SimpleNamespace(workload=SimpleNamespace(users={"max_rate": 2}))
+    load = SimpleNamespace(plan=plan, elapsed=lambda: -1.0)
     ClosedUserAllocation(load)._pace(workers)  # type: ignore[arg-type]
     for worker in workers:
         clock, limited = Clock(monkeypatch), Pacing()
@@ -75,7 +79,7 @@ def test_starts_of_all_workers_are_at_an_even_distance(monkeypatch, users):
 
 def test_turns_of_a_process_among_many_are_spread(monkeypatch):
     clock, limited = Clock(monkeypatch), Pacing()
-    limited.set_rate(100, 0, (30, 40, 100))
+    limited.set_rate(100, 0, (30, 40, 100, 0))
 
     found = [clock.turn(limited, 0) for _ in range(100)]
 
@@ -83,3 +87,35 @@ def test_turns_of_a_process_among_many_are_spread(monkeypatch):
     assert sum(apart) / len(apart) == pytest.approx(0.1, rel=0.02)
     assert min(apart) >= 0.05
     assert max(apart) < 0.2
+
+
+def test_another_part_holds_from_its_turn_on(monkeypatch):
+    """Two processes, of which one has all users at first, hear of it at different times."""
+    starts = []
+    for first, second, heard_s in (
+        ((0, 1, 1, 0), (0, 1, 2, 5), 1),
+        ((0, 0, 1, 0), (1, 2, 2, 5), 4),
+    ):
+        clock, limited = Clock(monkeypatch), Pacing()
+        limited.set_rate(1, 0, first)
+        if first[0] < first[1]:
+            starts += [clock.turn(limited, 0) for _ in range(heard_s)]
+        limited.set_rate(1, 0, second)
+        clock.now = max(clock.now, heard_s * 1_000_000_000)
+        while clock.now < 20_000_000_000:
+            starts.append(clock.turn(limited, 0))
+
+    starts.sort()
+    assert [at for at in starts if at < 19_000_000_000] == [n * 1_000_000_000 for n in range(19)]
+
+
+def test_a_user_that_waits_no_longer_gives_its_turn_back(monkeypatch):
+    clock, limited = Clock(monkeypatch), Pacing()
+    limited.set_rate(1, 1_000_000_000)
+    clock.turn(limited, 0)
+    waits = limited.turns(0, 0)
+    next(waits)
+
+    waits.close()
+
+    assert clock.turn(limited, 0) == 2_000_000_000
