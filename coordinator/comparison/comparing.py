@@ -19,6 +19,7 @@ from osbench.coordinator.comparison.comparison_result import (
     WorkloadChanges,
 )
 from osbench.coordinator.comparison.evidence import Evidence
+from osbench.coordinator.comparison.findable_changes import findable_sentence, signed_percent
 from osbench.coordinator.comparison.odd_runs import odd_runs
 from osbench.coordinator.comparison.run_checks import caveats, failed_share
 from osbench.coordinator.comparison.run_series import (
@@ -265,10 +266,6 @@ def _facts(evidence: Evidence, name: str) -> tuple[Fact, ...]:
     )
 
 
-#: A test finds nothing if the least change that it would find is above this part: a hundredfold.
-UNFINDABLE = 99.0
-
-
 def _sentence(
     verdict: ChangeVerdict, rows: Sequence[ChangeRow], basis: Basis, margin: float | None
 ) -> str:
@@ -291,24 +288,12 @@ def _sentence(
             f"No evidence: the greatest difference is that {widest.label} {changed(widest)},"
             " but the run-to-run spread is unknown."
         )
+    known = [(row.findable, row.label) for row in rows if row.findable]
+    told = findable_sentence(known)
     return (
         "No evidence of a change; the greatest difference is that"
-        f" {widest.label} {changed(widest)}.{_findable(rows)}"
+        f" {widest.label} {changed(widest)}.{told}"
     )
-
-
-def _findable(rows: Sequence[ChangeRow]) -> str:
-    """Return a message on the change that such runs would have shown; "" without a test."""
-    known = sorted((row.findable, row.label) for row in rows if row.findable)
-    if not known:
-        return ""
-    (least, surest), (most, vaguest) = known[0], known[-1]
-    if least > UNFINDABLE:
-        return " So few runs find nothing: a change would have to be enormous. Make more."
-    found = f" A change of {signed_percent(1 + least).lstrip('+')} of {surest}"
-    if len(known) > 1:
-        found += f", and of {signed_percent(1 + most).lstrip('+')} of {vaguest},"
-    return f"{found} would have been found in 80 % of such comparisons."
 
 
 def changed(row: ChangeRow) -> str:
@@ -319,17 +304,6 @@ def changed(row: ChangeRow) -> str:
         return text
     low, high = (signed_percent(bound) for bound in row.interval)
     return f"{text} (95 %: {low} to {high})"
-
-
-def signed_percent(ratio: float) -> str:
-    """Return a ratio (after / before) as a change in percent, such as +12 % or -3.4 %.
-
-    From +1000 % on, as a factor, such as x 12.
-    """
-    change = 100 * (ratio - 1)
-    if abs(change) >= 1000:
-        return f"x {three_digits(ratio)}"
-    return f"{change:+.1f} %" if abs(change) < 9.95 else f"{change:+.0f} %"
 
 
 def _without_odd_runs(

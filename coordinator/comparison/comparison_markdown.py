@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from osbench.coordinator.comparison.comparing import signed_percent
 from osbench.coordinator.comparison.comparison_result import (
     ChangeRow,
     ChangeVerdict,
@@ -12,6 +11,7 @@ from osbench.coordinator.comparison.comparison_result import (
     WorkloadChanges,
 )
 from osbench.coordinator.comparison.comparison_text import interval_text
+from osbench.coordinator.comparison.findable_changes import signed_percent
 from osbench.coordinator.formatting import count, duration, plain
 
 _SIGNS = {

@@ -12,7 +12,6 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
 from osbench.common.escaping import on_page
-from osbench.coordinator.comparison.comparing import signed_percent
 from osbench.coordinator.comparison.comparison_result import (
     Basis,
     ChangeRow,
@@ -20,6 +19,7 @@ from osbench.coordinator.comparison.comparison_result import (
     ComparisonResult,
 )
 from osbench.coordinator.comparison.comparison_text import interval_text
+from osbench.coordinator.comparison.findable_changes import signed_percent
 from osbench.coordinator.comparison.trends import RunsTrend, TrendChange, TrendSeries
 from osbench.coordinator.formatting import spaced
 from osbench.coordinator.report.html import page_assets

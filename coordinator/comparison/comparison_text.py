@@ -12,13 +12,13 @@ from rich.padding import Padding
 from rich.text import Text
 
 from osbench.coordinator.comparison.compared_run import ComparedRun
-from osbench.coordinator.comparison.comparing import signed_percent
 from osbench.coordinator.comparison.comparison_result import (
     ChangeRow,
     ChangeVerdict,
     ComparisonResult,
     WorkloadChanges,
 )
+from osbench.coordinator.comparison.findable_changes import signed_percent
 from osbench.coordinator.comparison.load_series import RunsStaircase
 from osbench.coordinator.comparison.run_series import common_keys, common_workloads, log_values
 from osbench.coordinator.comparison.trend_check import TrendCheck

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from osbench.coordinator.comparison.compared_run import ComparedRun
+from osbench.coordinator.comparison.findable_changes import findable_sentence
 from osbench.coordinator.comparison.slower_calls import changed_calls
 from osbench.coordinator.comparison.trends import (
     SIGNIFICANT,
@@ -18,9 +19,12 @@ from osbench.coordinator.comparison.trends import (
 from osbench.coordinator.formatting import duration, plain
 from osbench.coordinator.statistics.change_points import ENOUGH, change_points
 from osbench.coordinator.statistics.student_t import upper_p
+from osbench.coordinator.statistics.two_samples import Shifted
 
 #: A lasting change that began so many runs ago, at most, may have become clear by the newest.
 _RECENT = 4
+#: Logarithm of the greatest growth that is told.
+_MOST = 30.0
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -40,7 +44,11 @@ class WorseFigure:
     @property
     def label(self) -> str:
         """Percentile and action, or workload, such as "p95 of boot"."""
-        return f"p{self.percent:g} of {self.action or self.workload}"
+        return _label(self)
+
+
+def _label(one: WorseFigure | TrendSeries) -> str:
+    return f"p{one.percent:g} of {one.action or one.workload}"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -85,7 +93,7 @@ def check_trend(runs: Sequence[ComparedRun]) -> TrendCheck:
         started_at=trend.runs[-1].started_at,
         enough=enough,
         worse=tuple(worse),
-        sentence=_sentence(trend, worse),
+        sentence=_sentence(trend, worse, level),
         calls=calls,
     )
 
@@ -98,7 +106,7 @@ def _worse(series: TrendSeries, level: float) -> WorseFigure | None:
         return None
     *earlier, now = known
     changes = change_points(earlier, level)
-    base = earlier[changes[-1].at if changes else 0 :]
+    base = _base(earlier, level)
     p = _p(base, now)
     if p >= level:
         # a change may be too small for one run, and clear by several
@@ -121,6 +129,24 @@ def _worse(series: TrendSeries, level: float) -> WorseFigure | None:
     )
 
 
+def _base(earlier: Sequence[float], level: float) -> Sequence[float]:
+    """Return the logarithms since their last lasting change."""
+    changes = change_points(earlier, level)
+    return earlier[changes[-1].at if changes else 0 :]
+
+
+def _findable(series: TrendSeries, level: float) -> float | None:
+    """Return the growth that is found in 80 % of checks, as a part; None with too few runs."""
+    known = [math.log(value) for value in series.values_s if value is not None]
+    base = _base(known[:-1], level)
+    if len(known) < ENOUGH or len(base) < ENOUGH - 1:
+        return None
+    error = statistics.stdev(base) * math.sqrt(1 + 1 / len(base))
+    # the check is one-sided
+    least = Shifted(by=0.0, error=error, freedom=len(base) - 1).findable(2 * level)
+    return math.expm1(min(least, _MOST))
+
+
 def _p(base: Sequence[float], now: float) -> float:
     """Return the probability of a value of `now` or more, if it is from the same runs as `base`.
 
@@ -135,12 +161,14 @@ def _p(base: Sequence[float], now: float) -> float:
     return upper_p(above / spread, len(base) - 1)
 
 
-def _sentence(trend: RunsTrend, worse: Sequence[WorseFigure]) -> str:
+def _sentence(trend: RunsTrend, worse: Sequence[WorseFigure], level: float) -> str:
     runs = len(trend.runs)
     if runs < ENOUGH:
         return f"{runs} of at least {ENOUGH} runs: too few to check the last one."
     if not worse:
-        return f"Run {trend.runs[-1].run_id} is like the runs before it."
+        found = [(_findable(one, level), _label(one)) for one in trend.series]
+        known = [(least, name) for least, name in found if least]
+        return f"Run {trend.runs[-1].run_id} is like the runs before it.{findable_sentence(known)}"
     first = worse[0]
     more = f"; and {len(worse) - 1} other percentiles" if len(worse) > 1 else ""
     return (

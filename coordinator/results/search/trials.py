@@ -135,6 +135,14 @@ class _Held:
         self.errors: Counter[str] = Counter()
         #: Iterations that ended well in the measured part, and nanoseconds in flight then.
         self.ended_ok = self.in_flight_ns = 0
+        #: Whether the generator was late, and the numbers of results of which that is known.
+        self.late: tuple[tuple[int, ...], bool] = ((), False)
+
+    @property
+    def sizes(self) -> tuple[int, ...]:
+        """Return how many rows and wake-ups were counted."""
+        found = self.statistics
+        return found.ran, found.count("dropped"), found.loop_lag.count, found.thread_lag.count
 
     def end(self, at_s: float) -> None:
         """End the load of this trial at `at_s`, seconds after t0, and its measured part with it.
@@ -378,6 +386,11 @@ class Trials:
 
     def _is_late(self, one: _Held) -> bool:
         """Return whether the generator's delay may be why the rate of a trial was not sustained."""
+        if one.late[0] != one.sizes:
+            one.late = (one.sizes, self._found_late(one))
+        return one.late[1]
+
+    def _found_late(self, one: _Held) -> bool:
         delay = GeneratorDelay(one.statistics)
         if delay.statistics_without is None:
             return False

@@ -1,7 +1,6 @@
 import dataclasses
 import json
 import re
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -11,11 +10,11 @@ from bench.comparison_verdicts import compared as compared_runs
 from helpers.examples import examples
 from helpers.queue_runs import Queue, compared_run, side
 from osbench.common.errors import UsageError
-from osbench.coordinator.comparison import comparing
-from osbench.coordinator.comparison.comparing import compare_sides, signed_percent
+from osbench.coordinator.comparison.comparing import compare_sides
 from osbench.coordinator.comparison.comparison_json import comparison_json
 from osbench.coordinator.comparison.comparison_result import Basis, ChangeVerdict
 from osbench.coordinator.comparison.evidence import Evidence
+from osbench.coordinator.comparison.findable_changes import findable_sentence, signed_percent
 
 QUEUE = Queue(duration_s=100)
 
@@ -125,17 +124,13 @@ def test_no_evidence_says_what_change_would_have_been_found():
     ],
 )
 def test_a_change_that_would_be_found_is_whole_from_1000_percent_on(findable, said):
-    rows = [SimpleNamespace(findable=one, label=f"p{at}") for at, one in enumerate(findable)]
-
-    found = comparing._findable(rows)
+    found = findable_sentence([(one, f"p{at}") for at, one in enumerate(findable)])
 
     assert found == f" A change of {said} would have been found in 80 % of such comparisons."
 
 
 def test_runs_that_would_find_nothing_say_so():
-    rows = [SimpleNamespace(findable=9_366_391_994.0, label="p50 of queue")]
-
-    assert comparing._findable(rows) == (
+    assert findable_sentence([(9_366_391_994.0, "p50 of queue")]) == (
         " So few runs find nothing: a change would have to be enormous. Make more."
     )
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 
 import numpy as np
 import pytest
@@ -115,7 +116,25 @@ def test_better_is_not_worse(check):
     found = check(*logs)
 
     assert found.worse == ()
-    assert found.sentence == "Run r19 is like the runs before it."
+    assert found.sentence.startswith("Run r19 is like the runs before it. A change of ")
+
+
+def test_a_change_that_would_have_been_found_is_told_and_is_found_so_often(check):
+    shares, found = [], 0
+    for seed in range(60):
+        logs = nights(seed)[:1]
+        like = check(*logs)
+        if like.worse:
+            continue
+        told = re.search(r"A change of ([\d.]+) % of p95 of shop would", like.sentence)
+        shares.append(float(told[1]) / 100)
+        logs[0][-1] += math.log1p(shares[-1]) - (logs[0][-1] - logs[0][:-1].mean())
+        # the newest night has its own deviation again
+        logs[0][-1] += np.random.default_rng(1000 + seed).normal(0, math.hypot(SPREAD, SPREAD / 2))
+        found += bool(check(*logs).worse)
+
+    assert 0.05 < np.median(shares) < 0.3
+    assert found >= 0.65 * len(shares)
 
 
 def test_the_sentence_has_the_figure_and_its_predecessors(check):
