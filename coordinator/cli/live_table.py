@@ -34,7 +34,7 @@ def live_table(snapshots: Sequence[Snapshot], height: int) -> RenderableType:
     a row, at least `_LEAST` per workload.
     """
     loads = [one for one in snapshots if one.workload >= 0]
-    lines = _LINES + any(one.longest for one in loads)
+    lines = _LINES + any(one.longest for one in loads) + any(one.awaited for one in loads)
     room = max(_LEAST, height // max(1, len(loads)) - lines)
     parts = [_workload(one, room) if one.workload >= 0 else contexts_line(one) for one in snapshots]
     return Group(*parts)
@@ -58,6 +58,9 @@ def _workload(one: Snapshot, room: int) -> RenderableType:
     parts: list[RenderableType] = [_head(one), Padding(_figures(one), (0, 0, 0, 2))]
     if one.longest:
         parts.append(Padding(Text(f"longest: {plain(one.longest)}", style="magenta"), (0, 0, 0, 2)))
+    if one.awaited:
+        text = Text(f"waits for {plain(one.awaited)}", style="magenta")
+        parts.append(Padding(text, (0, 0, 0, 2)))
     if one.sla:
         parts.append(Padding(_criteria(one), (0, 0, 0, 2)))
     if one.rows:

@@ -141,6 +141,8 @@ class Snapshot:
     search: str = ""
     #: The longest running iteration, its worker and duration, if it is some seconds; else "".
     longest: str = ""
+    #: Iterations of workers that are silent or lost, in words: they are waited for; "" for none.
+    awaited: str = ""
     #: None before there is load.
     recent: RecentProgress | None = None
     sla: tuple[CriterionState, ...] = ()
@@ -151,12 +153,14 @@ class Snapshot:
 
 
 def longest_words(note: Mapping[str, Any]) -> str:
-    """Return "; longest: ..." for the longest running iteration of a snapshot; "" if none is long.
+    """Return "; longest: ..." for the longest running iteration of a snapshot, if one is long.
 
-    `note` is a `Snapshot` as a mapping.
+    And "; waits for ..." for iterations of workers that are not heard of; "" without either. `note`
+    is a `Snapshot` as a mapping.
     """
-    longest = note.get("longest")
-    return f"; longest: {longest}" if longest else ""
+    longest, awaited = note.get("longest"), note.get("awaited")
+    found = f"; longest: {longest}" if longest else ""
+    return f"{found}; waits for {awaited}" if awaited else found
 
 
 def age_words(note: Mapping[str, Any]) -> str:

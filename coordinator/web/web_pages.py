@@ -182,6 +182,7 @@ def _load(one: Mapping[str, Any]) -> dict[str, Any]:
         "open": one.get("latency") == "response",
         "phase": one["phase"],
         "longest": one.get("longest", ""),
+        "awaited": one.get("awaited", ""),
         "done": done_words(one),
         "rate": three_digits(one.get("rate", 0.0)),
         "failed": count(one["failed"]),

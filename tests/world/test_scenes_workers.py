@@ -79,6 +79,27 @@ def test_a_killed_worker_costs_an_open_load_little() -> None:
         assert len(late) >= 0.95 * RATE * (end - 5.0 - 4)
 
 
+def test_progress_says_that_iterations_of_a_silent_worker_are_waited_for() -> None:
+    with staffed() as world:
+        run = world.add(workers=2, runner=closed(60), args=MEDIUM)
+        victim, told = world.workers[0], set()
+
+        def look() -> None:
+            note = RunDirectory(run.folder).read("status.json") if run.known.starts else None
+            told.add(note.get("awaited", "") if note else "")
+            world.scheduler.after(0.5, look)
+
+        look()
+        when(world, lambda: len(run.known.starts) > 20, lambda: victim.kill(supervised=False))
+
+        play_out(world)
+        assert sums(run)["lost"]
+        said = [
+            re.sub(r"[0-9]+ iterations? of \S+,", "some of one,", text) for text in told if text
+        ]
+        assert set(said) == {"some of one, which is silent", "some of one, which is lost"}
+
+
 def test_an_idempotent_open_load_loses_nothing() -> None:
     with staffed() as world:
         run = world.add(workers=2, runner=OPEN, args=SHORT, idempotent=True)

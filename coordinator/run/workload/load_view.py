@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from osbench.common.ports import clock as time
-from osbench.coordinator.results.live_figures import LiveFigures
+from osbench.coordinator.formatting import count
+from osbench.coordinator.results.live_figures import SILENT_S, LiveFigures
 from osbench.coordinator.results.totals import Offered
 from osbench.coordinator.run.workload.load_parts import LoadParts
 from osbench.coordinator.run.workload.user_allocation import UserAllocation
@@ -91,12 +92,26 @@ class LoadView:
                 workers=len(workers.active),
                 away=load.status.store_away,
                 longest=workers.longest,
+                awaited=self._awaited(),
                 left_s=None
                 if paused
                 else self._left_s(planned and planned - ledger.settled, fields["rate"]),
                 **fields,
             )
         )
+
+    def _awaited(self) -> str:
+        ledger, workers = self._load.results.ledger, self._load.workers.served
+        silent = [one for one in workers if not one.present or one.silence_s >= SILENT_S]
+        held = {one: number for one in silent if (number := ledger.outstanding(one.name))}
+        if not held:
+            return ""
+        iterations = count(sum(held.values()), "iteration")
+        if len(held) > 1:
+            return f"{iterations} of {len(held)} workers that are silent or lost"
+        (worker,) = held
+        state = "silent" if worker.present else "lost"
+        return f"{iterations} of {worker.beat.host}:{worker.beat.pid}, which is {state}"
 
     def _left_s(self, unsettled: int | None, rate: float) -> float | None:
         """Return the seconds until the load ends; None if unknown or the load is not running.

@@ -118,6 +118,12 @@ def test_a_narrow_terminal_cuts_and_does_not_wrap() -> None:
     assert len(narrow.splitlines()) == len(wide.splitlines())
 
 
+def test_iterations_that_are_waited_for_have_a_line() -> None:
+    text = shown(snapshot(awaited="19 iterations of h:1, which is lost"))
+
+    assert "waits for 19 iterations of h:1, which is lost" in text
+
+
 def test_the_iteration_that_runs_for_longest_has_a_line_of_its_own() -> None:
     text = shown(snapshot(longest="iteration 7 on h:1: 62 s in shop.buy, at shop.py:3 (buy)"))
 
