@@ -23,7 +23,7 @@ from osbench.coordinator.statistics.two_samples import Shifted
 
 #: A lasting change that began so many runs ago, at most, may have become clear by the newest.
 _RECENT = 4
-#: Logarithm of the greatest growth that is told.
+#: Logarithm of the greatest growth in a message.
 _MOST = 30.0
 
 

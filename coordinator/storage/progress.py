@@ -155,8 +155,8 @@ class Snapshot:
 def longest_words(note: Mapping[str, Any]) -> str:
     """Return "; longest: ..." for the longest running iteration of a snapshot, if one is long.
 
-    And "; waits for ..." for iterations of workers that are not heard of; "" without either. `note`
-    is a `Snapshot` as a mapping.
+    And "; waits for ..." for iterations of silent and lost workers; "" without either. `note` is a
+    `Snapshot` as a mapping.
     """
     longest, awaited = note.get("longest"), note.get("awaited")
     found = f"; longest: {longest}" if longest else ""
