@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from osbench.coordinator.web import web_pages
 from osbench.coordinator.web.run_list import COLUMNS, USUAL, ListChoice, shown
 
 
@@ -83,5 +84,7 @@ def test_a_run_is_told_in_words() -> None:
 
     assert (found["verdict"], found["bad"], found["p95"]) == ("not met", True, "20.0ms")
     assert found["at"].startswith("2026-04-01 ")
+    # a number alone would read as that of the criteria
+    assert "✕ not met, exit code 1</td>" in web_pages.rows([found], 1)
     assert (running["verdict"], running["bad"], running["about"]) == ("running", False, "half way")
     assert (damaged["verdict"], damaged["bad"], damaged["about"]) == ("damaged", True, "cut")
