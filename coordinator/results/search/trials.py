@@ -391,6 +391,9 @@ class Trials:
         return one.late[1]
 
     def _found_late(self, one: _Held) -> bool:
+        if not one.statistics.ran:
+            # a criterion may not know what to make of no rows
+            return False
         delay = GeneratorDelay(one.statistics)
         if delay.statistics_without is None:
             return False

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 import pytest
 
-from helpers.result_rows import block, row
+from helpers.result_rows import MS, block, row
 from osbench.common.outcomes import Outcome
 from osbench.common.plugin.plugins import Plugins
 from osbench.common.plugin.runner import Trial
@@ -133,6 +134,29 @@ def test_a_trial_without_a_worker_says_nothing_and_is_made_again(gone):
     assert found.disturbed == 1
     assert found.made() == []
     assert found.runner.next_rate(found.made()) == 10
+
+
+def test_a_trial_that_began_late_is_not_judged_before_it_has_rows(tmp_path):
+    """A look at the search meanwhile must not ask a criterion that knows nothing of no rows."""
+    (tmp_path / "own.py").write_text(
+        "from osbench.plugin import sla\n"
+        "class Last(sla.Sla):\n"
+        "    NAME = 'last'\n"
+        "    def check(self, statistics):\n"
+        "        return self.verdict(statistics.last_end > 0, 'ended')\n"
+    )
+    plugins = Plugins((str(tmp_path),))
+    plugins.import_files()
+    found = Trials(
+        Search(CONFIG), lambda: SlaEvaluator((Named(name="last", config={}),), plugins), 0.1
+    )
+    found.change(change(1.0, 10.0))
+    found._held[-1].statistics.add_loop(np.full(9, 300 * MS, np.int64), {})
+
+    assert found.outcome().capacity.rate is None
+    found.add(rows([4.0]), "w", {}, 0.0)
+    found.change(change(13.0, 0.0))
+    assert found.made() == [Trial(rate=10, held=True)]
 
 
 def test_iterations_that_do_not_end_break_a_trial():
