@@ -3,10 +3,10 @@
 A watchdog of each worker process, or its event loop, should wake at times that are evenly spread,
 and measures how late it does. So the share of wake-ups that are later than x is the share s(x) of
 time in which nothing of the process could start, send or read for x longer. An iteration reads the
-clock at its start and its end and waits for the service between. It is delayed by more than x at
-one of these three points with a probability of at most 3 s(x), at two with 3 s(x)^2, at all with
-s(x)^3. At worst the longest delays have met the longest iterations: then those in the upper part f
-of all durations are longer by s^-1(f/3) + s^-1((f/3)^(1/2)) + s^-1(f^(1/3)) than they would be.
+clock at its start and its end and waits for the service between. It is delayed by more than x at a
+single point of these three with a probability of at most 3 s(x), at two with 3 s(x)^2, at all with
+s(x)^3. At worst the longest delays have met the longest iterations: then the upper part f of all
+durations is longer by s^-1(f/3) + s^-1((f/3)^(1/2)) + s^-1(f^(1/3)) than it would be.
 
 An arrival that starts late though virtual users are free is late by the generator: its response
 time without that is its service time.
@@ -220,7 +220,7 @@ class _UndisturbedTimes:
 def _shortened(longest: Ints, part: NDArray[np.float64], floor_ns: int, lags: Histogram) -> Ints:
     """Return durations, longest first, without the delays that may be in them; see the module.
 
-    `part`: of all durations, those that are at least as long. None becomes less than `floor_ns`,
+    `part`: share of all durations that are at least as long. None becomes less than `floor_ns`,
     which is a typical one, unless it is.
     """
     delays = np.zeros(len(longest), np.int64)

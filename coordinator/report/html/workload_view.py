@@ -151,7 +151,7 @@ class WorkloadView:
     def criterion(self, key: str) -> CriterionRow | None:
         """Return the row of the criterion that limits the figure `key`, such as p95; or None.
 
-        Of several, a failed one is taken first, then one close to its limit, then one of the kind
+        Of several, a failed one is taken first, then one close to its limit, then one for the kind
         of time that counts.
         """
         found = [row for row in self.criteria if row.key == key]
