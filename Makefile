@@ -251,7 +251,7 @@ chaos: $(VENV)/.ready
 	PYTHONPATH=tests $(BIN)/python -m chaos --rounds $(ROUNDS) $(if $(SEED),--seed $(SEED)) \
 		--jobs $(JOBS) $(if $(GO_ON),--go-on)
 
-# on an idle machine, about ten minutes
+# on an idle machine, about fifteen minutes
 truth: $(VENV)/.ready
 	PYTHONPATH=tests $(BIN)/python -m truth $(CASES)
 

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from truth import counts, endings, limits
+from truth import counts, endings, limits, wire
 from truth.case import Case, examine, judge
 from truth.planting import play
 
@@ -24,6 +24,7 @@ TOGETHER = (
 BESIDE = (endings.export_fails(), endings.hook_fails())
 ALONE = (
     limits.open_files(),
+    wire.endless_answers(),
     endings.context_fails(),
     endings.interrupted(),
     endings.warm_up_fails(),

@@ -2,7 +2,11 @@
 
 As a script it is the server; its arguments are the name of a rule and the values of the
 rule. A rule decides how long each request waits for its answer from nothing but arrival times: the
-right percentiles of a load can be worked out on paper. `/seen` is answered at once with what came.
+right percentiles of a load can be worked out on paper. Some paths are answered otherwise:
+
+    /seen            at once, with what came
+    /from-now/0.05   at once; all requests wait 0.05 s more from now on
+    /fail            as the rule says, with 503
 """
 
 from __future__ import annotations
@@ -15,13 +19,15 @@ import sys
 import time
 import urllib.request
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import uvloop
 
 ANSWER = b"HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nContent-Length: 3\r\n\r\nok\n"
+FAILURE = b"HTTP/1.1 503 Service Unavailable\r\nContent-Length: 5\r\n\r\nbusy\n"
 
 #: Seconds until the answer to a request; arguments: its instant, seconds after the first request,
 #: and its number from 0.
@@ -75,17 +81,28 @@ RULES: dict[str, Callable[..., Rule]] = {
 }
 
 
+@dataclass(frozen=True, kw_only=True)
+class RefereeLog:
+    """All that a referee has seen; instants are seconds after the first request."""
+
+    #: How often each iteration has come, by method: {"POST": {"1": 1}}.
+    iterations: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
+    #: Instant and path of each request.
+    requests: Sequence[tuple[float, str]] = ()
+    #: Instants at which `/from-now/` was asked for.
+    changes: Sequence[float] = ()
+
+
 class Referee:
     """The server as a separate process."""
 
     def __init__(self, port: int) -> None:
         self.url = f"http://127.0.0.1:{port}"
 
-    def seen(self) -> dict[str, dict[str, int]]:
-        """How often each iteration has come, by method: {"POST": {"1": 1}}."""
+    def seen(self) -> RefereeLog:
+        """Ask for all that has come."""
         with urllib.request.urlopen(f"{self.url}/seen", timeout=60) as answer:
-            found: dict[str, dict[str, int]] = json.load(answer)
-        return found
+            return RefereeLog(**json.load(answer))
 
 
 @contextlib.contextmanager
@@ -115,17 +132,37 @@ class _Court:
     def __init__(self, rule: Rule, *, hangs_up: bool) -> None:
         self.rule = rule
         self.hangs_up = hangs_up
-        self.seen: dict[str, Counter[str]] = {}
+        self._iterations: dict[str, Counter[str]] = {}
+        self._requests: list[tuple[float, str]] = []
+        self._changes: list[float] = []
         self._first_at = 0.0
-        self._count = 0
+        self._more_s = 0.0
 
-    def wait_s(self, method: str, iteration: str) -> float:
+    @property
+    def seen(self) -> dict[str, Any]:
+        """Fields of `RefereeLog`."""
+        return {
+            "iterations": self._iterations,
+            "requests": self._requests,
+            "changes": self._changes,
+        }
+
+    def change(self, more_s: float) -> None:
+        """Let all requests from now on wait for longer than the rule says."""
+        self._more_s = more_s
+        self._changes.append(self._now_s())
+
+    def wait_s(self, method: str, path: str, iteration: str) -> float:
         """Count a request; seconds until its answer."""
+        at_s = self._now_s()
+        self._iterations.setdefault(method, Counter())[iteration] += 1
+        self._requests.append((at_s, path))
+        return self.rule(at_s, len(self._requests) - 1) + self._more_s
+
+    def _now_s(self) -> float:
         now = time.monotonic()
         self._first_at = self._first_at or now
-        self.seen.setdefault(method, Counter())[iteration] += 1
-        self._count += 1
-        return self.rule(now - self._first_at, self._count - 1)
+        return now - self._first_at
 
 
 class _Connection(asyncio.Protocol):
@@ -158,18 +195,23 @@ class _Connection(asyncio.Protocol):
             self._transport.write(b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n" % len(body))
             self._transport.write(body)
             return
+        if path.startswith("/from-now/"):
+            self._court.change(float(path.rpartition("/")[2]))
+            self._transport.write(ANSWER)
+            return
         self._requests += 1
-        wait_s = self._court.wait_s(method, iteration)
+        wait_s = self._court.wait_s(method, path, iteration)
+        answer = FAILURE if path == "/fail" else ANSWER
         if self._court.hangs_up and self._requests > 1:
             self._transport.close()
         elif wait_s > 0:
-            asyncio.get_running_loop().call_later(wait_s, self._answer)
+            asyncio.get_running_loop().call_later(wait_s, self._answer, answer)
         else:
-            self._answer()
+            self._answer(answer)
 
-    def _answer(self) -> None:
+    def _answer(self, answer: bytes) -> None:
         if not self._transport.is_closing():
-            self._transport.write(ANSWER)
+            self._transport.write(answer)
 
 
 async def serve(court: _Court, port_file: Path) -> None:

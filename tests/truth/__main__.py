@@ -20,7 +20,7 @@ _WIDTH = max(map(len, CASES))
 def main(names: tuple[str, ...], only_list: bool) -> None:
     """Plant known causes and values, run osbench, and compare what it prints with what is right.
 
-    Without CASE all cases are played, one after another, in about ten minutes. Each is a run in
+    Without CASE all cases are played, one after another, in about fifteen minutes. Each is a run in
     local mode with its own home. A row says what was planted, the right values, and what was
     printed; `!!` marks what is wrong. The exit code is 1 if a case is wrong.
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from truth import counts, endings, latencies, limits, wire
+from truth import counts, endings, instants, latencies, limits, verdicts, wire
 from truth.case import Case
 
 CASES: dict[str, Case] = {
@@ -23,6 +23,16 @@ CASES: dict[str, Case] = {
         limits.blocked_loop(),
         limits.open_files(),
         limits.other_programs(),
+        verdicts.search_beside_stops(),
+        verdicts.blocks_break_limit(),
+        verdicts.blocks_break_response(),
+        verdicts.slow_breaks_limit(),
+        verdicts.both_break_limit(),
+        verdicts.failures_beside_blocks(),
+        verdicts.short_loads(),
+        verdicts.slow_drill(),
+        instants.rate_of_users(),
+        instants.replay(),
         counts.throughput(),
         counts.one_iteration(),
         counts.ramp(),
@@ -31,8 +41,10 @@ CASES: dict[str, Case] = {
         wire.post_cut_off(),
         wire.gzip_read(),
         wire.gzip_not_read(),
+        wire.endless_answers(),
         endings.context_fails(),
         endings.interrupted(),
+        endings.interrupted_twice(),
         endings.warm_up_fails(),
         endings.hook_fails(),
         endings.export_fails(),

@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime
+from itertools import pairwise
 from typing import Any
 
 from truth.planting import Seen
@@ -130,11 +132,113 @@ def says(*parts: str) -> Check:
     return Check(right=f"says {' and '.join(map(repr, parts))}, no traceback", look=look)
 
 
+def verdict(criterion: str, *parts: str, without: str = "") -> Check:
+    """Check that a criterion failed, and that its line has all parts, and not `without`."""
+
+    def look(seen: Seen) -> tuple[str, bool]:
+        found = [one for one in seen.workload.get("sla") or () if one["criterion"] == criterion]
+        if not found:
+            return f"no criterion {criterion}", False
+        detail, success = found[0]["detail"], found[0]["success"]
+        is_right = all(part in detail for part in parts) and not (without and without in detail)
+        return f"{criterion} {'met' if success else 'failed'}: {detail!r}", is_right and not success
+
+    says = [*map(repr, parts), *([f"not {without!r}"] if without else [])]
+    return Check(right=f"{criterion} fails, its line with {' and '.join(says)}", look=look)
+
+
+def capacity(low: float, high: float) -> Check:
+    """Check that a search's interval meets a range, or that it has no figure, with exit code 4."""
+
+    def look(seen: Seen) -> tuple[str, bool]:
+        found = seen.workload.get("search") or {}
+        interval = found.get("low"), found.get("high")
+        if found.get("rate") is None:
+            return f"no figure, exit {seen.code}", seen.code == 4
+        said = f"{found['kind']} {found['rate']:.4g}/s, {interval[0]:.4g} to {interval[1]:.4g}"
+        is_met = None not in interval and interval[0] <= high and interval[1] >= low
+        return f"{said}, exit {seen.code}", found["kind"] == "found" and is_met
+
+    return Check(right=f"found within {low:g} to {high:g}/s, or no figure and exit 4", look=look)
+
+
+def recovery(within_s: float) -> Check:
+    """Check that a drill has recovered when the referee was asked to be quick again."""
+
+    def look(seen: Seen) -> tuple[str, bool]:
+        drill, changes = seen.workload.get("drill") or {}, seen.log.changes
+        if drill.get("recovery_s") is None or len(changes) != 2:
+            return f"no recovery ({drill.get('doubt')}), {len(changes)} changes", False
+        slow_s = changes[1] - changes[0]
+        said = f"recovered after {drill['recovery_s']:.2f} s, slow for {slow_s:.2f} s"
+        return said, abs(drill["recovery_s"] - slow_s) <= within_s
+
+    return Check(right=f"recovery_s as at the server +-{within_s:g} s", look=look)
+
+
+def gaps(right_s: float, within_s: float, least: int) -> Check:
+    """Check the time between each two requests that followed each other at the referee."""
+
+    def look(seen: Seen) -> tuple[str, bool]:
+        instants = [at_s for at_s, _ in seen.log.requests]
+        found = [later - earlier for earlier, later in pairwise(instants)]
+        if not found:
+            return f"{len(instants)} requests", False
+        said = f"{len(instants)} requests, gaps {min(found):.3f} to {max(found):.3f} s"
+        is_even = max(abs(gap - right_s) for gap in found) <= within_s
+        return said, len(instants) >= least and is_even
+
+    right = f"{least} requests or more, gaps {right_s:g} s +-{within_s:g} s"
+    return Check(right=right, look=look, is_timed=True)
+
+
+def paths(planned: Callable[[float], str], count: int, around_s: float = 0.1) -> Check:
+    """Check that each request at the referee has the path of its instant, or of one close to it."""
+
+    def look(seen: Seen) -> tuple[str, bool]:
+        found = seen.log.requests
+        other = [
+            path
+            for at_s, path in found
+            if path not in {planned(at_s + shift_s) for shift_s in (-around_s, 0, around_s)}
+        ]
+        said = f"{len(found)} requests, {len(other)} at another time than in the log"
+        return said, len(found) == count and not other
+
+    return Check(right=f"{count} requests, each at its time", look=look, is_timed=True)
+
+
+def lasts(most_s: float) -> Check:
+    """Check how long the run lasted."""
+
+    def look(seen: Seen) -> tuple[str, bool]:
+        begin, end = (seen.summary.get(name, "") for name in ("started_at", "finished_at"))
+        if not begin or not end:
+            return "no run", False
+        lasted_s = (datetime.fromisoformat(end) - datetime.fromisoformat(begin)).total_seconds()
+        return f"lasted {lasted_s:.1f} s", lasted_s <= most_s
+
+    return Check(right=f"at most {most_s:g} s", look=look, is_timed=True)
+
+
+def unsaid(*words: str) -> Check:
+    """Check that neither notes, bounds nor stderr have one of the words."""
+
+    def look(seen: Seen) -> tuple[str, bool]:
+        bounds = [one["sentence"] for one in seen.bounds]
+        lines = [*seen.notes, *bounds, *seen.err.splitlines()]
+        found = [line for line in lines if any(word in line for word in words)]
+        said = repr(found[0][:110]) if found else f"no line with {' or '.join(map(repr, words))}"
+        return said, not found and bool(seen.workload)
+
+    return Check(right=f"nothing with {' or '.join(map(repr, words))}", look=look)
+
+
 def requests_once(method: str, least: int) -> Check:
     """Check that the server has seen each iteration's request once."""
 
     def look(seen: Seen) -> tuple[str, bool]:
-        counts = seen.requests.get(method, {})
+        counts = seen.log.iterations.get(method, {})
         most = max(counts.values(), default=0)
         printed = f"{len(counts)} {method}s, each seen {most} times at most"
         return printed, len(counts) >= least and most == 1

@@ -52,7 +52,35 @@ def interrupted() -> Case:
         planting=Planting(
             workloads=[_calm(runner=runner), _calm()], arguments=JUNIT, during=_interrupt
         ),
-        checks=[checks.not_begun(1, planned=20), checks.exits(130)],
+        checks=[checks.not_begun(1, planned=20), checks.unsaid("lost"), checks.exits(130)],
+    )
+
+
+def _interrupt_twice(ground: Ground) -> None:
+    ground.started.await_said("6 running")
+    ground.started.interrupt()
+    ground.started.await_said("Ctrl-C again stops at once")
+    ground.started.interrupt()
+
+
+def interrupted_twice() -> Case:
+    """Press Ctrl-C twice while iterations run: they are lost, and no worker is at fault."""
+    runner = {"constant_for_duration": {"duration": 120, "concurrency": 6}}
+    return Case(
+        name="interrupted-twice",
+        planted="Ctrl-C twice while all 6 users of two processes wait 30 s",
+        planting=Planting(
+            config={"worker": {"processes": 2}},
+            workloads=[{"scenario": {"Planted.sleep": {"sleep_s": 30}}, "runner": runner}],
+            during=_interrupt_twice,
+        ),
+        checks=[
+            # as many more may have been handed out, and nobody waits to learn whether they began
+            checks.share("lost", 0.5, 1),
+            checks.no_bound(),
+            checks.unsaid("lost"),
+            checks.exits(130),
+        ],
     )
 
 

@@ -28,6 +28,7 @@ def overload() -> Case:
         checks=[
             *checks.percentiles("response", {"p50": 12.5, "p95": 23.75, "p99": 24.75}),
             checks.share("dropped", 0, 0),
+            checks.bound("service", fault="service"),
             checks.no_bound("generator"),
             checks.exits(1),
         ],

@@ -94,7 +94,7 @@ def kept_lock() -> Case:
 
 def _stop_worker(ground: Ground) -> None:
     ground.await_load(after_s=2)
-    worker = ground.worker()
+    worker = ground.workers()[0]
     worker.send_signal(signal.SIGSTOP)
     time.sleep(8)
     worker.send_signal(signal.SIGCONT)
@@ -102,7 +102,7 @@ def _stop_worker(ground: Ground) -> None:
 
 def _kill_worker(ground: Ground) -> None:
     ground.await_load()
-    ground.worker().kill()
+    ground.workers()[0].kill()
 
 
 def _calm(seconds: int) -> dict[str, object]:

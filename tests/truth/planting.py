@@ -13,7 +13,7 @@ import psutil
 from helpers.processes import command_of
 from helpers.runs import Finished, Site, Started, site
 from servers.hostile_http import hostile_server
-from servers.referee import Referee, referee
+from servers.referee import Referee, RefereeLog, referee
 
 #: Options of users who configure nothing: `Site` itself is lenient with late machines.
 STRICT: Mapping[str, Mapping[str, Any]] = {"benchmark": {"lag_limit_s": 0.1, "max_lag_s": 1.0}}
@@ -26,13 +26,16 @@ HOME = "{home}"
 
 #: Disturbance of a run that is under way.
 Deed = Callable[["Ground"], None]
+#: Preparation of a home before the run: the site, and the address of the server.
+Errand = Callable[[Site, str], None]
 
 
 @dataclass(frozen=True, kw_only=True)
 class Planting:
     """A task, the world around it, and what happens meanwhile."""
 
-    workloads: Sequence[Mapping[str, Any]]
+    #: Those of the task; without any, `arguments` name what is run.
+    workloads: Sequence[Mapping[str, Any]] = ()
     #: Rule of the referee with its values, or `hostile` (servers.hostile_http), or "".
     server: str = ""
     values: Mapping[str, float] = field(default_factory=dict)
@@ -43,6 +46,7 @@ class Planting:
     folders: Sequence[str] = ()
     #: Command that runs osbench-coord.
     within: Sequence[str] = ()
+    before: Errand | None = None
     during: Deed | None = None
 
 
@@ -54,8 +58,8 @@ class Seen:
     err: str
     #: The object of `run --json`; empty if there is none.
     summary: Mapping[str, Any]
-    #: Requests at the referee by method and iteration.
-    requests: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
+    #: What the referee has seen.
+    log: RefereeLog = field(default_factory=RefereeLog)
     #: Files in the folders of the planting.
     left: Sequence[str] = ()
     #: JUnit file of the run, or "".
@@ -102,11 +106,11 @@ class Ground:
 
         self.started.wait_for(is_loaded)
 
-    def worker(self) -> psutil.Process:
-        """A worker process: the child of a supervisor, which has the same command."""
+    def workers(self) -> Sequence[psutil.Process]:
+        """All worker processes: children of a supervisor, which has the same command."""
         workers = [one for one in self.site.private() if "osbench.worker" in command_of(one)]
         numbers = {one.pid for one in workers}
-        return next(one for one in workers if one.ppid() in numbers)
+        return [one for one in workers if one.ppid() in numbers]
 
     def run_folder(self) -> Path:
         """The run directory."""
@@ -120,17 +124,20 @@ def play(planting: Planting, *, lenient: bool = False) -> Seen:
         here.configure({} if lenient else STRICT, planting.config)
         served = stack.enter_context(_server(planting))
         places = {URL: served.url if served is not None else "", HOME: str(here.home)}
-        task = here.task(*_filled(planting.workloads, places))
-        arguments = [task, *_filled(planting.arguments, places), "--plugin-path", str(PLUGINS)]
+        arguments = [*_filled(planting.arguments, places), "--plugin-path", str(PLUGINS)]
+        if planting.workloads:
+            arguments.insert(0, here.task(*_filled(planting.workloads, places)))
         for name in planting.folders:
             (here.home / name).mkdir()
+        if planting.before is not None:
+            planting.before(here, places[URL])
         done = _run(here, planting.during, arguments)
         junit = here.home / "junit.xml"
         return Seen(
             code=done.code,
             err=done.err,
             summary=done.printed if done.out else {},
-            requests=served.seen() if isinstance(served, Referee) else {},
+            log=served.seen() if isinstance(served, Referee) else RefereeLog(),
             left=[one.name for name in planting.folders for one in here.home.glob(f"{name}/*")],
             junit=junit.read_text("utf-8") if junit.exists() else "",
         )

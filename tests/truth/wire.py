@@ -68,3 +68,18 @@ def gzip_not_read() -> Case:
         ),
         checks=[checks.failed_as(0), checks.note("cut short"), checks.exits(0)],
     )
+
+
+def endless_answers() -> Case:
+    """Send answers that never end: the timeout of the iteration ends each of them."""
+    load = ["--rps", "3", "--duration", "4", "--timeout", "2"]
+    return Case(
+        name="endless-answers",
+        planted="answers that never end; 3/s for 4 s, --timeout 2",
+        planting=Planting(server="hostile", arguments=["--url", f"{URL}/endless-drip", *load]),
+        checks=[
+            checks.number("accounting.timed_out", 12),
+            checks.lasts(20),
+            checks.exits(1),
+        ],
+    )

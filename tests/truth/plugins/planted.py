@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import time
+import urllib.request
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
-from osbench.plugin import context, scenario
+from osbench.plugin import context, hook, scenario
 
 
 @scenario.configure(name="Planted.sleep")
@@ -53,6 +55,22 @@ class BlockLoop(scenario.Scenario):
         time.sleep(block_s)
 
 
+@scenario.configure(name="Planted.visit")
+class Visit(scenario.Scenario):
+    """Send a request, and block the event loop after it in some iterations, as a parser may."""
+
+    async def run(self, block_s: float, blocking: float = 0.0, failing: float = 0.0) -> None:
+        """`blocking`, `failing`: shares of iterations that block, and that get a 503."""
+        number = self.context["iteration"]
+        # multiples of irrational numbers: any stretch of iterations has these shares
+        blocks, fails = number * 0.618034 % 1 < blocking, number * 0.754878 % 1 < failing
+        try:
+            await self.http.get("/fail" if fails else "/item", name="visit")
+        finally:
+            if blocks:
+                time.sleep(block_s)
+
+
 @scenario.configure(name="Planted.no_warm_up")
 class NoWarmUp(scenario.Scenario):
     """Fail before the load."""
@@ -64,6 +82,18 @@ class NoWarmUp(scenario.Scenario):
 
     def run(self) -> None:
         """Never called."""
+
+
+class Ask(hook.Hook):
+    """Send a request: it tells the referee to answer otherwise from now on."""
+
+    NAME: ClassVar[str] = "ask"
+    CONFIG_SCHEMA: ClassVar[Mapping[str, Any]] = {"type": "string"}
+
+    def run(self, event: hook.Event) -> None:
+        """Send it."""
+        with urllib.request.urlopen(self.config, timeout=60):
+            pass
 
 
 class File(context.Context):

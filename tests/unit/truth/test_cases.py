@@ -9,7 +9,7 @@ from dataclasses import replace
 import pytest
 
 from helpers.readme import text
-from servers.referee import RULES
+from servers.referee import RULES, RefereeLog
 from truth import checks, latencies
 from truth.case import Case, judge
 from truth.cases import CASES
@@ -23,6 +23,13 @@ NOTHING = Seen(code=1, err="", summary={})
 def seen(code: int = 0, **workload: object) -> Seen:
     summary = {"exit_code": code, "workloads": [workload], "notes": ["none began for 5.1 s, at 9"]}
     return Seen(code=code, err="", summary=summary)
+
+
+def between(begin: str, end: str) -> dict[str, str]:
+    return {
+        name: f"2026-04-01T{clock}.000Z"
+        for name, clock in (("started_at", begin), ("finished_at", end))
+    }
 
 
 @pytest.mark.parametrize("case", [latencies.overload(), latencies.stall_open()])
@@ -68,8 +75,49 @@ def test_right_percentiles_follow_from_the_rule_of_the_referee(case: Case) -> No
         ),
         (
             checks.requests_once("POST", 2),
-            replace(seen(), requests={"POST": {"1": 1, "2": 1}}),
-            replace(seen(), requests={"POST": {"1": 1, "2": 2}}),
+            replace(seen(), log=RefereeLog(iterations={"POST": {"1": 1, "2": 1}})),
+            replace(seen(), log=RefereeLog(iterations={"POST": {"1": 1, "2": 2}})),
+        ),
+        (
+            checks.verdict("percentile", "p90"),
+            seen(sla=[{"criterion": "percentile", "success": False, "detail": "p90 is 3 s"}]),
+            seen(sla=[{"criterion": "percentile", "success": True, "detail": "p90 is 1 s"}]),
+        ),
+        (
+            checks.verdict("percentile", without="own doing"),
+            seen(sla=[{"criterion": "percentile", "success": False, "detail": "p90 is 3 s"}]),
+            seen(sla=[{"criterion": "percentile", "success": False, "detail": "its own doing"}]),
+        ),
+        (
+            checks.capacity(130, 132),
+            seen(search={"kind": "found", "rate": 127, "low": 120, "high": 134}),
+            seen(search={"kind": "found", "rate": 37.8, "low": 30.6, "high": 44.5}),
+        ),
+        (checks.capacity(130, 132), seen(4, search={"rate": None}), seen(0, search={"rate": None})),
+        (
+            checks.recovery(within_s=0.5),
+            replace(seen(drill={"recovery_s": 4.4}), log=RefereeLog(changes=[2.0, 6.0])),
+            replace(seen(drill={"recovery_s": 0.0}), log=RefereeLog(changes=[2.0, 6.0])),
+        ),
+        (
+            checks.gaps(0.5, within_s=0.1, least=3),
+            replace(seen(), log=RefereeLog(requests=[(0, "/"), (0.5, "/"), (1.05, "/")])),
+            replace(seen(), log=RefereeLog(requests=[(0, "/"), (0.02, "/"), (1.05, "/")])),
+        ),
+        (
+            checks.paths(lambda at_s: f"/{int(at_s)}", 2),
+            replace(seen(), log=RefereeLog(requests=[(0, "/0"), (0.95, "/1")])),
+            replace(seen(), log=RefereeLog(requests=[(0, "/0"), (0.7, "/1")])),
+        ),
+        (
+            checks.lasts(20),
+            replace(seen(), summary=between("10:00:00", "10:00:20")),
+            replace(seen(), summary=between("10:00:00", "10:10:00")),
+        ),
+        (
+            checks.unsaid("lost"),
+            seen(accounting={}),
+            replace(seen(accounting={}), err="1 of 2 workers was lost"),
         ),
         (checks.no_workloads(), Seen(code=2, err="", summary={"error": {}}), seen()),
         (checks.of(0, checks.exits(0)), seen(0), seen(1)),
