@@ -79,6 +79,7 @@ def endless_answers() -> Case:
         planting=Planting(server="hostile", arguments=["--url", f"{URL}/endless-drip", *load]),
         checks=[
             checks.number("accounting.timed_out", 12),
+            checks.note_with_number("timed out after", 2.0, within=0.01),
             checks.lasts(20),
             checks.exits(1),
         ],

@@ -5,7 +5,7 @@ from __future__ import annotations
 from osbench.common.plugin.plugin_names import NATIVE
 from osbench.common.plugin.sla import Verdict
 from osbench.coordinator.fleet.worker import WorkerHandle, WorkerState
-from osbench.coordinator.formatting import duration
+from osbench.coordinator.formatting import count, duration, spaced
 from osbench.coordinator.results.outcome import WorkloadOutcome
 from osbench.coordinator.results.totals import Tracing, Warmup
 from osbench.coordinator.results.worker_figures import WorkerFigures
@@ -59,6 +59,11 @@ def outcome_of(run: WorkloadRun) -> WorkloadOutcome:
         remarks.append(
             f"the warm-up of {duration(workload.warmup_s)} is longer than the load: none of its "
             f"{results.warmup_rows} iterations is in any statistic; shorten it or lengthen the load"
+        )
+    if timed_out := statistics.count("timed_out"):
+        remarks.append(
+            f"{count(timed_out, 'iteration')} timed out after"
+            f" {spaced(run.specification.timeout_s)}, the `timeout` of the runner"
         )
     if offered.cut_short == "abort":
         assert results.abort is not None
