@@ -62,6 +62,8 @@ DOCUMENT_BYTES = 64 << 20
 RESERVE_BYTES = 1 << 20
 #: Who asks whether there is a coordinator has the lock for a moment, seconds.
 ASKED_S = 0.5
+#: A directory without a request, changed so lately, may be that of a run that begins; seconds.
+NEW_S = 5.0
 
 
 def named(name: str, runs: Sequence[str], place: str) -> str:
@@ -239,6 +241,15 @@ class RunDirectory:
         except FileNotFoundError:
             pass
         return False
+
+    @property
+    def is_awaited(self) -> bool:
+        """Whether the run has not begun: its directory is missing, or new and not locked yet."""
+        try:
+            age_s = time.time() - self.path.stat().st_mtime
+        except FileNotFoundError:
+            return True
+        return age_s < NEW_S and not (self.path / "run.json").exists()
 
     def accept_damage(self) -> str:
         """Read damaged files as far as possible from now on; returns their faults, or "".

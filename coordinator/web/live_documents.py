@@ -55,8 +55,7 @@ class RunDocument:
         """
         directory = self._directory
         # `run --web` serves a little before there is a run directory
-        awaited = not directory.path.exists()
-        running = awaited or directory.has_coordinator()
+        running = directory.has_coordinator() or directory.is_awaited
         status = directory.read("status.json")
         stamp = _stamp(directory, TIMELINE)
         due = stamp != self._stamp and (time.monotonic() >= self._next_s or self._lacks(status))

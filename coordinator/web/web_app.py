@@ -303,7 +303,7 @@ class WebApp:
 
 
 def _goes_on(directory: RunDirectory) -> bool:
-    return directory.has_coordinator() or not directory.path.exists()
+    return directory.has_coordinator() or directory.is_awaited
 
 
 def _changed_at(directory: RunDirectory) -> int:

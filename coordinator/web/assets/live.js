@@ -113,6 +113,12 @@
     say(link);
   };
 
+  // the report may be a moment away; the server of a command that ended with an error goes away
+  const reload = tries => {
+    const again = () => { if (tries > 1) setTimeout(() => reload(tries - 1), 1000); };
+    fetch(location.href, {method: "HEAD"}).then(answer => answer.ok ? location.reload() : again(), again);
+  };
+
   const close = state => {
     if (source) source.close();
     source = null;
@@ -131,8 +137,7 @@
         // a server that goes on has the report now; that of the run itself ends with it, and a
         // browser that asked again would have no page at all
         if (bar.dataset.after === "reload") {
-          // one whose command ended with an error goes away as well
-          fetch(location.href, {method: "HEAD"}).then(answer => { if (answer.ok) location.reload(); }, () => {});
+          reload(10);
         }
         return;
       }

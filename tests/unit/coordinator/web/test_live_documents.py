@@ -181,6 +181,19 @@ def test_a_run_before_its_directory_is_awaited(tmp_path: Path) -> None:
     assert found == {"begun": False, **empty, "over": False}
 
 
+@pytest.mark.parametrize(("age_s", "over"), [(0, False), (60, True)])
+def test_a_run_is_not_over_before_its_new_directory_is_locked(
+    tmp_path: Path, age_s: float, over: bool
+) -> None:
+    directory = RunDirectory.of(str(tmp_path), "r")
+    directory.path.mkdir(parents=True)
+    at = time.time() - age_s
+    os.utime(directory.path, (at, at))
+
+    assert RunDocument(directory)()["over"] is over
+    assert directory.is_awaited is not over
+
+
 def test_a_finished_run_is_shown_as_its_report(tmp_path: Path) -> None:
     run = made_run(tmp_path, 500)
     with serving(tmp_path) as server:

@@ -6,6 +6,7 @@ import contextlib
 import dataclasses
 import http.client
 import json
+import os
 import re
 import shutil
 import subprocess
@@ -249,6 +250,8 @@ def test_files_and_runs_may_be_deleted_while_they_are_shown(
     (directory.path / "replaced.tmp").symlink_to("gone")
     emptied = directory.path.with_name("20260409-101500-abcd")
     emptied.mkdir()
+    # longer ago than a run takes to begin
+    os.utime(emptied, (0, 0))
 
     shown = client.get(f"/runs/{directory.path.name}", headers=BEARER)
     gone = client.get(f"/runs/{emptied.name}", headers=BEARER)
