@@ -155,10 +155,13 @@ def test_a_trial_that_loses_iterations_with_a_worker_is_made_again(apart: Site) 
         cluster.await_idle(2)
         # each worker has some in hand at any moment
         sleeping = {"Dummy.dummy": {"sleep": 0.6}}
-        arguments = task(apart, precision=0.8, hold=2, scenario=sleeping)
+        arguments = task(apart, precision=0.8, hold=3, scenario=sleeping)
         run = apart.begin("osbench-coord", "run", *arguments)
 
-        run.wait_for(lambda: "trial 2" in apart.status().get("search", "") and all_busy(apart))
+        run.wait_for(lambda: "trial 2" in apart.status().get("search", ""))
+        # what a worker says that it has may be of the trial before
+        before = apart.status()["settled"]
+        run.wait_for(lambda: apart.status()["settled"] >= before + 4 and all_busy(apart))
 
         # what it runs is lost with it
         os.kill(cluster.child_of(cluster.workers[0]), signal.SIGKILL)
