@@ -181,9 +181,11 @@ class ErrorGroups:
 
     def are_lacking(self, worker: str, numbers: NDArray[np.uint32]) -> NDArray[np.bool_]:
         """Return which of a worker's failure numbers mean that the worker lacked resources."""
+        lacking = {kind for kind, resource in self._resources.items() if resource}
+        if not lacking:
+            return np.zeros(len(numbers), np.bool_)
         meaning = self._meaning.get(worker, {})
-        own = [number for number, kind in meaning.items() if self._resources.get(kind)]
-        return np.isin(numbers, own)
+        return np.isin(numbers, [number for number, kind in meaning.items() if kind in lacking])
 
     def lacking(self) -> Counter[str]:
         """Return how many iterations failed for want of the generator's resources, by resource."""

@@ -129,6 +129,8 @@ def rows_without(columns: Columns, lags: Ints, lacking: NDArray[np.bool_]) -> Co
     """
     if lacking.any():
         columns = select(columns, ~lacking)
+    if not (lags > LEAST_NS).any():
+        return columns
     late = Histogram()
     late.add(lags)
     touched = math.ceil(touched_share(_share_above(late, LEAST_NS)) * len(columns))

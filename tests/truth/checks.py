@@ -147,6 +147,17 @@ def verdict(criterion: str, *parts: str, without: str = "") -> Check:
     return Check(right=f"{criterion} fails, its line with {' and '.join(says)}", look=look)
 
 
+def explanation(*parts: str) -> Check:
+    """Check that the sentence on slow iterations has some words."""
+
+    def look(seen: Seen) -> tuple[str, bool]:
+        text = str(seen.workload["tracing"].get("explanation") or "")
+        return repr(text[-200:]), all(part in text for part in parts)
+
+    wanted = " and ".join(map(repr, parts))
+    return Check(right=f"slow iterations are explained by {wanted}", look=look)
+
+
 def capacity(low: float, high: float) -> Check:
     """Check that a search's interval meets a range, or that it has no figure, with exit code 4."""
 

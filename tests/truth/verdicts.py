@@ -77,6 +77,26 @@ def _limit(
     }
 
 
+def more_requests() -> Case:
+    """Send seven requests instead of one in a few iterations: these are the slow ones."""
+    return Case(
+        name="more-requests",
+        planted="7 requests instead of one in 5 % of iterations; service of 12 ms",
+        planting=Planting(
+            server="fixed",
+            values={"wait_s": 0.012},
+            workloads=[
+                {
+                    "scenario": {"Planted.ask_again": {"share": 0.05, "requests": 7}},
+                    "http": {"base": URL},
+                    "runner": {"rps": {"times": 1600, "rps": 80}},
+                }
+            ],
+        ),
+        checks=[checks.explanation("item", "7 calls instead of 1"), checks.exits(0)],
+    )
+
+
 def blocks_break_limit() -> Case:
     """Break a limit by nothing but blocked loops: the service is not at fault."""
     return Case(

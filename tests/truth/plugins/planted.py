@@ -71,6 +71,17 @@ class Visit(scenario.Scenario):
                 time.sleep(block_s)
 
 
+@scenario.configure(name="Planted.ask_again")
+class AskAgain(scenario.Scenario):
+    """Send several requests instead of one in some iterations, as a loop over items does."""
+
+    async def run(self, share: float, requests: int) -> None:
+        """`share` of the iterations sends `requests` requests."""
+        many = self.context["iteration"] * 0.618034 % 1 < share
+        for _ in range(requests if many else 1):
+            await self.http.get("/item", name="item")
+
+
 @scenario.configure(name="Planted.no_warm_up")
 class NoWarmUp(scenario.Scenario):
     """Fail before the load."""
