@@ -175,7 +175,11 @@ class SpanFigures:
 
 
 class Sla:
-    """Base class of SLA criteria. One instance per workload; `check` may be called many times."""
+    """Base class of SLA criteria. One instance per workload; `check` may be called many times.
+
+    A subclass that overrides `add` has a second instance, for rows as they may have been without
+    the load generator's delays: a failed criterion that this one meets is disputed.
+    """
 
     #: JSON schema of the criterion's configuration.
     CONFIG_SCHEMA: ClassVar[Mapping[str, Any]] = {"type": "object"}

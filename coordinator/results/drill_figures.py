@@ -103,8 +103,8 @@ class SlowLimit:
 
     #: 0 to 100.
     percent: float = 0.0
-    #: The percentile before the fault, and its limit: the upper bound of its interval, or a tenth
-    #: more than the percentile if that is higher. Seconds.
+    #: The percentile before the fault, and its limit, seconds: the highest of the upper bound of
+    #: its interval, its spread between short blocks of time, and a tenth more than it.
     before_s: float = 0.0
     limit_s: float = 0.0
     #: Seconds that it has to be exceeded for by every iteration to be seen.
@@ -136,7 +136,7 @@ class DrillFigures:
     limits: tuple[SlowLimit, ...] = ()
     #: Seconds that an outage of all requests has to last for to be seen; None if not known.
     unseen_s: float | None = None
-    #: What the load generator itself may have caused; "" if that is nothing.
+    #: Effects that the load generator itself may have had, as a message; "" without any.
     generator: str = ""
     #: Resources in error; None if they were not searched, or the scenario makes none.
     left: LeftFigures | None = None

@@ -135,7 +135,7 @@ class PhaseRows:
 
 def _punctual(matrix: LatencyMatrix, lateness: LatenessOverTime) -> LatencyMatrix:
     late, _ = lateness.by_bin(0.0, matrix.width_s, matrix.used)
-    return matrix.picked(late < _LATE)
+    return matrix.with_bins(late < _LATE)
 
 
 def together(counts: Ints, times: int) -> Ints:

@@ -161,7 +161,7 @@ class DrillStatistics:
         """
         return self._all_figures()[0]
 
-    def undisturbed(self) -> DrillFigures:
+    def figures_without_delays(self) -> DrillFigures:
         """Return the figures as they may have been without the load generator's delays.
 
         Iterations that the generator itself has failed do not count as bad.

@@ -108,7 +108,7 @@ class GeneratorDelay:
             return times
         ranks = np.unique(np.geomspace(1, touched, _STEPS).astype(np.int64))
         longest = np.array(times.at_ranks((times.count + 1 - ranks).tolist()), np.int64)
-        shorter = _shortened(longest, ranks / times.count, times.percentile(50), self.lags)
+        shorter = _less_delays(longest, ranks / times.count, times.percentile(50), self.lags)
         return times.with_highest(shorter, np.diff(ranks, prepend=0))
 
     @property
@@ -121,13 +121,13 @@ class GeneratorDelay:
         return UndisturbedStatistics(self._statistics, self) if self.is_noticeable else None
 
 
-def rows_without(columns: Columns, lags: Ints, lacking: NDArray[np.bool_]) -> Columns:
+def rows_without(columns: Columns, lags: Ints, lacking: NDArray[np.bool_] | None = None) -> Columns:
     """Return the rows of a block as they may have been without delays: some end earlier.
 
     `lags`: of the process since its block before, nanoseconds. `lacking`: rows that failed for want
-    of the generator's resources, which are left out.
+    of the generator's resources, which are left out; None for none.
     """
-    if lacking.any():
+    if lacking is not None and lacking.any():
         columns = select(columns, ~lacking)
     if not (lags > LEAST_NS).any():
         return columns
@@ -142,7 +142,7 @@ def rows_without(columns: Columns, lags: Ints, lacking: NDArray[np.bool_]) -> Co
     longest = ran[np.argsort(-service[ran], kind="stable")[:touched]]
     part = np.arange(1, touched + 1) / len(ran)
     floor = int(np.median(service[ran]))
-    delays = service[longest] - _shortened(service[longest], part, floor, late)
+    delays = service[longest] - _less_delays(service[longest], part, floor, late)
     ended = columns.ended.copy()
     ended[longest] -= delays
     return replace(columns, ended=ended)
@@ -222,7 +222,7 @@ class _UndisturbedTimes:
         return self._delay.without(self._times.state(name))
 
 
-def _shortened(longest: Ints, part: NDArray[np.float64], floor_ns: int, lags: Histogram) -> Ints:
+def _less_delays(longest: Ints, part: NDArray[np.float64], floor_ns: int, lags: Histogram) -> Ints:
     """Return durations, longest first, without the delays that may be in them; see the module.
 
     `part`: share of all durations that are at least as long, for each. `floor_ns`: a typical

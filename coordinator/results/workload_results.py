@@ -153,11 +153,11 @@ class WorkloadResults:
         if found.columns is not None:
             ran, busy_s = _work(found.columns)
             # a process has either
-            self._count(found.columns, worker, np.concatenate((found.lags, found.thread_lags)))
+            lags = np.concatenate((found.lags, found.thread_lags))
+            self._count(found.columns, worker, lags)
             if self.trials is not None:
                 self.trials.add_delays(found)
             if self.drill is not None:
-                lags = np.concatenate((found.lags, found.thread_lags))
                 self.drill.add_lateness(worker, found.columns, lags)
         self.ledger.give_back(worker, found.returned)
         return ran, busy_s

@@ -138,7 +138,7 @@ class WorkloadStatistics:
     @property
     def undisturbed_drill(self) -> DrillFigures | None:
         """Figures of the drill as they may have been without the load generator's delays."""
-        return self.drill_phases.undisturbed() if self.drill_phases is not None else None
+        return self.drill_phases.figures_without_delays() if self.drill_phases is not None else None
 
     @property
     def ran(self) -> int:

@@ -225,7 +225,7 @@ class LatencyMatrix:
         found._counts[: found.used] = self._counts[begin:end]
         return found
 
-    def picked(self, bins: NDArray[np.bool_]) -> LatencyMatrix:
+    def with_bins(self, bins: NDArray[np.bool_]) -> LatencyMatrix:
         """Return a new matrix with some bins of time, next to each other; `bins` is as `used`."""
         found = LatencyMatrix(self._bins)
         found._width_ns, found.lowest = self._width_ns, self.lowest

@@ -244,7 +244,7 @@ class RunDirectory:
 
     @property
     def is_awaited(self) -> bool:
-        """Whether the run has not begun: its directory is missing, or new and not locked yet."""
+        """Whether the run may be about to begin: no directory, or a new one without a request."""
         try:
             age_s = time.time() - self.path.stat().st_mtime
         except FileNotFoundError:

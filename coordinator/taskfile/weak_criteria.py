@@ -18,7 +18,7 @@ from osbench.coordinator.taskfile.places import inside
 
 #: Percentage of failures from which a limit allows nearly all.
 NEARLY_ALL = 90
-#: Criteria that judge successful iterations only, or no results of them.
+#: Criteria that a load may meet although all its iterations fail fast.
 BLIND_TO_FAILURES = {
     "max_avg_duration",
     "max_avg_duration_per_atomic",
@@ -74,7 +74,7 @@ def _found(workload: Workload, runner: Runner, plugins: Plugins) -> Iterator[tup
                 "of: service"
             )
             yield options.CLOSED_RESPONSE, here, message
-        needed, number = _needed(limit["p"]), _judged(workload, runner, limit)
+        needed, number = _least_size(limit["p"]), _sample_size(workload, runner, limit)
         if number is not None and number < needed and "action" not in limit:
             where = f" in {limit['over_s']:g} s" if "over_s" in limit else ""
             message = (
@@ -88,13 +88,13 @@ def _percentiles(config: Any) -> Sequence[Mapping[str, Any]]:
     return [config] if isinstance(config, Mapping) else config
 
 
-def _needed(percent: float) -> int:
+def _least_size(percent: float) -> int:
     """Return the least number of values of which one at least is above their percentile."""
     above = 100 - Fraction(str(percent))
     return math.ceil(100 / above) if above else 0  # 100 is the longest on purpose
 
 
-def _judged(workload: Workload, runner: Runner, limit: Mapping[str, Any]) -> float | None:
+def _sample_size(workload: Workload, runner: Runner, limit: Mapping[str, Any]) -> float | None:
     """Return the most iterations that a percentile is of; None if not known before the load."""
     number, lasts_s = runner.planned, runner.planned_s
     if isinstance(runner, SearchingRunner) or number is None:

@@ -54,8 +54,9 @@ class RunDocument:
         timeline, and for at most about `SHARE` of a core; once the run has ended, at each call.
         """
         directory = self._directory
-        # `run --web` serves a little before there is a run directory
-        running = directory.has_coordinator() or directory.is_awaited
+        # `run --web` serves a little before there is a run directory; in this order, since a run
+        # that has its request is locked
+        running = directory.is_awaited or directory.has_coordinator()
         status = directory.read("status.json")
         stamp = _stamp(directory, TIMELINE)
         due = stamp != self._stamp and (time.monotonic() >= self._next_s or self._lacks(status))

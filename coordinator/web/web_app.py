@@ -303,7 +303,8 @@ class WebApp:
 
 
 def _goes_on(directory: RunDirectory) -> bool:
-    return directory.has_coordinator() or directory.is_awaited
+    # in this order: a run that has its request is locked
+    return directory.is_awaited or directory.has_coordinator()
 
 
 def _changed_at(directory: RunDirectory) -> int:

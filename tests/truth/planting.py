@@ -34,7 +34,7 @@ Errand = Callable[[Site, str], None]
 class Planting:
     """A task, the world around it, and what happens meanwhile."""
 
-    #: Those of the task; without any, `arguments` name what is run.
+    #: Workloads of the task; without any, `arguments` name the task or address to run.
     workloads: Sequence[Mapping[str, Any]] = ()
     #: Rule of the referee with its values, or `hostile` (servers.hostile_http), or "".
     server: str = ""
@@ -58,7 +58,7 @@ class Seen:
     err: str
     #: The object of `run --json`; empty if there is none.
     summary: Mapping[str, Any]
-    #: What the referee has seen.
+    #: Requests that the referee got.
     log: RefereeLog = field(default_factory=RefereeLog)
     #: Files in the folders of the planting.
     left: Sequence[str] = ()

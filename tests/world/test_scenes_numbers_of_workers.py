@@ -163,7 +163,7 @@ def test_users_that_think_keep_their_rate(workers: int) -> None:
 
 
 def noted(path: Path, workers: int, scenario: dict[str, Any], **load: Any) -> list[list[str]]:
-    """What a run with a file of 40 rows, r1 to r40, has noted, as words."""
+    """Notes of a run with a file of 40 rows, r1 to r40, as words."""
     path.write_text("row\n" + "".join(f"r{number}\n" for number in range(1, 41)))
     subtask = {"title": "rows", "scenario": scenario, **load}
     with staffed(workers) as world:

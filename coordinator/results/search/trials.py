@@ -243,8 +243,7 @@ class Trials:
                 if len(mine):
                     one.statistics.add(mine, worker=worker)
                     told = replace(mine, failures=texts, t0_at=t0_at)
-                    none = np.zeros(len(mine), np.bool_)
-                    apart = rows_without(told, lags, none) if one.sla.takes_rows else None
+                    apart = rows_without(told, lags) if one.sla.takes_rows else None
                     one.sla.add(told, apart)
                     self._name_errors(one, mine, texts)
             if first >= round(one.from_s * 1e9):

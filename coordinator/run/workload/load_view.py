@@ -92,7 +92,7 @@ class LoadView:
                 workers=len(workers.active),
                 away=load.status.store_away,
                 longest=workers.longest,
-                awaited=self._awaited(),
+                awaited=self._wait_words(),
                 left_s=None
                 if paused
                 else self._left_s(planned and planned - ledger.settled, fields["rate"]),
@@ -100,7 +100,7 @@ class LoadView:
             )
         )
 
-    def _awaited(self) -> str:
+    def _wait_words(self) -> str:
         ledger, workers = self._load.results.ledger, self._load.workers.served
         silent = [one for one in workers if not one.present or one.silence_s >= SILENT_S]
         held = {one: number for one in silent if (number := ledger.outstanding(one.name))}

@@ -105,7 +105,7 @@ def compare(
         enough=True,
         interval_s=(comparison.found.total_low, comparison.found.total_high),
         causes=tuple(causes[:shown]),
-        repeated=comparison.repeated(),
+        repeated=comparison.repetitions(),
         rest_s=excess - sum(cause.excess_s for cause in causes[:shown]),
     )
 

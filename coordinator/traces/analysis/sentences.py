@@ -41,7 +41,7 @@ def why_slow(band: Band, unit: str) -> str:
         " more than those around the median"
     )
     if parts := _parts(band):
-        return f"{slower}{_several([share for share, _ in parts])}: {_joined(parts)}."
+        return f"{slower}{_several([share for share, _ in parts])}: {_join(parts)}."
     if not band.causes or band.excess_s <= 0:
         return f"{slower}; no single cause stands out."
     first = band.causes[0]
@@ -54,12 +54,12 @@ def why_slow(band: Band, unit: str) -> str:
 def _parts(band: Band) -> list[tuple[float, str]]:
     """Return share and text of each clear cause, largest share first."""
     repeated = {key for one in band.repeated for key in one.keys}
-    found = [(one.share, _repeated(one)) for one in band.repeated]
+    found = [(one.share, _repetition(one)) for one in band.repeated]
     found += [(one.share, _part(one)) for one in band.named if one.key not in repeated]
     return sorted(found, key=lambda part: -part[0])
 
 
-def _joined(parts: Sequence[tuple[float, str]]) -> str:
+def _join(parts: Sequence[tuple[float, str]]) -> str:
     return "; and ".join(text for _, text in parts)
 
 
@@ -75,7 +75,7 @@ def _part(cause: Cause) -> str:
     return f"{share} of that is {words(cause.key)}{_on_host(cause)}, {_how(cause)}"
 
 
-def _repeated(calls: RepeatedCalls) -> str:
+def _repetition(calls: RepeatedCalls) -> str:
     first = calls.first
     return (
         f"{_share(calls.share, calls.share_interval)} of that is {words(first.key)}"

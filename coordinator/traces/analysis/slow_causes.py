@@ -161,7 +161,7 @@ class CauseSearch:
         found = [cause for cause in found if cause.slow_s or cause.base_s]
         return sorted(found, key=lambda cause: -cause.excess_s)
 
-    def repeated(self) -> tuple[RepeatedCalls, ...]:
+    def repetitions(self) -> tuple[RepeatedCalls, ...]:
         """Return the clear causes that have several keys, largest share first."""
         found = [self._repeated_calls(columns) for columns in self._clear if len(columns) > 1]
         return tuple(sorted(found, key=lambda one: -one.share))

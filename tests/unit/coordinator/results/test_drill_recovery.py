@@ -64,7 +64,7 @@ def test_a_late_generator_is_not_told_as_the_service() -> None:
         random = np.random.default_rng(seed)
         drill = planted(random, KINDS[seed % len(KINDS)])
         made = drill.statistics(generator_pauses(random, drill))
-        measured, without = made.figures(), made.undisturbed()
+        measured, without = made.figures(), made.figures_without_delays()
         told += bool(measured.generator)
         said = is_right(measured, drill) or "may be the generator's own doing" in measured.generator
         if not is_right(without, drill) or not said:
@@ -81,7 +81,7 @@ def test_a_late_generator_makes_no_outage() -> None:
         random = np.random.default_rng(seed)
         drill = planted(random, "nothing")
         made = drill.statistics(generator_pauses(random, drill))
-        if made.undisturbed().recovery_s != 0:
+        if made.figures_without_delays().recovery_s != 0:
             wrong.append((seed, drill.told, made.figures()))
 
     assert len(wrong) <= 1, wrong

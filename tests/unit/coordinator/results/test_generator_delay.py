@@ -165,7 +165,7 @@ def test_criteria_that_count_rows_are_disputed_too(
         lags = np.array([0] * (200 - len(late)) + late, np.int64)
         found.add(columns, worker="w")
         found.add_loop(lags, {})
-        evaluator.add(columns, rows_without(columns, lags, np.zeros(100, np.bool_)))
+        evaluator.add(columns, rows_without(columns, lags))
 
     (verdict,) = evaluator.judge(found, delay=GeneratorDelay(found))
 

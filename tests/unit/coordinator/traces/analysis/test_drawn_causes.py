@@ -29,7 +29,7 @@ MS = 1_000_000
 SEEDS = 20
 COUNT = 2000
 
-#: Where spans may take longer, by the words of the explanation.
+#: Spans that may take longer, by the words of the explanation.
 SPANS = {
     "shop/api db SELECT prices": ("db", "SELECT prices"),
     "shop/api db SELECT items": ("db", "SELECT items"),
@@ -37,7 +37,7 @@ SPANS = {
     "shop/api wsgi GET /items": ("wsgi", ""),
     "waiting in the queue to stock/engine (from shop/api, rpc -> reserve)": ("", ""),
 }
-#: What may be called more often, and the words for it.
+#: Calls that may be made more often, and the words for them.
 CALLED = {
     "shop/api db SELECT items": ("db", "SELECT items"),
     "shop/api wsgi GET /items": ("wsgi", ""),
@@ -129,7 +129,7 @@ class Client:
 
 
 def named(explanation: Explanation) -> list[str]:
-    """What is named as a cause, repeated calls by the first of them."""
+    """The causes that are named, repeated calls by the first of them."""
     (answer,) = explanation.answers
     band = answer.described_band
     assert band is not None
@@ -142,7 +142,7 @@ def named(explanation: Explanation) -> list[str]:
 
 @dataclass(frozen=True)
 class Drawn:
-    """What was planted, by the words of the explanation, and what is explained."""
+    """The planted causes, in words of the explanation, and the explained ones."""
 
     planted: set[str]
     found: Explanation
