@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import gc
+import os
 import signal
 
+from osbench.common.config.foreign_environment import drop_foreign_variables
 from osbench.common.config.standard_streams import secure_standard_streams
 from osbench.common.import_block import import_block
 
@@ -13,6 +15,7 @@ def main() -> None:
     """Import the commands and run the command line; ends the process by SystemExit."""
     signal.signal(signal.SIGINT, signal.SIG_DFL)
     secure_standard_streams()
+    drop_foreign_variables(os.environ)
     with import_block():
         from osbench.coordinator.cli import main as command  # noqa: PLC0415 - takes a moment
 

@@ -17,12 +17,18 @@ from osbench import __version__
 from osbench.common.config import logs
 from osbench.common.config.certificates import shown
 from osbench.common.config.config import load
+from osbench.common.config.foreign_environment import (
+    drop_foreign_variables,
+    ignored_variables_note,
+)
 from osbench.common.config.standard_streams import secure_standard_streams
 from osbench.common.errors import OsbenchError, UsageError
 from osbench.common.escaping import escaped
 from osbench.worker.process.health_check import complaints, recorded_processes, states
 from osbench.worker.process.supervisor import Supervisor, process_count
 from osbench.worker.process.supervisor_life import SupervisorLife
+
+_LOG = logging.getLogger(__name__)
 
 #: Loggers that write two lines per message at INFO.
 _VERBOSE_LOGGERS = ("celery.worker.strategy", "celery.app.trace")
@@ -101,6 +107,7 @@ def main(  # noqa: PLR0913 - one per option of the command
     and accept only messages signed with its key file ([security] key_file).
     """
     secure_standard_streams()
+    drop_foreign_variables(os.environ)
     if prepared:
         _begin_prepared()
         return
@@ -116,6 +123,9 @@ def main(  # noqa: PLR0913 - one per option of the command
         if lifeline is not None and complaints is not None:
             _serve(conf, list(plugin_path), lifeline, complaints, page, private)
         click.echo(escaped(_startup_line(conf, plugin_path)), err=True)
+        note = "" if private else ignored_variables_note(os.environ)
+        if note:
+            _LOG.warning(note)
         if private:
             serve = click.get_current_context().obj
             supervisor = Supervisor(conf, config_file, plugin_path, private=True, serve=serve)
@@ -171,7 +181,7 @@ def _serve(
     # Celery is slow to import, and neither a probe nor the supervisor needs it
     from osbench.worker.process import process  # noqa: PLC0415 - see above
 
-    with os.fdopen(complaints, "w") as pipe:
+    with os.fdopen(complaints, "w", encoding="utf-8", errors="replace") as pipe:
         try:
             code = process.main(conf, plugin_paths, lifeline, page, pipe.close, private=private)
         except OsbenchError as error:

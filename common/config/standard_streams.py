@@ -1,13 +1,51 @@
-"""Standard streams that are closed or cannot be written to, handled without a traceback."""
+"""Standard streams that are closed, full or not UTF-8, handled without a traceback."""
 
 from __future__ import annotations
 
+import codecs
 import io
 import os
 import sys
 from typing import Any, TextIO
 
 from osbench.common.errors import OutputError
+
+
+#: Name of the error handler for characters that the encoding of a stream lacks.
+_SIMILAR = "osbench.similar"
+#: What Python sets for stdout unless PYTHONIOENCODING asks for another handler.
+_DEFAULT_HANDLERS = ("strict", "surrogateescape")
+_ASCII = str.maketrans(
+    {
+        **dict.fromkeys("✓✅", "+"),
+        **dict.fromkeys("✕✗❌", "x"),
+        **dict.fromkeys("“”„", '"'),
+        **dict.fromkeys("‘’", "'"),
+        **dict.fromkeys("–—", "-"),
+        **dict(zip("▁▂▃▄▅▆▇█", "_.,-=+*#", strict=True)),
+        "·": ".",
+        "→": "->",
+        "▸": ">",
+        "≤": "<=",
+        "≥": ">=",
+        "±": "+-",
+        "×": "x",
+        "µ": "u",
+        "⚠": "!",
+        "ß": "ss",
+    }
+)
+
+
+def _similar(error: UnicodeError) -> tuple[str, int]:
+    """Return ASCII that resembles the characters of `error`, "?" if there is none, and their end."""
+    assert isinstance(error, UnicodeEncodeError)
+    # needed for other encodings only
+    import unicodedata  # noqa: PLC0415 - see above
+
+    text = error.object[error.start : error.end].translate(_ASCII)
+    letters = (unicodedata.normalize("NFKD", one).encode("ascii", "ignore") for one in text)
+    return "".join(one.decode() or "?" for one in letters), error.end
 
 
 class _Output(io.FileIO):
@@ -46,9 +84,10 @@ class _Dropping(io.FileIO):
 def secure_standard_streams() -> None:
     """Open closed standard streams on /dev/null; replace stdout and stderr by the classes above.
 
-    Otherwise the next file or connection would get the descriptor of a closed stream. Streams that
-    other code has replaced stay.
+    Otherwise the next file or connection would get the descriptor of a closed stream. Characters
+    that their encodings lack become similar ones. Streams that other code has replaced stay.
     """
+    codecs.register_error(_SIMILAR, _similar)
     for number, flags in ((0, os.O_RDONLY), (1, os.O_WRONLY), (2, os.O_WRONLY)):
         try:
             os.fstat(number)
@@ -65,14 +104,15 @@ def secure_standard_streams() -> None:
 
 
 def _stream(raw: io.FileIO, before: TextIO | None, *, each_line: bool = False) -> TextIO:
-    """Return a text stream over `raw` with the encoding and error handler of the stream `before`.
+    """Return a text stream over `raw` with the encoding of `before`, or UTF-8 if that is None.
 
-    If that is None: UTF-8 and backslashreplace. Lines are flushed at once for a terminal, or if
-    `each_line` is true.
+    An error handler that the user has set for stdout stays. `each_line`: it is stderr, whose lines
+    are flushed at once, as those for a terminal are.
     """
+    handler = (before.errors if before is not None else None) or "strict"
     return io.TextIOWrapper(
         io.BufferedWriter(raw),
         encoding=before.encoding if before is not None else "utf-8",
-        errors=(before.errors if before is not None else "") or "backslashreplace",
+        errors=_SIMILAR if each_line or handler in _DEFAULT_HANDLERS else handler,
         line_buffering=each_line or raw.isatty(),
     )

@@ -9,6 +9,7 @@ from urllib.parse import parse_qs, urlsplit
 
 from amqp.exceptions import AccessRefused, Blocked, NotAllowed
 from celery import Celery
+from celery.loaders.app import AppLoader
 from kombu import Connection, Exchange, Producer, Queue, compression
 from kombu.exceptions import OperationalError
 from kombu.transport import TRANSPORT_ALIASES
@@ -32,10 +33,35 @@ _RIGHTS_PAGE = "docs/operations.md#rabbitmq"
 QUEUE_TTL_S = 60
 
 
+class _Loader(AppLoader):  # type: ignore[misc]  # Celery has no hints
+    """Reads no configuration: Celery's own one imports the module of CELERY_CONFIG_MODULE."""
+
+    def read_configuration(self, env: str = "") -> dict[str, Any]:
+        return {}
+
+
+class _Application(Celery):  # type: ignore[misc]  # as above
+    """An application whose broker is the given one, whatever CELERY_BROKER_URL and others name."""
+
+    # one of CELERY_RESULT_BACKEND would come before a setting
+    backend_cls = "disabled"
+
+    def __init__(self, broker_url: str) -> None:
+        self._broker_url = broker_url
+        # given here, it comes before CELERY_LOADER
+        super().__init__("osbench", loader=_Loader, set_as_current=False, fixups=[])
+
+    def connection_for_read(self, url: str | None = None, **options: Any) -> Connection:
+        return super().connection_for_read(url or self._broker_url, **options)
+
+    def connection_for_write(self, url: str | None = None, **options: Any) -> Connection:
+        return super().connection_for_write(url or self._broker_url, **options)
+
+
 def application(broker_url: str) -> Celery:
     """Return the Celery application for `broker_url`: it only delivers, without results or events.
 
-    Connects to nothing. Changes kombu for the whole process: Redis connections cache addresses,
+    Connects to nothing, and reads none of Celery's environment variables. Changes kombu for the whole process: Redis connections cache addresses,
     AMQP connections limit waits, compressed messages are refused.
     """
     # kombu has no option for it
@@ -46,7 +72,7 @@ def application(broker_url: str) -> Celery:
     # messages here are never compressed: a small message could become gigabytes
     for kind in ("application/x-gzip", "application/x-bz2", "application/x-lzma"):
         compression.register(_refuse_compressed, _refuse_compressed, kind)
-    app = Celery("osbench", broker=_for_celery(broker_url), set_as_current=False, fixups=[])
+    app = _Application(_for_celery(broker_url))
     app.conf.update(
         task_serializer="msgpack",
         accept_content=["msgpack"],

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import logging
+import os
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -11,6 +12,7 @@ from pathlib import Path
 
 from oslo_config import cfg
 
+from osbench.common.config.foreign_environment import ignored_variables_note
 from osbench.common.protocol.keyring import Keyring
 from osbench.common.protocol.redis_client import check, connect
 from osbench.common.protocol.waiting import wait_until_there
@@ -77,6 +79,8 @@ def connected(  # noqa: PLR0913 - what a run and its resumption need of it
     Raises ConfigError if a shared Redis has no key file, StoreError if it is unfit, StoreMissing if
     it is unreachable, KeyboardInterrupt after an interrupt.
     """
+    if note := ignored_variables_note(os.environ):
+        LOG.warning(note)
     if conf.messaging.redis_url:
         yield _shared(conf, wait_s, partial(_none, interrupts))
         return

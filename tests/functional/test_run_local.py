@@ -7,6 +7,7 @@ import os
 import random
 import re
 import signal
+import socket
 import time
 from collections import Counter
 from collections.abc import Iterator
@@ -162,6 +163,33 @@ def test_a_successful_run_leaves_only_its_directory(all_runners: tuple[Site, Fin
 
     assert [path.name for path in (here.data / "runs").iterdir()] == [done.result["run_id"]]
     assert {path.name for path in here.data.iterdir()} == {"contexts.key", "osbench.conf", "runs"}
+
+
+def test_a_foreign_broker_and_a_narrow_encoding_of_the_environment(here: Site) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as foreign:
+        port = foreign.getsockname()[1]
+        here.variables = {
+            "CELERY_BROKER_URL": f"redis://127.0.0.1:{port}/5",
+            "CELERY_CONFIG_MODULE": "no.such.module",
+            "PICKLE_PROTOCOL": "none",
+            "PYTHONIOENCODING": "ascii",
+        }
+        task = here.write(
+            "kürzer.yaml",
+            "version: 2\ntitle: kürzer als 日本 ✓\nsubtasks:\n"
+            "  - {title: größe, scenario: {Dummy.dummy: {sleep: 0}}, "
+            "runner: {constant: {times: 6, concurrency: 2}}}\n",
+        )
+
+        done = here.start("osbench-coord", "run", str(task)).finish()
+        foreign.setblocking(False)
+        with pytest.raises(BlockingIOError):
+            foreign.accept()
+
+    assert done.code == 0, done.err
+    assert done.err.count("CELERY_BROKER_URL") == 1
+    assert "kurzer als ?? +" in done.out
+    assert "(grosse)" in done.out
 
 
 def test_a_plugin_of_the_users_own(all_runners: tuple[Site, Finished]) -> None:
