@@ -9,6 +9,7 @@ from oslo_config import cfg, types
 
 from osbench.common.config.durations import seconds
 from osbench.common.named_files import expanded
+from osbench.common.network.server_address import AMQP, HTTP, REDIS, UNIX, parse_server_address
 
 #: Sample rate that is computed from the plan of each workload.
 AUTO = "auto"
@@ -109,7 +110,7 @@ class _OptionalPath(_Path):
 
 
 class Url(types.ConfigType):
-    """Option type: a URL with a scheme of `schemes`; None if the value is empty.
+    """Option type: the address of a server with a scheme of `schemes`; None if it is empty.
 
     Errors do not show the value, since it may contain a password.
     """
@@ -121,8 +122,7 @@ class Url(types.ConfigType):
     def __call__(self, value: Any) -> str | None:
         if not value:
             return None
-        if str(value).partition("://")[0] not in self.schemes or "://" not in str(value):
-            raise ValueError(f"must begin with one of {', '.join(s + '://' for s in self.schemes)}")
+        parse_server_address(str(value), self.schemes)
         return str(value)
 
     def _formatter(self, value: Any) -> str:
@@ -196,7 +196,7 @@ def _file(name: str, text: str) -> cfg.Opt:
 _MESSAGING = [
     cfg.Opt(
         "redis_url",
-        type=Url("redis", "rediss", "unix"),
+        type=Url(*REDIS, "unix"),
         secret=True,
         help="Redis that coordinator and workers share, for example "
         "redis://user:password@host:6379/0. Without it a run starts its own server and workers "
@@ -204,7 +204,7 @@ _MESSAGING = [
     ),
     cfg.Opt(
         "broker_url",
-        type=Url("redis", "rediss", "unix", "redis+socket", "amqp", "amqps", "pyamqp"),
+        type=Url(*REDIS, *UNIX, *AMQP),
         secret=True,
         help="Celery broker, for example amqp://user:password@host:5672/vhost. "
         "Without it redis_url is the broker.",
@@ -511,7 +511,7 @@ _TRACES = [
 _METRICS = [
     cfg.Opt(
         "prometheus",
-        type=Url("http", "https"),
+        type=Url(*HTTP),
         secret=True,
         help="Prometheus that watches the system under test, http://HOST:9090: counters of its "
         "hosts and services are read during a run and at its end, and shown beside latency.",

@@ -10,13 +10,12 @@ from typing import Any, TextIO
 
 from osbench.common.errors import OutputError
 
-
 #: Name of the error handler for characters that the encoding of a stream lacks.
 _SIMILAR = "osbench.similar"
 #: What Python sets for stdout unless PYTHONIOENCODING asks for another handler.
 _DEFAULT_HANDLERS = ("strict", "surrogateescape")
 _ASCII = str.maketrans(
-    {
+    {  # ruff: noqa: RUF001 - a table of characters
         **dict.fromkeys("✓✅", "+"),
         **dict.fromkeys("✕✗❌", "x"),
         **dict.fromkeys("“”„", '"'),
@@ -38,7 +37,7 @@ _ASCII = str.maketrans(
 
 
 def _similar(error: UnicodeError) -> tuple[str, int]:
-    """Return ASCII that resembles the characters of `error`, "?" if there is none, and their end."""
+    """Return similar ASCII for the characters of `error`, "?" if there is none, and their end."""
     assert isinstance(error, UnicodeEncodeError)
     # needed for other encodings only
     import unicodedata  # noqa: PLC0415 - see above

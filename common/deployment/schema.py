@@ -8,12 +8,12 @@ users may have `auth_type` and `auth`.
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from functools import partial
 from typing import TYPE_CHECKING, Any
-from urllib.parse import urlsplit
 
 from osbench.common.errors import Problem
-from osbench.common.secrets.url_masking import mask_url
+from osbench.common.network.server_address import HTTP, REDIS, server_address_fault
 
 if TYPE_CHECKING:
     import jsonschema
@@ -28,9 +28,26 @@ _OPTIONAL_TEXT = {"type": ["string", "null"]}
 _NAME = {"type": "string", "minLength": 1}
 _WEB_ADDRESS = {"type": "string", "format": "web-address"}
 
+#: Drivers of OSProfiler (osprofiler.drivers), and the databases that its SQLAlchemy driver takes.
+_STORES = (
+    *REDIS,
+    "elasticsearch",
+    "jaeger",
+    "loginsight",
+    "messaging",
+    "mongodb",
+    "mysql",
+    "mysql+mysqldb",
+    "mysql+pymysql",
+    "otlp",
+    "postgresql",
+    "postgresql+psycopg2",
+    "redissentinel",
+)
+
 _PROFILING = {
-    "profiler_hmac_key": _OPTIONAL_TEXT,
-    "profiler_conn_str": _OPTIONAL_TEXT,
+    "profiler_hmac_key": {**_OPTIONAL_TEXT, "format": "hmac-key"},
+    "profiler_conn_str": {**_OPTIONAL_TEXT, "format": "trace-store"},
     "enable_profiler": {"type": ["boolean", "null"]},
 }
 
@@ -113,11 +130,46 @@ SCHEMAS: dict[str, dict[str, Any]] = {
 }
 
 
-def _is_web_address(value: object) -> bool:
-    if not isinstance(value, str):
-        return True
-    parts = urlsplit(value)
-    return parts.scheme in {"http", "https"} and bool(parts.hostname) and parts.port != 0
+def _web_address_fault(value: str) -> str:
+    fault = server_address_fault(value, HTTP)
+    return f"must be an http:// or https:// address: it {fault}" if fault else ""
+
+
+def _store_fault(value: str) -> str:
+    """Return the fault of OSProfiler's connection string; "" if it has none."""
+    scheme, _, rest = value.partition("://")
+    if scheme not in _STORES:
+        return f"must be the address of a trace store, beginning with one of {', '.join(_STORES)}"
+    # configured elsewhere, or a list of hosts
+    if scheme == "messaging" or (rest and scheme in ("mongodb", "redissentinel")):
+        return ""
+    fault = server_address_fault(value, (scheme,))
+    return f"must be the address of a trace store: it {fault}" if fault else ""
+
+
+def _key_fault(value: str) -> str:
+    """Return the fault of an HMAC key that no service can have.
+
+    Services split theirs at commas, and strip the parts (osprofiler.web.WsgiMiddleware).
+    """
+    if "," in value:
+        return "must not have a comma: services read several keys there; write one of them"
+    if value != value.strip():
+        return "must not begin or end with a blank, which services remove from theirs"
+    return ""
+
+
+#: What is wrong with a text, "" if nothing is, by format of the schema. "" passes `if-any`.
+_FAULTS: dict[str, Callable[[str], str]] = {
+    "web-address": _web_address_fault,
+    "address-if-any": lambda value: _web_address_fault(value) if value else "",
+    "trace-store": lambda value: _store_fault(value) if value else "",
+    "hmac-key": _key_fault,
+}
+
+
+def _is_free_of(fault: Callable[[str], str], value: object) -> bool:
+    return not isinstance(value, str) or not fault(value)
 
 
 _JSON_NAMES = {
@@ -166,8 +218,8 @@ def _platform_problems(name: str, content: Any) -> Iterator[Problem]:
     import jsonschema  # noqa: PLC0415 - see above
 
     formats = jsonschema.FormatChecker(formats=())
-    formats.checks("web-address", raises=ValueError)(_is_web_address)
-    formats.checks("address-if-any", raises=ValueError)(lambda one: not one or _is_web_address(one))
+    for format_name, fault in _FAULTS.items():
+        formats.checks(format_name)(partial(_is_free_of, fault))
     validator = jsonschema.Draft202012Validator(SCHEMAS[PLATFORMS[name]], format_checker=formats)
     for error in validator.iter_errors(content):
         place = name + "".join(
@@ -229,7 +281,7 @@ def _schema_problems(place: str, error: jsonschema.ValidationError) -> Iterator[
         allowed = ", ".join("null" if item is None else repr(item) for item in wanted)
         yield Problem(place, f"must be one of {allowed}, is {value!r}")
     elif rule == "format":
-        yield Problem(place, f"must be an http:// or https:// address, is {mask_url(value)!r}")
+        yield Problem(place, _FAULTS[wanted](value))
     else:
         yield Problem(place, "must not be empty")
 

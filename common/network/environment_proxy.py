@@ -7,8 +7,11 @@ from urllib.parse import urlsplit, urlunsplit
 
 from requests.utils import get_environ_proxies, select_proxy
 
+from osbench.common.network.server_address import HTTP, parse_server_address
+
 #: libcurl has 1080 where a proxy has no port, requests that of the scheme.
 _PORTS = {"http": 80, "https": 443}
+_SOCKS = ("socks4", "socks4a", "socks5", "socks5h")
 
 
 def proxy_of(url: str, given: Mapping[str, str] | None = None) -> str:
@@ -36,16 +39,14 @@ def no_connection(proxy: str, why: str) -> str:
 def _whole(proxy: str) -> str:
     url = proxy if "://" in proxy else f"http://{proxy}"
     try:
-        parts = urlsplit(url)
-        port = parts.port
-    except ValueError:
-        parts, port = urlsplit(""), 0
-    if not parts.hostname or port == 0:
+        address = parse_server_address(url, (*HTTP, *_SOCKS))
+    except ValueError as error:
         # nothing of it is shown: a part of a password may be in any place
         raise ValueError(
-            "the proxy that the environment names is not a URL: correct http_proxy, https_proxy or "
+            f"the proxy that the environment names {error}; correct http_proxy, https_proxy or "
             "all_proxy"
-        )
-    if port is None and parts.scheme in _PORTS:
-        return f"{parts.scheme}://{parts.netloc.rstrip(':')}:{_PORTS[parts.scheme]}"
+        ) from None
+    if address.port is None and address.scheme in _PORTS:
+        netloc = urlsplit(url).netloc
+        return f"{address.scheme}://{netloc}:{_PORTS[address.scheme]}"
     return url

@@ -233,6 +233,8 @@ class Exporter:
     FILE: ClassVar[str] = ""
     #: A target that has a suffix, whichever, is the path of that file.
     ANY_SUFFIX: ClassVar[bool] = False
+    #: Schemes of the URLs that `send` takes, such as ("http", "https"); () for any.
+    SCHEMES: ClassVar[tuple[str, ...]] = ()
 
     def __init__(self, config: Mapping[str, Any]) -> None:
         """Keep the options.

@@ -61,8 +61,9 @@ class _Application(Celery):  # type: ignore[misc]  # as above
 def application(broker_url: str) -> Celery:
     """Return the Celery application for `broker_url`: it only delivers, without results or events.
 
-    Connects to nothing, and reads none of Celery's environment variables. Changes kombu for the whole process: Redis connections cache addresses,
-    AMQP connections limit waits, compressed messages are refused.
+    Connects to nothing, and reads no environment variables of Celery. Changes kombu for the whole
+    process: Redis connections cache addresses, AMQP connections limit waits, compressed messages
+    are refused.
     """
     # kombu has no option for it
     KombuChannel.connection_class = KeptConnection

@@ -16,6 +16,7 @@ from urllib.parse import unquote, urlsplit
 
 from osbench.common.errors import ArchiveError, UsageError
 from osbench.common.named_files import expanded
+from osbench.common.network.server_address import server_address_fault
 from osbench.common.ports import disk
 from osbench.common.regular_files import open_regular, read_regular, size_of, sync_directory
 from osbench.common.secrets.url_masking import mask_url
@@ -23,6 +24,8 @@ from osbench.coordinator.storage.frames import reason_of
 
 #: Bytes that are copied at once.
 _CHUNK = 1 << 20
+#: Schemes of fsspec whose URLs have a host; those of object stores have a bucket.
+_WITH_HOST = ("ftp", "sftp", "smb", "ssh", "webdav", "webdavs", "webhdfs")
 
 
 class ArchiveStore(Protocol):
@@ -198,6 +201,8 @@ def store_of(url: str) -> ArchiveStore:
             f"the archive {mask_url(url)}: a URL with a password is seen by others; leave it out,"
             " and give credentials by environment or fsspec's configuration"
         )
+    if scheme in _WITH_HOST and (fault := server_address_fault(url, (scheme,))):
+        raise UsageError(f"the archive {mask_url(url)}: its address {fault}")
     # both take a while to import, and the latter is an extra
     if scheme == "swift":
         from osbench.coordinator.archives.swift_store import SwiftStore  # noqa: PLC0415 - see above

@@ -10,7 +10,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
-from urllib.parse import urlencode, urlsplit
+from urllib.parse import urlencode
 
 import requests
 
@@ -22,6 +22,7 @@ from osbench.common.network.bounded_query import (
     parse_header_list,
 )
 from osbench.common.network.causes import root_cause
+from osbench.common.network.server_address import HTTP, server_address_fault
 from osbench.common.secrets.masking import mask_text
 from osbench.common.secrets.url_masking import mask_url
 from osbench.coordinator.formatting import plain
@@ -142,18 +143,15 @@ _STRANGER = "the answer is not that of Prometheus's API"
 def _base(url: str) -> str:
     """Return the URL of a server without final slashes.
 
-    Raises UsageError if it is not an HTTP URL with a host, or has a query or fragment.
+    Raises UsageError if it is not an HTTP address, or has a query.
     """
-    try:
-        parts = urlsplit(url)
-        known = parts.scheme in ("http", "https") and parts.hostname and parts.port != 0
-        if known and not parts.query and not parts.fragment:
-            return url.rstrip("/")
-    except ValueError:
-        pass
+    fault = server_address_fault(url, HTTP)
+    if not fault and "?" not in url:
+        return url.rstrip("/")
     raise UsageError(
-        f"[metrics] prometheus = {mask_url(url)!r} is not an address of Prometheus: write "
-        "http://HOST:9090, or with https; a path before /api may follow"
+        f"[metrics] prometheus = {mask_url(url)!r} is not an address of Prometheus"
+        f"{f': it {fault}' if fault else ''}; write http://HOST:9090, or with https; a path before "
+        "/api may follow"
     )
 
 

@@ -21,6 +21,7 @@ from osbench.common.openstack.account import Account
 from osbench.common.openstack.thread_sessions import ThreadSessions
 from osbench.common.protocol import redis_client
 from osbench.common.secrets.masking import mask_text
+from osbench.common.deployment.default_key import DEFAULT_KEY, DEFAULT_KEY_WARNING
 from osbench.coordinator.deployments.at_once import at_once
 from osbench.coordinator.deployments.service_check import check_services
 from osbench.coordinator.deployments.single_logins import token_end
@@ -28,6 +29,10 @@ from osbench.coordinator.deployments.span_probe import NO_SPANS, connected, firs
 
 #: Timeout of each request, seconds.
 REQUEST_S = 10.0
+_NO_CATALOGUE = (
+    "no service in the catalogue: give the user a role in a project, or register endpoints in "
+    "Keystone"
+)
 _ERRNO = re.compile(r"\[Errno -?\d+\] ")
 
 
@@ -104,6 +109,10 @@ def _authenticate(one: _Try, timeout_s: float) -> _Try:
         state = account.login.get_auth_state()
     except Exception as error:  # noqa: BLE001  any server may be at that address
         one.finding = _of(one.subject, credential, ok=False, detail=_reason(error))
+        return one
+    # a token with system scope has no catalogue
+    if not count and one.subject != "system_admin":
+        one.finding = _of(one.subject, credential, ok=False, detail=_NO_CATALOGUE)
         return one
     detail = f"{'1 service' if count == 1 else f'{count} services'} in the catalogue"
     if account.login.once:
@@ -202,6 +211,8 @@ def _service(name: str, address: str, key: str | None, store: Any, timeout_s: fl
 
 
 def _key(deployment: Deployment) -> Finding:
+    if deployment.profiler_hmac_key == DEFAULT_KEY:
+        return Finding(subject="profiler key", ok=True, warning=True, detail=DEFAULT_KEY_WARNING)
     if deployment.profiler_hmac_key:
         return Finding(subject="profiler key", ok=True, detail="set")
     return Finding(subject="profiler key", ok=None, detail="not set: iterations are not profiled")

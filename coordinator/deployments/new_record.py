@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from osbench.common.deployment.default_key import DEFAULT_KEY, DEFAULT_KEY_WARNING
 from osbench.common.deployment.environment_record import (
     openstack_variables,
     profiling_of,
@@ -88,4 +89,6 @@ def _checked(deployment: Deployment, source: str, notes: tuple[str, ...] = ()) -
     if problems:
         count = "1 problem" if len(problems) == 1 else f"{len(problems)} problems"
         raise DeploymentError(f"{source}: {count} to correct\n" + "\n".join(problems))
+    if deployment.profiler_hmac_key == DEFAULT_KEY:
+        notes = (*notes, DEFAULT_KEY_WARNING)
     return NewRecord(deployment=deployment, notes=notes)

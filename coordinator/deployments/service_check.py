@@ -17,6 +17,7 @@ import requests
 from keystoneauth1 import exceptions
 
 from osbench.common.deployment.credential import Credential
+from osbench.common.deployment.default_key import DEFAULT_KEY
 from osbench.common.deployment.record import Deployment
 from osbench.common.errors import DeploymentError
 from osbench.common.network.causes import root_cause
@@ -30,8 +31,6 @@ from osbench.coordinator.deployments.at_once import at_once
 from osbench.coordinator.deployments.span_probe import NO_SPANS, connected, first_spans, signed
 from osbench.coordinator.formatting import spaced
 
-#: OSProfiler's default key, which is public.
-DEFAULT_KEY = "SECRET_KEY"
 #: Clock offset above which a warning is given, seconds; the header Date has whole seconds.
 CLOCK_S = 2.0
 #: A cheap request that is traced, by service.

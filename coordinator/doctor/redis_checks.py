@@ -5,7 +5,7 @@ from __future__ import annotations
 import secrets
 import ssl
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 import redis
@@ -25,6 +25,8 @@ SLOW_S = 0.1
 APART_S = 60.0
 #: `maxmemory` below it may not hold what waits while a coordinator is slow, bytes.
 LEAST_MEMORY = 256 << 20
+#: With fewer connections left, some workers of a usual run would be refused.
+FEW_CONNECTIONS = 100
 
 
 def look_at_redis(conf: cfg.ConfigOpts) -> Iterator[Diagnosis]:
@@ -75,12 +77,27 @@ def _server(client: Client, url: str) -> Iterator[Diagnosis]:
             detail=f"maxmemory is {most >> 20} MiB",
             remedy="give Redis 768 MiB: results wait there while a coordinator is slow",
         )
+    yield from _connections(client.info("clients"))
     detail = f"Redis is {duration(abs(offset_s))} {'ahead' if offset_s > 0 else 'behind'}"
     if abs(offset_s) > APART_S:
         remedy = "runs are right nevertheless, logs and traces are hard to compare: set the clocks"
         yield Diagnosis(about="clock", state=WARNING, detail=detail, remedy=remedy)
     else:
         yield Diagnosis(about="clock", state=OK, detail=detail)
+
+
+def _connections(clients: Mapping[str, Any]) -> Iterator[Diagnosis]:
+    """Yield a warning if few more connections can be made; nothing if the server does not say."""
+    most, used = int(clients.get("maxclients", 0)), int(clients.get("connected_clients", 0))
+    free = most - used
+    if most and free < FEW_CONNECTIONS:
+        yield Diagnosis(
+            about="connections",
+            state=WARNING,
+            detail=f"{used} of maxclients {most} are in use, {max(0, free)} are free",
+            remedy="raise maxclients (`redis-cli config set maxclients 10000`) and the limit of "
+            "open files of the server: a worker process takes about 6",
+        )
 
 
 def _certificate(client: Client, url: str) -> Iterator[Diagnosis]:

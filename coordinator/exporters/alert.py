@@ -29,6 +29,7 @@ class Alert(exporter.Exporter):
     """
 
     NAME: ClassVar[str] = "alert"
+    SCHEMES: ClassVar[tuple[str, ...]] = ("http", "https")
     CONFIG_SCHEMA: ClassVar[Mapping[str, Any]] = {
         "type": "object",
         "properties": {"pause_s": PAUSE},

@@ -35,6 +35,7 @@ class OpenSearch(exporter.Exporter):
     """
 
     NAME: ClassVar[str] = "opensearch"
+    SCHEMES: ClassVar[tuple[str, ...]] = ("http", "https")
     CONFIG_SCHEMA: ClassVar[Mapping[str, Any]] = {
         "type": "object",
         "properties": {

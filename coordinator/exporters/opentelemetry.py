@@ -30,6 +30,7 @@ class OpenTelemetry(exporter.LiveExporter):
     """
 
     NAME: ClassVar[str] = "otlp"
+    SCHEMES: ClassVar[tuple[str, ...]] = ("http", "https")
     CONFIG_SCHEMA: ClassVar[Mapping[str, Any]] = {
         "type": "object",
         "properties": {

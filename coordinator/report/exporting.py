@@ -12,6 +12,7 @@ import yaml
 
 from osbench.common.errors import ExportError, OsbenchError, UsageError
 from osbench.common.named_files import expanded
+from osbench.common.network.server_address import HTTP, server_address_fault
 from osbench.common.plugin.exporter import ExportedRun, Exporter
 from osbench.common.plugin.plugins import Plugins
 from osbench.common.secrets.masking import error_text
@@ -73,9 +74,17 @@ class Export:
         """Raise UsageError if the target cannot be written, so that no run is made in vain.
 
         Creates and removes a draft in the target's folder, if that exists and the exporter writes a
-        file. Does nothing for a URL.
+        file. Of a URL only its form is checked.
         """
         if self._is_url:
+            scheme = self.target.partition("://")[0]
+            schemes = self.exporter.SCHEMES or (scheme,)
+            fault = server_address_fault(self.target, schemes)
+            # an address of another scheme may have another form
+            if fault and (self.exporter.SCHEMES or scheme in HTTP):
+                raise UsageError(
+                    f"the address of the exporter {self.name}, {mask_url(self.target)}, {fault}"
+                )
             return
         self._refuse_other_format()
         folder = self._folder

@@ -129,9 +129,13 @@ def test_a_redis_that_takes_no_writes_is_told(here: Site) -> None:
         client.config_set("maxmemory", 1000)
         found["its memory is full", "raise its maxmemory"] = findings(here)
         client.config_set("maxmemory", memory)
+        client.config_set("maxclients", 20)
+        _, crowded = findings(here)
         fail_to_save(redis)
         found["its last snapshot failed", "make room on the disk"] = findings(here)
 
+    assert crowded["connections"]["state"] == "warning"
+    assert "of maxclients 20 are in use" in crowded["connections"]["detail"]
     for (why, remedy), (code, things) in found.items():
         assert code == 1
         assert things["Redis"]["state"] == "error"

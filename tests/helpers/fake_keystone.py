@@ -28,7 +28,7 @@ class FakeKeystone(LoopbackServer):
 
     def __init__(self, catalogued: str = "http://elsewhere:1/") -> None:
         super().__init__(_Handler)
-        #: URL of the one service in the catalogue.
+        #: URL of the one service in the catalogue; "" for an empty catalogue.
         self.catalogued = catalogued
         #: Method, path and headers (names in small letters) of each request.
         self.seen: list[tuple[str, str, dict[str, str]]] = []
@@ -157,10 +157,11 @@ class _Handler(QuietHandler):
         if scope and "system" in scope:
             token |= {"system": {"all": True}, "roles": [{"id": "r2", "name": "admin"}]}
         if scope or app:
-            token["catalog"] = [
+            services = [
                 {"type": "identity", "name": "identity", "id": "i", "endpoints": []},
                 {"type": "thing", "name": "thing", "id": "s", "endpoints": [endpoint]},
             ]
+            token["catalog"] = services if server.catalogued else []
         return self._answer(201, {"token": token}, **{"X-Subject-Token": subject})
 
     def _remember(self) -> None:

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any, Self
 
+from osbench.common.openstack.service_catalogue import SERVICES
 from osbench.coordinator.traces.model.critical_path import Path
 from osbench.coordinator.traces.model.spans import LOST_START, LOST_STOP, STEPPED, Trace
 from osbench.coordinator.traces.model.tree import ORPHAN, STALE, Tree
@@ -70,6 +71,22 @@ class TraceCoverage:
     duplicates: int = 0
     services: dict[str, SpanCounts] = field(default_factory=dict)
     after: dict[str, WorkAfterReply] = field(default_factory=dict)
+    #: Traces with an atomic action of a service of OpenStack, such as nova.boot_server, by service.
+    called: dict[str, int] = field(default_factory=dict)
+
+    @property
+    def silent(self) -> dict[str, int]:
+        """Return the services that were called and wrote no spans, with the traces that call them.
+
+        Empty if no service wrote any.
+        """
+        if self.unanswered:
+            return {}
+        return {
+            name: traces
+            for name, traces in self.called.items()
+            if not any(one.startswith(name) for one in self.services)
+        }
 
     @property
     def unanswered(self) -> bool:
@@ -84,6 +101,11 @@ class TraceCoverage:
         self.traces += 1
         self.duplicates += trace.duplicates
         stops = starts = 0
+        called = {
+            span.name.partition(".")[0] for span in trace.spans if is_ours(span.service)
+        } & SERVICES.keys()
+        for name in called:
+            self.called[name] = self.called.get(name, 0) + 1
         for span in trace.spans:
             if span.marks:
                 stops += bool(span.marks & LOST_STOP)

@@ -70,6 +70,12 @@ def missing_parts(
             " connection_string in [profiler] of the services, and whether OSProfiler is in their"
             " pipelines; `osbench-coord deployment check` asks each of them for a span"
         )
+    for name, traces in sorted(coverage.silent.items()):
+        yield (
+            f"{name} wrote no span into any of {count(traces, 'trace')} that call it, other services"
+            " did: perhaps it has another key, or OSProfiler is disabled there; `osbench-coord"
+            " deployment check` says which"
+        )
     if coverage.incomplete:
         yield (
             f"{count(coverage.incomplete)} of {count(coverage.traces, 'trace')} incomplete:"

@@ -52,10 +52,13 @@ def sampling(
     rate, reason = conf.benchmark.profiler_sample_rate, ""
     if rate == AUTO:
         rate, reason = _plan(conf).rate(planned, in_all)
-    readable = otlp or (deployment is not None and readable_store(deployment) is not None)
-    return Sampling(
-        rate=float(rate), state="on" if readable else "store not redis://", reason=reason
-    )
+    if otlp or (deployment is not None and readable_store(deployment) is not None):
+        state = "on"
+    elif deployment is not None and deployment.profiler_conn_str:
+        state = "store not redis://"
+    else:
+        state = "no store in the record"
+    return Sampling(rate=float(rate), state=state, reason=reason)
 
 
 def readable_store(deployment: Deployment) -> str | None:

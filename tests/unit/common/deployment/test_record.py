@@ -188,6 +188,30 @@ def test_a_file_that_cannot_be_read_is_refused(tmp_path):
         ({"auth_url": "http://c"}, "openstack: needs 'admin' or 'users'"),
         ({"auth_url": "cloud:5000", "admin": ADMIN}, "openstack.auth_url: must be an http:// or"),
         ({"auth_url": "http://c:port", "admin": ADMIN}, "openstack.auth_url: must be an http://"),
+        ({"auth_url": " http://c ", "admin": ADMIN}, "openstack.auth_url: must be an http://"),
+        *(
+            (
+                {"auth_url": "http://c", "admin": ADMIN, "profiler_hmac_key": key},
+                "openstack.profiler_hmac_key: must not",
+            )
+            for key in ("K1,K2", " K1", "K1\n", " ")
+        ),
+        *(
+            (
+                {"auth_url": "http://c", "admin": ADMIN, "profiler_conn_str": store},
+                "openstack.profiler_conn_str: must be the address of a trace store",
+            )
+            for store in (
+                "nonsense",
+                "redis",
+                "redis://",
+                "redis://h/x",
+                "redis://u:p@w@h",
+                "http://h",
+                "elasticsearch://h:99999",
+                "mysql+pymysql://u:p w@h/db",
+            )
+        ),
         ({"auth_url": "http://c", "users": []}, "openstack.users: must not be empty"),
         ({"auth_url": "http://c", "users": [{}]}, "openstack.users[0]: needs 'password'"),
         (

@@ -12,6 +12,7 @@ from helpers.fake_cloud import FakeCloud, fake_cloud
 from helpers.fake_keystone import PASSCODE, PASSWORD, fake_keystone
 from helpers.json_server import LoopbackServer, QuietHandler, serving
 from osbench.common.deployment.record import Deployment
+from osbench.common.errors import DeploymentError
 from osbench.coordinator.deployments import span_probe
 from osbench.coordinator.deployments.check import check
 from servers import free_port, redis_server
@@ -151,11 +152,29 @@ def test_a_trace_store_responds_refuses_or_is_unreachable():
     assert "pw-" not in str((right, wrong, away))
 
 
-def test_a_store_with_a_malformed_address_fails():
-    findings = found({"osbench": {"profiler_conn_str": "redis://:pw@host:port"}})
+def test_a_store_with_a_malformed_address_makes_no_record():
+    with pytest.raises(DeploymentError, match="a port that is not a number") as caught:
+        found({"osbench": {"profiler_conn_str": "redis://:pw@host:port"}})
 
-    assert findings["trace store"].ok is False
-    assert "pw" not in findings["trace store"].detail
+    assert "pw" not in str(caught.value)
+
+
+def test_an_empty_catalogue_fails():
+    with fake_keystone() as server:
+        server.catalogued = ""
+        spec = {"auth_url": server.auth_url, "admin": user("admin", PASSWORD)}
+
+        findings = found({"openstack": spec})
+
+    assert findings["admin"].ok is False
+    assert "no service in the catalogue" in findings["admin"].detail
+
+
+def test_the_default_key_of_osprofiler_is_warned_of():
+    findings = found({"osbench": {"profiler_hmac_key": "SECRET_KEY"}})
+
+    assert findings["profiler key"].warning
+    assert "OSProfiler's default key" in findings["profiler key"].detail
 
 
 @contextlib.contextmanager

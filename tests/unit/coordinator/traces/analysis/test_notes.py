@@ -121,3 +121,20 @@ def test_services_without_spans_are_told_with_what_to_look_at(sources, looks_at)
     advice = ("hmac_keys", "OTEL_EXPORTER_OTLP_ENDPOINT", "OTEL_TRACES_SAMPLER")
     assert line.startswith("no service wrote a span into any of 5 traces. Look at ")
     assert [one for one in advice if one in line] == [looks_at]
+
+
+def test_a_service_that_is_called_and_wrote_no_span_is_named():
+    def call(work, chance):
+        find(work, "wsgi").service = "nova/api"
+        work.add(Work(name="nova.list", start=work.start, length=0.1, service="osbench"))
+        work.add(Work(name="glance.list", start=work.start, length=0.1, service="osbench"))
+
+    (line,) = (line for line in notes_on(traces(7, change=call)) if "wrote no span" in line)
+
+    assert line.startswith("glance wrote no span into any of 7 traces that call it")
+
+
+def test_no_service_is_named_if_none_wrote_a_span():
+    coverage = TraceCoverage(traces=2, services={"osbench": SpanCounts(count=9)}, called={"nova": 2})
+
+    assert [line for line in missing_parts(coverage) if "nova" in line] == []
