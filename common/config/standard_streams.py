@@ -1,5 +1,7 @@
 """Standard streams that are closed, full or not UTF-8, handled without a traceback."""
 
+# ruff: noqa: RUF001 - a table of characters
+
 from __future__ import annotations
 
 import codecs
@@ -15,7 +17,7 @@ _SIMILAR = "osbench.similar"
 #: What Python sets for stdout unless PYTHONIOENCODING asks for another handler.
 _DEFAULT_HANDLERS = ("strict", "surrogateescape")
 _ASCII = str.maketrans(
-    {  # ruff: noqa: RUF001 - a table of characters
+    {
         **dict.fromkeys("✓✅", "+"),
         **dict.fromkeys("✕✗❌", "x"),
         **dict.fromkeys("“”„", '"'),

@@ -1,8 +1,8 @@
-"""Parses addresses of servers, and refuses those that two readers would read differently.
+"""Parses addresses of servers, and refuses any address that two readers would read differently.
 
 Redis, broker, trace stores, archives, Prometheus, Keystone, proxies and receivers of reports are
 addressed by URLs that several libraries read. Where these differ, a part of a password is looked up
-as a host, or a client talks to another server than the one that was checked.
+as a host, or a client talks to another server than the checked one.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ class ServerAddress:
 
 
 def parse_server_address(text: str, schemes: Collection[str]) -> ServerAddress:
-    """Return the parts of an address whose scheme is one of `schemes`, in lower case.
+    """Return the parts of an address with a scheme of `schemes`, which are in lower case.
 
     Raises ValueError with a reason that repeats nothing of the address, since any part of a
     malformed one may be of a password.

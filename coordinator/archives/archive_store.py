@@ -24,7 +24,7 @@ from osbench.coordinator.storage.frames import reason_of
 
 #: Bytes that are copied at once.
 _CHUNK = 1 << 20
-#: Schemes of fsspec whose URLs have a host; those of object stores have a bucket.
+#: Schemes of fsspec whose URLs have a host; object stores have a bucket there.
 _WITH_HOST = ("ftp", "sftp", "smb", "ssh", "webdav", "webdavs", "webhdfs")
 
 

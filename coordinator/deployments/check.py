@@ -13,6 +13,7 @@ import redis
 import requests
 
 from osbench.common.deployment.credential import Credential
+from osbench.common.deployment.default_key import DEFAULT_KEY, DEFAULT_KEY_WARNING
 from osbench.common.deployment.record import Deployment
 from osbench.common.errors import StoreError
 from osbench.common.network.bounded_adapter import bounded_session
@@ -21,7 +22,6 @@ from osbench.common.openstack.account import Account
 from osbench.common.openstack.thread_sessions import ThreadSessions
 from osbench.common.protocol import redis_client
 from osbench.common.secrets.masking import mask_text
-from osbench.common.deployment.default_key import DEFAULT_KEY, DEFAULT_KEY_WARNING
 from osbench.coordinator.deployments.at_once import at_once
 from osbench.coordinator.deployments.service_check import check_services
 from osbench.coordinator.deployments.single_logins import token_end

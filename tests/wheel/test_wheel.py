@@ -6,6 +6,7 @@ All other tests run the checkout, where links, paths and package data differ.
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
@@ -54,6 +55,21 @@ def test_the_commands_are_those_of_the_wheel(here: Site, programs: Path) -> None
     assert str(programs.parent) in printed.stdout
     assert not Path(printed.stdout.strip()).is_relative_to(REPOSITORY)
     assert here.coord("--version").out.split()[-1] == __version__
+
+
+def test_the_description_on_an_index_has_no_links_into_the_repository(programs: Path) -> None:
+    code = (
+        "from importlib.metadata import metadata; found = metadata('osbench'); "
+        "print('Author:', found['Author'], found['Description'] or found.get_payload())"
+    )
+
+    printed = subprocess.run(
+        [programs / "python", "-c", code], capture_output=True, check=True, text=True
+    ).stdout
+
+    assert "Author: The osbench authors" in printed
+    assert "osbench is a load generator" in printed
+    assert re.findall(r"\]\((?!https?://)", printed) == []
 
 
 def test_help_plug_ins_and_validation(here: Site) -> None:

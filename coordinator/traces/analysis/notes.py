@@ -72,9 +72,9 @@ def missing_parts(
         )
     for name, traces in sorted(coverage.silent.items()):
         yield (
-            f"{name} wrote no span into any of {count(traces, 'trace')} that call it, other services"
-            " did: perhaps it has another key, or OSProfiler is disabled there; `osbench-coord"
-            " deployment check` says which"
+            f"{name} wrote no span into any of {count(traces, 'trace')} that call it, other"
+            " services did: perhaps it has another key, or OSProfiler is disabled there;"
+            " `osbench-coord deployment check` says which"
         )
     if coverage.incomplete:
         yield (

@@ -1,4 +1,4 @@
-"""Addresses of servers: what all readers read alike is taken, all else refused without showing it."""
+"""Addresses of servers: the readers agree on those that are taken; no refusal shows a part."""
 
 from __future__ import annotations
 

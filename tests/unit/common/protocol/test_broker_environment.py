@@ -30,7 +30,8 @@ TERMINAL = {"ITERM_PROFILE", "TERM"}
 PROGRAM = """
 import json, os, sys
 read, plain = set(), os.environ.__class__.__getitem__
-packages = tuple(f"/site-packages/{one}/" for one in ("celery", "kombu", "billiard", "amqp", "vine"))
+names = ("celery", "kombu", "billiard", "amqp", "vine")
+packages = tuple(f"/site-packages/{one}/" for one in names)
 def spy(self, name):
     frame = sys._getframe(1)
     while frame and frame.f_code.co_filename.endswith(("os.py", "_collections_abc.py")) or (

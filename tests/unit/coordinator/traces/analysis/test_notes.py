@@ -135,6 +135,7 @@ def test_a_service_that_is_called_and_wrote_no_span_is_named():
 
 
 def test_no_service_is_named_if_none_wrote_a_span():
-    coverage = TraceCoverage(traces=2, services={"osbench": SpanCounts(count=9)}, called={"nova": 2})
+    own = {"osbench": SpanCounts(count=9)}
+    coverage = TraceCoverage(traces=2, services=own, called={"nova": 2})
 
     assert [line for line in missing_parts(coverage) if "nova" in line] == []
