@@ -9,7 +9,7 @@ from typing import Any
 
 import requests
 import urllib3.exceptions
-from requests.cookies import RequestsCookieJar
+from requests.cookies import merge_cookies
 
 from osbench.common.network.bounded_adapter import CHUNK_BYTES, announced_bytes
 from osbench.common.network.causes import root_cause
@@ -19,7 +19,7 @@ from osbench.worker.http import addresses
 from osbench.worker.http.other_clients.other_exchange import OtherExchange
 from osbench.worker.http.other_clients.turned_adapter import TurnedAdapter
 from osbench.worker.http.wire.content_codings import UnkeptBody, decoded
-from osbench.worker.http.wire.cookies import Cookies
+from osbench.worker.http.wire.cookies import BrowserJar, Cookies
 from osbench.worker.http.wire.raw_response import NOT_KEPT
 from osbench.worker.http.wire.response_head import PARTIAL
 from osbench.worker.http.wire.wire_errors import BadResponse, TooLongResponse
@@ -114,7 +114,7 @@ class RequestsClient:
         read = partial(_read, keep_body=keep_body, bound=self._bound, exchange=exchange)
         session.hooks["response"] = [read]
         # each user has its own jar; threads share the session's connections alone
-        session.cookies = cookies.jar if cookies is not None else RequestsCookieJar()
+        session.cookies = cookies.jar if cookies is not None else BrowserJar()
         ours = dict(line.split(": ", 1) for line in (*self._of_run, *own))
         session.private = frozenset(name.lower() for name in ours)
         try:
@@ -172,6 +172,16 @@ class _Session(requests.Session):
         super().__init__()
         for scheme in ("http://", "https://"):
             self.mount(scheme, TurnedAdapter())
+
+    def prepare_request(self, request: requests.Request) -> requests.PreparedRequest:
+        prepared = super().prepare_request(request)
+        if "cookie" not in {name.lower() for name in request.headers}:
+            # requests has merged the cookies into a jar with the rules of Python
+            merge: Any = merge_cookies
+            jar = merge(self.cookies.copy(), request.cookies or {})
+            prepared.headers.pop("Cookie", None)
+            prepared.prepare_cookies(jar)
+        return prepared
 
     def rebuild_auth(
         self, prepared_request: requests.PreparedRequest, response: requests.Response
