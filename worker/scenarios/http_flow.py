@@ -6,6 +6,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, ClassVar
 
+from osbench.common.network.origins import is_http
 from osbench.common.plugin.scenario import Scenario, configure
 from osbench.common.plugin.signature import near
 from osbench.worker.http.user.request_base import REAUTHENTICATION, RETRY
@@ -77,7 +78,7 @@ class HttpFlow(Scenario):
         return [
             f"{path!r} is below base, and there is none: give base, or http: {{base: ...}}"
             for path in paths
-            if isinstance(path, str) and not path.startswith(("http://", "https://", "{"))
+            if isinstance(path, str) and not (path.startswith("{") or is_http(path))
         ][:1]
 
     @classmethod

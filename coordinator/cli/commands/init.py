@@ -10,6 +10,7 @@ from click.shell_completion import get_completion_class
 
 from osbench.common.config.options import OPTIONS
 from osbench.common.errors import UsageError
+from osbench.common.network.origins import is_http
 from osbench.common.plugin.request_values import base_fault
 from osbench.common.secrets.url_masking import mask_url
 from osbench.coordinator.cli.base import CommandSettings, with_settings
@@ -147,7 +148,7 @@ def _checked(base: str | None) -> str:
     """
     if base is None:
         return ""
-    if not base.startswith(("http://", "https://")):
+    if not is_http(base):
         raise UsageError(f"--base must begin with http:// or https://, got {mask_url(base)!r}")
     if fault := base_fault(base):
         raise UsageError(f"--base: {fault}; write http://HOST:PORT/PATH")

@@ -9,6 +9,7 @@ import threading
 import time
 from collections.abc import Mapping, Sequence
 from typing import Any
+from urllib.parse import urlsplit
 
 import pycurl
 
@@ -185,7 +186,7 @@ def _set_up(
         setopt(pycurl.FRESH_CONNECT, 1)
     if ends_at is not None:
         setopt(pycurl.TIMEOUT_MS, max(1, int((ends_at - time.monotonic()) * 1000)))
-    if request.url.startswith("https"):
+    if urlsplit(request.url).scheme == "https":
         _secure(curl, options.get("verify", True))
 
 

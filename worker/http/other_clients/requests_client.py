@@ -18,6 +18,7 @@ from osbench.common.network.response_bound import USUAL, ResponseBound
 from osbench.worker.http import addresses
 from osbench.worker.http.other_clients.other_exchange import OtherExchange
 from osbench.worker.http.other_clients.turned_adapter import TurnedAdapter
+from osbench.worker.http.outgoing_request import OF_BODY, keeps_body
 from osbench.worker.http.wire.content_codings import UnkeptBody, decoded
 from osbench.worker.http.wire.cookies import BrowserJar, Cookies
 from osbench.worker.http.wire.raw_response import NOT_KEPT
@@ -183,11 +184,24 @@ class _Session(requests.Session):
             prepared.prepare_cookies(jar)
         return prepared
 
+    def rebuild_method(
+        self, prepared_request: requests.PreparedRequest, response: requests.Response
+    ) -> None:
+        verb = str(prepared_request.method)
+        if not keeps_body(response.status_code, verb):
+            prepared_request.method = "HEAD" if verb == "HEAD" else "GET"
+
     def rebuild_auth(
         self, prepared_request: requests.PreparedRequest, response: requests.Response
     ) -> None:
         super().rebuild_auth(prepared_request, response)  # type: ignore[no-untyped-call] # its stub
         headers = prepared_request.headers
+        before = response.request
+        if keeps_body(response.status_code, str(before.method)):
+            # requests has dropped it, for it keeps bodies after 307 and 308 alone
+            prepared_request.body = before.body
+            kept = {name: v for name, v in before.headers.items() if name.lower() in OF_BODY}
+            headers.update(kept)
         there, here = str(prepared_request.url), str(response.url)
         if addresses.host(there) != addresses.host(here):
             for name in self.private & {n.lower() for n in headers}:

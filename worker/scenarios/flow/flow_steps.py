@@ -9,7 +9,9 @@ from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from osbench.common.network.origins import is_http
 from osbench.common.plugin.atomic import ActionTimer
+from osbench.common.plugin.request_values import as_text
 from osbench.common.plugin.scenario import Scenario
 from osbench.common.secrets.hiding import HIDDEN
 from osbench.worker.http.user.expectations import UnexpectedStatus
@@ -42,6 +44,9 @@ _PASSED = {
     "form": "data",
     **dict.fromkeys(("json", "headers", "check", "verify", "expect", "stream", "timeout")),
 }
+
+#: Keyword arguments that are written as forms are.
+_FORMS = ("params", "data")
 
 #: Logs the virtual user in once more.
 Relogin = Callable[[Scenario, Values], Awaitable[None]]
@@ -158,8 +163,9 @@ class FlowStep:
         """
         user, save = scenario.user, self.save
         HIDDEN.set(lambda text: hidden_in(text, user, save))
-        path, wishes = str(self.path(values)), self.wishes(values)
+        path, wishes = as_text(self.path(values)), self.wishes(values)
         headers = {**self._common_headers(scenario, path, values), **wishes.get("headers", {})}
+        wishes = {**wishes, **{key: _as_form(wishes[key]) for key in _FORMS if key in wishes}}
         if self.multipart is not None:
             body, kind = multipart_body.encoded(self.multipart(values))
             if not any(name.lower() == "content-type" for name in headers):
@@ -171,7 +177,7 @@ class FlowStep:
         if self.name:
             wishes = {**wishes, "name": self.name}
         elif self.shown_path is not None:
-            shown = default_name(self.method, str(self.shown_path(values)))
+            shown = default_name(self.method, as_text(self.shown_path(values)))
             wishes = {**wishes, "name": shown}
         try:
             response: HttpResponse = await scenario.http.request(self.method, path, **wishes)
@@ -323,11 +329,24 @@ def _is_home(scenario: Scenario, path: str) -> bool:
     Also True if there is no base, or `path` is not an absolute URL.
     """
     base = scenario.http.base
-    return not base.url or not path.startswith(("http://", "https://")) or base.is_below(path)
+    return not base.url or not is_http(path) or base.is_below(path)
 
 
 def _as_texts(headers: Mapping[str, Any]) -> dict[str, str]:
-    return {name: str(value) for name, value in headers.items()}
+    return {name: as_text(value) for name, value in headers.items()}
+
+
+def _as_form(fields: Any) -> Any:
+    """Return the fields of a query or form with values as texts; None leaves a field out."""
+    if not isinstance(fields, Mapping):
+        return fields
+    return {name: _as_values(value) for name, value in fields.items()}
+
+
+def _as_values(value: Any) -> Any:
+    if isinstance(value, list | tuple):
+        return [_as_values(inner) for inner in value]
+    return None if value is None else as_text(value)
 
 
 def _bounds(think: Any) -> tuple[float, float] | None:

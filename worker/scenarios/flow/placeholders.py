@@ -9,6 +9,8 @@ import re
 from collections.abc import Callable, Collection, Iterator, Mapping
 from typing import Any
 
+from osbench.common.plugin.request_values import as_text
+
 _PLACEHOLDER = re.compile(r"\{(?:(user|data|saved)\.([A-Za-z_][\w-]*)|(iteration|run|brace))\}")
 #: What looks like a placeholder and may be one that was mistyped.
 _LIKE = re.compile(r"\{[A-Za-z_]+(?:\.[\w.-]*)?\}")
@@ -119,7 +121,7 @@ def _text_filler(text: str) -> Fill | None:
         return lambda values: _value(whole, values)
     if _PLACEHOLDER.search(text) is None:
         return None
-    return lambda values: _PLACEHOLDER.sub(lambda found: str(_value(found, values)), text)
+    return lambda values: _PLACEHOLDER.sub(lambda found: as_text(_value(found, values)), text)
 
 
 def _value(found: re.Match[str], values: Values) -> Any:

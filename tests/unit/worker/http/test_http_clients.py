@@ -228,6 +228,38 @@ def test_what_opens_one_host_is_not_told_to_another(server, way, code):
     assert lower(PLAIN_HEADERS) <= set(second.headers)
 
 
+#: Method and whether the body is there after a redirect, as browsers do it (Fetch, 4.4).
+REDIRECTED = {
+    **{("GET", code): ("GET", True) for code in (301, 302, 307, 308)},
+    **{("POST", code): ("GET", False) for code in (301, 302, 303)},
+    **{("POST", code): ("POST", True) for code in (307, 308)},
+    **{(verb, 303): ("GET", False) for verb in ("PUT", "PATCH", "DELETE", "GET")},
+    **{
+        (verb, code): (verb, True)
+        for verb in ("PUT", "PATCH", "DELETE")
+        for code in (301, 302, 307, 308)
+    },
+}
+
+
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize(("asked", "expected"), REDIRECTED.items())
+def test_a_redirect_keeps_method_and_body_or_neither(server, way, asked, expected):
+    verb, code = asked
+    url, options = f"{server.url}/to?code={code}&url=/a", {"json": {"keep": "me"}}
+    if way == "libcurl":
+        CurlClient([]).status(verb, url, [], options)
+    elif way == "requests":
+        RequestsClient([]).status(verb, url, [], options)
+    else:
+        Clients([], in_loop=way == "loop").status(verb, url, [], options)
+
+    _, second = server.taken()
+    kind = second.headers.get("content-type")
+    assert (second.method, second.body == b'{"keep": "me"}') == expected
+    assert (kind == "application/json", kind is not None) == (expected[1], expected[1])
+
+
 @pytest.mark.parametrize("way", WAYS)
 def test_within_a_host_secrets_go_along(server, way):
     ask(way, f"{server.url}/to?code=302&url={server.url}/a")

@@ -133,7 +133,7 @@ def test_steps_are_made_in_order_with_what_earlier_ones_saved():
         "GET",
         "/item/5",
         {
-            "params": {"n": 7},
+            "params": {"n": "7"},
             "headers": {"X-Token": "t"},
             "expect": [200, 404],
             "check": {"$.at": "/here"},
@@ -189,6 +189,30 @@ def test_paths_and_headers_are_texts_whatever_a_placeholder_has():
     play(args, requests)
 
     assert requests.asked[1] == ("GET", "5", {"headers": {"X-User": "3", "X-Fixed": "a"}})
+
+
+def test_values_of_a_task_are_written_as_in_the_task():
+    values = {"yes": True, "no": False, "none": None, "n": 1.5, "list": [True, "a", None]}
+    written = {"yes": "true", "no": "false", "none": None, "n": "1.5", "list": ["true", "a", None]}
+    requests = Requests({"on": True, "of": {"a": [1]}, "none": None})
+    args = {
+        "steps": [
+            {"path": "/a", "save": {"on": "$.on", "of": "$.of", "none": "$.none"}},
+            {"path": "/b", "query": values, "headers": {"X-On": "{saved.on}"}},
+            {"path": "/{saved.on}/{saved.none}", "form": values, "query": {"q": "{saved.on}"}},
+            {"path": "/c", "json": values, "query": {"of": "{saved.of}", "text": "is {saved.of}"}},
+        ]
+    }
+
+    play(args, requests)
+
+    _, second, third, fourth = requests.asked
+    assert second[2]["params"] == written
+    assert second[2]["headers"] == {"X-On": "true"}
+    assert third[1] == "/true/null"
+    assert (third[2]["data"], third[2]["params"]) == (written, {"q": "true"})
+    assert fourth[2]["json"] == values
+    assert fourth[2]["params"] == {"of": '{"a": [1]}', "text": 'is {"a": [1]}'}
 
 
 @pytest.mark.parametrize("times", [-1, "many", None, [1], float("inf")])
