@@ -18,20 +18,16 @@ from osbench.worker.http.user.expectations import UnexpectedStatus
 from osbench.worker.http.user.http_response import HttpResponse
 from osbench.worker.http.user.http_session import default_name
 from osbench.worker.scenarios.flow import multipart_body
-from osbench.worker.scenarios.flow.flow_checks import all_steps
 from osbench.worker.scenarios.flow.placeholders import (
     Fill,
     MissingValue,
     Values,
     filler,
-    names_of,
-    without_saved,
 )
 from osbench.worker.scenarios.flow.response_parts import (
     NothingToSave,
     ResponseParts,
     hidden_in,
-    is_hidden,
 )
 
 __all__ = ["Flow", "NothingToSave"]
@@ -60,18 +56,19 @@ class CommonParts:
     headers: Mapping[str, str]
     #: Status codes by which a virtual user logs in again.
     relogin: Collection[int]
-    #: Names of saved values that are not shown.
-    hidden: frozenset[str]
 
     @classmethod
     def of(cls, args: Mapping[str, Any]) -> CommonParts:
         """Return the settings made of `args`, the arguments of a flow, which fit its schema."""
-        saves = [(str(n), s) for step in all_steps(args) for n, s in step.get("save", {}).items()]
-        return cls(
-            headers=args.get("headers", {}),
-            relogin=_codes(args.get("relogin")),
-            hidden=frozenset(name for name, source in saves if is_hidden(name, source)),
-        )
+        return cls(headers=args.get("headers", {}), relogin=_codes(args.get("relogin")))
+
+
+def name_of(step: Mapping[str, Any]) -> str:
+    """Return the name of a step's action: its own, else method and path as the task writes it.
+
+    Values of placeholders would be a row of the report each.
+    """
+    return step.get("name") or default_name(step.get("method", "GET"), str(step.get("path", "")))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -81,8 +78,6 @@ class FlowStep:
     name: str
     method: str
     path: Fill
-    #: The path as a name shows it; None: the path itself.
-    shown_path: Fill | None
     wishes: Fill
     multipart: Fill | None
     #: Headers that the step has of its flow.
@@ -105,12 +100,10 @@ class FlowStep:
         """
         wishes = {_PASSED[key] or key: value for key, value in step.items() if key in _PASSED}
         own = {str(name).lower() for name in step.get("headers", ())}
-        hides = not common.hidden.isdisjoint(names_of("saved", step["path"]))
         return cls(
-            name=step.get("name", ""),
+            name=name_of(step),
             method=step.get("method", "GET"),
             path=filler(step["path"]),
-            shown_path=filler(without_saved(step["path"], common.hidden)) if hides else None,
             wishes=filler(wishes),
             multipart=filler(step["multipart"]) if "multipart" in step else None,
             headers=[
@@ -147,7 +140,7 @@ class FlowStep:
             saved = values["saved"]
             assert isinstance(saved, dict)
             if self.save:
-                parts = ResponseParts(response, scenario, self.name or self.method)
+                parts = ResponseParts(response, scenario, self.name)
                 saved.update({name: parts.take(name, source) for name, source in self.save.items()})
             if self.think is not None:
                 await scenario.think(*self.think)
@@ -174,11 +167,7 @@ class FlowStep:
         if headers:
             # a placeholder has a value of any type
             wishes = {**wishes, "headers": _as_texts(headers)}
-        if self.name:
-            wishes = {**wishes, "name": self.name}
-        elif self.shown_path is not None:
-            shown = default_name(self.method, as_text(self.shown_path(values)))
-            wishes = {**wishes, "name": shown}
+        wishes = {**wishes, "name": self.name}
         try:
             response: HttpResponse = await scenario.http.request(self.method, path, **wishes)
         except UnexpectedStatus as error:
@@ -216,8 +205,7 @@ class FlowStep:
         except (TypeError, ValueError, OverflowError):
             times = -1
         if times < 0:
-            at = self.name or self.method
-            raise ValueError(f"{at}: repeat must be an integer from 0, got {given!r}")
+            raise ValueError(f"{self.name}: repeat must be an integer from 0, got {given!r}")
         return times
 
 

@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from osbench.common.plugin.request_values import as_text
@@ -43,16 +43,6 @@ def names_of(kind: str, value: Any) -> Iterator[str]:
         for found, name, _ in _PLACEHOLDER.findall(text):
             if found == kind:
                 yield name
-
-
-def without_saved(text: str, names: Collection[str]) -> str:
-    """Return `text` with [NAME] instead of `{saved.NAME}`, for the given names only."""
-    return _PLACEHOLDER.sub(
-        lambda found: (
-            f"[{found[2]}]" if found[1] == "saved" and found[2] in names else found.group()
-        ),
-        text,
-    )
 
 
 def unknown(value: Any) -> Iterator[str]:

@@ -18,7 +18,7 @@ from osbench.worker.http.http_clients import HttpClients
 from osbench.worker.http.other_clients.turned_adapter import TurnedAdapter
 from osbench.worker.http.outgoing_request import OutgoingRequest
 from osbench.worker.http.user.expectations import CheckFailed, UnexpectedStatus
-from osbench.worker.http.user.http_session import HttpSession, LoopHttpSession
+from osbench.worker.http.user.http_session import HttpSession, LoopHttpSession, default_name
 from osbench.worker.http.user.request_base import Base, Bases
 from osbench.worker.http.wire.prepared_request import PreparedRequest
 
@@ -434,6 +434,24 @@ def test_paths_are_put_behind_the_base(base, path, url):
 )
 def test_a_token_is_for_the_origin_of_the_base_alone(url, below):
     assert Base(url="http://shop.test/v1").is_below(url) is below
+
+
+@pytest.mark.parametrize(
+    ("path", "name"),
+    [
+        ("/users/ann@shop.test?x=1", "/users/[id]"),
+        ("/users/ann%40shop.test/cart", "/users/[id]/cart"),
+        ("/reset/Zk3JhQ9vXw2LmN8pT4yB", "/reset/[id]"),
+        ("/password/reset", "/password/reset"),
+        ("/auth/token/refresh", "/auth/token/refresh"),
+        ("http://a.test/orders/0b2c7f0e8e/17", "/orders/[id]/[id]"),
+        ("HTTP://a.test", "/"),
+        ("/v2/facade//x/", "/v2/facade//x/"),
+        ("/user-{iteration}/{saved.token}", "/user-{iteration}/{saved.token}"),
+    ],
+)
+def test_names_of_actions_have_no_ids_persons_and_secrets(path, name):
+    assert default_name("GET", path) == f"GET {name}"
 
 
 @pytest.mark.parametrize("url", ["http://[fe80::1%25Eth0]:81//x", "HTTP://[FE80::1%25Eth0]:81//x"])

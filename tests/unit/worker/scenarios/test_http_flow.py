@@ -128,7 +128,7 @@ def test_steps_are_made_in_order_with_what_earlier_ones_saved():
     play(args, requests)
 
     first, second = requests.asked
-    assert first == ("POST", "/login", {"json": {"name": "ann"}})
+    assert first == ("POST", "/login", {"json": {"name": "ann"}, "name": "POST /login"})
     assert second == (
         "GET",
         "/item/5",
@@ -188,7 +188,8 @@ def test_paths_and_headers_are_texts_whatever_a_placeholder_has():
 
     play(args, requests)
 
-    assert requests.asked[1] == ("GET", "5", {"headers": {"X-User": "3", "X-Fixed": "a"}})
+    assert requests.asked[1][:2] == ("GET", "5")
+    assert requests.asked[1][2]["headers"] == {"X-User": "3", "X-Fixed": "a"}
 
 
 def test_values_of_a_task_are_written_as_in_the_task():
@@ -215,6 +216,26 @@ def test_values_of_a_task_are_written_as_in_the_task():
     assert fourth[2]["params"] == {"of": '{"a": [1]}', "text": 'is {"a": [1]}'}
 
 
+def test_an_action_is_named_by_the_path_as_the_task_writes_it():
+    paths = [
+        "/user-{iteration}/x?q={iteration}",
+        "/user/{data.name}",
+        "/reset/{saved.token}",
+        "/9/y",
+    ]
+    names = ["GET /user-{iteration}/x", "GET /user/{data.name}", "GET /reset/{saved.token}"]
+    first = {"path": "/", "save": {"token": "$.token"}, "name": "start"}
+    args = {"steps": [first, *({"path": path} for path in paths)]}
+    requests = Requests({"token": "Zk3JhQ9vXw2LmN8pT4yB"})
+    user = VirtualUser(3, {"name": "ann@shop.test"}, lambda _: requests)
+
+    play(args, requests, user=user)
+
+    assert [wishes["name"] for _, _, wishes in requests.asked] == ["start", *names, "GET /[id]/y"]
+    assert requests.asked[2][1] == "/user/ann@shop.test"
+    assert set(names) < set(HttpFlow.action_names("run", args) or ())
+
+
 @pytest.mark.parametrize("times", [-1, "many", None, [1], float("inf")])
 def test_a_value_that_is_no_number_of_times_fails_the_iteration(times):
     args = {
@@ -224,7 +245,7 @@ def test_a_value_that_is_no_number_of_times_fails_the_iteration(times):
         ]
     }
 
-    with pytest.raises(ValueError, match=r"GET: repeat must be an integer from 0, got "):
+    with pytest.raises(ValueError, match=r"GET /b: repeat must be an integer from 0, got "):
         play(args, Requests({"n": times}))
 
 
