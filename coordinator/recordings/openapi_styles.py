@@ -1,4 +1,4 @@
-"""How OpenAPI writes the lists and objects of parameters: `style`, `explode`, `collectionFormat`.
+"""Texts for lists and objects of OpenAPI parameters: `style`, `explode`, `collectionFormat`.
 
 Source: https://spec.openapis.org/oas/v3.1.0#style-values, and Swagger 2.0. The styles `matrix` and
 `label` of paths are written as `simple`.

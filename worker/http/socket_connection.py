@@ -113,6 +113,9 @@ class SocketConnection:
             if isinstance(error, ConnectionError | TimeoutError) and error.errno is None:
                 raise
             raise EarlyEnd(error.strerror or "the connection failed") from error
+        finally:
+            # those of a response that is cut, too
+            phases.received_bytes = parser.received
         phases.ended_ns = self._rested_ns = monotonic_ns()
         if not whole:
             parser.reusable = False

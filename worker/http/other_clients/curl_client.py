@@ -13,6 +13,7 @@ from urllib.parse import urlsplit
 
 import pycurl
 
+from osbench.common.network.causes import with_remedy
 from osbench.common.network.environment_proxy import no_connection, proxy_of, shown_proxy
 from osbench.worker.http import addresses
 from osbench.worker.http.other_clients.other_exchange import OtherExchange
@@ -260,7 +261,7 @@ def _translated(error: pycurl.error, request: OutgoingRequest, curl: pycurl.Curl
         said = no_connection(proxy, "its name is not known")
     elif proxy:
         said = f"through the proxy {shown_proxy(proxy)}: {said}"
-    message = f"{place}: {said}"
+    message = f"{place}: {with_remedy(said)}"
     if code == pycurl.E_OPERATION_TIMEDOUT:
         return TimeoutError(message)
     if code == pycurl.E_URL_MALFORMAT:

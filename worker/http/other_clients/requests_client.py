@@ -12,7 +12,7 @@ import urllib3.exceptions
 from requests.cookies import merge_cookies
 
 from osbench.common.network.bounded_adapter import CHUNK_BYTES, announced_bytes
-from osbench.common.network.causes import root_cause
+from osbench.common.network.causes import root_cause, with_remedy
 from osbench.common.network.origins import origin_changes, secret_headers
 from osbench.common.network.response_bound import USUAL, ResponseBound
 from osbench.worker.http import addresses
@@ -260,4 +260,4 @@ def _read(
 
 def _message(method: str, url: str, options: Mapping[str, Any], error: BaseException) -> str:
     said = root_cause(error, options.get("proxies"))
-    return f"{method.upper()} {addresses.shown(url)}: {said}"
+    return f"{method.upper()} {addresses.shown(url)}: {with_remedy(said)}"

@@ -64,11 +64,11 @@ class UserHttp(Generic[R]):
 
     Keyword arguments of all methods: `name` of the atomic action (by default the method and the
     path, with [id] for numbers, UUIDs, e-mail addresses and secrets); `expect`, a status code or
-    several (less than 400); `check`, by which the iteration fails, and `verify`, which is only counted: expected values by
-    subject, which is a JSONPath ($.a.b), "text" or "header NAME", or a function of the response;
-    `stream=True` keeps nothing of the body; and these of `requests.request`: params, headers, json,
-    data, files, cookies, timeout, allow_redirects, auth, cert, proxies, hooks. TLS verification is
-    set in the task (`http`).
+    several (less than 400); `check`, by which the iteration fails, and `verify`, which is only
+    counted: expected values by subject, which is a JSONPath ($.a.b), "text" or "header NAME", or a
+    function of the response; `stream=True` keeps nothing of the body; and these of
+    `requests.request`: params, headers, json, data, files, cookies, timeout, allow_redirects, auth,
+    cert, proxies, hooks. TLS verification is set in the task (`http`).
 
     They return an `HttpResponse` and raise UnexpectedStatus, CheckFailed, TimeoutError,
     ConnectionError, ValueError and TypeError.

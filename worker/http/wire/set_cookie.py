@@ -97,7 +97,7 @@ def path_matches(path: str, of_cookie: str) -> bool:
 
 
 def date(text: str) -> int | None:
-    """Return the instant of a date, seconds since 1970; None if it is no date (5.1.1)."""
+    """Return the time of a date, seconds since 1970; None if the text is not a date (5.1.1)."""
     clock = day = month = year = None
     for part in _DATE_PART.findall(text):
         if clock is None and (found := _TIME.match(part)):
