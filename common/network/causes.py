@@ -45,7 +45,7 @@ _REMEDIES = (
 
 
 def with_remedy(text: str) -> str:
-    """Return an error's text, with what to do if it is about the certificate of a service."""
+    """Return an error's text, with a remedy if it is about the certificate of a service."""
     lower = text.lower()
     remedy = next((remedy for sign, remedy in _REMEDIES if sign in lower), "")
     return f"{text}; {remedy}, or check nothing: verify: false, --insecure" if remedy else text

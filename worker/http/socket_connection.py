@@ -114,7 +114,7 @@ class SocketConnection:
                 raise
             raise EarlyEnd(error.strerror or "the connection failed") from error
         finally:
-            # those of a response that is cut, too
+            # also the bytes of a response that is cut
             phases.received_bytes = parser.received
         phases.ended_ns = self._rested_ns = monotonic_ns()
         if not whole:

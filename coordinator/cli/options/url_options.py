@@ -1,4 +1,4 @@
-"""The option `--url` and those of its request, as curl has them: arguments of a scenario.
+"""The option `--url` and the options of its request, as curl has them: arguments of a scenario.
 
 For runs without a file, such as `run --url http://host/path --rps 20`.
 """

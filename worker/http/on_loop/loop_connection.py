@@ -374,7 +374,7 @@ class LoopConnection(asyncio.Protocol):
         `answer` then raises `fault`, if any. A task that waits to send a large body is woken, too.
         """
         if fault is not None and self._phases is not None:
-            # those of a response that is cut, too
+            # also the bytes of a response that is cut
             self._phases.received_bytes = self._parser.received
         self._phases = None
         self._fault = fault
