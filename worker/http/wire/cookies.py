@@ -6,7 +6,6 @@ import re
 import time
 from collections.abc import Iterable, Sequence
 from http.cookiejar import Cookie, CookieJar
-from itertools import count
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -39,13 +38,11 @@ class BrowserJar(RequestsCookieJar):
     """
 
     changed = False
+    #: Cookies that were created so far.
+    _created = 0
     #: Since they were counted last.
     _set = 0
     _set_chars = 0
-
-    def __init__(self, *args: Any, **kwargs: Any) -> None:
-        super().__init__(*args, **kwargs)
-        self._numbers = count()
 
     def take(self, lines: Iterable[str], url: str) -> None:
         """Set the cookies of the lines Set-Cookie in a response of `url`; delete those it ends."""
@@ -102,8 +99,9 @@ class BrowserJar(RequestsCookieJar):
         """Set a cookie; it keeps the place of a cookie of the same name, domain and path."""
         self.changed = True
         known = self._known(cookie)
-        place = next(self._numbers) if known is None else vars(known)[_CREATED]
-        vars(cookie)[_CREATED] = place
+        if known is None:
+            self._created += 1
+        vars(cookie)[_CREATED] = self._created if known is None else vars(known)[_CREATED]
         # not as requests does, which takes characters out of quoted values
         CookieJar.set_cookie(self, cookie)
         self._set += 1

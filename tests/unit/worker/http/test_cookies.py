@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import copy
 import json
+import pickle
 import time
 from pathlib import Path
 from urllib.parse import quote
@@ -125,7 +125,7 @@ def test_a_cookie_keeps_its_place_and_copies_have_all():
 
     assert jar.line("http://shop.test/") == "a=3; b=2; c=4"
     assert jar.copy().line("http://shop.test/") == "a=3; b=2; c=4"
-    assert copy.copy(jar).get("b") == jar["b"] == "2"
+    assert pickle.loads(pickle.dumps(jar)).line("http://shop.test/") == "a=3; b=2; c=4"
 
 
 def test_a_cookie_expires_with_its_age(monkeypatch):
