@@ -7,10 +7,12 @@ import re
 
 from osbench.common.secrets.url_masking import mask_url
 
-#: What is of a single case in a message: ids, numbers; not what says which kind of error it is.
+#: What is of a single case in a message: ids, numbers, e-mail addresses; not the kind of the error.
 _SINGLE = re.compile(
     r"[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}"
-    r"|\b(?=[0-9a-f]*[0-9])[0-9a-f]{8,64}\b"
+    r"|(?<![\w.+-])[\w.+-]{1,64}(?:@|%40)[\w.-]{1,255}"
+    # letters alone, too: of 300 ids of six digits one has no number
+    r"|(?<![^\W_])[0-9a-f]{6,64}(?![^\W_])"
     r"|(?<!errno )(?<!answered )(?<!expected )(?<!status )(?<!code )(?<!http )\b\d+\b",
     re.IGNORECASE,
 )

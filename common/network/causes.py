@@ -28,5 +28,28 @@ def root_cause(error: BaseException, proxies: Mapping[str, str] | None = None) -
     return no_connection(proxy, text) if proxy else text
 
 
+#: What to do about a refused certificate, by the words of OpenSSL and libcurl; first match counts.
+_OTHER_NAME = "use a name or address that the certificate has"
+_REMEDIES = (
+    ("certificate has expired", "renew it, or set the clock of the worker"),
+    ("not yet valid", "set the clock of the worker"),
+    ("hostname mismatch", _OTHER_NAME),
+    ("ip address mismatch", _OTHER_NAME),
+    ("no alternative certificate subject name", _OTHER_NAME),
+    ("certificate verify failed", "name the file of its authority: verify: FILE, --ca FILE"),
+    (
+        "certificate openssl verify result",
+        "name the file of its authority: verify: FILE, --ca FILE",
+    ),
+)
+
+
+def with_remedy(text: str) -> str:
+    """Return an error's text, with a remedy if it is about the certificate of a service."""
+    lower = text.lower()
+    remedy = next((remedy for sign, remedy in _REMEDIES if sign in lower), "")
+    return f"{text}; {remedy}, or check nothing: verify: false, --insecure" if remedy else text
+
+
 def _cause(error: BaseException) -> BaseException | None:
     return error.__cause__ or (None if error.__suppress_context__ else error.__context__)

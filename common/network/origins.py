@@ -10,6 +10,11 @@ from osbench.common.secrets.secret_names import is_secret
 _PORTS = {"http": 80, "https": 443}
 
 
+def is_http(text: str) -> bool:
+    """Return whether a text is an http or https URL; a scheme may have capitals (RFC 3986, 3.1)."""
+    return text[:8].lower().startswith(("http://", "https://"))
+
+
 def origin(url: str) -> str:
     """Return "scheme://host:port" of a URL in lower case; without a port the scheme's default.
 

@@ -68,7 +68,7 @@ class Cloud:
         `microversion`: sent if the service has microversions and none is configured. Raises
         TimeoutError or ConnectionError without a response, AuthenticationFailed, DeploymentError.
         """
-        url = f"{self.address(service)}/{path.lstrip('/')}".rstrip("/")
+        url = f"{self.address(service)}/{path.removeprefix('/')}".rstrip("/")
         account = self.account.for_service(service)
         if account is not self.account:
             options["auth"] = account.login

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterator, Mapping
 from typing import Any
@@ -15,6 +16,18 @@ _TOKEN = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
 #: Latin-1, as which it is sent.
 _NO_VALUE = re.compile("[\x00-\x08\x0a-\x1f\x7f]|[^\x00-\xff]")
 _NO_HOST = re.compile(r"[\s\x00-\x1f\x7f<>\"\\^`{|}]")
+
+
+def as_text(value: Any) -> str:
+    """Return a value of a task or a response as a text of a URL, header or form: true, not True.
+
+    Texts stay as they are; objects, lists and null are written as JSON.
+    """
+    if isinstance(value, str):
+        return value
+    if value is None or isinstance(value, bool | Mapping | list | tuple):
+        return json.dumps(value, ensure_ascii=False)
+    return str(value)
 
 
 def is_token(name: str) -> bool:

@@ -119,22 +119,30 @@ class PatternFormat:
         return lines
 
 
-_REQUEST = rb'"([A-Z]+ [^ ?"\n]+)(\??)[^"\n]*"'
+# nothing is given back: a line of a hostile client takes linear time. Apache writes \" for a quote
+_QUOTED = rb'"(?:[^"\\\n]++|\\.)*+"'
+_REQUEST = rb'"([A-Z]++ (?:[^ ?"\\\n]++|\\.)++)(\??)(?:[^"\\\n]++|\\.)*+"'
 
 
 def combined() -> PatternFormat:
-    """Return the format of nginx and Apache: common or combined, with or without a virtual host."""
-    start = rb'^[^\["\n]*\[([^\]\n]+)\] '
+    """Return the format of nginx and Apache: common or combined, with or without a virtual host.
+
+    Fields before the time may be quoted, such as X-Forwarded-For.
+    """
+    start = rb'^(?:[^\["\n]++|' + _QUOTED + rb")*+\[([^\]\n]{1,64}+)\] "
     return PatternFormat(
-        "nginx or Apache (combined)", start + _REQUEST + rb" (\d{3})(?![0-9])[^\n]*$"
+        "nginx or Apache (combined)", start + _REQUEST + rb" (\d{3})(?![0-9])[^\n]*+$"
     )
 
 
 def haproxy() -> PatternFormat:
     """Return the format of HAProxy's `option httplog`, with or without a prefix of syslog."""
     # the prefix is bounded: lines of hostile clients take no more than linear time
-    start = rb'^[^"\n]{0,400}?\[(\d\d/\w{3}/\d{4}:[\d:.]+)\] \S+ \S+ [-+\d/]+ (\d{3}|-1) [^"\n]*'
-    return PatternFormat("HAProxy", start + _REQUEST + rb"[^\n]*$", (0, 2, 3, 1))
+    start = (
+        rb'^[^"\n]{0,400}?\[(\d\d/\w{3}/\d{4}:[\d:.]{1,30}+)\] \S++ \S++ [-+\d/]++ (\d{3}|-1) '
+        rb'[^"\n]*+'
+    )
+    return PatternFormat("HAProxy", start + _REQUEST + rb"[^\n]*+$", (0, 2, 3, 1))
 
 
 #: Names of fields in JSON, as servers and collectors write them; a dot goes into an object.

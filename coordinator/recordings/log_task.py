@@ -58,7 +58,7 @@ def read(file: str, options: RecordingOptions) -> FlowTask:
     The reader "access-log" for `init`. Raises UsageError if the log has no request to replay, or a
     file cannot be read or written.
     """
-    log = LogReader(Path(file), _fields(options.log_fields))
+    log = LogReader(Path(file), _fields(options.log_fields), options.progress)
     with closing(SortedArrivals(options.arrivals.parent)) as arrivals:
         found = _read(log, arrivals)
         branches = _Branches(found, all_methods=options.all_methods)

@@ -25,7 +25,8 @@ _PLAIN = re.compile(r"[A-Za-z0-9_.~-]*")
 _ASSET = re.compile(r"[A-Za-z0-9_.~-]{1,100}\.(?:css|js|mjs|woff2?|ttf|ico|map)", re.I)
 
 #: Parts that `details.path` takes for ids, except parts with a dot, which may be assets.
-_CLEAR_ID = re.compile(rb"/(?!v\d+/|v\d+$)[^/.]*\d[^/.]*(?=/|$)")
+#: Nothing is given back: a part of any length takes linear time.
+_CLEAR_ID = re.compile(rb"/(?!v\d+/|v\d+$)[^/.\d]*+\d[^/.]*+(?=/|$)")
 
 #: A method, and the parts of a path before the one that is looked at.
 Place = tuple[str, tuple[str, ...]]
@@ -81,7 +82,9 @@ class TemplateTable(dict[bytes, int]):
             number = self._numbers[template] = len(self.templates)
             self.templates.append(template)
             self._note(template)
-        self[request] = number
+        # longer ones would fill the memory
+        if len(request) <= _LONGEST:
+            self[request] = number
         return number
 
     def _note(self, template: RequestTemplate) -> None:

@@ -15,6 +15,7 @@ from osbench.common.secrets.secret_names import Place, is_secret
 from osbench.coordinator.recordings.har_file import is_json
 from osbench.coordinator.recordings.openapi_examples import SchemaExamples
 from osbench.coordinator.recordings.openapi_file import ServiceDescription, ServiceOperation
+from osbench.coordinator.recordings.openapi_styles import query_fields, simple
 from osbench.coordinator.recordings.recorded_parts import MULTIPART
 from osbench.coordinator.recordings.secret_arguments import (
     SecretArguments,
@@ -140,13 +141,13 @@ class _OperationSteps:
 
     def _path(self, operation: ServiceOperation) -> str:
         values = {
-            str(one["name"]): self._examples.value(one)
+            str(one["name"]): simple(one, self._examples.value(one))
             for one in operation.parameters
             if one.get("in") == "path"
         }
         pieces = re.split(r"\{([^{}]*)\}", operation.path)
         return "".join(
-            quote(_words(values.get(piece, 1)), safe="")
+            ",".join(quote(text, safe="") for text in values.get(piece, ["1"]))
             if at % 2
             else quote(piece, safe="/%:@,;=~+")
             for at, piece in enumerate(pieces)
@@ -162,17 +163,22 @@ class _OperationSteps:
         for one in operation.parameters:
             name = str(one.get("name"))
             own = place == "header" and name.lower() in _OWN
-            if one.get("in") != place or own or re.search(r"\{[A-Za-z_]", name):
+            if one.get("in") != place or own:
                 continue
             value = self._examples.told(one)
             if value is None and one.get("required") is True:
                 value = self._examples.value(one)
             if value is None:
                 continue
-            secret = is_secret(name, value, Place.QUERY if place == "query" else Place.FIELD)
-            made = self._written(value, name, secret=secret)
-            several = place == "query" and isinstance(made, list)
-            found[name] = made if several or isinstance(made, Computed | str) else _words(made)
+            kind = Place.QUERY if place == "query" else Place.FIELD
+            texts: Mapping[str, Any] = {name: ",".join(simple(one, value))}
+            if place == "query":
+                texts = query_fields(one, value)
+            for field, text in texts.items():
+                if re.search(r"\{[A-Za-z_]", field):
+                    continue
+                secret = is_secret(field, text, kind) or is_secret(name, value, kind)
+                found[field] = self._written(text, field, secret=secret)
         return found
 
     def _body(self, operation: ServiceOperation) -> tuple[dict[str, Any], str]:
@@ -270,12 +276,3 @@ def _is_secret_field(name: str, value: Any) -> bool:
     if not is_secret(name, value):
         return False
     return re.search(r"(?i)keys?$", name) is None or is_secret(f"{name}_data", value)
-
-
-def _words(value: Any) -> str:
-    """Return a value as a string for a URL or a header: `str(value)`, booleans as "true" and
-    "false".
-    """
-    if isinstance(value, bool):
-        return str(value).lower()
-    return str(value)

@@ -144,6 +144,8 @@ class RecordingOptions:
     log_fields: Sequence[str] = ()
     #: The file of arrivals to write.
     arrivals: Path = Path("task.arrivals")
+    #: Takes bytes read of the file, its size, and lines read, again and again.
+    progress: Callable[[int, int, int], None] | None = None
 
 
 #: Reads the file at a path; raises UsageError if there is no task in it.

@@ -7,6 +7,7 @@ from typing import Any
 
 from osbench.common.errors import Problem, TaskError
 from osbench.common.named_files import expanded, read_stdin, read_text
+from osbench.common.network.origins import is_http
 from osbench.common.plugin.plugins import Plugins
 from osbench.common.secrets.url_masking import mask_url
 from osbench.common.task import Task
@@ -166,7 +167,7 @@ def _no_task(source: str) -> str:
     """Return a message if `source` is a URL or a Python file, with the command to run it; else
     "".
     """
-    if source.startswith(("http://", "https://")):
+    if is_http(source):
         return (
             "is an address, not a task file: run it with `osbench-coord run --url"
             f" {mask_url(source)} --rps 20 --duration 30`"

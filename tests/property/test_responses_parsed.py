@@ -194,6 +194,20 @@ def test_what_is_no_answer_is_refused(data):
     assert read([data]) is BadResponse
 
 
+@pytest.mark.parametrize("count", [32, 33])
+def test_interim_responses_are_skipped_up_to_a_limit(count):
+    parser = ResponseParser()
+    parser.expect(bodiless=False, keep_body=False)
+    interim = count * b"HTTP/1.1 102 Processing\r\n\r\n"
+    data = interim + b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n"
+
+    if count == 32:
+        assert parser.take(data)
+    else:
+        with pytest.raises(BadResponse, match="more than 32 interim responses"):
+            parser.take(data)
+
+
 def test_bytes_after_an_answer_cost_the_connection():
     parser = ResponseParser()
     parser.expect(bodiless=False, keep_body=False)

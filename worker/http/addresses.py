@@ -32,8 +32,21 @@ def sent(url: str, params: Any = None) -> str:
 
 
 def host(url: str) -> str:
-    """Return the host name of a URL in lower case, without the port; "" if there is none."""
-    return urlsplit(url).hostname or ""
+    """Return the host name of a URL in lower case, without the port; "" if there is none.
+
+    The zone of an IPv6 address is decoded (RFC 6874), as it is looked up: fe80::1%eth0.
+    """
+    return zoned(urlsplit(url).hostname or "")
+
+
+def zoned(host: str) -> str:
+    """Return a host as a URL has it with the zone of an IPv6 address decoded."""
+    return host.replace("%25", "%", 1) if ":" in host else host
+
+
+def without_zone(host: str) -> str:
+    """Return a host without the zone of an IPv6 address, which means nothing to other hosts."""
+    return host.partition("%")[0] if ":" in host else host
 
 
 def shown(url: str) -> str:

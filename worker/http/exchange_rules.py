@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from time import monotonic_ns
 
+from osbench.common.network.causes import with_remedy
 from osbench.common.plugin.atomic import Recorder
 from osbench.worker.http import addresses
 from osbench.worker.http.exchange_steps import (
@@ -103,7 +104,7 @@ class ExchangeRules:
                 limits = ready.limits.less((phases.begun_ns - begun_ns) / 1e9)
         except (ConnectionError, TimeoutError) as error:
             place = f"{request.verb} {addresses.shown(request.url)}"
-            raise type(error)(f"{place}: {error}") from error
+            raise type(error)(f"{place}: {with_remedy(str(error))}") from error
         finally:
             if recorder is not None:
                 recorder.end_exchange(phases)

@@ -8,6 +8,7 @@ import ssl
 from functools import partial
 from time import monotonic_ns
 
+from osbench.worker.http.addresses import without_zone
 from osbench.worker.http.exchange_steps import (
     Connect,
     HttpConnection,
@@ -117,7 +118,7 @@ class Opener:
             if context is None:
                 # reading a CA bundle takes tens of ms
                 context = yield Read(partial(self._contexts.context, trust), clock.left_s())
-            tls = TlsChannel(context, request.host, session)
+            tls = TlsChannel(context, without_zone(request.host), session)
             yield from _shake_hands(sock, tls, clock)
         except (CannotSecure, ConnectTimedOut):
             raise

@@ -12,7 +12,7 @@ from urllib.parse import urlencode, urlsplit
 
 import requests.utils
 
-from osbench.common.network.origins import origin_changes, secret_headers
+from osbench.common.network.origins import is_http, origin_changes, secret_headers
 from osbench.worker.http import addresses
 
 #: Keyword arguments of `requests.request` that are supported here.
@@ -30,8 +30,12 @@ OURS = frozenset(
     {"traceparent", "x-osbench-iteration", "x-osbench-run", "x-trace-hmac", "x-trace-info"}
 )
 
-#: Redirects after which a request keeps its method and body.
-UNCHANGED = (HTTPStatus.TEMPORARY_REDIRECT, HTTPStatus.PERMANENT_REDIRECT)
+#: Redirects after which every request keeps its method and body.
+_UNCHANGED = (HTTPStatus.TEMPORARY_REDIRECT, HTTPStatus.PERMANENT_REDIRECT)
+#: Redirects after which all requests but POST keep them.
+_MOVED = (HTTPStatus.MOVED_PERMANENTLY, HTTPStatus.FOUND)
+#: Headers, in lower case, of a body.
+OF_BODY = frozenset({"content-type", "content-length", "transfer-encoding"})
 
 _NAME = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
 _UNSAFE = re.compile(r"[\r\n\0]")
@@ -69,7 +73,7 @@ def unable(
 
 
 def _ordinary(url: str) -> bool:
-    if not url.startswith(("http://", "https://")):
+    if not is_http(url):
         return False
     try:
         parts = urlsplit(url)
@@ -157,11 +161,11 @@ class OutgoingRequest:
         return request
 
     def redirect(self, code: int, location: str) -> None:
-        """Change this request in place into the one for `location`, by the rules of `requests`.
+        """Change this request in place into the one for `location`.
 
-        Status `code` decides whether method and body stay. The cookie header is dropped; on the way
-        to another host also osbench's own headers, and secrets. Raises ValueError if `location` is
-        not HTTP.
+        Status `code` decides whether method and body stay: see `keeps_body`. The cookie header is
+        dropped; on the way to another host also osbench's own headers, and secrets. Raises
+        ValueError if `location` is not HTTP.
         """
         if urlsplit(location).scheme not in ("http", "https"):
             raise ValueError(
@@ -169,10 +173,10 @@ class OutgoingRequest:
                 "correct the service, or set allow_redirects: false"
             )
         dropped = {"cookie"}
-        if code not in UNCHANGED:
-            self.verb = _verb_after(code, self.verb)
+        if not keeps_body(code, self.verb):
+            self.verb = "HEAD" if self.verb == "HEAD" else "GET"
             self.body = None
-            dropped |= {"content-type", "content-length", "transfer-encoding"}
+            dropped |= OF_BODY
         if addresses.host(location) != addresses.host(self.url):
             dropped |= self._private
         if origin_changes(self.url, location):
@@ -183,10 +187,13 @@ class OutgoingRequest:
         self.url = location
 
 
-def _verb_after(code: int, verb: str) -> str:
-    if code == HTTPStatus.MOVED_PERMANENTLY:
-        return "GET" if verb == "POST" else verb
-    return verb if verb == "HEAD" else "GET"
+def keeps_body(code: int, verb: str) -> bool:
+    """Return whether a request keeps method and body after a redirect, as browsers do.
+
+    All do after 307 and 308, all but POST after 301 and 302; 303 makes them a GET without a body,
+    or a HEAD (https://fetch.spec.whatwg.org/#http-redirect-fetch).
+    """
+    return code in _UNCHANGED or (code in _MOVED and verb != "POST")
 
 
 def _body(data: Any, json: Any) -> tuple[bytes, str]:

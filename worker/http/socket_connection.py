@@ -113,6 +113,9 @@ class SocketConnection:
             if isinstance(error, ConnectionError | TimeoutError) and error.errno is None:
                 raise
             raise EarlyEnd(error.strerror or "the connection failed") from error
+        finally:
+            # also the bytes of a response that is cut
+            phases.received_bytes = parser.received
         phases.ended_ns = self._rested_ns = monotonic_ns()
         if not whole:
             parser.reusable = False

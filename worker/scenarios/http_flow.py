@@ -6,12 +6,13 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, ClassVar
 
+from osbench.common.network.origins import is_http
 from osbench.common.plugin.scenario import Scenario, configure
 from osbench.common.plugin.signature import near
 from osbench.worker.http.user.request_base import REAUTHENTICATION, RETRY
 from osbench.worker.scenarios.flow import flow_schema, placeholders
 from osbench.worker.scenarios.flow.flow_checks import all_steps, mistakes, of_flow
-from osbench.worker.scenarios.flow.flow_steps import RELOGIN, Flow
+from osbench.worker.scenarios.flow.flow_steps import RELOGIN, Flow, name_of
 from osbench.worker.scenarios.flow.placeholders import Values
 from osbench.worker.scenarios.flow.saved_values import unsaved
 
@@ -55,11 +56,10 @@ class HttpFlow(Scenario):
     def action_names(cls, method: str, args: Mapping[str, Any]) -> Collection[str] | None:
         """Return the names of actions: of steps, branches, and of a login or request made again.
 
-        Returns None if a step has no name, since its action is named by its path, and without
-        steps.
+        Returns None without steps.
         """
-        names = [step.get("name") for step in all_steps(args)]
-        if not names or not all(names):
+        names = [name_of(step) for step in all_steps(args)]
+        if not names:
             return None
         branches = [branch.get("name") for branch in _mappings(args.get("mix"))]
         return [str(name) for name in (*names, *branches, RELOGIN, REAUTHENTICATION, RETRY)]
@@ -77,7 +77,7 @@ class HttpFlow(Scenario):
         return [
             f"{path!r} is below base, and there is none: give base, or http: {{base: ...}}"
             for path in paths
-            if isinstance(path, str) and not path.startswith(("http://", "https://", "{"))
+            if isinstance(path, str) and not (path.startswith("{") or is_http(path))
         ][:1]
 
     @classmethod

@@ -7,6 +7,7 @@ from typing import Any
 from osbench.common.errors import DeploymentError
 from osbench.common.openstack.cloud import Cloud
 from osbench.common.plugin.atomic import ActionTimer
+from osbench.common.plugin.request_values import as_text
 from osbench.worker.http import jsonpath
 from osbench.worker.scenarios.openstack_scenario import OpenStackScenario, openstack
 
@@ -53,7 +54,7 @@ class OpenStack(OpenStackScenario):
         the given value, with `[*]` at least once. Created resources are not cleaned up.
         """
         text = isinstance(body, str)
-        sent = {str(name): str(value) for name, value in (headers or {}).items()}
+        sent = {str(name): as_text(value) for name, value in (headers or {}).items()}
         cloud = self.as_administrator() if as_admin else self.cloud
         with ActionTimer(self, f"openstack.{method.lower()}_{service_type}"):
             response = cloud.request(

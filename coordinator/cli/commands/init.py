@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -10,6 +11,7 @@ from click.shell_completion import get_completion_class
 
 from osbench.common.config.options import OPTIONS
 from osbench.common.errors import UsageError
+from osbench.common.network.origins import is_http
 from osbench.common.plugin.request_values import base_fault
 from osbench.common.secrets.url_masking import mask_url
 from osbench.coordinator.cli.base import CommandSettings, with_settings
@@ -24,6 +26,7 @@ from osbench.coordinator.cli.options.option_table import (
     repeated,
 )
 from osbench.coordinator.cli.written_task import refuse_existing, write_new
+from osbench.coordinator.formatting import count, plain
 from osbench.coordinator.taskfile.first_task import ADDRESS, first_task
 from osbench.coordinator.taskfile.flow_task import (
     FlowTask,
@@ -132,12 +135,31 @@ def _write_replay(target: Path, log: AccessLogOptions, file: str) -> None:
         all_methods=log.all_methods,
         log_fields=log.log_fields,
         arrivals=arrivals,
+        progress=ReadingProgress(file),
     )
     flow = read_recording("access-log", file, options)
     for line in flow.found:
         click.echo(line, err=True)
     _write_flow(target, flow)
     click.echo(f"wrote {arrivals}; the task needs it beside it", err=True)
+
+
+class ReadingProgress:
+    """Prints how far a long file is read, to standard error, every `EVERY_S` seconds."""
+
+    EVERY_S = 5.0
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+        self._due_s = time.monotonic() + self.EVERY_S
+
+    def __call__(self, read: int, size: int, lines: int) -> None:
+        """Print the share of the bytes that are read, and the number of lines, if it is due."""
+        if time.monotonic() < self._due_s:
+            return
+        self._due_s = time.monotonic() + self.EVERY_S
+        share = f"{min(read / size, 1):.0%}" if size else "all"
+        click.echo(f"reading {plain(self._name, 200)}: {share}, {count(lines, 'line')}", err=True)
 
 
 def _checked(base: str | None) -> str:
@@ -147,7 +169,7 @@ def _checked(base: str | None) -> str:
     """
     if base is None:
         return ""
-    if not base.startswith(("http://", "https://")):
+    if not is_http(base):
         raise UsageError(f"--base must begin with http:// or https://, got {mask_url(base)!r}")
     if fault := base_fault(base):
         raise UsageError(f"--base: {fault}; write http://HOST:PORT/PATH")

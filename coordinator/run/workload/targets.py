@@ -6,6 +6,8 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 from urllib.parse import urlsplit
 
+from osbench.common.network.origins import is_http
+
 #: Most addresses that are reported.
 MOST = 5
 
@@ -38,7 +40,7 @@ def _texts(value: Any) -> Iterator[str]:
 
 def _address(text: str) -> str:
     """Return scheme, host and port of an http or https URL; "" for any other text."""
-    if not text.startswith(("http://", "https://")):
+    if not is_http(text):
         return ""
     try:
         parts = urlsplit(text)

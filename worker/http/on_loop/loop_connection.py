@@ -130,7 +130,9 @@ class LoopConnection(asyncio.Protocol):
 
     def close(self) -> None:
         """Close the connection at once, even during an exchange."""
-        self._phases = None
+        if self._phases is not None:
+            self._phases.received_bytes = self._parser.received
+            self._phases = None
         self._over = True
         self._forget_timer()
         if self._transport is not None:
@@ -371,6 +373,9 @@ class LoopConnection(asyncio.Protocol):
 
         `answer` then raises `fault`, if any. A task that waits to send a large body is woken, too.
         """
+        if fault is not None and self._phases is not None:
+            # also the bytes of a response that is cut
+            self._phases.received_bytes = self._parser.received
         self._phases = None
         self._fault = fault
         waiter = self._waiter

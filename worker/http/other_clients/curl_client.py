@@ -9,9 +9,11 @@ import threading
 import time
 from collections.abc import Mapping, Sequence
 from typing import Any
+from urllib.parse import urlsplit
 
 import pycurl
 
+from osbench.common.network.causes import with_remedy
 from osbench.common.network.environment_proxy import no_connection, proxy_of, shown_proxy
 from osbench.worker.http import addresses
 from osbench.worker.http.other_clients.other_exchange import OtherExchange
@@ -19,6 +21,7 @@ from osbench.worker.http.outgoing_request import OutgoingRequest, unable
 from osbench.worker.http.sent_again import IDEMPOTENT, not_again
 from osbench.worker.http.tls_contexts import default_bundle
 from osbench.worker.http.wire.content_codings import UnkeptBody
+from osbench.worker.http.wire.cookies import BrowserJar
 from osbench.worker.http.wire.prepared_request import AGENT
 from osbench.worker.http.wire.response_head import PARTIAL
 
@@ -72,13 +75,11 @@ class CurlClient:
         timeout_s = options.get("timeout")
         ends_at = None if timeout_s is None else time.monotonic() + timeout_s
         _set_up(curl, request, options, ends_at)
-        # curl keeps cookies between requests, even through a reset; requests starts with none
-        curl.setopt(pycurl.COOKIELIST, "ALL")
         exchange = exchange or OtherExchange()
-        code = _send(curl, request, exchange)
-        if code in addresses.REDIRECTS and options.get("allow_redirects", True):
-            return _follow(curl, request, code, options, ends_at, exchange)
-        return code
+        response = _send(curl, request, exchange)
+        if response.code in addresses.REDIRECTS and options.get("allow_redirects", True):
+            return _follow(curl, request, response, options, ends_at, exchange)
+        return response.code
 
 
 class _UnkeptAnswer:
@@ -88,19 +89,25 @@ class _UnkeptAnswer:
     """
 
     def __init__(self) -> None:
+        self.code = 0
+        #: The lines Set-Cookie of its head.
+        self.cookies: list[str] = []
         self._codings: list[str] = []
         self._body: UnkeptBody | None = None
 
     def line(self, line: bytes) -> None:
         """Take a header line; a status line begins a new head, such as after the head of a proxy.
 
-        Only Content-Encoding is noted.
+        Only Content-Encoding and Set-Cookie are noted.
         """
         name, _, value = line.partition(b":")
-        if name.startswith(b"HTTP/"):
-            self._codings = []
-        elif name.lower() == b"content-encoding":
+        name = name.lower()
+        if name.startswith(b"http/"):
+            self._codings, self.cookies = [], []
+        elif name == b"content-encoding":
             self._codings.append(value.decode("latin-1"))
+        elif name == b"set-cookie":
+            self.cookies.append(value.decode("latin-1").strip("\r\n"))
 
     def append(self, data: bytes) -> None:
         """Check more bytes of the body against its content codings, and discard them."""
@@ -108,25 +115,26 @@ class _UnkeptAnswer:
             self._body = UnkeptBody(",".join(self._codings))
         self._body.append(data)
 
-    def is_false(self, code: int) -> bool:
+    def is_false(self) -> bool:
         """Return whether the complete body is cut short or does not match its content codings.
 
-        False without a body, and for a part of a body (status `code` 206).
+        False without a body, and for a part of a body (status 206).
         """
-        return code != PARTIAL and self._body is not None and self._body.is_false()
+        return self.code != PARTIAL and self._body is not None and self._body.is_false()
 
 
 def _follow(
     curl: pycurl.Curl,
     request: OutgoingRequest,
-    code: int,
+    response: _UnkeptAnswer,
     options: Mapping[str, Any],
     ends_at: float | None,
     exchange: OtherExchange,
 ) -> int:
     first = f"{request.verb} {addresses.shown(request.url)}"
     left = addresses.REDIRECT_LIMIT
-    while code in addresses.REDIRECTS and (location := curl.getinfo(pycurl.REDIRECT_URL)):
+    cookies = BrowserJar()
+    while response.code in addresses.REDIRECTS and (location := curl.getinfo(pycurl.REDIRECT_URL)):
         if not left:
             raise ConnectionError(
                 f"{first}: more than {addresses.REDIRECT_LIMIT} redirects; correct the service, or "
@@ -135,10 +143,13 @@ def _follow(
         if ends_at is not None and time.monotonic() >= ends_at:
             raise TimeoutError(f"{first}: Operation timed out")
         left -= 1
-        request.redirect(code, location)
+        cookies.take(response.cookies, request.url)
+        request.redirect(response.code, location)
+        if line := cookies.line(request.url):
+            request.fixed.append(("Cookie", line))
         _set_up(curl, request, options, ends_at)
-        code = _send(curl, request, exchange)
-    return code
+        response = _send(curl, request, exchange)
+    return response.code
 
 
 def _set_up(
@@ -156,8 +167,6 @@ def _set_up(
     curl.reset()
     setopt = curl.setopt
     setopt(pycurl.NOSIGNAL, 1)
-    # keep cookies in memory: those set by a redirect are sent to its target
-    setopt(pycurl.COOKIEFILE, "")
     setopt(pycurl.URL, request.url)
     setopt(pycurl.USERAGENT, AGENT)
     # not left to curl: it does not know the variables in capitals, and reads no_proxy otherwise
@@ -178,7 +187,7 @@ def _set_up(
         setopt(pycurl.FRESH_CONNECT, 1)
     if ends_at is not None:
         setopt(pycurl.TIMEOUT_MS, max(1, int((ends_at - time.monotonic()) * 1000)))
-    if request.url.startswith("https"):
+    if urlsplit(request.url).scheme == "https":
         _secure(curl, options.get("verify", True))
 
 
@@ -194,7 +203,7 @@ def _set_body(curl: pycurl.Curl, body: bytes, *, repeatable: bool) -> None:
     setopt(pycurl.READFUNCTION, io.BytesIO(body).read)
 
 
-def _send(curl: pycurl.Curl, request: OutgoingRequest, exchange: OtherExchange) -> int:
+def _send(curl: pycurl.Curl, request: OutgoingRequest, exchange: OtherExchange) -> _UnkeptAnswer:
     curl.setopt(pycurl.HTTPHEADER, _lines(request))
     response = _UnkeptAnswer()
     curl.setopt(pycurl.HEADERFUNCTION, response.line)
@@ -203,9 +212,9 @@ def _send(curl: pycurl.Curl, request: OutgoingRequest, exchange: OtherExchange) 
         curl.perform()
     except pycurl.error as error:
         raise _translated(error, request, curl) from error
-    code: int = curl.getinfo(pycurl.RESPONSE_CODE)
-    exchange.false_body |= response.is_false(code)
-    return code
+    response.code = curl.getinfo(pycurl.RESPONSE_CODE)
+    exchange.false_body |= response.is_false()
+    return response
 
 
 def _lines(request: OutgoingRequest) -> list[str]:
@@ -252,7 +261,7 @@ def _translated(error: pycurl.error, request: OutgoingRequest, curl: pycurl.Curl
         said = no_connection(proxy, "its name is not known")
     elif proxy:
         said = f"through the proxy {shown_proxy(proxy)}: {said}"
-    message = f"{place}: {said}"
+    message = f"{place}: {with_remedy(said)}"
     if code == pycurl.E_OPERATION_TIMEDOUT:
         return TimeoutError(message)
     if code == pycurl.E_URL_MALFORMAT:

@@ -9,17 +9,18 @@ from typing import Any
 
 import requests
 import urllib3.exceptions
-from requests.cookies import RequestsCookieJar
+from requests.cookies import merge_cookies
 
 from osbench.common.network.bounded_adapter import CHUNK_BYTES, announced_bytes
-from osbench.common.network.causes import root_cause
+from osbench.common.network.causes import root_cause, with_remedy
 from osbench.common.network.origins import origin_changes, secret_headers
 from osbench.common.network.response_bound import USUAL, ResponseBound
 from osbench.worker.http import addresses
 from osbench.worker.http.other_clients.other_exchange import OtherExchange
 from osbench.worker.http.other_clients.turned_adapter import TurnedAdapter
+from osbench.worker.http.outgoing_request import OF_BODY, keeps_body
 from osbench.worker.http.wire.content_codings import UnkeptBody, decoded
-from osbench.worker.http.wire.cookies import Cookies
+from osbench.worker.http.wire.cookies import BrowserJar, Cookies
 from osbench.worker.http.wire.raw_response import NOT_KEPT
 from osbench.worker.http.wire.response_head import PARTIAL
 from osbench.worker.http.wire.wire_errors import BadResponse, TooLongResponse
@@ -114,7 +115,7 @@ class RequestsClient:
         read = partial(_read, keep_body=keep_body, bound=self._bound, exchange=exchange)
         session.hooks["response"] = [read]
         # each user has its own jar; threads share the session's connections alone
-        session.cookies = cookies.jar if cookies is not None else RequestsCookieJar()
+        session.cookies = cookies.jar if cookies is not None else BrowserJar()
         ours = dict(line.split(": ", 1) for line in (*self._of_run, *own))
         session.private = frozenset(name.lower() for name in ours)
         try:
@@ -173,11 +174,34 @@ class _Session(requests.Session):
         for scheme in ("http://", "https://"):
             self.mount(scheme, TurnedAdapter())
 
+    def prepare_request(self, request: requests.Request) -> requests.PreparedRequest:
+        prepared = super().prepare_request(request)
+        if "cookie" not in {name.lower() for name in request.headers}:
+            # requests has merged the cookies into a jar with the rules of Python
+            merge: Any = merge_cookies
+            jar = merge(self.cookies.copy(), request.cookies or {})
+            prepared.headers.pop("Cookie", None)
+            prepared.prepare_cookies(jar)
+        return prepared
+
+    def rebuild_method(
+        self, prepared_request: requests.PreparedRequest, response: requests.Response
+    ) -> None:
+        verb = str(prepared_request.method)
+        if not keeps_body(response.status_code, verb):
+            prepared_request.method = "HEAD" if verb == "HEAD" else "GET"
+
     def rebuild_auth(
         self, prepared_request: requests.PreparedRequest, response: requests.Response
     ) -> None:
         super().rebuild_auth(prepared_request, response)  # type: ignore[no-untyped-call] # its stub
         headers = prepared_request.headers
+        before = response.request
+        if keeps_body(response.status_code, str(before.method)):
+            # requests has dropped it, for it keeps bodies after 307 and 308 alone
+            prepared_request.body = before.body
+            kept = {name: v for name, v in before.headers.items() if name.lower() in OF_BODY}
+            headers.update(kept)
         there, here = str(prepared_request.url), str(response.url)
         if addresses.host(there) != addresses.host(here):
             for name in self.private & {n.lower() for n in headers}:
@@ -236,4 +260,4 @@ def _read(
 
 def _message(method: str, url: str, options: Mapping[str, Any], error: BaseException) -> str:
     said = root_cause(error, options.get("proxies"))
-    return f"{method.upper()} {addresses.shown(url)}: {said}"
+    return f"{method.upper()} {addresses.shown(url)}: {with_remedy(said)}"

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import socket
+from collections.abc import Mapping
 from types import MappingProxyType
 
+import requests
 from urllib3.connection import HTTPConnection, HTTPSConnection
 from urllib3.connectionpool import HTTPConnectionPool, HTTPSConnectionPool
 from urllib3.exceptions import ConnectTimeoutError, NameResolutionError, NewConnectionError
 
 from osbench.common.network.bounded_adapter import BoundedLinesAdapter, BoundedResponse
 from osbench.common.network.causes import root_cause
+from osbench.worker.http.addresses import zoned
 from osbench.worker.http.name_lookups import NameLookups
 from osbench.worker.http.wire.wire_errors import CannotConnect
 
@@ -22,7 +25,7 @@ class _Turned(HTTPConnection):
     response_class = BoundedResponse
 
     def _new_conn(self) -> socket.socket:
-        name, host, port = self._dns_host, self.host, self.port
+        name, host, port = self._dns_host, zoned(self.host), self.port
         try:
             found = _LOOKUPS.addresses(host, port, None)
         except CannotConnect as error:
@@ -63,3 +66,11 @@ class TurnedAdapter(BoundedLinesAdapter):
     """
 
     pools = MappingProxyType({"http": _TurnedPool, "https": _TurnedTlsPool})
+
+    def request_url(
+        self, request: requests.PreparedRequest, proxies: Mapping[str, str] | None
+    ) -> str:
+        url: str = super().request_url(request, proxies)
+        path = request.path_url
+        # requests takes slashes away from the beginning of a path
+        return path if url == "/" + path.lstrip("/") else url

@@ -16,8 +16,10 @@ from requests.cookies import RequestsCookieJar
 from requests.utils import guess_filename
 from urllib3.filepost import encode_multipart_formdata
 
+from osbench.common.network.origins import is_http
 from osbench.common.plugin.atomic import ActionTimer
 from osbench.common.plugin.scenario import Scenario
+from osbench.common.secrets.url_masking import mask_url
 from osbench.worker.http.http_clients import HttpClients
 from osbench.worker.http.user.expectations import (
     Checks,
@@ -38,8 +40,11 @@ from osbench.worker.http.user.request_base import (
 )
 from osbench.worker.http.wire.cookies import Cookies
 
-#: Parts of a path that are ids of single objects.
-_ID = re.compile(r"(?<=/)(?:\d+|[0-9a-f]{32}|[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12})(?=/|$)")
+#: Parts of a path that are of a single object or person: numbers, hex, UUIDs, e-mail addresses.
+_SINGLE = re.compile(
+    r"\d+|(?=[0-9a-f]*\d)[0-9a-f]{8,64}|[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}|.*(?:@|%40).*",
+    re.IGNORECASE,
+)
 
 #: Keyword arguments that are passed on to `requests.request`.
 _OPTIONS = frozenset(
@@ -58,12 +63,12 @@ class UserHttp(Generic[R]):
     """The common part of the sessions of threads and of coroutines.
 
     Keyword arguments of all methods: `name` of the atomic action (by default the method and the
-    path, with [id] for numbers and UUIDs); `expect`, a status code or several (less than 400);
-    `check`, by which the iteration fails, and `verify`, which is only counted: expected values by
-    subject, which is a JSONPath ($.a.b), "text" or "header NAME", or a function of the response;
-    `stream=True` keeps nothing of the body; and these of `requests.request`: params, headers, json,
-    data, files, cookies, timeout, allow_redirects, auth, cert, proxies, hooks. TLS verification is
-    set in the task (`http`).
+    path, with [id] for numbers, UUIDs, e-mail addresses and secrets); `expect`, a status code or
+    several (less than 400); `check`, by which the iteration fails, and `verify`, which is only
+    counted: expected values by subject, which is a JSONPath ($.a.b), "text" or "header NAME", or a
+    function of the response; `stream=True` keeps nothing of the body; and these of
+    `requests.request`: params, headers, json, data, files, cookies, timeout, allow_redirects, auth,
+    cert, proxies, hooks. TLS verification is set in the task (`http`).
 
     They return an `HttpResponse` and raise UnexpectedStatus, CheckFailed, TimeoutError,
     ConnectionError, ValueError and TypeError.
@@ -300,16 +305,22 @@ def _is_refused(call: AskedRequest, response: WholeResponse) -> bool:
 def default_name(method: str, path: str) -> str:
     """Return the default name of a request's action, such as "GET /servers/[id]".
 
-    Method and path, without host and query; [id] replaces numbers and UUIDs in the path.
+    Method and path, without host and query. [id] replaces parts of the path that are numbers, hex,
+    UUIDs, e-mail addresses or secrets; a placeholder of a task is kept.
     """
     return f"{method} {_named(path)}"
 
 
 @functools.lru_cache(4096)
 def _named(path: str) -> str:
-    """Return the path of a path or URL, without query, with [id] for numbers and UUIDs; cached."""
-    plain = urlsplit(path).path if "://" in path else path.partition("?")[0]
-    return _ID.sub("[id]", plain or "/")
+    plain = urlsplit(path).path if is_http(path) else path.partition("?")[0]
+    parts = plain.split("/")
+    masked = mask_url(plain).split("/")
+    shown = [
+        "[id]" if "{" not in part and (_SINGLE.fullmatch(part) or part != without) else part
+        for part, without in zip(parts, masked, strict=True)
+    ]
+    return "/".join(shown) or "/"
 
 
 def _unknown(names: Iterable[str]) -> str:

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol
-from urllib.parse import urlsplit
+
+from osbench.common.network.origins import is_http, origin
 
 if TYPE_CHECKING:
     from osbench.worker.http.user.expectations import Checks
@@ -79,10 +80,10 @@ class Base:
     def join(self, path: str) -> str:
         """Return the URL of a path below the base; an absolute URL is returned as it is.
 
-        A path that is "" or begins with "?" is appended without a slash. Raises ValueError for a
-        path if there is no base.
+        A path that is "" or begins with "?" is appended without a slash; of `//x` both slashes are
+        kept. Raises ValueError for a path if there is no base.
         """
-        if path.startswith(("http://", "https://")):
+        if is_http(path):
             return path
         if not self.url:
             raise ValueError(
@@ -91,12 +92,14 @@ class Base:
             )
         if not path or path[0] == "?":
             return self.url + path
-        return f"{self.url.rstrip('/')}/{path.lstrip('/')}"
+        return f"{self.url.rstrip('/')}/{path.removeprefix('/')}"
 
     def is_below(self, url: str) -> bool:
         """Return whether requests to a URL carry the token: its origin is the base's."""
-        there, here = urlsplit(url), urlsplit(self.url)
-        return (there.scheme, there.netloc) == (here.scheme, here.netloc)
+        try:
+            return origin(url) == origin(self.url)
+        except ValueError:
+            return False
 
 
 #: The URL of a service, headers of requests to it, and the token of a virtual user, by its number.

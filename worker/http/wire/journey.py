@@ -1,4 +1,4 @@
-"""Redirects of a request: makes the requests that they lead to, by the rules of `requests`."""
+"""Redirects of a request: makes the requests that they lead to, by the rules of browsers."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ class Journey:
         self._left -= 1
         outgoing = request.outgoing.with_own(self.own)
         target = _target(request.url, locations[0])
-        there = addresses.host(target), target.startswith("https")
+        there = addresses.host(target), urlsplit(target).scheme == "https"
         if there != (request.host, request.secure) and proxy_of(target):
             # the first one goes there directly, and only libcurl knows the other way
             raise ConnectionError(

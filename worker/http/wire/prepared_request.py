@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from urllib.parse import urlsplit
 
 import osbench
+from osbench.worker.http import addresses
 from osbench.worker.http.outgoing_request import OURS, OutgoingRequest
 from osbench.worker.http.sent_again import IDEMPOTENT
 
@@ -51,14 +52,15 @@ class PreparedRequest:
         self.bodiless = outgoing.verb == "HEAD"
         self._named = outgoing.given & OURS
         self.secure = parts.scheme == "https"
-        self.host = parts.hostname or ""
+        self.host = addresses.host(outgoing.url)
         self.port = parts.port or _PORTS[parts.scheme]
         self.trust = trust
         #: Where its connections go, and what they trust: connections of one origin are alike.
         self.origin = (self.host, self.port, trust if self.secure else None, self.secure)
         target = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
         self._before = f"{self.verb} {target} HTTP/1.1\r\n".encode("ascii")
-        host = f"[{self.host}]" if ":" in self.host else self.host
+        host = addresses.without_zone(self.host)
+        host = f"[{host}]" if ":" in host else host
         if parts.port not in (None, _PORTS[parts.scheme]):
             host += f":{parts.port}"
         lines = [("Host", host), ("User-Agent", AGENT), ("Accept", "*/*")]

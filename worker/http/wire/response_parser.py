@@ -234,8 +234,10 @@ class ResponseParser:
     def _between(self, head: ResponseHead) -> None:
         """Skip an interim response (1xx). Raises BadResponse for 101 and above `INTERIM_LIMIT`."""
         self._interim += 1
-        if head.status == 101 or self._interim > INTERIM_LIMIT:
-            raise BadResponse(f"a response {head.status} without a request")
+        if head.status == 101:
+            raise BadResponse("a response 101 (Switching Protocols), which was not asked for")
+        if self._interim > INTERIM_LIMIT:
+            raise BadResponse(f"more than {INTERIM_LIMIT} interim responses (1xx) before one")
 
     def _begin(self, head: ResponseHead) -> None:
         self._head = head

@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from osbench.common.network.origins import is_http
 from osbench.common.plugin.request_values import (
     address_fault,
     base_fault,
@@ -94,7 +95,7 @@ def _of_values(step: Mapping[str, Any]) -> Iterator[str]:
     name, path = step.get("name"), step.get("path")
     if isinstance(name, str) and placeholders.are_in(name):
         yield f"a name is the same for all requests: no placeholder is filled in in {name!r}"
-    if isinstance(path, str) and path.startswith(("http://", "https://")):
+    if isinstance(path, str) and is_http(path):
         if not placeholders.are_in(path.split("/", 3)[2]) and (fault := address_fault(path)):
             yield fault
     elif isinstance(path, str) and _SCHEME.match(path):

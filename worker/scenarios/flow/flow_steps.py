@@ -9,27 +9,25 @@ from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from osbench.common.network.origins import is_http
 from osbench.common.plugin.atomic import ActionTimer
+from osbench.common.plugin.request_values import as_text
 from osbench.common.plugin.scenario import Scenario
 from osbench.common.secrets.hiding import HIDDEN
 from osbench.worker.http.user.expectations import UnexpectedStatus
 from osbench.worker.http.user.http_response import HttpResponse
 from osbench.worker.http.user.http_session import default_name
 from osbench.worker.scenarios.flow import multipart_body
-from osbench.worker.scenarios.flow.flow_checks import all_steps
 from osbench.worker.scenarios.flow.placeholders import (
     Fill,
     MissingValue,
     Values,
     filler,
-    names_of,
-    without_saved,
 )
 from osbench.worker.scenarios.flow.response_parts import (
     NothingToSave,
     ResponseParts,
     hidden_in,
-    is_hidden,
 )
 
 __all__ = ["Flow", "NothingToSave"]
@@ -43,6 +41,9 @@ _PASSED = {
     **dict.fromkeys(("json", "headers", "check", "verify", "expect", "stream", "timeout")),
 }
 
+#: Keyword arguments that are written as forms are.
+_FORMS = ("params", "data")
+
 #: Logs the virtual user in once more.
 Relogin = Callable[[Scenario, Values], Awaitable[None]]
 
@@ -55,18 +56,19 @@ class CommonParts:
     headers: Mapping[str, str]
     #: Status codes by which a virtual user logs in again.
     relogin: Collection[int]
-    #: Names of saved values that are not shown.
-    hidden: frozenset[str]
 
     @classmethod
     def of(cls, args: Mapping[str, Any]) -> CommonParts:
         """Return the settings made of `args`, the arguments of a flow, which fit its schema."""
-        saves = [(str(n), s) for step in all_steps(args) for n, s in step.get("save", {}).items()]
-        return cls(
-            headers=args.get("headers", {}),
-            relogin=_codes(args.get("relogin")),
-            hidden=frozenset(name for name, source in saves if is_hidden(name, source)),
-        )
+        return cls(headers=args.get("headers", {}), relogin=_codes(args.get("relogin")))
+
+
+def name_of(step: Mapping[str, Any]) -> str:
+    """Return the name of a step's action: its own, else method and path as the task writes it.
+
+    Values of placeholders would be a row of the report each.
+    """
+    return step.get("name") or default_name(step.get("method", "GET"), str(step.get("path", "")))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -76,8 +78,6 @@ class FlowStep:
     name: str
     method: str
     path: Fill
-    #: The path as a name shows it; None: the path itself.
-    shown_path: Fill | None
     wishes: Fill
     multipart: Fill | None
     #: Headers that the step has of its flow.
@@ -100,12 +100,10 @@ class FlowStep:
         """
         wishes = {_PASSED[key] or key: value for key, value in step.items() if key in _PASSED}
         own = {str(name).lower() for name in step.get("headers", ())}
-        hides = not common.hidden.isdisjoint(names_of("saved", step["path"]))
         return cls(
-            name=step.get("name", ""),
+            name=name_of(step),
             method=step.get("method", "GET"),
             path=filler(step["path"]),
-            shown_path=filler(without_saved(step["path"], common.hidden)) if hides else None,
             wishes=filler(wishes),
             multipart=filler(step["multipart"]) if "multipart" in step else None,
             headers=[
@@ -142,7 +140,7 @@ class FlowStep:
             saved = values["saved"]
             assert isinstance(saved, dict)
             if self.save:
-                parts = ResponseParts(response, scenario, self.name or self.method)
+                parts = ResponseParts(response, scenario, self.name)
                 saved.update({name: parts.take(name, source) for name, source in self.save.items()})
             if self.think is not None:
                 await scenario.think(*self.think)
@@ -158,8 +156,9 @@ class FlowStep:
         """
         user, save = scenario.user, self.save
         HIDDEN.set(lambda text: hidden_in(text, user, save))
-        path, wishes = str(self.path(values)), self.wishes(values)
+        path, wishes = as_text(self.path(values)), self.wishes(values)
         headers = {**self._common_headers(scenario, path, values), **wishes.get("headers", {})}
+        wishes = {**wishes, **{key: _as_form(wishes[key]) for key in _FORMS if key in wishes}}
         if self.multipart is not None:
             body, kind = multipart_body.encoded(self.multipart(values))
             if not any(name.lower() == "content-type" for name in headers):
@@ -168,11 +167,7 @@ class FlowStep:
         if headers:
             # a placeholder has a value of any type
             wishes = {**wishes, "headers": _as_texts(headers)}
-        if self.name:
-            wishes = {**wishes, "name": self.name}
-        elif self.shown_path is not None:
-            shown = default_name(self.method, str(self.shown_path(values)))
-            wishes = {**wishes, "name": shown}
+        wishes = {**wishes, "name": self.name}
         try:
             response: HttpResponse = await scenario.http.request(self.method, path, **wishes)
         except UnexpectedStatus as error:
@@ -210,8 +205,7 @@ class FlowStep:
         except (TypeError, ValueError, OverflowError):
             times = -1
         if times < 0:
-            at = self.name or self.method
-            raise ValueError(f"{at}: repeat must be an integer from 0, got {given!r}")
+            raise ValueError(f"{self.name}: repeat must be an integer from 0, got {given!r}")
         return times
 
 
@@ -323,11 +317,24 @@ def _is_home(scenario: Scenario, path: str) -> bool:
     Also True if there is no base, or `path` is not an absolute URL.
     """
     base = scenario.http.base
-    return not base.url or not path.startswith(("http://", "https://")) or base.is_below(path)
+    return not base.url or not is_http(path) or base.is_below(path)
 
 
 def _as_texts(headers: Mapping[str, Any]) -> dict[str, str]:
-    return {name: str(value) for name, value in headers.items()}
+    return {name: as_text(value) for name, value in headers.items()}
+
+
+def _as_form(fields: Any) -> Any:
+    """Return the fields of a query or form with values as texts; None leaves a field out."""
+    if not isinstance(fields, Mapping):
+        return fields
+    return {name: _as_values(value) for name, value in fields.items()}
+
+
+def _as_values(value: Any) -> Any:
+    if isinstance(value, list | tuple):
+        return [_as_values(inner) for inner in value]
+    return None if value is None else as_text(value)
 
 
 def _bounds(think: Any) -> tuple[float, float] | None:

@@ -10,6 +10,8 @@ from typing import Any
 
 from urllib3.filepost import encode_multipart_formdata
 
+from osbench.common.plugin.request_values import as_text
+
 #: Bytes of a file that is made up.
 LARGEST = 64 * 1024 * 1024
 _KEYS = frozenset({"filename", "content", "base64", "size", "type"})
@@ -35,7 +37,7 @@ def encoded(parts: Mapping[str, Any]) -> tuple[bytes, str]:
     fields: list[Any] = []
     for name, given in parts.items():
         for one in given if isinstance(given, list | tuple) else [given]:
-            fields.append((name, _file(name, one) if isinstance(one, Mapping) else _text(one)))
+            fields.append((name, _file(name, one) if isinstance(one, Mapping) else as_text(one)))
     return encode_multipart_formdata(fields)
 
 
@@ -75,12 +77,6 @@ def _file(name: str, file: Mapping[str, Any]) -> tuple[str, bytes, str]:
         content,
         str(file.get("type", "application/octet-stream")),
     )
-
-
-def _text(value: Any) -> str:
-    if isinstance(value, bool):
-        return str(value).lower()
-    return str(value)
 
 
 @lru_cache(64)

@@ -6,8 +6,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
+
+from osbench.common.plugin.request_values import as_text
 
 _PLACEHOLDER = re.compile(r"\{(?:(user|data|saved)\.([A-Za-z_][\w-]*)|(iteration|run|brace))\}")
 #: What looks like a placeholder and may be one that was mistyped.
@@ -41,16 +43,6 @@ def names_of(kind: str, value: Any) -> Iterator[str]:
         for found, name, _ in _PLACEHOLDER.findall(text):
             if found == kind:
                 yield name
-
-
-def without_saved(text: str, names: Collection[str]) -> str:
-    """Return `text` with [NAME] instead of `{saved.NAME}`, for the given names only."""
-    return _PLACEHOLDER.sub(
-        lambda found: (
-            f"[{found[2]}]" if found[1] == "saved" and found[2] in names else found.group()
-        ),
-        text,
-    )
 
 
 def unknown(value: Any) -> Iterator[str]:
@@ -119,7 +111,7 @@ def _text_filler(text: str) -> Fill | None:
         return lambda values: _value(whole, values)
     if _PLACEHOLDER.search(text) is None:
         return None
-    return lambda values: _PLACEHOLDER.sub(lambda found: str(_value(found, values)), text)
+    return lambda values: _PLACEHOLDER.sub(lambda found: as_text(_value(found, values)), text)
 
 
 def _value(found: re.Match[str], values: Values) -> Any:

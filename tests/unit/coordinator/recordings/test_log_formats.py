@@ -35,6 +35,27 @@ def test_combined_and_common_lines_are_read() -> None:
     assert lines.unreadable == [1, 4, 5, 7]
 
 
+def test_quotes_of_apache_and_quoted_fields_are_read() -> None:
+    start = "10.0.0.1 - - [01/Mar/2026:12:00:05 +0000]"
+    lines = combined().read(
+        "\n".join(
+            [
+                rf'{start} "GET /items?q=a\"b HTTP/1.1" 200 571 "-" "agent"',
+                rf'{start} "GET /a\"b\\ HTTP/1.1" 200 571 "-" "agent \"x\""',
+                '"10.0.0.7, 10.0.0.8" - - [01/Mar/2026:12:00:05 +0000] "GET /c HTTP/1.1" 200 5',
+                r'"a [\"" ::1 "-" ann [01/Mar/2026:12:00:05 +0000] "GET /d HTTP/1.1" 200 5',
+                f'{start} "GET /e HTTP/1.1" 200 5 "-" "agent" "10.0.0.7, 10.0.0.8"',
+                rf'{start} "GET /cut\" 200 5',
+                '"open - - [01/Mar/2026:12:00:05 +0000] GET /f HTTP/1.1" 200 5',
+            ]
+        ).encode()
+        + b"\n"
+    )
+
+    assert lines.requests == [b"GET /items", rb"GET /a\"b\\", b"GET /c", b"GET /d", b"GET /e"]
+    assert (lines.queries, lines.unreadable) == (1, [5, 6])
+
+
 def test_a_block_without_faults_is_read_as_line_by_line() -> None:
     line = '10.0.0.1 - - [01/Mar/2026:12:00:{:02} +0000] "GET /{}?{} HTTP/1.1" {} 1 "-" "a"\n'
     block = "".join(line.format(k % 60, k, "q" * (k % 2), 200 + k) for k in range(90)).encode()
@@ -150,18 +171,28 @@ def test_json_that_is_no_request_is_unreadable(line: str) -> None:
     assert (lines.requests, lines.unreadable) == ([], [0])
 
 
-@pytest.mark.parametrize("form", [combined(), haproxy(), JsonFormat({})])
-@pytest.mark.parametrize(
-    "piece",
-    [
-        b"[01/Mar/2026:12:00:05.1] a b 0 200 ",
-        b'[01/Mar/2026:12:00:05 +0000] "GET /',
-        b'"GET /a?',
-        b'{"time": [',
-        b'" 200 ',
-    ],
-)
-def test_hostile_lines_are_unreadable(form: LogFormat, piece: bytes) -> None:
-    lines = form.read(piece * 20_000 + b"\n")
+_TO_REQUEST = b'[01/Mar/2026:12:00:05 +0000] "GET /'
+#: What took time by the square of its length, hours at this one.
+HOSTILE = [
+    b"[01/Mar/2026:12:00:05.1] a b 0 200 " * 20_000,
+    _TO_REQUEST * 20_000,
+    b'"GET /a?' * 20_000,
+    b'{"time": [' * 20_000,
+    b'" 200 ' * 20_000,
+    _TO_REQUEST + b"a" * 400_000,
+    _TO_REQUEST + b'\\"' * 200_000,
+    _TO_REQUEST + b"a?" * 200_000,
+    b'"a" ' * 100_000 + b'"',
+    b'[01/Mar/2026:12:00:05.1] a b 0 200 "GET /' + b"a" * 400_000,
+    b"[01/Mar/2026:12:00:05.1] " + b"a" * 400_000,
+    b"[01/Mar/2026:12:00:05.1] a b " + b"0" * 400_000,
+    b"[" * 400_000,
+]
+
+
+@pytest.mark.parametrize("form", [combined(), haproxy(), JsonFormat({})], ids=lambda one: one.NAME)
+@pytest.mark.parametrize("at", range(len(HOSTILE)))
+def test_hostile_lines_are_unreadable(form: LogFormat, at: int) -> None:
+    lines = form.read(HOSTILE[at] + b"\n")
 
     assert (lines.requests, lines.unreadable) == ([], [0])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import re
 from pathlib import Path
 from typing import Any
 
@@ -10,8 +11,12 @@ import pytest
 import yaml
 from click.testing import CliRunner, Result
 
+from osbench.common.errors import UsageError
 from osbench.coordinator.arrivals.arrival_file import ArrivalFile
 from osbench.coordinator.cli import main
+from osbench.coordinator.cli.commands.init import ReadingProgress
+from osbench.coordinator.recordings import log_reader
+from osbench.coordinator.recordings.log_reader import LogReader
 from osbench.coordinator.taskfile.template import render
 
 LINE = '10.0.0.9 - ann [01/Mar/2026:12:{:02}:{:02} +0000] "{} HTTP/1.1" {} 17 "-" "curl/8.1"\n'
@@ -130,6 +135,45 @@ def test_a_compressed_log_gives_the_same_task(here: Path) -> None:
 
     assert "(combined), gzip, 7 lines" in said
     assert plain == ((here / "load.yaml").read_text("utf-8"), (here / "load.arrivals").read_bytes())
+
+
+def test_a_readable_line_behind_many_that_are_cut_is_found(here: Path) -> None:
+    cut = line(1, "GET /" + "a" * 8000).partition(" HTTP")[0] + "\n"
+    (here / "access.log").write_text(cut * 50 + line(2, "GET /a"))
+
+    said = init("access.log")
+
+    assert said.exit_code == 0, said.output
+    assert "51 lines, 50 of them unreadable (line 1 first)" in said.output
+
+
+@pytest.mark.parametrize(("begin", "filler"), [("", b"\0"), ("", b"x\n"), (LOG, b"\0")])
+def test_what_unpacks_without_an_end_is_given_up(
+    here: Path, monkeypatch: pytest.MonkeyPatch, begin: str, filler: bytes
+) -> None:
+    monkeypatch.setattr(log_reader, "_BLOCK", 1 << 10)
+    monkeypatch.setattr(log_reader, "_LONGEST", 1 << 10)
+    monkeypatch.setattr(log_reader, "_PATIENCE", 1 << 16)
+    (here / "access.log").write_bytes(gzip.compress(begin.encode() + filler * 4_000_000, mtime=0))
+    seen: list[int] = []
+    reader = LogReader(Path("access.log"), {}, lambda read, size, lines: seen.append(lines))
+
+    with pytest.raises(UsageError, match=r"is (not an access log|longer than)"):
+        list(reader.read())
+
+    assert 0 < len(seen) < 200
+    assert reader.form == ""
+
+
+def test_a_long_file_shows_how_far_it_is_read(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(log_reader, "_BLOCK", 200)
+    monkeypatch.setattr(ReadingProgress, "EVERY_S", 0.0)
+
+    said = init("access.log").output
+
+    shares = [int(one) for one in re.findall(r"reading access.log: (\d+)%, \d+ lines?\n", said)]
+    assert shares == sorted(shares)
+    assert shares[0] < 100 == shares[-1]
 
 
 #: Without the time of packing, which would make other names of tests in each process.

@@ -80,6 +80,16 @@ def test_requests_that_are_alike_have_the_template_of_their_own(part: str) -> No
     assert [table.templates[at] for at in numbers] == list(map(template_of, requests))
 
 
+@pytest.mark.parametrize("part", [b"1" * 400_000 + b".", b"a1" * 200_000, b"/1" * 200_000])
+def test_long_requests_take_linear_time_and_are_not_kept(part: bytes) -> None:
+    table = TemplateTable()
+
+    number = table[b"GET /" + part]
+
+    assert table.templates[number].method == "GET"
+    assert sum(map(len, table)) < 10_000
+
+
 def test_a_place_with_many_parts_takes_no_more_templates() -> None:
     table = TemplateTable()
 

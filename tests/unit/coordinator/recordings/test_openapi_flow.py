@@ -12,6 +12,7 @@ import yaml
 from click.testing import CliRunner, Result
 
 from osbench.coordinator.cli import main
+from osbench.coordinator.recordings.openapi_styles import query_fields
 from osbench.coordinator.taskfile.template import names, render
 
 PETS = """
@@ -182,6 +183,47 @@ def test_swagger_and_services_that_only_change_data():
     assert branch["steps"][2]["multipart"] == {"f": {"filename": "f.bin", "size": 1024}}
     assert branch["steps"][0]["headers"] == {"Authorization": "Basic <basic_credentials>"}
     assert "# These operations change data: do you want them made?" in text
+
+
+LISTS = ["a", "b c", True]
+#: Parameters in a query, as a step writes them, by what their description says.
+WRITTEN: list[tuple[dict[str, Any], Any, dict[str, Any]]] = [
+    ({}, LISTS, {"p": ["a", "b c", "true"]}),
+    ({"explode": False}, LISTS, {"p": "a,b c,true"}),
+    ({"style": "pipeDelimited", "explode": False}, LISTS, {"p": "a|b c|true"}),
+    ({"style": "spaceDelimited"}, ["a", "b"], {"p": "a b"}),
+    ({"style": "pipeDelimited", "explode": True}, ["a", "b"], {"p": ["a", "b"]}),
+    (
+        {"style": "deepObject", "explode": True},
+        {"k": 1, "l": False},
+        {"p[k]": "1", "p[l]": "false"},
+    ),
+    ({}, {"k": 1}, {"k": "1"}),
+    ({"explode": False}, {"k": 1, "l": "x"}, {"p": "k,1,l,x"}),
+    ({"explode": False}, True, {"p": "true"}),
+    ({"collectionFormat": "pipes"}, LISTS, {"p": "a|b c|true"}),
+    ({"collectionFormat": "multi"}, ["a", "b"], {"p": ["a", "b"]}),
+    ({"type": "array"}, ["a", "b"], {"p": "a,b"}),
+]
+
+
+@pytest.mark.parametrize(("style", "value", "expected"), WRITTEN)
+def test_lists_and_objects_are_written_in_their_style(style, value, expected):
+    assert query_fields({"name": "p", **style}, value) == expected
+
+
+def test_lists_in_paths_headers_and_queries_of_a_task():
+    ids = {"name": "ids", "in": "path", "required": True, "example": ["a/b", "{x}"]}
+    fields = {"name": "fields", "in": "query", "explode": False, "example": ["a", "b"]}
+    header = {"name": "X-Of", "in": "header", "example": [1, True]}
+    operation = {"parameters": [ids, fields, header], "responses": {}}
+    made(json.dumps({"openapi": "3.1.0", "paths": {"/things/{ids}": {"get": operation}}}))
+
+    ((step,),) = [branch["steps"] for branch in checked(Path("task.yaml").read_text())["mix"]]
+
+    assert step["path"] == "/things/a%2Fb,%7Bx%7D"
+    assert step["query"] == {"fields": "a,b"}
+    assert step["headers"] == {"X-Of": "1,true"}
 
 
 @pytest.mark.parametrize(

@@ -24,6 +24,11 @@ UUID = "0b2c7f0e-8e2f-4b6e-9a3e-3f1f4b7f2a10"
         ("no end after 31.5ms or 2s", "no end after * or *"),
         ("<Flow object at 0x7f3a2b10> failed", "<Flow object at *> failed"),
         ("order answered 503, expected 201", "order answered 503, expected 201"),
+        ("GET http://a/users/ann.b@shop.test/x: timed out", "GET http://a/users/*/x: timed out"),
+        ("no user ann%40shop.test, x@y", "no user *, *"),
+        ("order 48f281 of req_9c01ab", "order * of req_*"),
+        ("order abcdef was refused", "order * was refused"),
+        ("TLS 1.2 face, 5 bad beefs", "TLS * face, * bad beefs"),
         ("HTTP 504 from keystone v3", "HTTP 504 from keystone v3"),
     ],
 )

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import random
 import threading
+import uuid
 
 import msgpack
 import osprofiler.profiler
@@ -88,6 +90,18 @@ def test_a_secret_of_any_kind_is_in_no_failure(text):
 
     assert "planted" not in message + shown
     assert "yyyy" not in message
+
+
+def test_failures_that_differ_in_short_ids_are_one():
+    failures = Failures()
+    chance = random.Random(0)
+    ids = ["abcdef", "123456", *(f"{chance.randrange(16**6):06x}" for _ in range(300))]
+
+    for id_ in ids:
+        message = f"order {uuid.UUID(int=chance.getrandbits(128))} of user_{id_} was refused"
+        failures.number(RuntimeError(message), message)
+
+    assert len(failures.fresh()) == 1
 
 
 def test_what_hides_the_secrets_of_a_run_is_asked_before_a_text_is_cut():

@@ -8,11 +8,13 @@ import os
 import re
 import resource
 import socket
+import socketserver
 import ssl
 import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from time import monotonic_ns
 from typing import Any
 from urllib.parse import quote
 
@@ -29,12 +31,22 @@ from osbench.common.protocol.exchanges import EXCHANGE, OWN_TWICE
 from osbench.common.protocol.exchanges import OWN as OWN_CLIENT
 from osbench.worker.http.http_clients import HttpClients
 from osbench.worker.http.name_lookups import HOSTS, NameLookups
+from osbench.worker.http.on_loop.loop_connection import LoopConnection
 from osbench.worker.http.other_clients.curl_client import CurlClient
 from osbench.worker.http.other_clients.requests_client import RequestsClient
+from osbench.worker.http.outgoing_request import OutgoingRequest
+from osbench.worker.http.ready_requests import RequestLimits
 from osbench.worker.http.socket_client import KEPT, SocketClient
+from osbench.worker.http.socket_connection import SocketConnection
 from osbench.worker.http.tls_contexts import TlsContexts, Trust
 from osbench.worker.http.wire.exchange_phases import ExchangePhases
-from osbench.worker.http.wire.wire_errors import CannotConnect, CannotSecure, ConnectTimedOut
+from osbench.worker.http.wire.prepared_request import PreparedRequest
+from osbench.worker.http.wire.wire_errors import (
+    CannotConnect,
+    CannotSecure,
+    ConnectTimedOut,
+    ReceiveTimedOut,
+)
 from servers.child import PATIENCE_S
 from servers.hostile_http import hostile_server
 
@@ -226,6 +238,38 @@ def test_what_opens_one_host_is_not_told_to_another(server, way, code):
     assert lower(SECRET_HEADERS) <= set(first.headers)
     assert not lower(SECRET_HEADERS) & set(second.headers)
     assert lower(PLAIN_HEADERS) <= set(second.headers)
+
+
+#: Method and whether the body is there after a redirect, as browsers do it (Fetch, 4.4).
+REDIRECTED = {
+    **{("GET", code): ("GET", True) for code in (301, 302, 307, 308)},
+    **{("POST", code): ("GET", False) for code in (301, 302, 303)},
+    **{("POST", code): ("POST", True) for code in (307, 308)},
+    **{(verb, 303): ("GET", False) for verb in ("PUT", "PATCH", "DELETE", "GET")},
+    **{
+        (verb, code): (verb, True)
+        for verb in ("PUT", "PATCH", "DELETE")
+        for code in (301, 302, 307, 308)
+    },
+}
+
+
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize(("asked", "expected"), REDIRECTED.items())
+def test_a_redirect_keeps_method_and_body_or_neither(server, way, asked, expected):
+    verb, code = asked
+    url, options = f"{server.url}/to?code={code}&url=/a", {"json": {"keep": "me"}}
+    if way == "libcurl":
+        CurlClient([]).status(verb, url, [], options)
+    elif way == "requests":
+        RequestsClient([]).status(verb, url, [], options)
+    else:
+        Clients([], in_loop=way == "loop").status(verb, url, [], options)
+
+    _, second = server.taken()
+    kind = second.headers.get("content-type")
+    assert (second.method, second.body == b'{"keep": "me"}') == expected
+    assert (kind == "application/json", kind is not None) == (expected[1], expected[1])
 
 
 @pytest.mark.parametrize("way", WAYS)
@@ -516,15 +560,101 @@ def test_tls_that_cannot_be_trusted_is_refused(client, tmp_path, monkeypatch):
         resolving(monkeypatch, (socket.AF_INET, ("127.0.0.1", int(url.rpartition(":")[2]))))
         elsewhere = url.replace("localhost", "shop.invalid")
         for place, bundle, said in (
-            (url, True, "self-signed certificate"),
-            (elsewhere, str(certificate), "Hostname mismatch"),
+            (url, True, "self-signed certificate.*; name the file .*--ca FILE.*--insecure"),
+            (elsewhere, str(certificate), "Hostname mismatch.*; use a name"),
             (url, str(tmp_path / "none.pem"), "none.pem: No such file"),
         ):
             with pytest.raises(CannotSecure, match=said):
                 client.status("GET", place, [], {"verify": bundle})
         assert not notes
     monkeypatch.undo()
-    with tls_server(expired) as (url, *_), pytest.raises(CannotSecure, match="has expired"):
+    with (
+        tls_server(expired) as (url, *_),
+        pytest.raises(CannotSecure, match="has expired; renew"),
+    ):
         client.status("GET", url, [], {"verify": str(expired)})
     with recording_server() as plain, pytest.raises(CannotSecure, match="TLS"):
         client.status("GET", plain.url.replace("http:", "https:"), [], {})
+
+
+@pytest.mark.parametrize("way", ["requests", "libcurl"])
+def test_other_clients_say_what_to_do_about_a_certificate(tmp_path, way):
+    with recording_server(self_signed(tmp_path)) as secured:
+        with pytest.raises(ConnectionError, match=r"self-signed certificate.*--ca FILE.*--insec"):
+            ask(way, f"{secured.url}/a")
+        assert not secured.taken()
+
+
+class _Cut(socketserver.StreamRequestHandler):
+    """Ends a response in its head or body."""
+
+    def handle(self) -> None:
+        path = self.rfile.readline().split()[1]
+        while self.rfile.readline() not in (b"\r\n", b""):
+            pass
+        with suppress(ConnectionError):
+            self.wfile.write(CUT[path[1:].decode()])
+
+
+CUT = {
+    "head": b"HTTP/1.1 200 OK\r\nContent-Le",
+    "body": b"HTTP/1.1 200 OK\r\nContent-Length: 1000\r\n\r\n" + 600 * b"x",
+    "chunk": b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nff\r\nabc",
+    "nothing": b"",
+}
+
+
+@pytest.fixture
+def cutting() -> Iterator[str]:
+    with socketserver.ThreadingTCPServer(("127.0.0.1", 0), _Cut) as server:
+        server.daemon_threads = True
+        thread = threading.Thread(target=server.serve_forever)
+        thread.start()
+        yield f"http://127.0.0.1:{server.server_address[1]}"
+        server.shutdown()
+        thread.join(PATIENCE_S)
+
+
+@pytest.mark.parametrize("in_loop", [True, False], ids=["loop", "thread"])
+@pytest.mark.parametrize("name", CUT)
+def test_the_bytes_of_a_response_that_is_cut_are_counted(cutting, in_loop, name):
+    clients = Clients([], in_loop=in_loop)
+
+    with pytest.raises(ConnectionError):
+        clients.status("GET", f"{cutting}/{name}", [], {})
+
+    (found,) = np.frombuffer(clients.recorder.exchanges, EXCHANGE)
+    assert (found["received"], found["status"]) == (len(CUT[name]), 0)
+
+
+@pytest.mark.parametrize("in_loop", [True, False], ids=["loop", "thread"])
+def test_the_bytes_of_a_response_that_stops_are_counted(in_loop):
+    here, there = socket.socketpair()
+    request = PreparedRequest(OutgoingRequest("GET", "http://a.test/", (), (), {}))
+    phases = ExchangePhases(monotonic_ns())
+    limits = RequestLimits(wait_s=0.05)
+    with here, there:
+        # it is there before the limit begins
+        there.sendall(CUT["body"])
+        with pytest.raises(ReceiveTimedOut):
+            if in_loop:
+                asyncio.run(_asked_on_loop(here, request, limits, phases))
+            else:
+                connection = SocketConnection(here, None)
+                connection.exchange(request, [], limits, phases, keep_body=False)
+
+    assert phases.received_bytes == len(CUT["body"])
+
+
+async def _asked_on_loop(
+    sock: socket.socket, request: Any, limits: RequestLimits, phases: ExchangePhases
+) -> None:
+    loop = asyncio.get_running_loop()
+    sock.setblocking(False)
+    made = LoopConnection(loop, sock, None)
+    transport, _ = await loop.create_connection(lambda: made, sock=sock)
+    try:
+        await made.begin(request, [], limits, phases, keep_body=False)
+        made.answer(request, phases)
+    finally:
+        transport.abort()

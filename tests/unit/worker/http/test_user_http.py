@@ -9,14 +9,18 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
+import requests
 
 from helpers.json_server import LoopbackServer, QuietHandler, serving
 from osbench.common.plugin.atomic import WIDTH
 from osbench.common.plugin.scenario import Scenario, VirtualUser
 from osbench.worker.http.http_clients import HttpClients
+from osbench.worker.http.other_clients.turned_adapter import TurnedAdapter
+from osbench.worker.http.outgoing_request import OutgoingRequest
 from osbench.worker.http.user.expectations import CheckFailed, UnexpectedStatus
-from osbench.worker.http.user.http_session import HttpSession, LoopHttpSession
+from osbench.worker.http.user.http_session import HttpSession, LoopHttpSession, default_name
 from osbench.worker.http.user.request_base import Base, Bases
+from osbench.worker.http.wire.prepared_request import PreparedRequest
 
 ITEM = {"id": 3, "name": "lamp", "password": "hunter2", "tags": [{"t": "a"}, {"t": "b"}]}
 LARGE = json.dumps([{"id": n, "password": "hunter2", "of": "lamp"} for n in range(50_000)]).encode()
@@ -399,6 +403,70 @@ def test_what_requests_alone_can_do_has_the_same_cookies_and_answers(customer, s
     customer.ask("get", "/set?b=2%3BPath=/", auth=("ann", "pw"))
     customer.ask("get", "/item")
     assert sorted(server.told[-1]["headers"]["cookie"].split("; ")) == ["a=1", "b=2"]
+
+
+@pytest.mark.parametrize(
+    ("base", "path", "url"),
+    [
+        ("http://a/v1/", "item", "http://a/v1/item"),
+        ("http://a/v1", "/item", "http://a/v1/item"),
+        ("http://a/v1/", "//item", "http://a/v1//item"),
+        ("http://a", "//b/c", "http://a//b/c"),
+        ("http://a/v1", "?x=1", "http://a/v1?x=1"),
+        ("http://a", "HTTP://b/c", "HTTP://b/c"),
+        ("http://a", "Https://b/c", "Https://b/c"),
+        ("http://a", "/http://b/c", "http://a/http://b/c"),
+    ],
+)
+def test_paths_are_put_behind_the_base(base, path, url):
+    assert Base(url=base).join(path) == url
+
+
+@pytest.mark.parametrize(
+    ("url", "below"),
+    [
+        ("HTTP://Shop.test/x", True),
+        ("http://shop.test:80/x", True),
+        ("https://shop.test/x", False),
+        ("http://shop.test.evil/x", False),
+        ("http://shop.test:99999/x", False),
+    ],
+)
+def test_a_token_is_for_the_origin_of_the_base_alone(url, below):
+    assert Base(url="http://shop.test/v1").is_below(url) is below
+
+
+@pytest.mark.parametrize(
+    ("path", "name"),
+    [
+        ("/users/ann@shop.test?x=1", "/users/[id]"),
+        ("/users/ann%40shop.test/cart", "/users/[id]/cart"),
+        ("/reset/Zk3JhQ9vXw2LmN8pT4yB", "/reset/[id]"),
+        ("/password/reset", "/password/reset"),
+        ("/auth/token/refresh", "/auth/token/refresh"),
+        ("http://a.test/orders/0b2c7f0e8e/17", "/orders/[id]/[id]"),
+        ("HTTP://a.test", "/"),
+        ("/v2/facade//x/", "/v2/facade//x/"),
+        ("/user-{iteration}/{saved.token}", "/user-{iteration}/{saved.token}"),
+    ],
+)
+def test_names_of_actions_have_no_ids_persons_and_secrets(path, name):
+    assert default_name("GET", path) == f"GET {name}"
+
+
+@pytest.mark.parametrize("url", ["http://[fe80::1%25Eth0]:81//x", "HTTP://[FE80::1%25Eth0]:81//x"])
+def test_the_zone_of_an_address_is_looked_up_and_not_sent(url):
+    request = PreparedRequest(OutgoingRequest("GET", url, (), (), {}))
+
+    assert (request.host, request.port) == ("fe80::1%Eth0", 81)
+    assert request.data(()).startswith(b"GET //x HTTP/1.1\r\nHost: [fe80::1]:81\r\n")
+
+
+def test_requests_keeps_the_slashes_of_a_path():
+    asked = requests.Request("GET", "http://a.test//b//c?d").prepare()
+
+    assert TurnedAdapter().request_url(asked, {}) == "//b//c?d"
+    assert TurnedAdapter().request_url(asked, {"http": "http://p"}) == "http://a.test//b//c?d"
 
 
 def test_the_task_says_where_requests_go_and_what_they_carry(server):

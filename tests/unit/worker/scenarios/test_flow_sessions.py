@@ -138,7 +138,7 @@ def test_the_name_of_an_action_has_no_saved_secret():
     play(args, site)
 
     assert site.asked[1][0] == "/confirm/t-999999/4?t=t-999999"
-    assert site.asked[1][1]["name"] == "GET /confirm/[token]/[id]"
+    assert site.asked[1][1]["name"] == "GET /confirm/{saved.token}/{saved.id}"
 
 
 # headers of the flow

@@ -128,12 +128,12 @@ def test_steps_are_made_in_order_with_what_earlier_ones_saved():
     play(args, requests)
 
     first, second = requests.asked
-    assert first == ("POST", "/login", {"json": {"name": "ann"}})
+    assert first == ("POST", "/login", {"json": {"name": "ann"}, "name": "POST /login"})
     assert second == (
         "GET",
         "/item/5",
         {
-            "params": {"n": 7},
+            "params": {"n": "7"},
             "headers": {"X-Token": "t"},
             "expect": [200, 404],
             "check": {"$.at": "/here"},
@@ -188,7 +188,52 @@ def test_paths_and_headers_are_texts_whatever_a_placeholder_has():
 
     play(args, requests)
 
-    assert requests.asked[1] == ("GET", "5", {"headers": {"X-User": "3", "X-Fixed": "a"}})
+    assert requests.asked[1][:2] == ("GET", "5")
+    assert requests.asked[1][2]["headers"] == {"X-User": "3", "X-Fixed": "a"}
+
+
+def test_values_of_a_task_are_written_as_in_the_task():
+    values = {"yes": True, "no": False, "none": None, "n": 1.5, "list": [True, "a", None]}
+    written = {"yes": "true", "no": "false", "none": None, "n": "1.5", "list": ["true", "a", None]}
+    requests = Requests({"on": True, "of": {"a": [1]}, "none": None})
+    args = {
+        "steps": [
+            {"path": "/a", "save": {"on": "$.on", "of": "$.of", "none": "$.none"}},
+            {"path": "/b", "query": values, "headers": {"X-On": "{saved.on}"}},
+            {"path": "/{saved.on}/{saved.none}", "form": values, "query": {"q": "{saved.on}"}},
+            {"path": "/c", "json": values, "query": {"of": "{saved.of}", "text": "is {saved.of}"}},
+        ]
+    }
+
+    play(args, requests)
+
+    _, second, third, fourth = requests.asked
+    assert second[2]["params"] == written
+    assert second[2]["headers"] == {"X-On": "true"}
+    assert third[1] == "/true/null"
+    assert (third[2]["data"], third[2]["params"]) == (written, {"q": "true"})
+    assert fourth[2]["json"] == values
+    assert fourth[2]["params"] == {"of": '{"a": [1]}', "text": 'is {"a": [1]}'}
+
+
+def test_an_action_is_named_by_the_path_as_the_task_writes_it():
+    paths = [
+        "/user-{iteration}/x?q={iteration}",
+        "/user/{data.name}",
+        "/reset/{saved.token}",
+        "/9/y",
+    ]
+    names = ["GET /user-{iteration}/x", "GET /user/{data.name}", "GET /reset/{saved.token}"]
+    first = {"path": "/", "save": {"token": "$.token"}, "name": "start"}
+    args = {"steps": [first, *({"path": path} for path in paths)]}
+    requests = Requests({"token": "Zk3JhQ9vXw2LmN8pT4yB"})
+    user = VirtualUser(3, {"name": "ann@shop.test"}, lambda _: requests)
+
+    play(args, requests, user=user)
+
+    assert [wishes["name"] for _, _, wishes in requests.asked] == ["start", *names, "GET /[id]/y"]
+    assert requests.asked[2][1] == "/user/ann@shop.test"
+    assert set(names) < set(HttpFlow.action_names("run", args) or ())
 
 
 @pytest.mark.parametrize("times", [-1, "many", None, [1], float("inf")])
@@ -200,7 +245,7 @@ def test_a_value_that_is_no_number_of_times_fails_the_iteration(times):
         ]
     }
 
-    with pytest.raises(ValueError, match=r"GET: repeat must be an integer from 0, got "):
+    with pytest.raises(ValueError, match=r"GET /b: repeat must be an integer from 0, got "):
         play(args, Requests({"n": times}))
 
 

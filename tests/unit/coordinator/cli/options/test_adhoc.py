@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 from pathlib import Path
 from typing import Any
 
@@ -37,21 +38,21 @@ def test_an_address_is_a_get() -> None:
     [
         ({"body": '{"name": "tea"}'}, "POST", "application/json"),
         ({"body": "[1, 2]", "method": "put"}, "PUT", "application/json"),
-        ({"body": "name=tea"}, "POST", None),
-        ({"body": "7"}, "POST", None),
+        ({"body": "name=tea"}, "POST", "application/x-www-form-urlencoded"),
+        ({"body": "7"}, "POST", "application/x-www-form-urlencoded"),
     ],
 )
 def test_a_body_is_posted_and_json_is_called_so(
     options: dict[str, str], method: str, content_type: str | None
 ) -> None:
-    found = request(**options)
+    found = request(**{**options, "body": (options["body"],)})
 
     assert (found["method"], found["data"]) == (method, options["body"])
     assert found.get("headers", {}).get("Content-Type") == content_type
 
 
 def test_the_type_of_a_body_that_is_given_stays() -> None:
-    found = request(body="{}", header=("content-type: text/plain",))
+    found = request(body=("{}",), header=("content-type: text/plain",))
 
     assert found["headers"] == {"content-type": "text/plain"}
 
@@ -68,7 +69,31 @@ def test_fields_come_from_options_and_files(tmp_path: Path) -> None:
 def test_a_body_comes_from_a_file(tmp_path: Path) -> None:
     (tmp_path / "body").write_text("{}")
 
-    assert request(body=f"@{tmp_path}/body")["data"] == "{}"
+    assert request(body=(f"@{tmp_path}/body",))["data"] == "{}"
+
+
+def test_bodies_and_fields_are_read_as_by_curl(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sys.stdin", io.StringIO("c=3"))
+
+    found = request(body=("a=1", "b=2", "@-"), header=("Accept:", "X-Empty;", "X-A: 1", "X-A:  2"))
+
+    assert found["data"] == "a=1&b=2&c=3"
+    assert found["headers"] == {
+        "Accept": None,
+        "X-Empty": "",
+        "X-A": "1, 2",
+        "Content-Type": "application/x-www-form-urlencoded",
+    }
+
+
+def test_certificates_are_checked_as_the_options_say(tmp_path: Path) -> None:
+    (tmp_path / "ca.pem").write_text("")
+
+    assert "verify" not in request()
+    assert request(insecure=True)["verify"] is False
+    assert request(ca=f"{tmp_path}/ca.pem")["verify"] == f"{tmp_path}/ca.pem"
+    with pytest.raises(UsageError, match="--ca /nonexistent: there is no such file"):
+        request(ca="/nonexistent")
 
 
 @pytest.mark.parametrize(
@@ -80,7 +105,7 @@ def test_a_body_comes_from_a_file(tmp_path: Path) -> None:
             {"header": ("@/nonexistent",)},
             "--header @/nonexistent: cannot read the file: No such file",
         ),
-        ({"body": "@/nonexistent"}, "--body @/nonexistent: cannot read the file: No such file"),
+        ({"body": ("@/nonexistent",)}, "--body @/nonexistent: cannot read the file: No such file"),
     ],
 )
 def test_what_makes_no_request_is_refused(options: dict[str, Any], said: str) -> None:
