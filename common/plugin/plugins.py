@@ -21,6 +21,7 @@ from osbench.common.plugin.entry_points import Definition, add, definitions
 from osbench.common.plugin.exporter import Exporter
 from osbench.common.plugin.hook import Hook
 from osbench.common.plugin.loading import mixed_scenario
+from osbench.common.plugin.loading.checked_returns import checked
 from osbench.common.plugin.loading.neighbours import SourceFiles
 from osbench.common.plugin.loading.plugin_import import PluginImport
 from osbench.common.plugin.plugin_names import NATIVE, asked, order
@@ -86,6 +87,8 @@ class Plugins:
         self._tables: dict[str, dict[str, Definition]] | None = None
         self._native_scenarios = ScenarioTable(())
         self._scenarios: dict[str, ScenarioPlugin] = {}
+        #: Classes of plug-ins with checked values, by the original class.
+        self._checked: dict[type, type] = {}
         self._notes: list[str] = []
         self._faults: list[str] = []
         #: Contents of each file of osbench, as in "scenario Queue.work".
@@ -259,7 +262,7 @@ class Plugins:
         file = Path(str(sys.modules[cls.__module__].__file__))
         return ScenarioPlugin(
             name=name,
-            cls=cls,
+            cls=checked("scenario", cls),
             method=method,
             context=mark.context if isinstance(mark, Configuration) else {},
             title=doc.partition("\n")[0],
@@ -279,7 +282,9 @@ class Plugins:
                 f"{kind} {bare!r} ({definition.place}) must be a subclass of "
                 f"{interface.__module__}.{interface.__qualname__}"
             )
-        return Found(cls=cls, source=NATIVE, address=f"{bare}@{NATIVE}")
+        if cls not in self._checked:
+            self._checked[cls] = checked(kind, cls)
+        return Found(cls=self._checked[cls], source=NATIVE, address=f"{bare}@{NATIVE}")
 
     def _foreign(self, source: str, kind: str, name: str) -> Found | None:
         there, in_source = self.source(source), asked(name).in_rally

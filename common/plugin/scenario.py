@@ -8,7 +8,7 @@ from collections.abc import Awaitable, Callable, Collection, Generator, Mapping
 from dataclasses import dataclass
 from functools import partial
 from types import MappingProxyType
-from typing import Any, ClassVar, ParamSpec, Self, TypeVar, cast
+from typing import Any, ClassVar, NoReturn, ParamSpec, Self, TypeVar, cast
 
 from osbench.common.escaping import name_of
 from osbench.common.plugin import atomic
@@ -87,7 +87,19 @@ def _drawn(min_sleep: float, max_sleep: float | None) -> float:
 
 
 #: The row of a user without a data file.
-NO_DATA: Mapping[str, Any] = MappingProxyType({})
+class UserData(dict[str, Any]):
+    """The row of a virtual user's data file, by column; empty without a file."""
+
+    def __missing__(self, column: str) -> NoReturn:
+        """Raise KeyError with a message on the columns that there are."""
+        if self:
+            raise KeyError(
+                f"the data file of users has no column {column!r}, only {', '.join(self)}"
+            )
+        raise KeyError(f"no column {column!r}: the workload has no data file of users (users.data)")
+
+
+NO_DATA: Mapping[str, Any] = MappingProxyType(UserData())
 
 
 class VirtualUser:

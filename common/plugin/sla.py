@@ -245,7 +245,8 @@ class Sla:
 
     def verdict(self, success: bool, detail: str) -> Verdict:
         """Return a Verdict of this criterion with these values; limits are added later."""
-        return Verdict(criterion=self.NAME, success=success, detail=detail)
+        # a comparison of numpy's numbers is another type
+        return Verdict(criterion=self.NAME, success=bool(success), detail=detail)
 
 
 def remaining(statistics: Statistics, plan: int | None) -> int | None:

@@ -23,7 +23,12 @@ from osbench.common.ports import threads as threading
 from osbench.common.secrets.masking import mask_text
 from osbench.common.task import Named, Workload
 from osbench.coordinator.contexts.history import History
-from osbench.coordinator.contexts.state_store import ContextStateStore, Entry, PreparedWorkload
+from osbench.coordinator.contexts.state_store import (
+    ContextStateStore,
+    Entry,
+    PreparedWorkload,
+    drop_unstorable,
+)
 
 if TYPE_CHECKING:
     from osbench.coordinator.contexts.error_search import ErrorSearchResult
@@ -332,6 +337,10 @@ class ContextStack:
                 f"context {name} cannot be set up: {_reason(error)}; check contexts.{name} of the "
                 "task"
             ) from error
+        finally:
+            unstorable = drop_unstorable(entry)
+        if unstorable:
+            raise ContextError(f"context {name}: {unstorable}")
         self._store.save()
 
     def _undo(self, number: int, *, unanswered: bool, crashed: bool = False) -> None:

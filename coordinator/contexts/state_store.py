@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Iterable, Iterator
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
 from typing import Any
 
@@ -131,7 +131,11 @@ class ContextStateStore:
             return
         record = {
             "deployment": self.deployment.to_dict() if self.deployment else {},
-            "entries": [asdict(entry) for entry in self.entries],
+            # not asdict, which copies what may not be copied
+            "entries": [
+                {one.name: getattr(entry, one.name) for one in fields(entry)}
+                for entry in self.entries
+            ],
         }
         _write(self._entries_file, record)
 
@@ -163,6 +167,30 @@ class ContextStateStore:
             if wanted is None or entry.name in wanted:
                 merged |= entry.made
         return merged
+
+
+def drop_unstorable(entry: Entry) -> str:
+    """Remove values of other types than msgpack's from the result of a context.
+
+    Returns a message on the first of them, "" if there is none.
+    """
+    wrong = [key for key, value in entry.made.items() if not _is_storable({key: value})]
+    said = [
+        f"made[{key!r}] cannot be stored: it is or holds a {type(entry.made[key]).__name__}; put "
+        "only None, booleans, numbers, text, bytes, lists and mappings into `made`"
+        for key in wrong[:1]
+    ]
+    for key in wrong:
+        del entry.made[key]
+    return "".join(said)
+
+
+def _is_storable(value: Any) -> bool:
+    try:
+        msgpack.packb(value)
+    except (TypeError, ValueError, OverflowError):
+        return False
+    return True
 
 
 def _write(file: EncryptedFile, record: dict[Any, Any]) -> None:

@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from typing import Any, cast
 
 from osbench.common import task
+from osbench.common.errors import OsbenchError
 from osbench.common.plugin import hook
 from osbench.common.plugin.plugins import Plugins
 from osbench.common.plugin.trigger import Trigger
@@ -253,7 +254,8 @@ class ActiveHook:
             yield
         except Exception as error:  # noqa: BLE001 - a plug-in's own code may raise anything
             self._trigger = None
-            message = f"the trigger raises {type(error).__name__}: {_cut(error)}"
+            what = "" if isinstance(error, OsbenchError) else f" raises {type(error).__name__}"
+            message = f"the trigger{what}: {_cut(error)}"
             LOG.warning("hook %s: %s", self.described.action.name, message)
             self._keep(_unstarted(self._event(value), message))
 

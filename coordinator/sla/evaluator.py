@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Protocol
 
+from osbench.common.errors import OsbenchError
 from osbench.common.plugin.plugins import Plugins
 from osbench.common.plugin.sla import Sla, SpanFigures, SpanSelection, Statistics, Verdict
 from osbench.common.protocol.columns import Columns
@@ -195,8 +196,15 @@ class SlaEvaluator:
             self._raised[name] = Verdict(
                 criterion=name,
                 success=False,
-                detail=f"cannot be judged: the plug-in raises {error_text(error)}",
+                detail=f"cannot be judged: {_reason(error)}",
             )
+
+
+def _reason(error: Exception) -> str:
+    # its text names the plug-in
+    if isinstance(error, OsbenchError):
+        return str(error)
+    return f"the plug-in raises {error_text(error)}"
 
 
 def _is_disputed(verdict: Verdict, criterion: Sla, delay: Delay) -> bool:

@@ -178,7 +178,10 @@ class Site:
         for section, values in merged.items():
             lines += [f"[{section}]", *(f"{key} = {value}" for key, value in values.items())]
         path = self.home / name if name else self.data / "osbench.conf"
-        path.write_text("\n".join(lines) + "\n", encoding="utf-8")
+        # whole at each moment: a command that was just started may be reading it
+        draft = path.with_name(f"{path.name}.draft")
+        draft.write_text("\n".join(lines) + "\n", encoding="utf-8")
+        draft.replace(path)
         return path
 
     def task(self, *workloads: Mapping[str, Any], name: str = "task.json") -> str:

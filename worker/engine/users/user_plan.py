@@ -9,7 +9,7 @@ from functools import cached_property
 from typing import Any
 
 from osbench.common.intervals import Interval
-from osbench.common.plugin.scenario import NO_DATA, Scenario, VirtualUser
+from osbench.common.plugin.scenario import NO_DATA, Scenario, UserData, VirtualUser
 
 #: Pauses between attempts to start a user: the first, and the longest, nanoseconds.
 FIRST_PAUSE_NS = 1_000_000_000
@@ -60,7 +60,8 @@ class UserPlan:
 
         Raises NoRow if each row has one user (`order: sequential`, `unique`) and none is left.
         """
-        return VirtualUser(number, self._row(number) if self.rows else NO_DATA, self.open_http)
+        data = UserData(self._row(number)) if self.rows else NO_DATA
+        return VirtualUser(number, data, self.open_http)
 
     def _row(self, number: int) -> Mapping[str, Any]:
         count = len(self.rows)

@@ -71,7 +71,8 @@ class Unstorable(Noted):
     ORDER = 50
 
     def setup(self):
-        self.made["file"] = object()
+        # copied nor packed
+        self.made["file"] = threading.Lock()
 
 
 @scenario.configure(name="Mine.run", context={"second": {"fail": "no"}})
@@ -324,8 +325,11 @@ def test_secrets_of_addresses_are_not_reported(objects, plugins, monkeypatch):
 def test_what_cannot_be_stored_is_a_failing_setup(objects, plugins, log):
     _, manager = around(objects, plugins, workload(unstorable={}))
 
-    with pytest.raises(ContextError, match="cannot be stored"), manager:
+    said = r"context unstorable: made\['file'\] cannot be stored: it is or holds a lock"
+    with pytest.raises(ContextError, match=said), manager:
         pass
+
+    assert log == ["cleanup unstorable {}"]
 
 
 def test_files_of_contexts_are_private_and_need_their_key(objects, plugins, folder):
