@@ -137,7 +137,7 @@ def warn_of_unsound(runs: Sequence[ComparedRun]) -> None:
         newest = [f"{run.run_id} (exit code {run.exit_code})" for run in runs[-_NAMED:]]
         more = f"{count(len(runs) - _NAMED)} earlier, " if len(runs) > _NAMED else ""
         warn_of(
-            f"left out: {len(runs)} runs whose load was not the requested one: {more}"
+            f"left out: {count(len(runs), 'run')} whose load was not the requested one: {more}"
             f"{', '.join(newest)}"
         )
 

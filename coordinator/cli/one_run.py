@@ -363,6 +363,9 @@ def checked_plan(settings: CommandSettings, wanted: Wanted) -> tuple[Task, RunPl
     conf = settings.conf
     task, plugins = _task(conf, wanted)
     deployment = settings.deployment(wanted.deployment)
+    if deployment and wanted.deployment is None and not wanted.adhoc.is_of(deployment.hosts):
+        # the record in use was not requested, and has nothing of an address elsewhere
+        deployment = None
     problems = source_validation.check(task, plugins, deployment)
     if problems:
         raise TaskError(task.source, problems)

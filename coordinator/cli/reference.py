@@ -8,8 +8,6 @@ import sys
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-import yaml
-
 from osbench.common.config.config import limits, written
 from osbench.common.config.durations import is_duration
 from osbench.common.config.options import OPTIONS
@@ -17,6 +15,7 @@ from osbench.common.plugin.plugins import Plugins
 from osbench.common.plugin.signature import signature_of
 from osbench.coordinator.report.exit_code import MEANINGS
 from osbench.coordinator.taskfile.schema import schemas
+from osbench.coordinator.taskfile.task_yaml import plain_yaml
 
 _HEAD = """\
 # Task reference
@@ -116,7 +115,7 @@ def _plugin(name: str, cls: type) -> Iterator[str]:
         text = each.get("description", "")
         yield f"Takes an object of names, each with {_kind(each)}" + (f": {text}." if text else ".")
     for found in (schema.get("examples") or shape.get("examples") or [])[:1]:
-        text = yaml.safe_dump({name: found}, sort_keys=False)
+        text = plain_yaml({name: found})
         yield f"```yaml\n{text}```"
 
 

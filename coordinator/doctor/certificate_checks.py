@@ -11,6 +11,7 @@ from oslo_config import cfg
 
 from osbench.common.named_files import PEM_BYTES, read_named
 from osbench.coordinator.doctor.diagnosis import ERROR, OK, WARNING, Diagnosis
+from osbench.coordinator.formatting import count
 
 #: A certificate that ends sooner is to be renewed, days.
 SOON_DAYS = 30
@@ -65,7 +66,7 @@ def _validity(certificate: x509.Certificate, what: str, remedy: str) -> Diagnosi
     if left <= 0:
         detail = f"{what} expired on {certificate.not_valid_after_utc:%Y-%m-%d %H:%M} UTC"
         return Diagnosis(about="TLS", state=ERROR, detail=detail, remedy=remedy)
-    detail = f"{what} is valid for {left:.0f} days"
+    detail = f"{what} is valid for {count(round(left), 'day')}"
     if left < SOON_DAYS:
         return Diagnosis(about="TLS", state=WARNING, detail=detail, remedy=remedy)
     return Diagnosis(about="TLS", state=OK, detail=detail)

@@ -17,7 +17,7 @@ from osbench.common.protocol import redis_keys
 from osbench.common.protocol.redis_client import Client, check, connect, reached
 from osbench.coordinator.doctor.certificate_checks import DAY_S, RENEW, SOON_DAYS
 from osbench.coordinator.doctor.diagnosis import ERROR, OK, WARNING, Diagnosis
-from osbench.coordinator.formatting import duration
+from osbench.coordinator.formatting import count, duration
 
 #: A server that replies later makes starts and ends of loads late, seconds.
 SLOW_S = 0.1
@@ -119,7 +119,9 @@ def _certificate(client: Client, url: str) -> Iterator[Diagnosis]:
         sock = connection._sock
         ends = ssl.cert_time_to_seconds(sock.getpeercert()["notAfter"])
         left = (ends - time.time()) / DAY_S
-        detail = f"{sock.version()}, the certificate of Redis is valid for {left:.0f} days"
+        detail = (
+            f"{sock.version()}, the certificate of Redis is valid for {count(round(left), 'day')}"
+        )
     finally:
         pool.release(connection)
     if left < SOON_DAYS:

@@ -15,6 +15,7 @@ from osbench.common.protocol.redis_client import connect
 from osbench.coordinator.doctor.diagnosis import ERROR, OK, WARNING, Diagnosis
 from osbench.coordinator.doctor.redis_checks import APART_S
 from osbench.coordinator.fleet.heartbeats import OTHER_VERSION, HeartbeatReader
+from osbench.coordinator.formatting import count
 
 
 def look_at_workers(conf: cfg.ConfigOpts) -> Iterator[Diagnosis]:
@@ -63,7 +64,10 @@ def _capacity(usable: Sequence[Heartbeat]) -> Diagnosis:
     return Diagnosis(
         about="workers",
         state=OK,
-        detail=f"{len(usable)} processes on {hosts} hosts, {users} virtual users",
+        detail=(
+            f"{count(len(usable), 'process', 'processes')} on {count(hosts, 'host')}, "
+            f"{count(users, 'virtual user')}"
+        ),
     )
 
 

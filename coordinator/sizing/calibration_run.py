@@ -17,6 +17,7 @@ import msgpack
 from osbench.common.errors import CalibrationError, OsbenchError
 from osbench.coordinator.cli.one_run import Interrupts, execute_plan
 from osbench.coordinator.cli.progress_display import Progress
+from osbench.coordinator.formatting import count
 from osbench.coordinator.report.model.model import Report, WorkloadReport
 from osbench.coordinator.results.block_contents import counted_rows
 from osbench.coordinator.run.plan import RunOptions, RunPlan, new_run_id, plan_run
@@ -128,7 +129,7 @@ def calibrate(plan: RunPlan, lasts_s: float, *, quiet: bool) -> Calibrated:
     rate = max(one.rate for one in loads)
     progress.say(
         f"calibration: {lasts_s:g} s of real load on the service for each workload, by at most "
-        f"{users} virtual users and {rate:g} iterations per second"
+        f"{count(users, 'virtual user')} and {rate:g} iterations per second"
     )
     report = Report.from_json(execute_plan(cut, progress, Interrupts()))
     if report.exit_code == 130:

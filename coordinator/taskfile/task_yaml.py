@@ -12,14 +12,23 @@ import yaml
 JINJA = re.compile(r"\{(?=[{%#])|#(?=\})")
 
 
-class _Dumper(yaml.SafeDumper):
-    """Dumps YAML in block style without aliases, and double-quotes texts with braces of Jinja."""
+class _PlainDumper(yaml.SafeDumper):
+    """Dumps YAML without aliases."""
 
     def ignore_aliases(self, data: Any) -> bool:
         """Return True, so that PyYAML writes a value that occurs twice in full, and not as an
         alias.
         """
         return True
+
+
+def plain_yaml(value: Any, width: float = 80) -> str:
+    """Return `value` as YAML text without aliases, its keys in their order."""
+    return yaml.dump(value, Dumper=_PlainDumper, sort_keys=False, allow_unicode=True, width=width)
+
+
+class _Dumper(_PlainDumper):
+    """Dumps YAML in block style, and double-quotes texts with braces of Jinja."""
 
     def increase_indent(self, flow: bool = False, indentless: bool = False) -> None:
         """Indent lists within mappings, which PyYAML does not do by default."""

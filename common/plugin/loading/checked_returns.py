@@ -9,6 +9,7 @@ from __future__ import annotations
 import functools
 import inspect
 import math
+import traceback
 from collections.abc import Callable, Collection, Mapping, Sequence
 from numbers import Integral, Real
 from pathlib import Path
@@ -233,9 +234,6 @@ def _file_of(cls: type) -> str:
 
 def _line(error: Exception, cls: type) -> str:
     """Return ", line N" for the innermost line of the plug-in's file in a traceback; "" without."""
-    trace, line = error.__traceback__, 0
-    while trace is not None:
-        if Path(trace.tb_frame.f_code.co_filename).name == _file_of(cls):
-            line = trace.tb_lineno
-        trace = trace.tb_next
-    return f", line {line}" if line else ""
+    frames = traceback.extract_tb(error.__traceback__)
+    lines = [one.lineno for one in frames if Path(one.filename).name == _file_of(cls)]
+    return f", line {lines[-1]}" if lines else ""

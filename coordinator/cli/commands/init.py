@@ -179,7 +179,7 @@ def _checked(base: str | None) -> str:
 def _write_flow(target: Path, flow: FlowTask) -> None:
     write_new(target, written(flow, target.name))
     left_out = f"; left out: {flow.omissions()}" if flow.omissions() else ""
-    said = f"wrote {target}: {flow.made()} requests{left_out}"
+    said = f"wrote {target}: {count(flow.made(), 'request')}{left_out}"
     click.echo(f"{said}; check it with: {flow.check_command(str(target))}", err=True)
 
 

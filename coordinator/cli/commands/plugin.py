@@ -8,7 +8,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import click
-import yaml
 
 from osbench.common.errors import PluginError, UsageError
 from osbench.common.plugin.loading.mixed_scenario import SEPARATOR
@@ -19,6 +18,7 @@ from osbench.coordinator.cli.base import CommandSettings, echo_table, warn_of_pl
 from osbench.coordinator.cli.group import Group
 from osbench.coordinator.cli.options.option_table import flag, options
 from osbench.coordinator.cli.options.shared_options import plugin_paths, preferred_plugins
+from osbench.coordinator.taskfile.task_yaml import plain_yaml
 from osbench.coordinator.text_table import TextTable, names, texts
 
 #: In the order in which they are listed.
@@ -133,7 +133,7 @@ def show(
     click.echo(f"{kind} {name}{_of(found.source)}\n\n{inspect.getdoc(found.cls) or ''}\n\nschema:")
     click.echo(json.dumps(schema, indent=2))
     click.echo("\nexample:")
-    click.echo(yaml.safe_dump({kind: {name: example(schema)}}, sort_keys=False).rstrip())
+    click.echo(plain_yaml({kind: {name: example(schema)}}).rstrip())
 
 
 def _meant(plugins: Plugins, words: Sequence[str]) -> tuple[str, str]:
@@ -200,7 +200,11 @@ def scenario_text(plugins: Plugins, name: str) -> str:
     lines += [f"  {parameter}" for parameter in parameters] or ["  none"]
     types = hints(method)
     given = {one.name: _given(one.default, types.get(one.name)) for one in parameters}
-    lines += ["", "example:", yaml.safe_dump({"scenario": {name: given}}, sort_keys=False).rstrip()]
+    lines += [
+        "",
+        "example:",
+        plain_yaml({"scenario": {name: given}}).rstrip(),
+    ]
     if found.context:
         lines += ["", "contexts it brings:"]
         lines += [f"  {context}: {json.dumps(config)}" for context, config in found.context.items()]

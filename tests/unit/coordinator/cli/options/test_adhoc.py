@@ -186,3 +186,9 @@ def test_a_task_that_is_written_renders_to_the_same(body: str) -> None:
 
     assert not problems
     assert yaml.safe_load(text) == document
+    origins = {"http://cloud:5000", "https://shop:443"}
+
+    assert Adhoc(url="https://shop/items").is_of(origins)
+    assert Adhoc(scenario="Dummy.dummy").is_of(origins)
+    assert not Adhoc(url="http://shop/items").is_of(origins)
+    assert not Adhoc(url="http://127.0.0.1:8080/").is_of(origins)
