@@ -6,8 +6,6 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-import click
-
 from osbench.common.errors import UsageError
 from osbench.coordinator.cli.base import echo
 
@@ -26,7 +24,7 @@ def write_task(target: str, document: Mapping[str, Any]) -> None:
         echo(text.removesuffix("\n"))
         return
     write_new(Path(target), text)
-    click.echo(f"wrote {target}; run it with: osbench-coord run {target}", err=True)
+    echo(f"wrote {target}; run it with: osbench-coord run {target}", err=True)
 
 
 def write_new(target: Path, text: str) -> None:

@@ -9,6 +9,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+from osbench.common.foreign_json import read_json
 from osbench.common.trace_mark import TraceMark
 from osbench.coordinator.traces.model.spans import Span
 from osbench.coordinator.traces.sources.details import cut
@@ -163,10 +164,7 @@ class SpanIntake:
         return run_spans(raw, self._mark, counts, everything=self._everything)
 
     def _from_json(self, raw: bytes, counts: RequestSpans) -> Iterator[tuple[bytes, Span]]:
-        try:
-            document: Any = json.loads(raw)
-        except RecursionError:
-            raise ValueError("nested too deeply") from None
+        document: Any = read_json(raw)
         if not isinstance(document, dict):
             raise ValueError("not an ExportTraceServiceRequest")
         source = OtlpSpans([document], everything=self._everything)

@@ -6,7 +6,6 @@ trace with 100,000 keys. A trace is one list, `osprofiler_opt:<id>`, which is re
 
 from __future__ import annotations
 
-import json
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from itertools import islice
@@ -15,6 +14,7 @@ from typing import Any
 import redis
 
 from osbench.common.errors import StoreError
+from osbench.common.foreign_json import read_json
 from osbench.common.protocol.redis_client import connect
 from osbench.common.secrets.url_masking import mask_url
 from osbench.coordinator.traces.model.spans import Trace, is_trace_key, uuid_form
@@ -166,17 +166,17 @@ class RedisTraces:
     def _decoded(self, raw: Sequence[bytes]) -> list[Any]:
         try:
             # one call for all of them takes a quarter less
-            found: list[Any] = json.loads(b"[" + b",".join(raw) + b"]")
+            found: list[Any] = read_json(b"[" + b",".join(raw) + b"]")
             if len(found) == len(raw):
                 return found
-        except (ValueError, RecursionError):
+        except ValueError:
             pass
         return [self._decoded_one(one) for one in raw]
 
     def _decoded_one(self, raw: bytes) -> Any:
         try:
-            return json.loads(raw)
-        except (ValueError, RecursionError):
+            return read_json(raw)
+        except ValueError:
             return None
 
     def _send(
