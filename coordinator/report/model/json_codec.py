@@ -140,10 +140,9 @@ def _text(value: Any) -> str:
 
 def _instant(value: Any) -> str | None:
     # null is kept for fields only that may be null
-    if value is None or not value:
-        return None if value is None else _text(value)
-    text = _text(value)
-    datetime.fromisoformat(text)
+    text = None if value is None else _text(value)
+    if text:
+        datetime.fromisoformat(text)
     return text
 
 

@@ -19,6 +19,8 @@ from osbench.coordinator.traces.sources.span_spool import SpanSpool
 
 #: Largest request, decompressed, bytes. SDKs send up to 512 spans at once, collectors 8,192.
 LARGEST = 64 << 20
+#: Most values of a request in JSON; a span has about 60.
+_VALUES = 2_000_000
 _GZIP = 16 + zlib.MAX_WBITS
 #: Characters of ids in JSON.
 _TRACE_ID, _SPAN_ID = 32, 16
@@ -164,7 +166,7 @@ class SpanIntake:
         return run_spans(raw, self._mark, counts, everything=self._everything)
 
     def _from_json(self, raw: bytes, counts: RequestSpans) -> Iterator[tuple[bytes, Span]]:
-        document: Any = read_json(raw)
+        document: Any = read_json(raw, _VALUES)
         if not isinstance(document, dict):
             raise ValueError("not an ExportTraceServiceRequest")
         source = OtlpSpans([document], everything=self._everything)
