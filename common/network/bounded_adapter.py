@@ -190,11 +190,17 @@ class BoundedAdapter(BoundedLinesAdapter):
     ) -> requests.Response:
         """Send a request; read the body of the response within `bound`, unless `stream` is true.
 
-        Raises requests.RequestException as requests does, and if the body or the time exceeds its
-        limit.
+        Raises requests.RequestException as requests does, and if the body exceeds its limit;
+        requests.Timeout if the time is over.
         """
         with exchange_within(self.total_s, transfer=True):
-            response: requests.Response = super().send(request, stream=stream, **options)
+            try:
+                response: requests.Response = super().send(request, stream=stream, **options)
+            except requests.ConnectionError as error:
+                deadline = present_deadline()
+                if deadline is not None and deadline.is_over:
+                    raise requests.Timeout(error, request=request) from error
+                raise
             if not stream:
                 read_bounded(response, self.bound)
         return response

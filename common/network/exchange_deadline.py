@@ -33,6 +33,11 @@ class Deadline:
     #: Bytes that move the end by a second; None if none do.
     least_bytes_s: int | None = None
 
+    @property
+    def is_over(self) -> bool:
+        """Return whether no time is left."""
+        return time.monotonic() >= self.at
+
     def left_s(self) -> float:
         """Return the seconds that are left; raise TimeoutError if there are none."""
         left_s = self.at - time.monotonic()

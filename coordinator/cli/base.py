@@ -17,7 +17,7 @@ from oslo_config import cfg
 from osbench.common.config import config
 from osbench.common.config.durations import seconds
 from osbench.common.errors import UsageError
-from osbench.common.escaping import escaped
+from osbench.common.escaping import escaped, one_line
 from osbench.coordinator.cli.group import FILES, config_option, let_go
 
 if TYPE_CHECKING:
@@ -167,7 +167,7 @@ def warn_of_plugins(plugins: Plugins, *, faults: bool = True) -> Plugins:
     if faults:
         plugins.warn()
     for note in plugins.notes():
-        echo(escaped(f"Warning: {note}"), err=True)
+        echo(one_line(f"Warning: {note}"), err=True)
     return plugins
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import click
 
 from osbench.common.errors import ContextError, DamagedRun, OsbenchError
-from osbench.common.escaping import escaped
+from osbench.common.escaping import one_line
 from osbench.common.plugin.plugins import Plugins
 from osbench.common.protocol.envelope import Signer
 from osbench.common.protocol.redis_client import connect
@@ -167,7 +167,7 @@ def _lock(directory: RunDirectory) -> bool:
         directory.lock()
     except DamagedRun as error:
         echo(
-            f"{escaped(error.problem)}: its contexts are undone nevertheless; its workers free "
+            f"{one_line(error.problem)}: its contexts are undone nevertheless; its workers free "
             "themselves once they have waited for a coordinator",
             err=True,
         )
@@ -216,7 +216,7 @@ def _await_workers(settings: CommandSettings, run: str) -> None:
             else:
                 return
     except OsbenchError as error:
-        echo(escaped(f"workers may still be serving run {run}: {error}"), err=True)
+        echo(one_line(f"workers may still be serving run {run}: {error}"), err=True)
         return
     # resources that they create after the clean-up would not be found
     raise _left(

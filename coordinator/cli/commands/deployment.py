@@ -7,7 +7,7 @@ from pathlib import Path
 
 import click
 
-from osbench.common.escaping import escaped
+from osbench.common.escaping import escaped, one_line
 from osbench.common.secrets.url_masking import mask_url
 from osbench.coordinator.cli.base import CommandSettings, echo, echo_json, echo_table, with_settings
 from osbench.coordinator.cli.group import Group
@@ -96,7 +96,7 @@ def create(
         made = new_record.from_environment(name, os.environ)
     used = settings.deployments.create(made.deployment, use=use)
     for note in made.notes:
-        echo(f"note: {escaped(note)}", err=True)
+        echo(f"note: {one_line(note)}", err=True)
     echo(f"Created deployment {name}" + (", now in use." if used else "."))
 
 
@@ -124,7 +124,7 @@ def list_records(settings: CommandSettings) -> None:
 def _described(record: Listed) -> tuple[str, str, str, str]:
     found = record.deployment
     if found is None:
-        return "", escaped(record.problem), "", ""
+        return "", one_line(record.problem), "", ""
     hosts = [one.partition("://")[2] for one in found.hosts]
     addresses = [found.content["auth_url"]] if found.platform == "openstack" else hosts
     count = len(found.users) + (found.admin is not None)

@@ -155,7 +155,8 @@ def _checked(base: str | None) -> str:
 
 
 def _write_flow(target: Path, flow: FlowTask) -> None:
-    write_new(target, written(flow, target.name))
+    # requests of a recording may hold secrets that nothing shows to be some
+    write_new(target, written(flow, target.name), private=True)
     left_out = f"; left out: {flow.omissions()}" if flow.omissions() else ""
     said = f"wrote {target}: {flow.made()} requests{left_out}"
     echo(f"{said}; check it with: {flow.check_command(str(target))}", err=True)

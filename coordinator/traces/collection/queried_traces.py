@@ -174,7 +174,9 @@ class QueriedTraces:
             if asked.full:
                 why = "[traces] otlp_limit_mib is full"
             elif asked.hopeless:
-                why = f"{_AWAY} queries in a row have failed"
+                why = "no other query was answered"
+                if counts[BackendState.FAILED] + counts[BackendState.TOO_LARGE]:
+                    why = f"{_AWAY} queries in a row had no usable answer"
             elif not self._wanted():
                 why = "the run was stopped"
             yield f"{count(left)} were not queried: {why}"
