@@ -1,7 +1,7 @@
 """Reads JSON that others wrote, such as a run of an archive or the response of a server.
 
 Python reads integers of any length and numbers beyond floats, and calculations with these raise
-OverflowError far from where they were read. It also makes millions of objects of a few megabytes.
+OverflowError far from their reader. It also makes millions of objects of a few megabytes.
 """
 
 from __future__ import annotations

@@ -103,14 +103,14 @@ class _DeadlineConnection:
             left_s = deadline.left_s()
             given = self.timeout if isinstance(self.timeout, int | float) else left_s
             self.timeout = min(given, left_s)
-        super().connect()  # type: ignore[misc] # of the class beside it
+        super().connect()  # type: ignore[misc] # of the other base class
 
     def send(self, data: Any) -> None:
         """Send bytes before the deadline. Raises TimeoutError."""
         deadline = present_deadline()
         if deadline is not None and self.sock is not None:
             deadline.limit(self.sock)
-        super().send(data)  # type: ignore[misc] # of the class beside it
+        super().send(data)  # type: ignore[misc] # of the other base class
         if deadline is not None:
             deadline.add(len(data) if isinstance(data, bytes | bytearray) else 0)
 

@@ -21,7 +21,7 @@ LEAST_BYTES_S = 64 << 10
 
 @dataclass(kw_only=True)
 class Deadline:
-    """The end of an exchange; what is transferred may move it.
+    """The end of an exchange; transferred bytes may move it.
 
     `add` is called by the thread of the exchange only.
     """
@@ -51,7 +51,7 @@ class Deadline:
             self.at += number / self.least_bytes_s
 
     def limit(self, sock: Any) -> None:
-        """Shorten the timeout of a socket to what is left. Raises TimeoutError."""
+        """Shorten the timeout of a socket to the time that is left. Raises TimeoutError."""
         left_s = self.left_s()
         timeout_s = sock.gettimeout()
         if timeout_s is None or timeout_s > left_s:

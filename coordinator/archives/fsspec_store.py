@@ -163,7 +163,7 @@ class FsspecStore:
                     self._files.mkdir(path, create_parents=False)
 
     def _within(self, total_s: float, act: Callable[..., Any], *given: Any, **options: Any) -> Any:
-        """Return what `act` returns; raise TimeoutError if it takes longer than `total_s` seconds.
+        """Return the result of `act`; raise TimeoutError if it takes longer than `total_s` seconds.
 
         Clients of stores have timeouts for single waits at most. An act that is given up goes on in
         its thread, which does not keep the process.

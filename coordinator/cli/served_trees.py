@@ -94,7 +94,7 @@ def served(
     folder = Path(tempfile.gettempdir()) / f"osbench-trees-{os.getpid()}"
     lifeline.register_folder(folder)
     services: list[Child] = []
-    #: Repositories of which there are trees: this one, and those of submodules.
+    #: Repositories of which there are trees: this one, and its submodules.
     cleaned: dict[Path, None] = {repository: None}
     try:
         folder.mkdir(mode=0o700)

@@ -243,7 +243,7 @@ def _checked(run: ComparedRun) -> ComparedRun:
     """Return the run; raise DamagedRun if its report or its request has another shape."""
     name, asked = run.report.run_id, run.manifest.get("workloads", [])
     if not isinstance(asked, list) or not all(isinstance(one, Mapping) for one in asked):
-        raise DamagedRun(f"run.json of run {name} is damaged: its workloads are no objects")
+        raise DamagedRun(f"run.json of run {name} is damaged: expected objects as workloads")
     return run
 
 

@@ -1,6 +1,6 @@
 """Sends requests to servers that accept results; retries while a server is busy or unreachable.
 
-A server has a total of time for all requests of an export: what it takes longer is given up.
+A server has a total of time for all requests of an export; after it the export is given up.
 """
 
 from __future__ import annotations

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import io
 import json
 import os
+import socket
 import threading
 from collections.abc import Callable
 from pathlib import Path
@@ -16,7 +18,7 @@ import requests
 from helpers.result_rows import row
 from helpers.stored_runs import stored_run
 from osbench.common.deployment.credential import Credential
-from osbench.common.errors import ArchiveError, ExportError
+from osbench.common.errors import ArchiveError, ExportError, StoreError
 from osbench.common.network import download
 from osbench.common.openstack import thread_sessions
 from osbench.common.openstack.account import Account
@@ -33,8 +35,10 @@ from osbench.coordinator.counters.prometheus import (
 )
 from osbench.coordinator.exporters import posting
 from osbench.coordinator.exporters.alert import post_alert
-from osbench.coordinator.traces.sources import trace_backend
+from osbench.coordinator.traces.sources import redis_store, trace_backend
+from osbench.coordinator.traces.sources.redis_store import RedisTraces
 from osbench.coordinator.traces.sources.trace_backend import BackendState, TraceBackend
+from servers.child import PATIENCE_S
 from servers.hostile_peer import MODES, hostile_peer
 
 #: For an exchange; the waits for a byte are ample.
@@ -132,6 +136,27 @@ def test_no_objects_are_made_of_a_response_that_has_too_many(
 
     with hostile_peer("objects") as url, pytest.raises(errors):
         exchange(url, tmp_path, monkeypatch)
+
+
+def test_a_trace_store_that_drips_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(redis_store, "TOTAL_S", BRIEF_S)
+    over = threading.Event()
+
+    def drip() -> None:
+        with contextlib.suppress(OSError), server.accept()[0] as connection:
+            connection.recv(1 << 16)
+            connection.sendall(b"$1000000\r\n")
+            while not over.wait(0.02):
+                connection.sendall(b"x")
+
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        threading.Thread(target=drip, daemon=True).start()
+        store = RedisTraces(f"redis://127.0.0.1:{server.getsockname()[1]}", timeout_s=PATIENCE_S)
+
+        with pytest.raises(StoreError, match="no complete replies within"):
+            list(store.read([TRACE]))
+
+    over.set()
 
 
 @pytest.mark.parametrize("step", ["exists", "ls", "info", "cat", "get_file", "put_file"])
