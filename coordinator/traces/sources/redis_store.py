@@ -49,8 +49,8 @@ class RedisTraces:
         """Prepare a client; it connects at the first command. `everything` keeps arguments and
         queries.
 
-        `timeout_s` bounds connecting and each wait for bytes, seconds. Raises StoreError for a malformed
-        URL.
+        `timeout_s` bounds connecting and each wait for bytes, seconds. Raises StoreError for a
+        malformed URL.
         """
         self._place = mask_url(conn_str)
         self._everything = everything
