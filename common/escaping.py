@@ -29,6 +29,11 @@ def escaped(text: str, *, breaks: bool = False) -> str:
     return shown if breaks else _BREAKS.sub(_code, shown)
 
 
+def one_line(text: str) -> str:
+    """Return a reason of several lines as one line, with escapes as `escaped`."""
+    return escaped(" ".join(text.split()))
+
+
 def on_page(value: object) -> object:
     """Return a template's value with a string escaped, except tabs and newlines; others unchanged.
 

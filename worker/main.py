@@ -23,7 +23,7 @@ from osbench.common.config.foreign_environment import (
 )
 from osbench.common.config.standard_streams import secure_standard_streams
 from osbench.common.errors import OsbenchError, UsageError
-from osbench.common.escaping import escaped
+from osbench.common.escaping import escaped, one_line
 from osbench.worker.process.health_check import complaints, recorded_processes, states
 from osbench.worker.process.supervisor import Supervisor, process_count
 from osbench.worker.process.supervisor_life import SupervisorLife
@@ -233,14 +233,14 @@ def _ready(conf: Any, plugin_paths: Sequence[str], life: SupervisorLife) -> None
 
 
 def _say(what: str) -> None:
-    click.echo(escaped(f"osbench-worker: {what}"), err=True)
+    click.echo(one_line(f"osbench-worker: {what}"), err=True)
 
 
 def _check_alive(conf: Any) -> int:
     hanging = complaints(conf)
     running = Counter(states(conf))
     told = ", ".join(f"{count} {state}" for state, count in running.items()) or "none has started"
-    click.echo(escaped("; ".join(hanging) or f"worker processes: {told}"))
+    click.echo(one_line("; ".join(hanging) or f"worker processes: {told}"))
     return int(bool(hanging))
 
 

@@ -1,12 +1,14 @@
-"""Limits HTTP responses to clients of requests: bytes of a body, and lines around it.
+"""Limits HTTP exchanges of clients of requests: bytes of a body, lines around it, time in total.
 
-http.client and urllib3 limit neither interim responses nor trailers, and requests no body.
+http.client and urllib3 limit neither interim responses nor trailers, and requests no body. None of
+them limits the time of an exchange.
 """
 
 from __future__ import annotations
 
 import http.client
 import io
+import socket
 from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Any
@@ -14,7 +16,13 @@ from typing import Any
 import requests
 from requests.adapters import HTTPAdapter
 from urllib3 import ProxyManager, connection, connectionpool
+from urllib3.exceptions import ReadTimeoutError
 
+from osbench.common.network.exchange_deadline import (
+    DeadlineReader,
+    exchange_within,
+    present_deadline,
+)
 from osbench.common.network.response_bound import USUAL, ResponseBound
 
 #: What is read at once, bytes.
@@ -22,6 +30,9 @@ CHUNK_BYTES = 1 << 16
 
 #: Longest line of a response, bytes, with its end: as in http.client.
 LINE_BYTES = 65537
+
+#: Seconds that an exchange may take unless its client says otherwise.
+EXCHANGE_S = 120.0
 
 #: Most digits of a length that is looked at.
 _DIGITS = 18
@@ -68,24 +79,53 @@ class _BoundedLines(io.BufferedReader):
 
 
 class BoundedResponse(http.client.HTTPResponse):
-    """A response of http.client that limits lines of head, interim responses and trailers."""
+    """A response of http.client that limits lines of head, interim responses and trailers.
 
-    def __init__(self, *args: Any, **options: Any) -> None:
-        super().__init__(*args, **options)
-        self.fp = _BoundedLines(self.fp.detach())
+    It also keeps the deadline of `exchange_within` in which it was made.
+    """
+
+    def __init__(self, sock: socket.socket, *args: Any, **options: Any) -> None:
+        super().__init__(sock, *args, **options)
+        raw, deadline = self.fp.detach(), present_deadline()
+        self.fp = _BoundedLines(raw if deadline is None else DeadlineReader(raw, sock, deadline))
+
+
+class _DeadlineConnection:
+    """Mixin of connections: connecting and sending end at the deadline of `exchange_within`."""
+
+    timeout: Any
+    sock: Any
+
+    def connect(self) -> None:
+        """Connect, and log in to TLS, before the deadline. Raises TimeoutError."""
+        deadline = present_deadline()
+        if deadline is not None:
+            left_s = deadline.left_s()
+            given = self.timeout if isinstance(self.timeout, int | float) else left_s
+            self.timeout = min(given, left_s)
+        super().connect()  # type: ignore[misc] # of the other base class
+
+    def send(self, data: Any) -> None:
+        """Send bytes before the deadline. Raises TimeoutError."""
+        deadline = present_deadline()
+        if deadline is not None and self.sock is not None:
+            deadline.limit(self.sock)
+        super().send(data)  # type: ignore[misc] # of the other base class
+        if deadline is not None:
+            deadline.add(len(data) if isinstance(data, bytes | bytearray) else 0)
 
 
 # messages of urllib3 have the names of these classes
 
 
-class HTTPConnection(connection.HTTPConnection):
-    """An HTTP connection that limits the lines of responses, as BoundedResponse does."""
+class HTTPConnection(_DeadlineConnection, connection.HTTPConnection):
+    """An HTTP connection with the limits of BoundedResponse, and a deadline."""
 
     response_class = BoundedResponse
 
 
-class HTTPSConnection(connection.HTTPSConnection):
-    """An HTTPS connection that limits the lines of responses, as BoundedResponse does."""
+class HTTPSConnection(_DeadlineConnection, connection.HTTPSConnection):
+    """An HTTPS connection with the limits of BoundedResponse, and a deadline."""
 
     response_class = BoundedResponse
 
@@ -128,10 +168,21 @@ class BoundedLinesAdapter(HTTPAdapter):
 
 
 class BoundedAdapter(BoundedLinesAdapter):
-    """An adapter of requests that limits the body of each response, unless it is streamed."""
+    """An adapter of requests that limits each exchange in time and, unless streamed, in bytes."""
 
-    def __init__(self, bound: ResponseBound = USUAL, **options: Any) -> None:
+    def __init__(
+        self,
+        bound: ResponseBound = USUAL,
+        *,
+        total_s: float | None = None,
+        **options: Any,
+    ) -> None:
+        """`bound`: of the body. `total_s`: seconds for request and response, None for any time.
+
+        Bytes of bodies add to the time as `exchange_within` says of transfers.
+        """
         self.bound = bound
+        self.total_s = total_s
         super().__init__(**options)
 
     def send(  # type: ignore[override] # all else as in requests
@@ -139,36 +190,53 @@ class BoundedAdapter(BoundedLinesAdapter):
     ) -> requests.Response:
         """Send a request; read the body of the response within `bound`, unless `stream` is true.
 
-        Raises requests.RequestException as requests does, and if the body exceeds the limit.
+        Raises requests.RequestException as requests does, and if the body exceeds its limit;
+        requests.Timeout if the time is over.
         """
-        response: requests.Response = super().send(request, stream=stream, **options)
-        if not stream:
-            read_bounded(response, self.bound)
+        with exchange_within(self.total_s, transfer=True):
+            try:
+                response: requests.Response = super().send(request, stream=stream, **options)
+            except requests.ConnectionError as error:
+                deadline = present_deadline()
+                if deadline is not None and deadline.is_over:
+                    raise requests.Timeout(error, request=request) from error
+                raise
+            if not stream:
+                read_bounded(response, self.bound)
         return response
+
+
+class ResponseTooLargeError(requests.RequestException):
+    """Raised if the body of a response exceeds its bound."""
 
 
 def read_bounded(response: requests.Response, bound: ResponseBound) -> None:
     """Read the body of a response, opened with `stream`, into the response object.
 
     If its announced or decoded size exceeds `bound.most_bytes`, closes the response and raises
-    requests.RequestException.
+    ResponseTooLargeError. Raises requests.Timeout if no more of it comes in time.
     """
     parts, size = [], 0
     announced = announced_bytes(response)
     if announced > bound.most_bytes:
         raise _refused(response, bound.message(announced))
-    for part in response.iter_content(CHUNK_BYTES):
-        parts.append(part)
-        size += len(part)
-        if size > bound.most_bytes:
-            coded = "content-encoding" in response.headers
-            raise _refused(response, bound.message(announced, decoded=coded))
+    try:
+        for part in response.iter_content(CHUNK_BYTES):
+            parts.append(part)
+            size += len(part)
+            if size > bound.most_bytes:
+                coded = "content-encoding" in response.headers
+                raise _refused(response, bound.message(announced, decoded=coded))
+    except requests.ConnectionError as error:
+        if error.args and isinstance(error.args[0], ReadTimeoutError):
+            raise requests.Timeout(error.args[0], request=response.request) from error
+        raise
     response._content = b"".join(parts)
 
 
 def _refused(response: requests.Response, message: str) -> requests.RequestException:
     response.close()
-    return requests.RequestException(message, response=response)
+    return ResponseTooLargeError(message, response=response)
 
 
 def announced_bytes(response: requests.Response) -> int:
@@ -183,9 +251,12 @@ def announced_bytes(response: requests.Response) -> int:
     return int(given)
 
 
-def bounded_session() -> requests.Session:
-    """Return a new session of requests that limits response bodies to 64 MiB, unless streamed."""
+def bounded_session(total_s: float | None = EXCHANGE_S) -> requests.Session:
+    """Return a new session of requests that limits each exchange: 64 MiB unless streamed, 120 s.
+
+    A redirect is another exchange. `total_s`: another number of seconds, None for any time.
+    """
     session = requests.Session()
     for scheme in ("http://", "https://"):
-        session.mount(scheme, BoundedAdapter())
+        session.mount(scheme, BoundedAdapter(total_s=total_s))
     return session

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import json
 import uuid
 from collections.abc import Mapping
 from typing import Any
@@ -12,6 +11,7 @@ from urllib.parse import urlsplit
 import requests
 from keystoneauth1 import exceptions
 
+from osbench.common.foreign_json import read_json
 from osbench.common.openstack.account import Account, SessionOf
 from osbench.common.openstack.request_errors import RequestFailed, explanation, refusal, unreachable
 from osbench.common.openstack.service_catalogue import SERVICES, ApiVersion, Service, overridden
@@ -103,7 +103,7 @@ class Cloud:
         if not response.content:
             return None
         try:
-            return response.json()
+            return read_json(response.content)
         except ValueError:
             raise RequestFailed(
                 f"{method} {_shown(response.url)}: the response is not JSON",
@@ -150,7 +150,7 @@ def _failed(method: str, url: str, response: requests.Response) -> RequestFailed
     document: Any = ""
     # the body may not be read yet, and of any length
     with contextlib.closing(response), contextlib.suppress(ValueError, requests.RequestException):
-        document = json.loads(next(response.iter_content(_ERROR_BYTES), b""))
+        document = read_json(next(response.iter_content(_ERROR_BYTES), b""))
     detail = explanation(document)
     reason = f" {response.reason}" if response.reason else ""
     status = f"{response.status_code}{reason}"

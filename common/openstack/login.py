@@ -6,6 +6,7 @@ import functools
 import json
 import logging
 import threading
+from collections.abc import Callable
 from datetime import UTC, datetime
 from typing import Any
 from urllib.parse import urlsplit
@@ -82,7 +83,7 @@ class _Shared:
         """Request a new token through the gate, which may pause, and return it.
 
         Raises exceptions of keystoneauth1; AuthorizationFailure if the plug-in cannot log in again
-        and its token has ended or was refused.
+        and its token has ended or was refused, or if the response is not Keystone's.
         """
         if self.once and self._ended:
             raise exceptions.AuthorizationFailure(
@@ -90,7 +91,7 @@ class _Shared:
             )
         log_in = super().get_auth_ref  # type: ignore[misc]
         seen = getattr(self._handed, "failures", None)
-        return self._gate.through(lambda: log_in(session, **options), seen)
+        return self._gate.through(lambda: _granted(log_in, session, **options), seen)
 
     def _needs_reauthenticate(self) -> bool:
         """Return whether to renew the token now: it is missing, or ends within a margin.
@@ -144,6 +145,20 @@ class _Shared:
                 return True
             self._ended = self._ended or current is not None
             return bool(super().invalidate())  # type: ignore[misc]
+
+
+def _granted(log_in: Callable[..., Any], session: Any, **options: Any) -> Any:
+    try:
+        found = log_in(session, **options)
+        # keystoneauth1 reads them when they are needed
+        if found is not None:
+            found.will_expire_soon(0)
+            found.has_service_catalog()
+    except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
+        raise exceptions.AuthorizationFailure(
+            f"the response is not a token of Keystone: {type(error).__name__} {error}"
+        ) from None
+    return found
 
 
 def _margin_s(token: Any) -> float:

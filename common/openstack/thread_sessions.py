@@ -15,7 +15,7 @@ from keystoneauth1.session import Session, TCPKeepAliveAdapter
 
 import osbench
 from osbench.common.deployment.credential import Credential
-from osbench.common.network.bounded_adapter import BoundedAdapter
+from osbench.common.network.bounded_adapter import EXCHANGE_S, BoundedAdapter
 from osbench.common.network.response_bound import USUAL, ResponseBound
 from osbench.common.openstack.home_session import HomeSession
 
@@ -26,10 +26,11 @@ HOSTS_KEPT = 16
 def plain_transport() -> requests.Session:
     """Return a new session of requests as transport for keystoneauth1.
 
-    Connections persist, responses are limited, secret headers stay at their origin.
+    Connections persist, exchanges are limited in bytes and time, secret headers stay at their
+    origin.
     """
     transport = HomeSession()
-    keep_connections(transport)
+    keep_connections(transport, total_s=EXCHANGE_S)
     return transport
 
 
@@ -37,13 +38,18 @@ class KeepAliveAdapter(BoundedAdapter, TCPKeepAliveAdapter):
     """Adapter of requests with TCP keep-alive and limited response bodies."""
 
 
-def keep_connections(transport: requests.Session, bound: ResponseBound = USUAL) -> None:
+def keep_connections(
+    transport: requests.Session, bound: ResponseBound = USUAL, total_s: float | None = None
+) -> None:
     """Make a transport keep at most one connection to each of up to `HOSTS_KEPT` hosts.
 
-    Replaces its adapters. `bound`: the size limit of responses.
+    Replaces its adapters. `bound`: the size limit of responses. `total_s`: seconds for a request
+    and its response, and one more for each 64 KiB of them; None for any time.
     """
     for scheme in ("http://", "https://"):
-        adapter = KeepAliveAdapter(bound, pool_connections=HOSTS_KEPT, pool_maxsize=1)
+        adapter = KeepAliveAdapter(
+            bound, total_s=total_s, pool_connections=HOSTS_KEPT, pool_maxsize=1
+        )
         transport.mount(scheme, adapter)
 
 

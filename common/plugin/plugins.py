@@ -14,7 +14,7 @@ from types import ModuleType
 from typing import Any
 
 from osbench.common import errors
-from osbench.common.escaping import escaped
+from osbench.common.escaping import one_line
 from osbench.common.plugin import entry_points, plugin_files, signature
 from osbench.common.plugin.context import Context, with_text
 from osbench.common.plugin.entry_points import Definition, add, definitions
@@ -145,7 +145,7 @@ class Plugins:
         """
         for fault in self.faults():
             if fault not in said:
-                LOG.warning("plug-in file %s", escaped(fault))
+                LOG.warning("plug-in file %s", one_line(fault))
 
     def names(self, kind: str) -> list[str]:
         """Return the names of all native plug-ins of a kind, sorted."""

@@ -24,7 +24,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from osbench.common.errors import Untrusted
-from osbench.common.escaping import escaped
+from osbench.common.escaping import one_line
 from osbench.common.outcomes import Outcome
 from osbench.common.plugin.atomic import NAME_CHARS, NAMES_LIMIT, WIDTH
 from osbench.common.protocol.exchanges import EXCHANGE, EXCHANGE_BYTES, read_exchanges
@@ -332,7 +332,7 @@ def decode_rows(columns: dict[str, Any]) -> Columns:
     try:
         return _decode(columns)
     except MALFORMED as error:
-        raise Untrusted(f"malformed result block: {escaped(str(error)[:200])}") from None
+        raise Untrusted(f"malformed result block: {one_line(str(error)[:200])}") from None
 
 
 def _decode(columns: dict[str, Any]) -> Columns:

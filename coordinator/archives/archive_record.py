@@ -17,6 +17,7 @@ from typing import Any
 import zstandard
 
 from osbench.common.decompression import decompressed
+from osbench.common.foreign_json import read_json
 from osbench.coordinator.archives.packed_run import FILES, SUFFIX, total_bytes
 from osbench.coordinator.storage.digests import Entry
 from osbench.coordinator.storage.run_documents import SUMMARY, is_summary
@@ -86,13 +87,13 @@ class ArchiveRecord:
     @cached_property
     def manifest(self) -> dict[str, Any]:
         """Return run.json, the request for the run, as JSON values."""
-        found: dict[str, Any] = json.loads(self.manifest_text)
+        found: dict[str, Any] = read_json(self.manifest_text)
         return found
 
     @cached_property
     def summary(self) -> dict[str, Any] | None:
         """Return summary.json, the report, as JSON values; None if the run has no report."""
-        return None if self.summary_text is None else json.loads(self.summary_text)
+        return None if self.summary_text is None else read_json(self.summary_text)
 
     @property
     def has_traces(self) -> bool:
@@ -158,7 +159,7 @@ def decoded(name: str, content: bytes) -> ArchiveRecord:
     other.
     """
     try:
-        document = json.loads(decompressed(content, MOST_BYTES))
+        document = read_json(decompressed(content, MOST_BYTES))
         if document["format"] != FORMAT:
             raise ValueError(
                 f"its format is {document['format']}, expected {FORMAT}: install the osbench that "
@@ -166,7 +167,7 @@ def decoded(name: str, content: bytes) -> ArchiveRecord:
             )
         found = _record(document)
         fits = found.name == f"{INDEX}/{name}" and _fits(found)
-    except (AttributeError, KeyError, TypeError, RecursionError) as error:
+    except (ArithmeticError, AttributeError, LookupError, TypeError) as error:
         raise ValueError(f"expected an index record: {error}") from None
     if not fits:
         raise ValueError("cut or changed")

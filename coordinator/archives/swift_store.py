@@ -17,6 +17,7 @@ from keystoneauth1 import exceptions
 
 from osbench.common.deployment.environment_record import openstack_variables
 from osbench.common.errors import ArchiveError, DeploymentError, UsageError
+from osbench.common.foreign_json import read_json
 from osbench.common.network.causes import root_cause
 from osbench.common.openstack.account import Account
 from osbench.common.openstack.cloud import Cloud
@@ -96,7 +97,7 @@ class SwiftStore:
         response = self._request("GET", "", (200, 204, 404), params={"format": "json", **params})
         if response.status_code == HTTPStatus.NOT_FOUND:
             raise self._no_container()
-        page: list[dict[str, Any]] = response.json() if response.content else []
+        page: list[dict[str, Any]] = read_json(response.content) if response.content else []
         return page
 
     def size(self, name: str) -> int | None:
@@ -134,8 +135,12 @@ class SwiftStore:
         ):
             if response.status_code == HTTPStatus.NOT_FOUND:
                 return False
+            left = MOST_BYTES
             with path.open("wb") as target:
                 for part in response.iter_content(_CHUNK):
+                    left -= len(part)
+                    if left < 0:
+                        raise self._error(f"read {name}", f"it has more than {size(MOST_BYTES)}")
                     target.write(part)
         return True
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import json
 import math
 import sys
 from collections.abc import Callable
@@ -16,7 +17,7 @@ from oslo_config import cfg
 from osbench.common.config import config
 from osbench.common.config.durations import seconds
 from osbench.common.errors import UsageError
-from osbench.common.escaping import escaped
+from osbench.common.escaping import escaped, one_line
 from osbench.coordinator.cli.group import FILES, config_option, let_go
 
 if TYPE_CHECKING:
@@ -136,13 +137,23 @@ def with_settings(command: Callable[Concatenate[CommandSettings, P], R]) -> Call
     return config_option(wrapped)
 
 
-def echo(text: str, *, err: bool = False) -> None:
-    """Print a line to stdout, or with `err` to stderr.
+def echo(text: str, *, err: bool = False, nl: bool = True) -> None:
+    """Print text, and a newline if `nl`, to stdout, or with `err` to stderr.
 
+    Characters in it that could steer a terminal are escaped: parts of it may be written by others.
     If its reader has closed the pipe, all further output to it is discarded without an error.
     """
+    _print(escaped(text, breaks=True), err=err, nl=nl)
+
+
+def echo_json(value: Any, **options: Any) -> None:
+    """Print a value as JSON in ASCII to stdout, as `echo` does; `options` are of `json.dumps`."""
+    _print(json.dumps(value, **options), err=False, nl=True)
+
+
+def _print(text: str, *, err: bool, nl: bool) -> None:
     try:
-        click.echo(text, err=err)
+        click.echo(text, err=err, nl=nl)
     except BrokenPipeError:
         let_go(sys.stderr if err else sys.stdout)
 
@@ -156,7 +167,7 @@ def warn_of_plugins(plugins: Plugins, *, faults: bool = True) -> Plugins:
     if faults:
         plugins.warn()
     for note in plugins.notes():
-        echo(escaped(f"Warning: {note}"), err=True)
+        echo(one_line(f"Warning: {note}"), err=True)
     return plugins
 
 
@@ -187,4 +198,4 @@ def write_file(path: Path, content: str) -> None:
             f"cannot write {path}: {error.strerror}; free space, or give a path in a writable "
             "folder"
         ) from None
-    click.echo(f"wrote {path}", err=True)
+    echo(f"wrote {path}", err=True)

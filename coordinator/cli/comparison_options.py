@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,7 +12,7 @@ import click
 from osbench.common.errors import UsageError
 from osbench.coordinator.archives.run_archive import ArchivedRun
 from osbench.coordinator.cli.archive_access import run_of_both
-from osbench.coordinator.cli.base import CommandSettings, console, write_file
+from osbench.coordinator.cli.base import CommandSettings, console, echo_json, write_file
 from osbench.coordinator.cli.options.option_table import OptionSet, flag, option
 from osbench.coordinator.cli.options.shared_options import damaged_flag, json_flag, page_file
 from osbench.coordinator.cli.run_views.damaged_runs import found_run, warn_of
@@ -169,7 +168,7 @@ def show(result: ComparisonResult, chosen: ComparisonOptions) -> None:
     if chosen.page is not None:
         write_file(chosen.page, compare_page(result))
     if chosen.as_json:
-        click.echo(json.dumps(comparison_json(result), indent=1))
+        echo_json(comparison_json(result), indent=1)
     else:
         show_comparison(result, console())
 

@@ -5,9 +5,8 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING
 
-import click
-
 from osbench.common.network.address import Address
+from osbench.coordinator.cli.base import echo
 
 if TYPE_CHECKING:
     from osbench.coordinator.web.web_server import WebServer
@@ -61,7 +60,7 @@ class LiveView:
         server = self._server
         if server is None or not self._stays or not (server.was_seen or self._asked):
             return
-        click.echo(f"the report stays at {server.url} until Ctrl-C", err=True)
+        echo(f"the report stays at {server.url} until Ctrl-C", err=True)
         try:
             server.wait()
         except KeyboardInterrupt:
@@ -78,9 +77,9 @@ def announce(url: str, address: Address) -> None:
 
     Also warns if other hosts can reach the address.
     """
-    click.echo(f"live view: {url}", err=True)
+    echo(f"live view: {url}", err=True)
     if not address.loopback:
-        click.echo(
+        echo(
             "Warning: the live view is not encrypted and can be reached from other hosts; put a "
             "proxy with TLS before it, or use the default address and `ssh -L`",
             err=True,

@@ -13,7 +13,7 @@ from osbench.common.errors import DeploymentError, OsbenchError, UsageError
 from osbench.common.escaping import escaped
 from osbench.common.protocol.envelope import Signer
 from osbench.common.protocol.redis_client import connect
-from osbench.coordinator.cli.base import CommandSettings
+from osbench.coordinator.cli.base import CommandSettings, echo
 from osbench.coordinator.contexts.orphans import FoundOrphans, Orphan, OrphanSearch
 from osbench.coordinator.fleet.heartbeats import HeartbeatReader
 from osbench.coordinator.formatting import count
@@ -46,19 +46,19 @@ def remove_orphans(
     removable = _without_kept(settings, found)
     _tell(found, older)
     if not removable:
-        click.echo("no resources to remove", err=True)
+        echo("no resources to remove", err=True)
         return found.problems
     for run, orphans in removable.items():
-        click.echo(f"run {run}: {_kinds(orphans)}")
+        echo(f"run {run}: {_kinds(orphans)}")
         for orphan in orphans:
             at = time.strftime("%Y-%m-%d %H:%M:%S", time.gmtime(orphan.created_at))
-            click.echo(escaped(f"  {orphan.kind}  {orphan.name}  {orphan.identity}  {at} UTC"))
+            echo(escaped(f"  {orphan.kind}  {orphan.name}  {orphan.identity}  {at} UTC"))
     every = [orphan for orphans in removable.values() for orphan in orphans]
     if any(orphan.kind == "projects" for orphan in every):
-        click.echo("with what osbench made in these projects")
+        echo("with what osbench made in these projects")
     what = f"{count(len(every), 'resource')} of {count(len(removable), 'run')}"
     if dry_run:
-        click.echo(f"{what} would be removed", err=True)
+        echo(f"{what} would be removed", err=True)
         return found.problems
     if not sure:
         click.confirm(f"remove {what} from {escaped(record.name)}?", abort=True, err=True)
@@ -67,7 +67,7 @@ def remove_orphans(
     except OsbenchError as error:
         problems = [str(error)]
     if not problems:
-        click.echo(f"{what} removed", err=True)
+        echo(f"{what} removed", err=True)
     return [*found.problems, *problems]
 
 
@@ -84,7 +84,7 @@ def _without_kept(settings: CommandSettings, found: FoundOrphans) -> Mapping[str
         if run in served:
             refusal = f"run {run} has workers; it goes on"
         if refusal:
-            click.echo(f"left out: {refusal.partition(', or use')[0]}", err=True)
+            echo(f"left out: {refusal.partition(', or use')[0]}", err=True)
         else:
             removable[run] = orphans
     return removable
@@ -106,10 +106,10 @@ def _served(settings: CommandSettings) -> frozenset[str]:
 def _tell(found: FoundOrphans, older: str) -> None:
     for run, number in found.young.items():
         what = count(number, "resource")
-        click.echo(f"left out: run {run} has {what}, some younger than {older}", err=True)
+        echo(f"left out: run {run} has {what}, some younger than {older}", err=True)
     if found.unseen:
         kinds = ", ".join(found.unseen)
-        click.echo(f"not searched, as the deployment has no admin: {kinds}", err=True)
+        echo(f"not searched, as the deployment has no admin: {kinds}", err=True)
 
 
 def _kinds(orphans: Sequence[Orphan]) -> str:

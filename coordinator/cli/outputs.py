@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-import click
 from rich.console import Console
 from rich.padding import Padding
 from rich.text import Text
 
 from osbench.common.errors import UsageError
 from osbench.common.protocol.iteration_outputs import outputs
-from osbench.coordinator.cli.base import console
+from osbench.coordinator.cli.base import console, echo_json
 from osbench.coordinator.formatting import count, plain
 from osbench.coordinator.report.chart_text import chart_text
 from osbench.coordinator.report.model import json_codec
@@ -39,7 +37,7 @@ def show_summed(report: Report, *, as_json: bool) -> None:
         for number, one in enumerate(report.workloads)
     ]
     if as_json:
-        click.echo(json.dumps({"outputs": found}, indent=1))
+        echo_json({"outputs": found}, indent=1)
         return
     terminal = console()
     for number, workload in enumerate(report.workloads):
@@ -68,7 +66,7 @@ def show_iteration(directory: RunDirectory, iteration: int, *, as_json: bool) ->
             f"results {directory.path.name} --csv` lists them"
         )
     if as_json:
-        click.echo(json.dumps({"outputs": found}, indent=1, default=str))
+        echo_json({"outputs": found}, indent=1, default=str)
         return
     terminal = console()
     for one in found:

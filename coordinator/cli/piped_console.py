@@ -1,19 +1,33 @@
-"""Consoles of rich that end quietly if their reader has closed the pipe, as `head` does."""
+"""Consoles of rich: they escape foreign text, and end quietly if the pipe is closed."""
 
 from __future__ import annotations
 
 import io
 import os
 import sys
+from collections.abc import Iterable
 from typing import IO, Any, cast
 
-from rich.console import Console
+from rich.console import Console, ConsoleOptions, RenderableType
+from rich.segment import Segment
 
+from osbench.common.escaping import escaped
 from osbench.coordinator.cli.group import let_go
 
 
 class PipedConsole(Console):
-    """A rich console that goes on silently once its reader has closed the pipe: `run | head`."""
+    """A rich console that escapes foreign text.
+
+    It goes on silently once its reader has closed the pipe, as in `run | head`.
+    """
+
+    def render(
+        self, renderable: RenderableType, options: ConsoleOptions | None = None
+    ) -> Iterable[Segment]:
+        """Yield the parts of a renderable; characters that could steer a terminal are escaped."""
+        for segment in super().render(renderable, options):
+            text = segment.text if segment.control else escaped(segment.text, breaks=True)
+            yield segment if text is segment.text else segment._replace(text=text)
 
     def on_broken_pipe(self) -> None:
         """Discard all further output, and raise nothing: rich calls it if the pipe is closed.

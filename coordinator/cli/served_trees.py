@@ -18,6 +18,8 @@ from osbench.coordinator.local.lifeline import Lifeline
 
 #: Between two looks whether a service accepts connections, seconds.
 _LOOK_S = 0.05
+#: Mode of a submodule in a tree of git.
+_SUBMODULE = "160000"
 #: Time of a service from SIGTERM to SIGKILL, seconds.
 _GRACE_S = 5.0
 
@@ -92,11 +94,14 @@ def served(
     folder = Path(tempfile.gettempdir()) / f"osbench-trees-{os.getpid()}"
     lifeline.register_folder(folder)
     services: list[Child] = []
+    #: Repositories of which there are trees: this one, and its submodules.
+    cleaned: dict[Path, None] = {repository: None}
     try:
         folder.mkdir(mode=0o700)
         trees = [folder / f"{number}-{commit.id[:8]}" for number, commit in enumerate(commits)]
         for tree, commit, log in zip(trees, commits, logs, strict=True):
-            _check_out(repository, commit, tree)
+            for used in _check_out(repository, commit, tree):
+                cleaned[used] = None
             if serving.setup:
                 _set_up(tree, commit, serving.setup, log)
         addresses = []
@@ -119,7 +124,8 @@ def served(
             child.end(_GRACE_S)
         lifeline.close()
         # trees of commands that were killed, too
-        _git(repository, "worktree", "prune")
+        for used in cleaned:
+            _git(used, "worktree", "prune")
 
 
 def _git(repository: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
@@ -135,13 +141,44 @@ def _git(repository: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
         raise UsageError(f"git cannot be started: {error.strerror}; install it") from None
 
 
-def _check_out(repository: Path, commit: Commit, tree: Path) -> None:
+def _check_out(repository: Path, commit: Commit, tree: Path) -> Iterator[Path]:
+    """Check out a commit to the new folder `tree`, with its submodules; yield the repositories.
+
+    Submodules are taken from the clones in `repository`: nothing is fetched. Raises OsbenchError,
+    UsageError if a submodule or its commit is not there.
+    """
     done = _git(repository, "worktree", "add", "--detach", "--force", str(tree), commit.id)
     if done.returncode:
         raise OsbenchError(
             f"{repository}: git cannot check out {commit} to {tree}: {done.stderr.strip()}; remove"
             " this cause and start the gate again"
         )
+    yield repository
+    # of a bare repository it is "", and no submodule is there
+    top = _git(repository, "rev-parse", "--show-toplevel").stdout.strip()
+    for path, identity in _submodules(repository, commit):
+        clone = Path(top or repository) / path
+        known = _git(clone, "cat-file", "-e", f"{identity}^{{commit}}").returncode == 0
+        if not (clone / ".git").exists() or not known:
+            raise UsageError(
+                f"{repository}: the submodule {path} of {commit} is not in this clone at its commit"
+                f" {identity[:8]}: run `git submodule update --init --recursive`, or check out"
+                f" {commit.revision} once with `git checkout --recurse-submodules`"
+            )
+        part = Commit(f"{path} of {commit.revision}", identity)
+        yield from _check_out(clone, part, tree / path)
+
+
+def _submodules(repository: Path, commit: Commit) -> Iterator[tuple[str, str]]:
+    """Yield path and commit of each submodule that a commit has directly."""
+    listed = _git(repository, "ls-tree", "-r", "-z", "--full-tree", commit.id)
+    if listed.returncode:
+        raise OsbenchError(f"{repository}: git cannot list {commit}: {listed.stderr.strip()}")
+    for line in filter(None, listed.stdout.split("\0")):
+        facts, _, path = line.partition("\t")
+        mode, _, identity = facts.split(" ")
+        if mode == _SUBMODULE:
+            yield path, identity
 
 
 def _set_up(tree: Path, commit: Commit, command: str, log: Path) -> None:

@@ -12,7 +12,7 @@ from rich.padding import Padding
 from rich.text import Text
 
 from osbench.common.errors import INTERRUPTED, OsbenchError, UsageError
-from osbench.common.escaping import escaped
+from osbench.common.escaping import escaped, one_line
 from osbench.coordinator.cli.base import CommandSettings, console, echo
 from osbench.coordinator.cli.one_run import Interrupts, Wanted
 from osbench.coordinator.cli.options.task_options import read_task
@@ -129,7 +129,7 @@ def _written(
     try:
         write_runs_page(page, title, map(on_page, found), code)
     except OSError as error:
-        echo(escaped(f"Error: --report {page}: cannot write it: {reason_of(error)}"), err=True)
+        echo(one_line(f"Error: --report {page}: cannot write it: {reason_of(error)}"), err=True)
         return False
     echo(f"wrote {page}", err=True)
     return True

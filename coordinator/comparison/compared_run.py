@@ -169,11 +169,13 @@ def read_compared_run(directory: RunDirectory) -> ComparedRun:
             f"run {name} has no results to compare; name a finished run: `osbench-coord status "
             f"{name}` says why it is not"
         )
-    return ComparedRun(
-        manifest=directory.read("run.json") or {},
-        summary=summary,
-        timeline=read_timeline(directory),
-        directory=directory,
+    return _checked(
+        ComparedRun(
+            manifest=directory.read("run.json") or {},
+            summary=summary,
+            timeline=read_timeline(directory),
+            directory=directory,
+        )
     )
 
 
@@ -190,8 +192,9 @@ def finished_runs(
 
     `tags`: only runs with all of these tags. `among`: the local runs to consider, None: all of
     `data_dir`. `archived`: runs of an archive to add, unless they are local, too. `left_out` is
-    called with the reason if files of a run are cut or changed; for None, DamagedRun is raised.
-    `unsound` is called with each run whose load was another. Other unreadable runs are skipped.
+    called with the reason if a run cannot be read; for None, DamagedRun is raised for files that
+    are cut or changed, and other unreadable runs are skipped. `unsound` is called with each run
+    whose load was another.
     """
     here = {one.path.name: one for one in (RunDirectory.all(data_dir) if among is None else among)}
     there = {one.run_id: one for one in archived if one.run_id not in here}
@@ -203,7 +206,9 @@ def finished_runs(
                 raise
             left_out(f"left out: {error}")
             continue
-        except OsbenchError:
+        except OsbenchError as error:
+            if left_out is not None:
+                left_out(f"left out: {error}")
             continue
         if found is None:
             continue
@@ -219,14 +224,27 @@ def _of_directory(directory: RunDirectory) -> ComparedRun | None:
     summary, manifest = summary_of(directory), directory.read("run.json")
     if not summary or not manifest:
         return None
-    return ComparedRun(manifest=manifest, summary=summary, directory=directory)
+    return _checked(ComparedRun(manifest=manifest, summary=summary, directory=directory))
 
 
 def _of_archive(one: ArchivedRun) -> ComparedRun | None:
     summary = one.record.summary
-    if summary is None or summary.get("format") != SUMMARY_FORMAT:
+    if summary is None:
         return None
-    return ComparedRun(manifest=one.record.manifest, summary=summary, archived=one)
+    if summary.get("format") != SUMMARY_FORMAT:
+        raise UsageError(
+            f"run {one.run_id} of {one.archive.place} has a summary of format"
+            f" {summary.get('format')}, and this osbench reads {SUMMARY_FORMAT}"
+        )
+    return _checked(ComparedRun(manifest=one.record.manifest, summary=summary, archived=one))
+
+
+def _checked(run: ComparedRun) -> ComparedRun:
+    """Return the run; raise DamagedRun if its report or its request has another shape."""
+    name, asked = run.report.run_id, run.manifest.get("workloads", [])
+    if not isinstance(asked, list) or not all(isinstance(one, Mapping) for one in asked):
+        raise DamagedRun(f"run.json of run {name} is damaged: expected objects as workloads")
+    return run
 
 
 def earlier_runs(

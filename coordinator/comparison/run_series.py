@@ -61,10 +61,11 @@ def common_keys(runs: Sequence[ComparedRun], workload: str) -> list[SeriesKey]:
 
 
 def log_value(run: ComparedRun, key: SeriesKey) -> float | None:
-    """Return the natural logarithm of a run's percentile in seconds; None without it or for 0."""
+    """Return the natural logarithm of a run's percentile in seconds; None if it is 0 or missing."""
     times = _times(run, key.workload, key.action)
     value = times.percentile(percentile_key(key.percent))
-    return math.log(value) if value else None
+    # a file that others wrote may have a negative one
+    return math.log(value) if value is not None and value > 0 else None
 
 
 def log_values(runs: Sequence[ComparedRun], key: SeriesKey) -> list[float]:

@@ -13,7 +13,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from osbench.common.errors import ContextError, OsbenchError
-from osbench.common.escaping import escaped
+from osbench.common.escaping import one_line
 from osbench.common.openstack.cloud_users import NAMES_KEY
 from osbench.common.plugin.context import Context, ContextEnvironment, no_progress
 from osbench.common.plugin.plugin_names import NATIVE
@@ -205,7 +205,7 @@ class ContextStack:
             except Exception as error:
                 LOG.debug("resources in error", exc_info=True)
                 problem = f"resources in error could not be searched: {_reason(error)}"
-                return ErrorSearchResult(problem=escaped(problem))
+                return ErrorSearchResult(problem=one_line(problem))
 
         try:
             with self.history.noted("looking for resources in error"):

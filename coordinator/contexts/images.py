@@ -11,8 +11,8 @@ import requests
 
 from osbench.plugin.cloud import Cloud, PerProjectContext, expanded
 from osbench.plugin.errors import ContextError
+from osbench.plugin.sessions import download
 
-_BLOCK = 1024 * 1024
 _DISKS = ["qcow2", "raw", "vhd", "vmdk", "vdi", "iso", "aki", "ari", "ami"]
 _CONTAINERS = ["aki", "ami", "ari", "bare", "docker", "ova", "ovf"]
 
@@ -134,10 +134,8 @@ def _local(place: str, folder: Path) -> Path:
         return path
     path = folder / "image"
     try:
-        with requests.get(place, stream=True, timeout=60) as response, path.open("wb") as file:
-            response.raise_for_status()
-            for block in response.iter_content(_BLOCK):
-                file.write(block)
+        with path.open("wb") as file:
+            download(place, file)
     except requests.RequestException as error:
         raise ContextError(
             f"image: cannot fetch {place}: {error}; give a URL that this host can reach"

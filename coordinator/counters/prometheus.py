@@ -5,7 +5,6 @@ https://prometheus.io/docs/prometheus/latest/querying/api/ has the requests and 
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -15,10 +14,11 @@ from urllib.parse import urlencode
 import requests
 
 from osbench.common.errors import UsageError
+from osbench.common.foreign_json import TooManyValuesError, read_json
+from osbench.common.network.bounded_adapter import ResponseTooLargeError
 from osbench.common.network.bounded_query import (
     BoundedQueries,
     QueryBounds,
-    ResponseTooLargeError,
     parse_header_list,
 )
 from osbench.common.network.causes import root_cause
@@ -31,6 +31,8 @@ from osbench.coordinator.formatting import plain
 _CONNECT_S, _READ_S, _RESPONSE_S = 5.0, 15.0, 30.0
 #: Most bytes of a response, decoded.
 _RESPONSE_BYTES = 32 << 20
+#: Most values of a response; a point has three.
+_RESPONSE_VALUES = 3_000_000
 #: Most characters of a response that messages repeat.
 _TOLD = 200
 #: Statuses of a query that is wrong, or takes too long: others may succeed.
@@ -76,11 +78,16 @@ class Prometheus:
 
     def now_s(self) -> float:
         """Return the present time of the server's clock, seconds since 1970; sends a query."""
-        data = self._ask("query", {"query": "time()"})
         try:
-            return float(data["result"][1])
+            now_s = float(self._ask("query", {"query": "time()"})["result"][1])
+        except QueryRefusedError as error:
+            # no other query could be placed in time
+            raise PrometheusAwayError(str(error)) from None
         except (KeyError, IndexError, TypeError, ValueError):
             raise PrometheusAwayError(_STRANGER) from None
+        if not math.isfinite(now_s):
+            raise PrometheusAwayError(_STRANGER)
+        return now_s
 
     def at(self, query: str) -> list[QueriedSeries]:
         """Return the series of a PromQL query at the present time.
@@ -122,7 +129,12 @@ class Prometheus:
             ) from None
         except (requests.RequestException, OSError, ValueError) as error:
             raise PrometheusAwayError(plain(mask_text(root_cause(error)), _TOLD)) from None
-        document = _document(body)
+        try:
+            document = _document(body)
+        except TooManyValuesError:
+            raise QueryRefusedError(
+                f"the response has more than {_RESPONSE_VALUES:,} values; narrow the query"
+            ) from None
         if document is None:
             if status == 200:
                 raise PrometheusAwayError(_STRANGER)
@@ -156,10 +168,15 @@ def _base(url: str) -> str:
 
 
 def _document(body: bytes) -> Mapping[str, Any] | None:
-    """Return the JSON object in a response; None if it is not one, or has no `status`."""
+    """Return the JSON object in a response; None if it is not one, or has no `status`.
+
+    Raises TooManyValuesError.
+    """
     try:
-        found = json.loads(body)
-    except (ValueError, RecursionError):
+        found = read_json(body, _RESPONSE_VALUES)
+    except TooManyValuesError:
+        raise
+    except ValueError:
         return None
     return found if isinstance(found, Mapping) and "status" in found else None
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import json
 import time
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -12,6 +11,7 @@ import redis
 from osprofiler import profiler, web
 
 from osbench.common.errors import StoreError
+from osbench.common.foreign_json import read_json
 from osbench.common.protocol import redis_client
 
 #: Longest wait for spans after the last response, and polling interval, seconds.
@@ -88,6 +88,6 @@ def _trace_key(base_id: str) -> str:
 def _has_span(store: Any, base_id: str, is_own: Callable[[str], bool]) -> bool:
     for event in store.lrange(_trace_key(base_id), 0, -1):
         with contextlib.suppress(ValueError):
-            if is_own(str(json.loads(event).get("project", "")).lower()):
+            if is_own(str(read_json(event).get("project", "")).lower()):
                 return True
     return False

@@ -13,10 +13,14 @@ from osbench.coordinator.exporters.posting import BUSY, PAUSE, PAUSE_S, Poster
 from osbench.plugin import exporter
 from osbench.plugin.errors import ExportError
 from osbench.plugin.formatting import count, mask_url, plain, timestamp
+from osbench.plugin.sessions import read_json
 
 #: Documents, and bytes, of a request.
 DOCUMENTS = 5_000
 BYTES = 4 << 20
+
+#: Most values of the response for a document.
+_VALUES = 200
 
 #: Figures of a distribution that a document of a workload has, seconds.
 _FIGURES = ("count", "min", "mean", "p50", "p90", "p95", "p99", "p999", "max")
@@ -129,7 +133,10 @@ def _items(response: bytes, expected: int) -> list[tuple[str, int, str]]:
     Raises ExportError if the response has another form, or not `expected` documents.
     """
     try:
-        found = [next(iter(item.values())) for item in json.loads(response)["items"]]
+        found = [
+            next(iter(item.values()))
+            for item in read_json(response, _VALUES * (expected + 1))["items"]
+        ]
         items = [(str(one["_id"]), int(one["status"]), _reason(one)) for one in found]
     except (AttributeError, KeyError, TypeError, ValueError, StopIteration):
         raise ExportError("the response to a bulk request is of another form") from None

@@ -14,9 +14,13 @@ from osbench.coordinator.exporters.posting import PAUSE, PAUSE_S, Poster
 from osbench.plugin import exporter
 from osbench.plugin.errors import ExportError
 from osbench.plugin.formatting import count, mask_url, plain
+from osbench.plugin.sessions import read_json
 
 #: Headers of requests, as the specification of OTLP's exporters has it: name=value,name=value.
 HEADERS = "OTEL_EXPORTER_OTLP_HEADERS"
+
+#: Most values of a response.
+_VALUES = 10_000
 
 
 class OpenTelemetry(exporter.LiveExporter):
@@ -98,7 +102,9 @@ class OpenTelemetry(exporter.LiveExporter):
 def _post(poster: Poster, url: str, signal: str, request: Mapping[str, Any]) -> None:
     response = poster.post(f"{url.rstrip('/')}/v1/{signal}", json.dumps(request).encode())
     try:
-        partial = (response.json() if response.content else {}).get("partialSuccess") or {}
+        partial = (read_json(response.content, _VALUES) if response.content else {}).get(
+            "partialSuccess"
+        ) or {}
     except (ValueError, AttributeError):
         # collectors need not respond in JSON, and a status of 200 says that all was taken
         return

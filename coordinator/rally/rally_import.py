@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
-import json
 import shutil
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
@@ -19,6 +18,7 @@ import msgpack
 
 from osbench import __version__
 from osbench.common.errors import UsageError
+from osbench.common.foreign_json import read_json
 from osbench.common.named_files import expanded, read_text
 from osbench.common.outcomes import Outcome
 from osbench.common.plugin.atomic import Names
@@ -92,12 +92,12 @@ def _undo(made: Sequence[RunDirectory]) -> None:
 
 def _tasks(path: Path) -> list[dict[str, Any]]:
     try:
-        document = json.loads(read_text(expanded(path), _LARGEST))
+        document = read_json(read_text(expanded(path), _LARGEST))
     except OSError as error:
         raise UsageError(
             f"cannot read {path}: {error.strerror}; give a file that can be read"
         ) from None
-    except (ValueError, RecursionError) as error:
+    except ValueError as error:
         raise UsageError(
             f"{path} is not JSON: {error}; export it again with `rally task report --json`"
         ) from None

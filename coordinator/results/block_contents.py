@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from osbench.common.errors import Untrusted
-from osbench.common.escaping import escaped
+from osbench.common.escaping import escaped, one_line
 from osbench.common.protocol.columns import MALFORMED, Columns, Failure, decode_rows
 from osbench.coordinator.results.workload_users import FAILURES_END, Event, read_events
 from osbench.coordinator.storage.run_directory import RunDirectory
@@ -107,7 +107,7 @@ def _failures(entries: Iterable[Iterable[object]]) -> list[Failure]:
                 )
             )
     except (TypeError, ValueError, RecursionError) as error:
-        raise Untrusted(f"failures of another shape: {escaped(str(error)[:200])}") from None
+        raise Untrusted(f"failures of another shape: {one_line(str(error)[:200])}") from None
     return found
 
 
@@ -132,7 +132,7 @@ def _amounts(pairs: Iterable[Iterable[object]]) -> dict[str, int]:
             name = escaped(str(text)[:PLACE_CHARS])
             found[name] = found.get(name, 0) + amount
     except (TypeError, ValueError, RecursionError) as error:
-        raise Untrusted(f"amounts of another shape: {escaped(str(error)[:200])}") from None
+        raise Untrusted(f"amounts of another shape: {one_line(str(error)[:200])}") from None
     return found
 
 
@@ -142,5 +142,5 @@ def _intervals(pairs: Iterable[Iterable[int]]) -> list[tuple[int, int]]:
         if not all(type(low) is type(high) is int and 0 < low < high < _END for low, high in found):
             raise ValueError("an interval that is none")
     except (TypeError, ValueError) as error:
-        raise Untrusted(f"numbers of another shape: {escaped(str(error)[:200])}") from None
+        raise Untrusted(f"numbers of another shape: {one_line(str(error)[:200])}") from None
     return found

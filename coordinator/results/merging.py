@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from osbench.common.errors import Untrusted
-from osbench.common.escaping import escaped
+from osbench.common.escaping import one_line
 from osbench.common.protocol.columns import MALFORMED, join_columns
 from osbench.common.protocol.messages import Block
 
@@ -65,5 +65,5 @@ def join(blocks: Sequence[Block]) -> Block:
             asides=[aside for block in blocks for aside in block.asides],
         )
     except MALFORMED as error:
-        shown = escaped(str(error)[:200])
+        shown = one_line(str(error)[:200])
         raise Untrusted(f"result blocks that do not fit together: {shown}") from None

@@ -16,6 +16,7 @@ from types import TracebackType
 from typing import Any, Self
 
 from osbench.common.errors import OsbenchError, UsageError
+from osbench.common.foreign_json import read_json
 from osbench.common.ports import chance as secrets
 from osbench.common.ports import clock as time
 from osbench.common.ports import threads as threading
@@ -245,7 +246,7 @@ def _write(place: Path, fields: Mapping[str, Any]) -> None:
 def _read(place: Path) -> dict[str, Any] | None:
     """Return the JSON object in a file; None if the file is missing or is not such an object."""
     try:
-        found = json.loads(read_regular(place, MOST_BYTES))
-    except (OSError, ValueError, RecursionError):
+        found = read_json(read_regular(place, MOST_BYTES))
+    except (OSError, ValueError):
         return None
     return found if isinstance(found, dict) else None

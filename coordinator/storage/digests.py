@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any, cast
 
 from osbench.common.errors import DamagedRun, StorageError
+from osbench.common.foreign_json import read_json
 from osbench.common.regular_files import open_regular, read_regular, size_of
 from osbench.coordinator.storage.frames import reason_of
 from osbench.coordinator.storage.replay import block_bundles
@@ -172,7 +173,7 @@ def _sum(document: Mapping[str, Any]) -> str:
 
 def _parsed(text: bytes) -> dict[str, Any] | None:
     try:
-        found = json.loads(text)
+        found = read_json(text)
         good = found.get("format") == FORMAT and found == _with_digest(found)
         return found if good and isinstance(found["files"], dict) else None
     except (ValueError, RecursionError, AttributeError, KeyError, TypeError):
@@ -182,8 +183,8 @@ def _parsed(text: bytes) -> dict[str, Any] | None:
 def _promised(path: Path) -> bool:
     """Return whether `run.json` announces digests at the end of the run; False if unreadable."""
     try:
-        manifest = json.loads(read_regular(path / _MANIFEST, _MOST_BYTES << 6))
-    except (OSError, ValueError, RecursionError):
+        manifest = read_json(read_regular(path / _MANIFEST, _MOST_BYTES << 6))
+    except (OSError, ValueError):
         return False
     return isinstance(manifest, dict) and "digests" in manifest
 

@@ -39,6 +39,7 @@ from osbench.common.errors import (
     StorageError,
     UsageError,
 )
+from osbench.common.foreign_json import read_json
 from osbench.common.plugin.signature import near
 from osbench.common.ports import clock as time
 from osbench.common.ports import disk
@@ -276,14 +277,14 @@ class RunDirectory:
         """
         self.files.check(name)
         try:
-            found = json.loads(read_regular(self.path / name, DOCUMENT_BYTES))
+            found = read_json(read_regular(self.path / name, DOCUMENT_BYTES))
         except FileNotFoundError:
             return None
         except OSError as error:
             raise OsbenchError(
                 f"cannot read {self.path / name}: {error.strerror}; restore it, or make it readable"
             ) from None
-        except (ValueError, RecursionError):
+        except ValueError:
             found = None
         if not isinstance(found, dict):
             if self.files.accepted:

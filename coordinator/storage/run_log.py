@@ -20,6 +20,7 @@ from typing import Any, Self
 
 from osbench.common.config.logs import SafeFormatter
 from osbench.common.escaping import escaped
+from osbench.common.foreign_json import read_json
 from osbench.common.ports import clock as time
 from osbench.common.ports import threads as threading
 from osbench.common.regular_files import open_regular
@@ -235,8 +236,8 @@ def read_log(directory: RunDirectory) -> list[LogLine]:
 
 def _read(content: bytes) -> LogLine | None:
     try:
-        found: Any = json.loads(content)
-    except (ValueError, RecursionError):
+        found: Any = read_json(content)
+    except ValueError:
         return None
     match found:
         case {

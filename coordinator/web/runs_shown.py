@@ -25,7 +25,8 @@ ROWS = 100
 #: Between two looks at the index of an archive, seconds.
 REREAD_S = 30.0
 
-_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
+#: File systems refuse longer names.
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,199}")
 
 
 class RunsShown:

@@ -13,6 +13,7 @@ import requests
 from osbench.common.errors import DeploymentError
 from osbench.common.named_files import expanded
 from osbench.common.network.causes import root_cause
+from osbench.common.network.download import download
 from osbench.common.openstack.cloud import Cloud
 from osbench.common.plugin.atomic import ActionTimer, action_timer
 from osbench.worker.scenarios.image_scenario import IMAGE, ImageScenario
@@ -258,10 +259,7 @@ class LocalCopy:
         weakref.finalize(self, file.close)
         self.path = Path(f"/proc/self/fd/{file.fileno()}")
         try:
-            with requests.get(location, stream=True, timeout=60) as response:
-                response.raise_for_status()
-                for block in response.iter_content(_BLOCK):
-                    file.write(block)
+            download(location, file)
         except requests.RequestException as error:
             raise DeploymentError(
                 f"image_location: cannot fetch {location}: {root_cause(error)}; give a URL that "

@@ -10,11 +10,11 @@ from pathlib import Path
 import click
 
 from osbench.common.errors import ContextError, DamagedRun, OsbenchError
-from osbench.common.escaping import escaped
+from osbench.common.escaping import one_line
 from osbench.common.plugin.plugins import Plugins
 from osbench.common.protocol.envelope import Signer
 from osbench.common.protocol.redis_client import connect
-from osbench.coordinator.cli.base import CommandSettings, with_settings
+from osbench.coordinator.cli.base import CommandSettings, echo, with_settings
 from osbench.coordinator.cli.commands.workers import dismiss
 from osbench.coordinator.cli.options.option_rules import Alternatives, Rule, RuledCommand
 from osbench.coordinator.cli.options.option_table import (
@@ -135,7 +135,7 @@ def cleanup(
     finally:
         directory.close()
     word = "context" if count == 1 else "contexts"
-    click.echo(f"run {directory.path.name}: {count - len(problems)} of {count} {word} undone")
+    echo(f"run {directory.path.name}: {count - len(problems)} of {count} {word} undone")
     if problems:
         raise _left("\n".join(problems))
 
@@ -166,8 +166,8 @@ def _lock(directory: RunDirectory) -> bool:
     try:
         directory.lock()
     except DamagedRun as error:
-        click.echo(
-            f"{escaped(error.problem)}: its contexts are undone nevertheless; its workers free "
+        echo(
+            f"{one_line(error.problem)}: its contexts are undone nevertheless; its workers free "
             "themselves once they have waited for a coordinator",
             err=True,
         )
@@ -186,7 +186,7 @@ def _free_workers(settings: CommandSettings, directory: RunDirectory) -> None:
             dismiss(settings, directory)
         except OsbenchError as error:
             name = directory.path.name
-            click.echo(f"workers of run {name} may not be free: {error}", err=True)
+            echo(f"workers of run {name} may not be free: {error}", err=True)
 
 
 def _await_workers(settings: CommandSettings, run: str) -> None:
@@ -209,16 +209,14 @@ def _await_workers(settings: CommandSettings, run: str) -> None:
                 if now >= deadline:
                     break
                 if not reported:
-                    click.echo(
-                        f"waiting for {processes(len(at_work))} still serving run {run}", err=True
-                    )
+                    echo(f"waiting for {processes(len(at_work))} still serving run {run}", err=True)
                     reported = True
                 time.sleep(LOOK_S)
                 now = time.monotonic()
             else:
                 return
     except OsbenchError as error:
-        click.echo(escaped(f"workers may still be serving run {run}: {error}"), err=True)
+        echo(one_line(f"workers may still be serving run {run}: {error}"), err=True)
         return
     # resources that they create after the clean-up would not be found
     raise _left(

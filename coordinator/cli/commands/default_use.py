@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from osbench.common.errors import UsageError
-from osbench.coordinator.cli.base import CommandSettings, with_settings
+from osbench.coordinator.cli.base import CommandSettings, echo, with_settings
 from osbench.coordinator.storage.run_directory import RunDirectory
 
 
@@ -26,8 +26,8 @@ def use(settings: CommandSettings, name: str | None) -> None:
     """
     if name is None:
         used = settings.deployments.used()
-        click.echo(f"Deployment in use: {used or 'none; `osbench-coord use NAME` chooses one'}")
-        click.echo(f"Last run: {_last_run(settings) or 'none'}")
+        echo(f"Deployment in use: {used or 'none; `osbench-coord use NAME` chooses one'}")
+        echo(f"Last run: {_last_run(settings) or 'none'}")
         return
     runs = [one.path.name for one in RunDirectory.all(settings.conf.data_dir)]
     if name not in settings.deployments.names() and (name in runs or name == "last"):
@@ -36,7 +36,7 @@ def use(settings: CommandSettings, name: str | None) -> None:
             f"`osbench-coord sla {name}`"
         )
     settings.deployments.use(name)
-    click.echo(f"Deployment {name} is now in use.")
+    echo(f"Deployment {name} is now in use.")
 
 
 def _last_run(settings: CommandSettings) -> str:

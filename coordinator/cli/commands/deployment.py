@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import json
 import os
 from pathlib import Path
 
 import click
 
-from osbench.common.escaping import escaped
+from osbench.common.escaping import escaped, one_line
 from osbench.common.secrets.url_masking import mask_url
-from osbench.coordinator.cli.base import CommandSettings, echo_table, with_settings
+from osbench.coordinator.cli.base import CommandSettings, echo, echo_json, echo_table, with_settings
 from osbench.coordinator.cli.group import Group
 from osbench.coordinator.cli.options.option_rules import Alternatives, Rule, RuledCommand
 from osbench.coordinator.cli.options.option_table import flag, option, options
@@ -97,8 +96,8 @@ def create(
         made = new_record.from_environment(name, os.environ)
     used = settings.deployments.create(made.deployment, use=use)
     for note in made.notes:
-        click.echo(f"note: {escaped(note)}", err=True)
-    click.echo(f"Created deployment {name}" + (", now in use." if used else "."))
+        echo(f"note: {one_line(note)}", err=True)
+    echo(f"Created deployment {name}" + (", now in use." if used else "."))
 
 
 @deployment.command("list")
@@ -112,7 +111,7 @@ def list_records(settings: CommandSettings) -> None:
     """
     records = settings.deployments.records()
     if not records:
-        click.echo("There is no deployment. Make one: osbench-coord deployment create --help")
+        echo("There is no deployment. Make one: osbench-coord deployment create --help")
         return
     table = TextTable(
         names("in use", "name", "platform"), texts("address"), names("users", "profiler key")
@@ -125,7 +124,7 @@ def list_records(settings: CommandSettings) -> None:
 def _described(record: Listed) -> tuple[str, str, str, str]:
     found = record.deployment
     if found is None:
-        return "", escaped(record.problem), "", ""
+        return "", one_line(record.problem), "", ""
     hosts = [one.partition("://")[2] for one in found.hosts]
     addresses = [found.content["auth_url"]] if found.platform == "openstack" else hosts
     count = len(found.users) + (found.admin is not None)
@@ -147,10 +146,10 @@ def show(settings: CommandSettings, name: str | None, as_json: bool) -> None:
     record = settings.deployments.get(name)
     if as_json:
         shown = {"name": record.name, "version": record.version, "spec": record.masked()}
-        click.echo(json.dumps(shown))
+        echo_json(shown)
         return
-    click.echo(f"name: {record.name}\nversion: {record.version}")
-    click.echo(json.dumps(record.masked(), indent=2))
+    echo(f"name: {record.name}\nversion: {record.version}")
+    echo_json(record.masked(), indent=2)
 
 
 @deployment.command("check")
@@ -170,7 +169,7 @@ def check_record(settings: CommandSettings, name: str | None, timeout_s: float) 
     """
     record = settings.deployments.get(name)
     findings = list(check(record, timeout_s))
-    click.echo(f"deployment {record.name}")
+    echo(f"deployment {record.name}")
     table = TextTable(names("what", "user", "project", "result"), texts("detail"))
     for finding in findings:
         table.add_row(
@@ -198,7 +197,7 @@ def use(settings: CommandSettings, name: str) -> None:
       osbench-coord deployment use lab
     """
     settings.deployments.use(name)
-    click.echo(f"Deployment {name} is now in use.")
+    echo(f"Deployment {name} is now in use.")
 
 
 @deployment.command()
@@ -212,4 +211,4 @@ def delete(settings: CommandSettings, name: str) -> None:
       osbench-coord deployment delete lab
     """
     settings.deployments.delete(name)
-    click.echo(f"Deleted deployment {name}.")
+    echo(f"Deleted deployment {name}.")

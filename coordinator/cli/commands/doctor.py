@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import dataclasses
-import json
 from collections.abc import Iterator
 
 import click
 
 from osbench.common.errors import OsbenchError
 from osbench.common.plugin.plugins import Plugins
-from osbench.coordinator.cli.base import CommandSettings, echo_table, with_settings
+from osbench.coordinator.cli.base import CommandSettings, echo_json, echo_table, with_settings
 from osbench.coordinator.cli.options.option_table import options
 from osbench.coordinator.cli.options.shared_options import json_flag, plugin_paths
 from osbench.coordinator.cli.time_limit import time_limit
@@ -43,7 +42,7 @@ def doctor(settings: CommandSettings, as_json: bool, plugin_path: tuple[str, ...
     """
     findings = list(_findings(settings, plugin_path))
     if as_json:
-        click.echo(json.dumps([dataclasses.asdict(one) for one in findings]))
+        echo_json([dataclasses.asdict(one) for one in findings])
     else:
         table = TextTable(names("", "what"), texts("found", "what to do"))
         for one in findings:

@@ -14,7 +14,7 @@ from osbench.common.errors import UsageError
 from osbench.common.network.origins import is_http
 from osbench.common.plugin.request_values import base_fault
 from osbench.common.secrets.url_masking import mask_url
-from osbench.coordinator.cli.base import CommandSettings, with_settings
+from osbench.coordinator.cli.base import CommandSettings, echo, with_settings
 from osbench.coordinator.cli.group import Group
 from osbench.coordinator.cli.options.option_rules import Alternatives, Rule, RuledCommand
 from osbench.coordinator.cli.options.option_table import (
@@ -124,7 +124,7 @@ def init(
         _write_replay(target, log, log.from_access_log)
     else:
         write_new(target, first_task(target.name, url or ADDRESS))
-        click.echo(f"wrote {file}; run it with: osbench-coord run {file}", err=True)
+        echo(f"wrote {file}; run it with: osbench-coord run {file}", err=True)
 
 
 def _write_replay(target: Path, log: AccessLogOptions, file: str) -> None:
@@ -139,9 +139,9 @@ def _write_replay(target: Path, log: AccessLogOptions, file: str) -> None:
     )
     flow = read_recording("access-log", file, options)
     for line in flow.found:
-        click.echo(line, err=True)
+        echo(line, err=True)
     _write_flow(target, flow)
-    click.echo(f"wrote {arrivals}; the task needs it beside it", err=True)
+    echo(f"wrote {arrivals}; the task needs it beside it", err=True)
 
 
 class ReadingProgress:
@@ -159,7 +159,7 @@ class ReadingProgress:
             return
         self._due_s = time.monotonic() + self.EVERY_S
         share = f"{min(read / size, 1):.0%}" if size else "all"
-        click.echo(f"reading {plain(self._name, 200)}: {share}, {count(lines, 'line')}", err=True)
+        echo(f"reading {plain(self._name, 200)}: {share}, {count(lines, 'line')}", err=True)
 
 
 def _checked(base: str | None) -> str:
@@ -177,10 +177,11 @@ def _checked(base: str | None) -> str:
 
 
 def _write_flow(target: Path, flow: FlowTask) -> None:
-    write_new(target, written(flow, target.name))
+    # requests of a recording may hold secrets that nothing shows to be some
+    write_new(target, written(flow, target.name), private=True)
     left_out = f"; left out: {flow.omissions()}" if flow.omissions() else ""
     said = f"wrote {target}: {count(flow.made(), 'request')}{left_out}"
-    click.echo(f"{said}; check it with: {flow.check_command(str(target))}", err=True)
+    echo(f"{said}; check it with: {flow.check_command(str(target))}", err=True)
 
 
 @click.group(cls=Group)
@@ -199,13 +200,13 @@ def config_show(settings: CommandSettings) -> None:
     """
     conf = settings.conf
     for group, declared in OPTIONS.items():
-        click.echo(f"[{group}]")
+        echo(f"[{group}]")
         values = conf if group == "DEFAULT" else conf[group]
         for one in declared:
             value = values[one.dest]
             shown = "***" if one.secret and value is not None else value
-            click.echo(f"{one.name} = {'' if shown is None else shown}")
-        click.echo()
+            echo(f"{one.name} = {'' if shown is None else shown}")
+        echo("")
 
 
 @click.command()
@@ -222,4 +223,4 @@ def completion(context: click.Context, shell: str) -> None:
     assert kind is not None
     root = context.find_root()
     script = kind(root.command, {}, "osbench-coord", "_OSBENCH_COORD_COMPLETE")
-    click.echo(script.source())
+    echo(script.source())

@@ -8,7 +8,7 @@ import click
 
 from osbench.common.errors import ConfigError
 from osbench.common.protocol.keyring import KEPT, Keyring
-from osbench.coordinator.cli.base import CommandSettings, with_settings
+from osbench.coordinator.cli.base import CommandSettings, echo, with_settings
 from osbench.coordinator.cli.group import Group
 from osbench.coordinator.cli.options.option_rules import Alternatives, RuledCommand
 from osbench.coordinator.cli.options.option_table import flag, option, options
@@ -55,8 +55,8 @@ def new(settings: CommandSettings, path: Path | None, rotate: bool, force: bool)
     else:
         ring = Keyring.generate()
     ring.save(path)
-    click.echo(f"Wrote {path} with {_counted(len(ring.keys))}; key in use: {ring.keys[0].id.hex()}")
-    click.echo(
+    echo(f"Wrote {path} with {_counted(len(ring.keys))}; key in use: {ring.keys[0].id.hex()}")
+    echo(
         "Next, within a minute: copy it to every worker (their [security] key_file, mode 0600)."
         if rotate
         else "Next, with no run under way: copy it to every worker (their [security] key_file, "

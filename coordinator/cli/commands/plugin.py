@@ -14,7 +14,14 @@ from osbench.common.plugin.loading.mixed_scenario import SEPARATOR
 from osbench.common.plugin.plugin_names import NATIVE, RALLY, asked
 from osbench.common.plugin.plugins import KINDS, Plugins
 from osbench.common.plugin.signature import hints, near, placeholder, signature_of
-from osbench.coordinator.cli.base import CommandSettings, echo_table, warn_of_plugins, with_settings
+from osbench.coordinator.cli.base import (
+    CommandSettings,
+    echo,
+    echo_json,
+    echo_table,
+    warn_of_plugins,
+    with_settings,
+)
 from osbench.coordinator.cli.group import Group
 from osbench.coordinator.cli.options.option_table import flag, options
 from osbench.coordinator.cli.options.shared_options import plugin_paths, preferred_plugins
@@ -126,14 +133,14 @@ def show(
     plugins = warn_of_plugins(_plugins(settings, plugin_path, prefer))
     kind, name = _meant(plugins, words)
     if kind == "scenario":
-        click.echo(scenario_text(plugins, name))
+        echo(scenario_text(plugins, name))
         return
     found = plugins.find(kind, name)
     schema: Mapping[str, Any] = getattr(found.cls, "CONFIG_SCHEMA", {})
-    click.echo(f"{kind} {name}{_of(found.source)}\n\n{inspect.getdoc(found.cls) or ''}\n\nschema:")
-    click.echo(json.dumps(schema, indent=2))
-    click.echo("\nexample:")
-    click.echo(plain_yaml({kind: {name: example(schema)}}).rstrip())
+    echo(f"{kind} {name}{_of(found.source)}\n\n{inspect.getdoc(found.cls) or ''}\n\nschema:")
+    echo_json(schema, indent=2)
+    echo("\nexample:")
+    echo(plain_yaml({kind: {name: example(schema)}}).rstrip())
 
 
 def _meant(plugins: Plugins, words: Sequence[str]) -> tuple[str, str]:

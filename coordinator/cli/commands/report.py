@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from osbench.common.errors import DamagedRun, ExportError, OsbenchError, UsageError
-from osbench.coordinator.cli.base import CommandSettings, with_settings
+from osbench.coordinator.cli.base import CommandSettings, echo, with_settings
 from osbench.coordinator.cli.options.export_options import FORMAT_RULES, FormatOptions
 from osbench.coordinator.cli.options.option_rules import RuledCommand
 from osbench.coordinator.cli.options.option_table import option_set, options
@@ -53,7 +53,7 @@ def report(
     problems = []
     for export in exports:
         try:
-            click.echo(export.write(stored) if stored else _unfinished(export, facts), err=True)
+            echo(export.write(stored) if stored else _unfinished(export, facts), err=True)
         except DamagedRun:
             raise
         except OsbenchError as error:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -12,7 +11,14 @@ from typing import Any
 import click
 
 from osbench.common.errors import OsbenchError, UsageError
-from osbench.coordinator.cli.base import CommandSettings, console, echo_table, with_settings
+from osbench.coordinator.cli.base import (
+    CommandSettings,
+    console,
+    echo,
+    echo_json,
+    echo_table,
+    with_settings,
+)
 from osbench.coordinator.cli.options.option_rules import Alternatives, Rule, RuledCommand
 from osbench.coordinator.cli.options.option_table import (
     OptionSet,
@@ -116,7 +122,7 @@ def results(settings: CommandSettings, run: str, wanted: ResultsOptions) -> None
     except OsbenchError as error:
         if not wanted.as_json:
             raise
-        click.echo(json.dumps(to_error_json(error), indent=1))
+        echo_json(to_error_json(error), indent=1)
         click.get_current_context().exit(error.exit_code)
 
 
@@ -170,7 +176,7 @@ def _print(directory: RunDirectory, wanted: ResultsOptions) -> None:
     elif wanted.as_rally:
         foreign_results("rally").write(directory, read_report(directory), sys.stdout)
     elif wanted.as_json:
-        click.echo(json.dumps(read_summary(directory), indent=1))
+        echo_json(read_summary(directory), indent=1)
     else:
         render(read_report(directory), console())
 
@@ -235,7 +241,7 @@ def sla(settings: CommandSettings, run: str, as_json: bool, damaged: bool) -> No
     report = read_report(found_run(settings, run, damaged=damaged))
     rows = list(_verdicts(report))
     if as_json:
-        click.echo(json.dumps(rows))
+        echo_json(rows)
     else:
         table = TextTable(texts("workload"), names("criterion", "verdict"), texts("detail"))
         for row in rows:
@@ -243,7 +249,7 @@ def sla(settings: CommandSettings, run: str, as_json: bool, damaged: bool) -> No
             place = f"{row['workload']}. {plain(row['name'])}"
             table.add_row(place, plain(row["criterion"]), verdict, plain(row["detail"], 200))
         echo_table(table)
-        click.echo(f"Exit code {report.exit_code}: {report.exit_meaning}")
+        echo(f"Exit code {report.exit_code}: {report.exit_meaning}")
     click.get_current_context().exit(report.exit_code or 0)
 
 
@@ -273,4 +279,4 @@ def import_(settings: CommandSettings, files: tuple[Path, ...]) -> None:
     conf, form = settings.conf, foreign_results("rally")
     for path in files:
         for run in form.read(path, conf.data_dir, conf.benchmark.lag_limit_s):
-            click.echo(run)
+            echo(run)

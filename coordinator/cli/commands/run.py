@@ -10,7 +10,7 @@ import click
 
 from osbench.common.errors import UsageError
 from osbench.common.import_block import import_block
-from osbench.coordinator.cli.base import CommandSettings, with_settings
+from osbench.coordinator.cli.base import CommandSettings, echo, with_settings
 from osbench.coordinator.cli.options.adhoc import ADHOC_RULES, LOAD, Adhoc
 from osbench.coordinator.cli.options.export_options import RUN_EXPORT_RULES, RunExportOptions
 from osbench.coordinator.cli.options.option_rules import Rule, RuledCommand
@@ -219,7 +219,7 @@ def run(
             )
         from osbench.coordinator.cli.detach import start_detached  # noqa: PLC0415 - seldom
 
-        click.echo(start_detached(settings.conf.data_dir, mode.run_id))
+        echo(start_detached(settings.conf.data_dir, mode.run_id))
         return
     with EarlyStart(wanted=not settings.conf.messaging.redis_url) as early:
         # workers import meanwhile

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import sys
 import time
 from collections.abc import Mapping, Sequence
@@ -16,6 +15,8 @@ from osbench.coordinator.cli.base import (
     CommandSettings,
     FiniteRange,
     console,
+    echo,
+    echo_json,
     echo_table,
     with_settings,
 )
@@ -89,15 +90,15 @@ def list_(
         found = rows_of(data_dir, RunDirectory.all(data_dir)[::-1])
         if not found:
             check_writable(data_dir)
-            click.echo(f"no runs in {settings.data_dir / 'runs'}", err=True)
+            echo(f"no runs in {settings.data_dir / 'runs'}", err=True)
     else:
         there = archive_at(settings, archive)
         found = [one.record.row() for one in there.runs()[::-1]]
         if not found:
-            click.echo(there.emptiness(), err=True)
+            echo(there.emptiness(), err=True)
     rows = [row for row in found if set(tag) <= set(row["tags"])]
     if as_json:
-        click.echo(json.dumps(rows))
+        echo_json(rows)
         return
     echo_table(_table(rows))
 
@@ -133,7 +134,7 @@ def show(settings: CommandSettings, run: str, damaged: bool) -> None:
     if summary is not None:
         render(Report.from_json(summary), console())
     else:
-        click.echo(_status(directory, settings))
+        echo(_status(directory, settings))
 
 
 @runs.command()
@@ -155,7 +156,7 @@ def delete(settings: CommandSettings, run: tuple[str, ...], force: bool) -> None
     found = {one.path: one for one in (RunDirectory.find(_data_dir(settings), n) for n in run)}
     for directory in found.values():
         directory.delete(force=force)
-        click.echo(f"deleted {directory.path.name}", err=True)
+        echo(f"deleted {directory.path.name}", err=True)
 
 
 @runs.command(
@@ -197,11 +198,11 @@ def prune(
     for directory in old:
         refusal = directory.refusal()
         if refusal and not (force and not directory.has_coordinator()):
-            click.echo(f"kept: {refusal}", err=True)
+            echo(f"kept: {refusal}", err=True)
         else:
             removable.append(directory)
     if not removable:
-        click.echo("no run to delete", err=True)
+        echo("no run to delete", err=True)
         return
     freed = size(sum(map(run_retention.size_bytes, removable)))
     if not yes:
@@ -211,8 +212,8 @@ def prune(
         )
     for directory in removable:
         directory.delete(force=force)
-        click.echo(f"deleted {directory.path.name}", err=True)
-    click.echo(f"{count(len(removable), 'run')} deleted, {freed} freed", err=True)
+        echo(f"deleted {directory.path.name}", err=True)
+    echo(f"{count(len(removable), 'run')} deleted, {freed} freed", err=True)
 
 
 runs.add_command(push)
@@ -242,15 +243,15 @@ def status(settings: CommandSettings, run: str, follow: bool, as_json: bool) -> 
     directory = RunDirectory.find(settings.conf.data_dir, run)
     for note in following.progress(directory) if follow else ():
         if as_json:
-            click.echo(json.dumps({**described(directory), "status": note}))
+            echo_json({**described(directory), "status": note})
         else:
-            click.echo("\n".join(following.lines(note)))
+            echo("\n".join(following.lines(note)))
     # a damaged run is refused, as by other commands
     summary_of(directory)
     if as_json:
-        click.echo(json.dumps({**described(directory), "status": directory.read("status.json")}))
+        echo_json({**described(directory), "status": directory.read("status.json")})
     else:
-        click.echo(_status(directory, settings))
+        echo(_status(directory, settings))
 
 
 @click.command()
@@ -269,7 +270,7 @@ def wait(settings: CommandSettings, run: str) -> None:
     """
     directory = RunDirectory.find(settings.conf.data_dir, run)
     following.await_end(directory)
-    click.echo(_status(directory, settings), err=True)
+    echo(_status(directory, settings), err=True)
     sys.exit(following.exit_code(directory))
 
 
@@ -291,7 +292,7 @@ def abort(settings: CommandSettings, run: str, now: bool, timeout_s: float) -> N
       osbench-coord abort 20260401 --now
     """
     directory = RunDirectory.find(settings.conf.data_dir, run)
-    click.echo(control_requests.abort(directory, now=now, timeout_s=timeout_s), err=True)
+    echo(control_requests.abort(directory, now=now, timeout_s=timeout_s), err=True)
 
 
 @click.command(
@@ -350,7 +351,7 @@ def control(
     }
     given = {name: value for name, value in wanted.items() if value is not None}
     directory = RunDirectory.find(settings.conf.data_dir, run)
-    click.echo(control_requests.ask(directory, {"workload": workload, **given}), err=True)
+    echo(control_requests.ask(directory, {"workload": workload, **given}), err=True)
 
 
 def _data_dir(settings: CommandSettings) -> str:

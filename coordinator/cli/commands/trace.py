@@ -12,7 +12,14 @@ import click
 
 from osbench.common.errors import UsageError
 from osbench.common.escaping import escaped
-from osbench.coordinator.cli.base import CommandSettings, console, with_settings, write_file
+from osbench.coordinator.cli.base import (
+    CommandSettings,
+    console,
+    echo,
+    echo_json,
+    with_settings,
+    write_file,
+)
 from osbench.coordinator.cli.group import Group
 from osbench.coordinator.cli.options.option_rules import Rule, RuledCommand
 from osbench.coordinator.cli.options.option_table import (
@@ -197,7 +204,7 @@ def rank(settings: CommandSettings, source: str, out: Path | None, wanted: RankO
     if out is not None:
         write_file(out, mistral_table(rows))
     if wanted.mistral:
-        click.echo(escaped(mistral_table(rows), breaks=True), nl=False)
+        echo(escaped(mistral_table(rows), breaks=True), nl=False)
         return
     name = "count" if wanted.by == "count" else f"{wanted.by}_s"
     rows.sort(key=lambda row: -getattr(row, name))
@@ -404,7 +411,7 @@ def export(settings: CommandSettings, source: str, wanted: TraceExportOptions) -
     else:
         written = json.dumps(trace_formats.chrome(trace_set, chosen)) + "\n"
     if wanted.to is None:
-        click.echo(escaped(written, breaks=True), nl=False)
+        echo(escaped(written, breaks=True), nl=False)
     else:
         write_file(wanted.to, written)
 
@@ -450,4 +457,4 @@ def _chosen(trace_set: TraceSet, ids: Sequence[str], band: str | None) -> Iterab
 
 
 def _print_json(document: dict[str, Any]) -> None:
-    click.echo(json.dumps(document, indent=1))
+    echo_json(document, indent=1)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -14,7 +13,14 @@ from rich.console import Console
 
 from osbench.common.errors import UsageError
 from osbench.coordinator.cli.archive_access import archived_runs
-from osbench.coordinator.cli.base import CommandSettings, console, with_settings, write_file
+from osbench.coordinator.cli.base import (
+    CommandSettings,
+    console,
+    echo,
+    echo_json,
+    with_settings,
+    write_file,
+)
 from osbench.coordinator.cli.comparison_options import left_out, warn_of_unsound
 from osbench.coordinator.cli.options.option_rules import Rule, RuledCommand
 from osbench.coordinator.cli.options.option_table import OptionSet, flag, option, option_set
@@ -157,11 +163,11 @@ def _write(
     if wanted.page is not None:
         write_file(wanted.page, to_page(found))
     if wanted.as_json:
-        click.echo(json.dumps(to_json(found), indent=1))
+        echo_json(to_json(found), indent=1)
         return
     for number, one in enumerate(found):
         if number:
-            click.echo()
+            echo("")
         show(one, console())
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import json
 import re
 
 import click
@@ -12,7 +11,7 @@ from osbench.common.errors import FleetError, UsageError
 from osbench.common.protocol.envelope import Signer
 from osbench.common.protocol.messages import Heartbeat
 from osbench.common.protocol.redis_client import check, connect
-from osbench.coordinator.cli.base import CommandSettings, echo_table, with_settings
+from osbench.coordinator.cli.base import CommandSettings, echo, echo_json, echo_table, with_settings
 from osbench.coordinator.cli.group import Group
 from osbench.coordinator.cli.options.option_table import options
 from osbench.coordinator.cli.options.shared_options import json_flag
@@ -83,7 +82,7 @@ def free(settings: CommandSettings, run: str) -> None:
     finally:
         directory.close()
     name = directory.path.name
-    click.echo(f"{processes(gone)} of run {name} freed", err=True)
+    echo(f"{processes(gone)} of run {name} freed", err=True)
     if left:
         error = FleetError(
             f"{processes(left)} of run {name} did not answer; try again, or stop them"
@@ -128,18 +127,18 @@ def _list(settings: CommandSettings, *, as_json: bool) -> None:
     heartbeats = HeartbeatReader(client, Signer(settings.keyring()))
     present = heartbeats.present()
     if heartbeats.unverified:
-        click.echo(unverified(heartbeats.unverified), err=True)
+        echo(unverified(heartbeats.unverified), err=True)
     strangers = [beat for beat in present if beat.state == OTHER_VERSION]
     if strangers:
-        click.echo(other_version(strangers), err=True)
+        echo(other_version(strangers), err=True)
     elif not present and not heartbeats.unverified:
-        click.echo("no workers; start some with osbench-worker", err=True)
+        echo("no workers; start some with osbench-worker", err=True)
     if as_json:
         rows = [
             {**dataclasses.asdict(beat), "held_by": beat.run, "refused": beat.refused}
             for beat in present
         ]
-        click.echo(json.dumps(rows))
+        echo_json(rows)
         return
     if not present:
         return

@@ -19,6 +19,7 @@ from osbench.coordinator.cli.options.option_rules import Alternatives, Rule
 from osbench.coordinator.cli.options.option_table import option, repeated
 from osbench.coordinator.cli.options.url_options import SCENARIO, URL_RULES, UrlOptions
 from osbench.coordinator.runners.possible_rates import FASTEST
+from osbench.coordinator.runners.runner_schema import MOST_COUNT
 
 #: Timeout of a request with --url: a response that streams for ever ends the iteration, seconds.
 URL_TIMEOUT_S = 60
@@ -84,7 +85,7 @@ class Adhoc(UrlOptions):
         "--duration", type=DurationType(), metavar="DURATION", help="For how long it runs."
     )
     times: int | None = option(
-        "--times", type=click.IntRange(1), metavar="N", help="How often it runs."
+        "--times", type=click.IntRange(1, MOST_COUNT), metavar="N", help="How often it runs."
     )
     concurrency: int | None = option(
         "--users",

@@ -115,6 +115,10 @@ def preferred_plugins() -> str:
     )
 
 
+#: More worker processes than any fleet has.
+MOST_WORKERS = 100_000
+
+
 @dataclass(frozen=True, kw_only=True)
 class FleetOptions(OptionSet):
     """Options for deployment and workers of a run."""
@@ -124,7 +128,7 @@ class FleetOptions(OptionSet):
     deployment: str | None = deployment_name()
     workers: int | None = option(
         "--workers",
-        type=click.IntRange(1),
+        type=click.IntRange(1, MOST_WORKERS),
         metavar="N",
         help="Worker processes to use; default: all free ones.",
     )

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from oslo_config import cfg
 
-from osbench.common.escaping import escaped
+from osbench.common.escaping import one_line
 from osbench.coordinator.cli.base import echo, warn_of_plugins
 from osbench.coordinator.cli.options.option_table import OptionSet, repeated
 from osbench.coordinator.cli.options.shared_options import plugin_paths, preferred_plugins
@@ -99,7 +99,7 @@ def warn_of_unused(args: TaskArguments, templates: Sequence[frozenset[str] | Non
     template uses; if one is None (unknown), nothing is unused.
     """
     for note in args.refuse_unused(templates):
-        echo(escaped(f"Warning: {note}"), err=True)
+        echo(one_line(f"Warning: {note}"), err=True)
 
 
 def read_with(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from osbench.common.escaping import escaped
+from osbench.common.escaping import one_line
 from osbench.coordinator.cli.base import CommandSettings, echo
 from osbench.coordinator.storage.run_directory import RunDirectory
 
@@ -21,4 +21,4 @@ def found_run(settings: CommandSettings, name: str, *, damaged: bool) -> RunDire
 def warn_of(note: str) -> None:
     """Print a warning to stderr; nothing if `note` is ""."""
     if note:
-        echo(escaped(f"Warning: {note}"), err=True)
+        echo(one_line(f"Warning: {note}"), err=True)

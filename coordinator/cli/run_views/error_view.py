@@ -6,13 +6,10 @@ not in the JSON.
 
 from __future__ import annotations
 
-import json
-
-import click
 from rich.console import Console
 from rich.text import Text
 
-from osbench.coordinator.cli.base import console
+from osbench.coordinator.cli.base import console, echo_json
 from osbench.coordinator.cli.run_views.iteration_view import print_traceback
 from osbench.coordinator.formatting import count, plain
 from osbench.coordinator.report.model import json_codec
@@ -35,7 +32,7 @@ def show_errors(report: Report, *, as_json: bool) -> None:
             }
             for number, one in enumerate(report.workloads)
         ]
-        click.echo(json.dumps({"errors": found}, indent=1))
+        echo_json({"errors": found}, indent=1)
         return
     terminal = console()
     for number, one in enumerate(report.workloads):

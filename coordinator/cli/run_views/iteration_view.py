@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Mapping, Sequence
 from textwrap import indent
 from typing import Any
 
-import click
 from rich.console import Console
 from rich.text import Text
 
 from osbench.common.errors import UsageError
 from osbench.common.escaping import escaped
-from osbench.coordinator.cli.base import console
+from osbench.coordinator.cli.base import console, echo_json
 from osbench.coordinator.cli.outputs import charts
 from osbench.coordinator.formatting import count, plain, size, spaced, timestamp
 from osbench.coordinator.report.iteration_record import iteration_records
@@ -39,7 +37,7 @@ def show_one(directory: RunDirectory, number: int, *, as_json: bool) -> None:
             f"`osbench-coord results {directory.path.name} --csv` lists them"
         )
     if as_json:
-        click.echo(json.dumps({"iterations": found}, indent=1, default=str))
+        echo_json({"iterations": found}, indent=1, default=str)
         return
     terminal = console()
     for one in found:

@@ -7,10 +7,9 @@ import json
 import time
 from collections.abc import Callable, Iterator, Mapping
 
-import click
-
 from osbench.common.errors import UsageError
 from osbench.common.escaping import escaped
+from osbench.coordinator.cli.base import echo
 from osbench.coordinator.formatting import count, plain, timestamp
 from osbench.coordinator.storage.progress import worker_title
 from osbench.coordinator.storage.run_directory import RunDirectory
@@ -61,7 +60,7 @@ def show_log(directory: RunDirectory, *, worker: str | None, follow: bool, as_js
     for entry in _entries(log, directory, follow=follow):
         seen.add(entry.worker)
         if worker is None or names.fits(worker, entry.worker):
-            click.echo(render(entry, names, workloads))
+            echo(render(entry, names, workloads))
     writers = sorted(map(names, seen | log.cut.keys()))
     wanted = [one for one in seen | log.cut.keys() if worker is None or names.fits(worker, one)]
     if worker is not None and not wanted:
@@ -72,9 +71,9 @@ def show_log(directory: RunDirectory, *, worker: str | None, follow: bool, as_js
             text = (
                 f"{count(log.cut[one], 'entry', 'entries')} of {plain(names(one))} not kept whole"
             )
-            click.echo(f"Note: {text}: too many, or too long", err=True)
+            echo(f"Note: {text}: too many, or too long", err=True)
     if not seen:
-        click.echo(f"the workers of run {directory.path.name} wrote nothing", err=True)
+        echo(f"the workers of run {directory.path.name} wrote nothing", err=True)
 
 
 def entry_lines(entry: LogEntry, prefix: str) -> str:

@@ -1,16 +1,19 @@
 """Converts frozen dataclasses to JSON values and back, by the names and types of their fields.
 
 A field that a document lacks gets its default; so does a field that is null but must not be. Other
-keys of a document are ignored. Values of plain types are not checked.
+keys of a document are ignored. A number may be an integer or a float, whichever its field has.
+Texts of fields whose names end in `_at` are times in ISO 8601.
 """
 
 from __future__ import annotations
 
 import dataclasses
 import functools
+import math
 import types
 import typing
 from collections.abc import Callable, Mapping
+from datetime import datetime
 from typing import Any, TypeVar
 
 T = TypeVar("T")
@@ -80,12 +83,16 @@ def _fields(kind: Any) -> dict[str, _Field]:
     hints = typing.get_type_hints(kind)
     return {
         one.name: _Field(
-            read=_reader(hints[one.name]),
+            read=_instant if _is_instant(one.name, hints[one.name]) else _reader(hints[one.name]),
             nullable=_is_nullable(hints[one.name]),
             required=one.default is one.default_factory is dataclasses.MISSING,
         )
         for one in dataclasses.fields(kind)
     }
+
+
+def _is_instant(name: str, kind: Any) -> bool:
+    return name.endswith("_at") and (kind is str or str in typing.get_args(kind))
 
 
 def _is_nullable(kind: Any) -> bool:
@@ -95,15 +102,18 @@ def _is_nullable(kind: Any) -> bool:
 def _reader(kind: Any) -> Read:
     """Return the function that converts a JSON value to the type `kind`.
 
-    Dataclasses, tuples, mappings and optional types are converted; other values are returned as
-    they are.
+    Dataclasses, tuples, mappings and optional types are converted; numbers, texts and flags are
+    checked; other values are returned as they are.
     """
+    if kind in _PLAIN:
+        return _PLAIN[kind]
     origin, inner = typing.get_origin(kind), typing.get_args(kind)
     if dataclasses.is_dataclass(kind):
         made: Any = kind
         return functools.partial(from_json, made)
     if origin in {typing.Union, types.UnionType}:
-        read = _reader(next(one for one in inner if one is not type(None)))
+        several = [one for one in inner if one is not type(None)]
+        read = _as_is if len(several) > 1 else _reader(several[0])
         return read if read is _as_is else lambda value: None if value is None else read(value)
     if origin is tuple:
         return functools.partial(_tuple, _reader(inner[0]))
@@ -114,6 +124,35 @@ def _reader(kind: Any) -> Read:
 
 def _as_is(value: Any) -> Any:
     return value
+
+
+def _number(value: Any) -> int | float:
+    if isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value):
+        return value
+    raise ValueError(f"expected a number, found {_shown(value)}")
+
+
+def _text(value: Any) -> str:
+    if isinstance(value, str):
+        return value
+    raise ValueError(f"expected a text, found {_shown(value)}")
+
+
+def _instant(value: Any) -> str | None:
+    # null is kept for fields only that may be null
+    text = None if value is None else _text(value)
+    if text:
+        datetime.fromisoformat(text)
+    return text
+
+
+def _flag(value: Any) -> bool:
+    if isinstance(value, bool):
+        return value
+    raise ValueError(f"expected true or false, found {_shown(value)}")
+
+
+_PLAIN: Mapping[Any, Read] = {int: _number, float: _number, str: _text, bool: _flag}
 
 
 def _tuple(read: Read, value: Any) -> tuple[Any, ...]:

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
+from typing import Any
+
+from osbench.common.errors import DamagedRun
 
 #: Bounds of an interval; an upper bound that is not known is None.
 Bounds = tuple[float | None, ...]
@@ -32,7 +35,7 @@ class TimeFigures:
 
     def percentile(self, key: str) -> float | None:
         """Return the time of a field: p50 to p999, min, mean or max; None without samples."""
-        found: float | None = getattr(self, key)
+        found: float | None = _named(self, key)
         return found
 
     @property
@@ -51,7 +54,7 @@ class ByState:
 
     def state(self, name: str) -> TimeFigures:
         """Return the durations in the state `name`: "ok", "failed" or "timed_out"."""
-        found: TimeFigures = getattr(self, name)
+        found: TimeFigures = _named(self, name)
         return found
 
 
@@ -64,7 +67,7 @@ class Latency:
 
     def kind(self, name: str) -> ByState:
         """Return the times of the kind `name`: "service" or "response"."""
-        found: ByState = getattr(self, name)
+        found: ByState = _named(self, name)
         return found
 
 
@@ -81,3 +84,10 @@ class BriefTimes:
     p95: float | None = None
     p99: float | None = None
     max: float | None = None
+
+
+def _named(figures: Any, name: str) -> Any:
+    """Return the field `name`, which a summary may name; raise DamagedRun if there is none."""
+    if name not in {field.name for field in fields(figures)}:
+        raise DamagedRun(f"the summary of a run is damaged: no times are called {name!r}")
+    return getattr(figures, name)

@@ -11,7 +11,7 @@ from functools import partial
 import numpy as np
 
 from osbench.common.errors import OsbenchError
-from osbench.common.escaping import escaped
+from osbench.common.escaping import one_line
 from osbench.common.outcomes import Outcome
 from osbench.coordinator.contexts.context_stack import Poll, run_polling
 from osbench.coordinator.report.iterations import counted
@@ -94,5 +94,5 @@ def _rows(run: WorkloadRun, created: Mapping[tuple[int, int], int]) -> tuple[lis
                     found += ([*row, place, number] for place, number in places[row[3]])
     except OsbenchError as error:
         LOG.warning("%s: phases of resources in error are not known: %s", run.name, error)
-        return [], escaped(str(error))
+        return [], one_line(str(error))
     return found, ""

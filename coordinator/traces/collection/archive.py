@@ -20,6 +20,7 @@ import zstandard
 
 from osbench.common.decompression import decompressed
 from osbench.common.errors import OsbenchError
+from osbench.common.foreign_json import read_json
 from osbench.common.protocol.unpacking import unpack
 from osbench.common.regular_files import open_regular, read_regular
 from osbench.coordinator.storage.digests import KeptFiles
@@ -162,8 +163,8 @@ class Archive:
         path = self._folder / "collection.json"
         self._files.check("traces/collection.json")
         try:
-            found: dict[str, Any] = json.loads(read_regular(path, BYTES))
-        except (OSError, ValueError, RecursionError) as error:
+            found: dict[str, Any] = read_json(read_regular(path, BYTES))
+        except (OSError, ValueError) as error:
             raise OsbenchError(f"cannot read {path}: {error}; restore it from a copy") from None
         if not isinstance(found, dict):
             raise OsbenchError(

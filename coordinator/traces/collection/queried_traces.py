@@ -31,8 +31,16 @@ QUERIED = "queried"
 #: Pauses before the rounds of queries, seconds.
 _PAUSES_S = (0.0, 2.0, 4.0, 8.0, 16.0)
 _POLL_S = 0.25
-#: Failures to connect, one after another, after which no more is queried.
+#: Failures of the backend, one after another, after which no more is queried.
 _AWAY = 20
+_FAILURES = frozenset(
+    (
+        BackendState.UNREACHABLE,
+        BackendState.TIMED_OUT,
+        BackendState.TOO_LARGE,
+        BackendState.FAILED,
+    )
+)
 #: States in which a later query may find more.
 _AGAIN = frozenset(
     (BackendState.MISSING, BackendState.BUSY, BackendState.TIMED_OUT, BackendState.UNREACHABLE)
@@ -82,13 +90,13 @@ class _Asked:
     skipped: int = 0
     full: bool = False
     refused: bool = False
-    #: Failures to connect, one after another.
+    #: Failures of the backend, one after another.
     away: int = 0
 
     @property
     def hopeless(self) -> bool:
         """Return whether further queries are useless: spool full, access denied, or backend
-        unreachable.
+        unreachable or broken.
         """
         return self.full or self.refused or self.away >= _AWAY
 
@@ -118,8 +126,8 @@ class QueriedTraces:
         """Query these traces in this order, and write their spans to a spool in the run directory.
 
         Traces that are missing or have gaps are queried again until `late_s`; all queries end at
-        `limit_s`, if the spool is full, or if the backend is unreachable or denies access. Replaces
-        an earlier spool. Raises OSError if it cannot be written.
+        `limit_s`, if the spool is full, or if the backend denies access or fails again and again.
+        Replaces an earlier spool. Raises OSError if it cannot be written.
         """
         # of a collection that was broken off
         self._path.unlink(missing_ok=True)
@@ -167,6 +175,8 @@ class QueriedTraces:
                 why = "[traces] otlp_limit_mib is full"
             elif asked.hopeless:
                 why = "no other query was answered"
+                if counts[BackendState.FAILED] + counts[BackendState.TOO_LARGE]:
+                    why = f"{_AWAY} queries in a row had no usable answer"
             elif not self._wanted():
                 why = "the run was stopped"
             yield f"{count(left)} were not queried: {why}"
@@ -240,7 +250,7 @@ class QueriedTraces:
         """
         asked, trace_id = self._asked, response.trace_id
         before = asked.states.get(trace_id)
-        asked.away = asked.away + 1 if response.state is BackendState.UNREACHABLE else 0
+        asked.away = asked.away + 1 if response.state in _FAILURES else 0
         if before in _ANSWERED and response.state not in _ANSWERED:
             return False
         if response.spans and spool.is_full:

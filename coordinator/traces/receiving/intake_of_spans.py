@@ -9,6 +9,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+from osbench.common.foreign_json import read_json
 from osbench.common.trace_mark import TraceMark
 from osbench.coordinator.traces.model.spans import Span
 from osbench.coordinator.traces.sources.details import cut
@@ -18,6 +19,8 @@ from osbench.coordinator.traces.sources.span_spool import SpanSpool
 
 #: Largest request, decompressed, bytes. SDKs send up to 512 spans at once, collectors 8,192.
 LARGEST = 64 << 20
+#: Most values of a request in JSON; a span has about 60.
+_VALUES = 2_000_000
 _GZIP = 16 + zlib.MAX_WBITS
 #: Characters of ids in JSON.
 _TRACE_ID, _SPAN_ID = 32, 16
@@ -163,10 +166,7 @@ class SpanIntake:
         return run_spans(raw, self._mark, counts, everything=self._everything)
 
     def _from_json(self, raw: bytes, counts: RequestSpans) -> Iterator[tuple[bytes, Span]]:
-        try:
-            document: Any = json.loads(raw)
-        except RecursionError:
-            raise ValueError("nested too deeply") from None
+        document: Any = read_json(raw, _VALUES)
         if not isinstance(document, dict):
             raise ValueError("not an ExportTraceServiceRequest")
         source = OtlpSpans([document], everything=self._everything)

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from itertools import chain
 from pathlib import Path
 from typing import Any, Protocol
 
 from osbench.common.errors import UsageError
+from osbench.common.foreign_json import read_json
 from osbench.common.regular_files import read_regular
 from osbench.coordinator.formatting import count
 from osbench.coordinator.traces.model.spans import Span, SpanOrigin, Trace, better
@@ -108,18 +108,18 @@ def _is_report(document: Mapping[str, Any]) -> bool:
 def _documents(text: str) -> tuple[list[Any], int]:
     """Return the JSON documents in a text, and the number of lines that could not be read.
 
-    The text is one document, a list of them, or has one per line. Raises ValueError or
-    RecursionError if there is none.
+    The text is one document, a list of them, or has one per line. Raises ValueError
+    if there is none.
     """
     try:
-        whole = json.loads(text)
-    except (ValueError, RecursionError):
+        whole = read_json(text)
+    except ValueError:
         found, bad = [], 0
         # only newlines: strings may contain other line separators
         for line in filter(str.strip, text.split("\n")):
             try:
-                found.append(json.loads(line))
-            except (ValueError, RecursionError):
+                found.append(read_json(line))
+            except ValueError:
                 bad += 1
         if not found:
             raise

@@ -11,13 +11,13 @@ if the clock was set back they are negative.
 from __future__ import annotations
 
 import io
-import json
 import re
 from collections.abc import Callable, Collection, Iterator
 from pathlib import Path
 from typing import Any
 
 from osbench.common.errors import UsageError
+from osbench.common.foreign_json import read_json
 from osbench.common.regular_files import open_regular
 from osbench.coordinator.traces.model.spans import LATEST_S, Trace, trace_key
 from osbench.coordinator.traces.sources.pairing import SpanEvent, instant_us, pair, split_name
@@ -128,6 +128,6 @@ def _event(found: re.Match[str]) -> SpanEvent | None:
 
 def _object(text: str) -> Any:
     try:
-        return json.loads(text)
-    except (ValueError, RecursionError):
+        return read_json(text)
+    except ValueError:
         return {}

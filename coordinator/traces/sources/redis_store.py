@@ -6,7 +6,7 @@ trace with 100,000 keys. A trace is one list, `osprofiler_opt:<id>`, which is re
 
 from __future__ import annotations
 
-import json
+import time
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from itertools import islice
@@ -15,8 +15,10 @@ from typing import Any
 import redis
 
 from osbench.common.errors import StoreError
+from osbench.common.foreign_json import read_json
 from osbench.common.protocol.redis_client import connect
 from osbench.common.secrets.url_masking import mask_url
+from osbench.coordinator.deployments.at_once import at_once
 from osbench.coordinator.traces.model.spans import Trace, is_trace_key, uuid_form
 from osbench.coordinator.traces.sources.pairing import SpanEvent, event_of, pair
 
@@ -27,6 +29,9 @@ _EVENTS, _ERRORS, _DROPPED = "osprofiler_opt", "osprofiler_error", "osprofiler_d
 #: Traces per pipeline, and events per pipeline, whose replies are in memory at once.
 _CHUNK = 200
 _TOGETHER = 50_000
+
+#: Longest time for the replies of a pipeline, seconds: a server may send a byte now and then.
+TOTAL_S = 60.0
 
 #: Limit on events read of one trace, oldest first: a service's thread that has kept a trace
 #: writes into it without end.
@@ -44,8 +49,8 @@ class RedisTraces:
         """Prepare a client; it connects at the first command. `everything` keeps arguments and
         queries.
 
-        `timeout_s` bounds connecting and each reply, seconds. Raises StoreError for a malformed
-        URL.
+        `timeout_s` bounds connecting and each wait for bytes, seconds. Raises StoreError for a
+        malformed URL.
         """
         self._place = mask_url(conn_str)
         self._everything = everything
@@ -166,17 +171,17 @@ class RedisTraces:
     def _decoded(self, raw: Sequence[bytes]) -> list[Any]:
         try:
             # one call for all of them takes a quarter less
-            found: list[Any] = json.loads(b"[" + b",".join(raw) + b"]")
+            found: list[Any] = read_json(b"[" + b",".join(raw) + b"]")
             if len(found) == len(raw):
                 return found
-        except (ValueError, RecursionError):
+        except ValueError:
             pass
         return [self._decoded_one(one) for one in raw]
 
     def _decoded_one(self, raw: bytes) -> Any:
         try:
-            return json.loads(raw)
-        except (ValueError, RecursionError):
+            return read_json(raw)
+        except ValueError:
             return None
 
     def _send(
@@ -188,7 +193,12 @@ class RedisTraces:
                 pipeline.execute_command(  # type: ignore[no-untyped-call]  # redis-py has no hints here
                     command, key, *arguments
                 )
-            return list(pipeline.execute())
+            # in a tuple: None means that there are no replies in time
+            until = time.monotonic() + TOTAL_S
+            (found,) = at_once([lambda: (list(pipeline.execute()),)], until)
+            if found is None:
+                raise TimeoutError(f"no complete replies within {TOTAL_S:g} s")
+            return found[0]
 
     @contextmanager
     def _reached(self) -> Iterator[None]:

@@ -11,20 +11,19 @@ Both respond with OTLP's JSON, each in an envelope:
 
 from __future__ import annotations
 
-import json
 import secrets
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Any
 
 import requests
 
 from osbench.common.errors import UsageError
+from osbench.common.foreign_json import TooManyValuesError, read_json_sequence
+from osbench.common.network.bounded_adapter import ResponseTooLargeError
 from osbench.common.network.bounded_query import (
     BoundedQueries,
     QueryBounds,
-    ResponseTooLargeError,
     parse_header_list,
 )
 from osbench.common.network.causes import root_cause
@@ -39,6 +38,8 @@ from osbench.coordinator.traces.sources.otlp import OtlpSpans, export_requests
 _CONNECT_S, _READ_S, _RESPONSE_S = 5.0, 15.0, 60.0
 #: Most bytes of a response, decoded; Tempo's own limit of a trace is 5 MB.
 ANSWER_BYTES = 32 << 20
+#: Most values of a response; a span has about 60.
+ANSWER_VALUES = 1_000_000
 #: Most characters of a response that messages repeat.
 _TOLD = 200
 _BUSY = frozenset((429, 502, 503, 504))
@@ -170,18 +171,26 @@ class TraceBackend:
     def _answer(self, trace_id: str, body: bytes) -> BackendResponse:
         """Return the result for the body of a response with status 200.
 
-        FAILED if the body is not OTLP's JSON, or has an error and no span of the trace; MISSING
-        without spans of the trace; PARTIAL if the backend says so.
+        FAILED if the body is not OTLP's JSON, or has an error and no span of the trace; TOO_LARGE
+        beyond ANSWER_VALUES; MISSING without spans of the trace; PARTIAL if the backend says so.
         """
         partial, why, found = False, "", []
         try:
-            for document in _documents(body):
+            for document in read_json_sequence(body.decode("utf-8-sig"), ANSWER_VALUES):
+                if not isinstance(document, Mapping):
+                    raise ValueError("not an object")
                 if isinstance(document.get("error"), Mapping):
                     partial, why = True, str(document["error"].get("message") or "an error")
                 else:
                     found += export_requests(document)
                     partial = partial or document.get("status") in ("PARTIAL", 1)
-        except (ValueError, RecursionError):
+        except TooManyValuesError:
+            return BackendResponse(
+                trace_id=trace_id,
+                state=BackendState.TOO_LARGE,
+                why=f"more than {ANSWER_VALUES:,} values",
+            )
+        except ValueError:
             return BackendResponse(
                 trace_id=trace_id,
                 state=BackendState.FAILED,
@@ -231,20 +240,3 @@ def _refusal(status: int, body: bytes) -> tuple[BackendState, str]:
     elif status == 422 or "exceeds max size" in text:
         state = BackendState.TOO_LARGE
     return state, f"HTTP {status} {text}".strip()
-
-
-def _documents(body: bytes) -> Iterator[Mapping[str, Any]]:
-    """Yield the JSON objects in a body, which follow one another.
-
-    Raises ValueError for anything else, RecursionError if it is nested too deeply.
-    """
-    text = body.decode("utf-8-sig").strip()
-    decoder = json.JSONDecoder()
-    at = 0
-    while at < len(text):
-        document, at = decoder.raw_decode(text, at)
-        if not isinstance(document, Mapping):
-            raise ValueError("not an object")
-        yield document
-        while at < len(text) and text[at].isspace():
-            at += 1

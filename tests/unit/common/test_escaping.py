@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from markupsafe import Markup
 
 from osbench.common.config import logs
-from osbench.common.escaping import escaped, escaped_in_json, on_page
+from osbench.common.escaping import escaped, escaped_in_json, on_page, one_line
 
 #: Marks of direction, which reorder what is read.
 BIDI = "\u061c\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069"
@@ -81,3 +81,9 @@ def test_pages_show_strings_escaped_and_leave_markup_alone() -> None:
     assert on_page("a\x1b\n") == "a\\x1b\n"
     assert on_page(Markup("\x1b")) == "\x1b"
     assert on_page(7) == 7
+
+
+def test_a_reason_of_several_lines_becomes_one_line() -> None:
+    assert one_line("cannot read\n  the file:\r\n\tbroken \x1b[2J ") == (
+        r"cannot read the file: broken \x1b[2J"
+    )

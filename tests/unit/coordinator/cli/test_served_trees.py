@@ -71,3 +71,77 @@ def test_a_commit_that_is_not_there_is_named(
 
     with pytest.raises(UsageError, match=said):
         find_commit(tmp_path / folder, revision)
+
+
+def commit_of(repository: Path, text: str) -> None:
+    (repository / "text").write_text(f"{text}\n")
+    git(repository, "add", ".")
+    git(repository, "commit", "--quiet", "--message", text)
+
+
+@pytest.fixture
+def nested(tmp_path: Path) -> Path:
+    """A repository of two commits with a submodule, which has one, too; each has its commits."""
+    above = ""
+    for name in ("engine", "library", "shop"):
+        repository = tmp_path / name
+        repository.mkdir()
+        git(repository, "init", "--quiet")
+        commit_of(repository, f"{name} before")
+        if above:
+            local = ("-c", "protocol.file.allow=always")
+            git(repository, *local, "submodule", "--quiet", "add", f"../{above}", above)
+            git(repository, *local, "submodule", "--quiet", "update", "--init", "--recursive")
+            git(repository, "commit", "--quiet", "--message", "With a part")
+        above = name
+    shop = tmp_path / "shop"
+    for folder, name in (("library/engine", "engine"), ("library", "library"), (".", "shop")):
+        commit_of(shop / folder, f"{name} after")
+    return shop
+
+
+def set_up_of(repository: Path, revision: str, log: Path) -> list[str]:
+    """What the setup of a commit finds in its tree, and below."""
+    serving = Serving(
+        setup="cat text library/text library/engine/text; exit 7", serve="", ready_s=1.0
+    )
+    with (
+        pytest.raises(OsbenchError, match="exit code 7"),
+        served(repository, [find_commit(repository, revision)], serving, [log]),
+    ):
+        pass
+    return log.read_text().splitlines()
+
+
+def trees_of(repository: Path) -> int:
+    listed = subprocess.run(
+        ["git", "-C", str(repository), "worktree", "list"],
+        check=True,
+        capture_output=True,
+        text=True,
+    )
+    return len(listed.stdout.splitlines())
+
+
+@pytest.mark.parametrize(("revision", "when"), [("HEAD", "after"), ("HEAD^1", "before")])
+def test_a_tree_has_the_submodules_of_its_commit(nested: Path, revision: str, when: str) -> None:
+    found = set_up_of(nested, revision, nested.parent / "log")
+
+    assert found == [f"{name} {when}" for name in ("shop", "library", "engine")]
+    for folder in (nested, nested / "library", nested / "library" / "engine"):
+        assert trees_of(folder) == 1
+
+
+def test_a_submodule_that_was_not_fetched_is_named(nested: Path) -> None:
+    git(nested, "submodule", "--quiet", "deinit", "--force", "library")
+
+    with (
+        pytest.raises(UsageError, match=r"submodule library of HEAD .*`git submodule update"),
+        served(
+            nested,
+            [find_commit(nested, "HEAD")],
+            Serving(setup="", serve="", ready_s=1),
+            [nested.parent / "log"],
+        ),
+    ):
+        pass

@@ -232,7 +232,8 @@ def test_pages_show_escaped_what_steers_a_terminal(client: httpx.Client, tmp_pat
 
 
 @pytest.mark.parametrize(
-    "name", ["%2e%2e", "..%2f..%2fetc", "20260401-120000-ab1", ".hidden", "a%00b", "%2Fetc"]
+    "name",
+    ["%2e%2e", "..%2f..%2fetc", "20260401-120000-ab1", ".hidden", "a%00b", "%2Fetc", "a" * 300],
 )
 def test_no_other_folder_can_be_read(client: httpx.Client, tmp_path: Path, name: str) -> None:
     (tmp_path / "runs" / ".hidden").mkdir()

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import io
+import os
 from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
+from click.testing import CliRunner
 
 from osbench.common.errors import UsageError
+from osbench.coordinator.cli import command
+from osbench.coordinator.cli.group import Group
 from osbench.coordinator.cli.options.adhoc import Adhoc
 from osbench.coordinator.cli.options.limits import sla_of
 from osbench.coordinator.taskfile.task_yaml import task_yaml
@@ -186,6 +190,49 @@ def test_a_task_that_is_written_renders_to_the_same(body: str) -> None:
 
     assert not problems
     assert yaml.safe_load(text) == document
+
+
+@pytest.mark.parametrize(
+    ("option", "most"), [("--times", 10**15), ("--workers", 100_000)], ids=["times", "workers"]
+)
+def test_a_count_beyond_all_reason_is_refused(option: str, most: int) -> None:
+    given = ["run", "--scenario", "Dummy.dummy", "--users", "1", "--times", "1"]
+    group = Group(commands=[command("run")])
+
+    for number in (most + 1, 2**63, 2**64):
+        done = CliRunner().invoke(group, [*given, option, str(number)])
+
+        assert done.exit_code == 2
+        assert f"{number} is not in the range 1<=x<={most}" in done.output
+
+
+@pytest.mark.parametrize(
+    ("given", "mode"),
+    [
+        ((), 0o644),
+        (("--header", "Authorization: Bearer abcdefgh1234"), 0o600),
+        (("--url", "http://user:pass-word-1@127.0.0.1:1/"), 0o600),
+    ],
+)
+def test_a_written_task_with_secrets_is_for_its_owner_only(
+    given: tuple[str, ...], mode: int, tmp_path: Path
+) -> None:
+    target = tmp_path / "task.yaml"
+    url = () if "--url" in given else ("--url", "http://127.0.0.1:1/")
+    group = Group(commands=[command("run")])
+    old = os.umask(0o022)
+    try:
+        done = CliRunner().invoke(
+            group, ["run", *url, *given, "--times", "1", "--write", str(target)]
+        )
+    finally:
+        os.umask(old)
+
+    assert done.exit_code == 0, done.output
+    assert target.stat().st_mode & 0o777 == mode
+
+
+def test_an_address_elsewhere_is_not_of_the_record_in_use() -> None:
     origins = {"http://cloud:5000", "https://shop:443"}
 
     assert Adhoc(url="https://shop/items").is_of(origins)

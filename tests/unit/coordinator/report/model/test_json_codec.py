@@ -105,3 +105,23 @@ def _cut(whole: Any, part: Any) -> Any:
 def test_a_summary_without_workloads_is_damaged(document):
     with pytest.raises(DamagedRun, match="is damaged"):
         Report.from_json({"run_id": "r", **document})
+
+
+@pytest.mark.parametrize(
+    ("document", "where"),
+    [
+        ({"name": 1}, "name: expected a text, found 1"),
+        ({"leaf": {"size": "4"}}, "leaf: size: expected a number, found '4'"),
+        ({"leaf": {"size": True}}, "leaf: size: expected a number, found True"),
+        ({"leaf": {"size": float("nan")}}, "leaf: size: expected a number, found nan"),
+        ({"leaves": [{"size": 1}, {"size": []}]}, "leaves: size: expected a number"),
+        ({"bounds": [0.5, "x"]}, "bounds: expected a number, found 'x'"),
+    ],
+)
+def test_a_plain_value_of_another_type_is_refused_by_its_name(
+    document: dict[str, Any], where: str
+) -> None:
+    with pytest.raises(ValueError) as caught:
+        from_json(Tree, document)
+
+    assert where in str(caught.value)

@@ -1,0 +1,188 @@
+"""Peers that drip, hang, flood or lie: each exchange ends, with an error that its caller knows."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import json
+import os
+import socket
+import threading
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+import requests
+
+from helpers.result_rows import row
+from helpers.stored_runs import stored_run
+from osbench.common.deployment.credential import Credential
+from osbench.common.errors import ArchiveError, ExportError, StoreError
+from osbench.common.network import download
+from osbench.common.openstack import thread_sessions
+from osbench.common.openstack.account import Account
+from osbench.common.openstack.request_errors import AuthenticationFailed
+from osbench.common.openstack.thread_sessions import ThreadSessions
+from osbench.common.plugin.plugins import Plugins
+from osbench.coordinator.archives import fsspec_store
+from osbench.coordinator.archives.archive_store import store_of
+from osbench.coordinator.counters import prometheus
+from osbench.coordinator.counters.prometheus import (
+    Prometheus,
+    PrometheusAwayError,
+    QueryRefusedError,
+)
+from osbench.coordinator.exporters import posting
+from osbench.coordinator.exporters.alert import post_alert
+from osbench.coordinator.traces.sources import redis_store, trace_backend
+from osbench.coordinator.traces.sources.redis_store import RedisTraces
+from osbench.coordinator.traces.sources.trace_backend import BackendState, TraceBackend
+from servers.child import PATIENCE_S
+from servers.hostile_peer import MODES, hostile_peer
+
+#: For an exchange; the waits for a byte are ample.
+BRIEF_S = 0.4
+TRACE = "0af7651916cd43dd8448eb211c80319c"
+
+
+@pytest.fixture(autouse=True)
+def _brief(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(posting, "TIMEOUT_S", BRIEF_S)
+    monkeypatch.setattr(posting, "TOTAL_S", BRIEF_S)
+    monkeypatch.setattr(prometheus, "_RESPONSE_S", BRIEF_S)
+    monkeypatch.setattr(trace_backend, "_RESPONSE_S", BRIEF_S)
+    monkeypatch.setattr(thread_sessions, "EXCHANGE_S", BRIEF_S)
+    monkeypatch.setattr(fsspec_store, "TOTAL_S", BRIEF_S)
+    for name in [one for one in os.environ if one.startswith(("OS_", "AWS_"))]:
+        monkeypatch.delenv(name)
+
+
+def _export(name: str, url: str, folder: Path) -> None:
+    exporter: Any = Plugins().get("exporter", name)({"pause_s": 0.1})
+    rows = [row(1, due=1, started=1, ended=2)]
+    exporter.send(stored_run(folder, rows, rows), url)
+
+
+def _trace(kind: str, url: str) -> None:
+    found = TraceBackend(f"{kind}+{url}").ask(TRACE)
+    assert found.state not in (BackendState.FOUND, BackendState.PARTIAL)
+    # a later round may ask again: the caller knows these states
+    raise LookupError(found.state)
+
+
+def _login(url: str) -> None:
+    credential = Credential(auth_url=f"{url}/v3", username="u", password="p", project_name="p")
+    account = Account(credential)
+    account.token(ThreadSessions(credential, 60.0)())
+
+
+def _swift(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    given = {"AUTH_URL": f"{url}/v3", "USERNAME": "u", "PASSWORD": "p", "PROJECT_NAME": "p"}
+    for name, value in {**given, "USER_DOMAIN_NAME": "d", "PROJECT_DOMAIN_NAME": "d"}.items():
+        monkeypatch.setenv(f"OS_{name}", value)
+    store_of("swift://team/shop").listed("index")
+
+
+#: By name: what talks to a server, and the errors that its callers expect.
+EXCHANGES: dict[str, tuple[Callable[..., Any], tuple[type[Exception], ...]]] = {
+    "alert": (lambda url, *_: post_alert(url, {"a": 1}, 0.1), (ExportError,)),
+    "opensearch": (lambda url, tmp, _: _export("opensearch", url, tmp), (ExportError,)),
+    "otlp": (lambda url, tmp, _: _export("otlp", url, tmp), (ExportError,)),
+    "prometheus clock": (lambda url, *_: Prometheus(url).now_s(), (PrometheusAwayError,)),
+    "prometheus query": (
+        lambda url, *_: Prometheus(url).over("up", 0, 60, 15),
+        (PrometheusAwayError, QueryRefusedError),
+    ),
+    "tempo": (lambda url, *_: _trace("tempo", url), (LookupError,)),
+    "jaeger": (lambda url, *_: _trace("jaeger", url), (LookupError,)),
+    "download": (
+        lambda url, *_: download.download(url, io.BytesIO(), 1 << 20, BRIEF_S),
+        (requests.RequestException,),
+    ),
+    "keystone": (
+        lambda url, *_: _login(url),
+        (AuthenticationFailed, ConnectionError, TimeoutError),
+    ),
+    "swift": (lambda url, _, patch: _swift(url, patch), (ArchiveError,)),
+}
+#: Exchanges that only need a good status, or any bytes.
+_CONTENT = {("alert", "objects"), ("alert", "lie"), ("otlp", "objects"), ("otlp", "lie")}
+_CONTENT |= {("download", "lie")}
+
+
+@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("name", EXCHANGES)
+def test_an_exchange_with_a_hostile_peer_ends_with_an_error_that_callers_know(
+    name: str, mode: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    exchange, errors = EXCHANGES[name]
+
+    with hostile_peer(mode) as url:
+        if (name, mode) in _CONTENT:
+            exchange(url, tmp_path, monkeypatch)
+        else:
+            with pytest.raises(errors):
+                exchange(url, tmp_path, monkeypatch)
+
+
+@pytest.mark.parametrize("name", ["prometheus query", "tempo"])
+def test_no_objects_are_made_of_a_response_that_has_too_many(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    exchange, errors = EXCHANGES[name]
+    monkeypatch.setattr(json, "loads", lambda *_, **__: pytest.fail("it is parsed"))
+    monkeypatch.setattr(json.JSONDecoder, "raw_decode", lambda *_: pytest.fail("it is parsed"))
+
+    with hostile_peer("objects") as url, pytest.raises(errors):
+        exchange(url, tmp_path, monkeypatch)
+
+
+def test_a_trace_store_that_drips_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(redis_store, "TOTAL_S", BRIEF_S)
+    over = threading.Event()
+
+    def drip() -> None:
+        with contextlib.suppress(OSError), server.accept()[0] as connection:
+            connection.recv(1 << 16)
+            connection.sendall(b"$1000000\r\n")
+            while not over.wait(0.02):
+                connection.sendall(b"x")
+
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        threading.Thread(target=drip, daemon=True).start()
+        store = RedisTraces(f"redis://127.0.0.1:{server.getsockname()[1]}", timeout_s=PATIENCE_S)
+
+        with pytest.raises(StoreError, match="no complete replies within"):
+            list(store.read([TRACE]))
+
+    over.set()
+
+
+@pytest.mark.parametrize("step", ["exists", "ls", "info", "cat", "get_file", "put_file"])
+def test_no_step_of_an_archive_in_another_store_takes_longer_than_its_total(
+    step: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    never = threading.Event()
+    path = tmp_path / "packed"
+    path.write_bytes(b"x")
+    store: Any = store_of(f"memory://{tmp_path.name}/{step}")
+    store.put(path, "runs/one")
+    monkeypatch.setattr(fsspec_store, "LEAST_BYTES_S", 1 << 30)
+    monkeypatch.setattr(type(store._files), step, lambda *_, **__: never.wait())
+
+    with pytest.raises(ArchiveError, match=r"not over within"):
+        match step:
+            case "exists":
+                store.is_missing()
+            case "ls":
+                store.listed("runs")
+            case "info":
+                store.size("runs/one")
+            case "cat":
+                store.read(["runs/one"])
+            case "get_file":
+                store.get("runs/one", tmp_path / "got")
+            case _:
+                store.put(path, "runs/two")
+    never.set()
