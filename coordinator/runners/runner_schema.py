@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from osbench.coordinator.runners.possible_rates import MOST_COUNT
 from osbench.plugin.durations import DURATION, TIMEOUT_S
 
 DRAFT = "http://json-schema.org/draft-07/schema#"
 
-#: Most of anything that is counted: a million each second for 30 years; floats hold it exactly.
-MOST_COUNT = 10**15
 COUNT: Mapping[str, Any] = {"type": "integer", "minimum": 1, "maximum": MOST_COUNT}
 TIMES: Mapping[str, Any] = {**COUNT, "description": "iterations in all"}
 USERS: Mapping[str, Any] = {**COUNT, "description": "virtual users, over all workers; 1 by default"}

@@ -7,11 +7,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Protocol
 
-from osbench.common.errors import OsbenchError
+from osbench.common.plugin.loading.checked_returns import plugin_error_text
 from osbench.common.plugin.plugins import Plugins
 from osbench.common.plugin.sla import Sla, SpanFigures, SpanSelection, Statistics, Verdict
 from osbench.common.protocol.columns import Columns
-from osbench.common.secrets.masking import error_text
 from osbench.common.task import Named
 
 
@@ -196,15 +195,8 @@ class SlaEvaluator:
             self._raised[name] = Verdict(
                 criterion=name,
                 success=False,
-                detail=f"cannot be judged: {_reason(error)}",
+                detail=f"cannot be judged: {plugin_error_text(error)}",
             )
-
-
-def _reason(error: Exception) -> str:
-    # its text names the plug-in
-    if isinstance(error, OsbenchError):
-        return str(error)
-    return f"the plug-in raises {error_text(error)}"
 
 
 def _is_disputed(verdict: Verdict, criterion: Sla, delay: Delay) -> bool:

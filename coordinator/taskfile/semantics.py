@@ -9,6 +9,7 @@ from typing import Any, cast
 
 from osbench.common.errors import PluginError, Problem
 from osbench.common.plugin.iteration_rows import BRANCH, IterationRows
+from osbench.common.plugin.loading.checked_returns import plugin_error_text
 from osbench.common.plugin.plugin_names import NATIVE, RALLY, asked
 from osbench.common.plugin.plugins import Found, Plugins
 from osbench.common.plugin.runner import Runner, SearchingRunner
@@ -16,7 +17,6 @@ from osbench.common.plugin.scenario_plugin import ScenarioPlugin
 from osbench.common.plugin.scripted_runner import ScriptedRunner
 from osbench.common.plugin.signature import PLACEHOLDER
 from osbench.common.plugin.sla import Sla
-from osbench.common.secrets.masking import error_text
 from osbench.common.task import ABORT_OVER_S, Named, Subtask, Task, Workload
 from osbench.coordinator.taskfile import data, drill_phases, scripted_load
 from osbench.coordinator.taskfile.judged_actions import unknown_actions
@@ -461,4 +461,4 @@ def _ask_plugin(question: Callable[[Any], list[str]], config: Any) -> list[str]:
     try:
         return question(config)
     except Exception as error:  # noqa: BLE001 - a plug-in's own code may raise anything
-        return [f"cannot be checked: the plug-in raises {error_text(error)}"]
+        return [f"cannot be checked: {plugin_error_text(error)}"]

@@ -181,6 +181,13 @@ def checked(kind: str, cls: type) -> type:
     )
 
 
+def plugin_error_text(error: Exception) -> str:
+    """Return a message on an exception of a plug-in; a message of `checked` names it already."""
+    if isinstance(error, OsbenchError):
+        return str(error)
+    return f"the plug-in raises {error_text(error)}"
+
+
 def _member(kind: str, cls: type, name: str, defined: Any, wanted: _Wanted) -> Any:
     """Return a checking method, class method or property instead of `defined`."""
     where = f"{_file_of(cls)}: {cls.__qualname__}.{name}"

@@ -18,8 +18,7 @@ from osbench.coordinator.cli.options.limits import sla_of
 from osbench.coordinator.cli.options.option_rules import Alternatives, Rule
 from osbench.coordinator.cli.options.option_table import option, repeated
 from osbench.coordinator.cli.options.url_options import SCENARIO, URL_RULES, UrlOptions
-from osbench.coordinator.runners.possible_rates import FASTEST
-from osbench.coordinator.runners.runner_schema import MOST_COUNT
+from osbench.coordinator.runners.possible_rates import FASTEST, MOST_COUNT
 
 #: Timeout of a request with --url: a response that streams for ever ends the iteration, seconds.
 URL_TIMEOUT_S = 60

@@ -96,5 +96,8 @@ class Own(scenario.Scenario):
     workload = {"scenario": {"Own.go": {}}, "runner": {"serial": {}}, "sla": limit("any")}
     document = {"version": 2, "title": "t", "subtasks": [{"title": "s", **workload}]}
 
-    with pytest.raises(TaskError, match="cannot be checked: the plug-in raises KeyError"):
+    said = r"cannot be checked: own\.py: Own\.action_names raises KeyError"
+    with pytest.raises(TaskError, match=said):
+        TaskError, match="cannot be checked: own.py: Own.action_names raises KeyError"
+    ):
         checked(document, "t", Plugins([str(tmp_path / "own.py")]))

@@ -91,7 +91,8 @@ def test_a_workload_is_named_or_counted_from_0(desk: Desk) -> None:
         ),
         ({"workload": "0", "rate": 1e-12}, "--rate must be 0 or between 1e-09 and 1e+09"),
         ({"workload": "0", "rate": "fast"}, "give --rate"),
-        ({"workload": "0", "rate": float("nan")}, "give --rate"),
+        # not JSON: an empty command
+        ({"workload": "0", "rate": float("nan")}, "give --workload"),
         ({"workload": "0", "rate": -5}, "give --rate"),
         ({"workload": "0", "resume_load": True}, "the load of A.open is as planned"),
         ({"workload": "0"}, "give --rate"),
