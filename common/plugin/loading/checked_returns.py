@@ -112,6 +112,7 @@ _METHODS: Mapping[str, Mapping[str, _Wanted]] = {
         "action_names": _optional(_NAMES),
     },
     "runner": {
+        "__init__": _DONE,
         "check": _TEXTS,
         "notes": _TEXTS,
         "timeout_s": _NUMBER,
@@ -130,6 +131,7 @@ _METHODS: Mapping[str, Mapping[str, _Wanted]] = {
         "step": _STEP,
     },
     "sla": {
+        "__init__": _DONE,
         "check_config": _TEXTS,
         "judged_actions": _NAMES,
         "check": _VERDICT,
@@ -143,6 +145,7 @@ _METHODS: Mapping[str, Mapping[str, _Wanted]] = {
     "context": {"check_config": _TEXTS, "setup": _DONE, "cleanup": _DONE},
     "hook": {"check_config": _TEXTS, "run": _DONE, "stop": _DONE},
     "trigger": {
+        "__init__": _DONE,
         "check_config": _TEXTS,
         "due": _Wanted("a list of integers", lambda value: _are(value, _is_whole)),
     },
@@ -167,6 +170,12 @@ def checked(kind: str, cls: type) -> type:
     """
     if cls.__module__.startswith("osbench."):
         return cls
+    schema = getattr(cls, "CONFIG_SCHEMA", {})
+    if not isinstance(schema, Mapping):
+        raise PluginError(
+            f"{_file_of(cls)}: {cls.__qualname__}.CONFIG_SCHEMA is {_shown(schema)}; it must be a "
+            "JSON schema, a mapping"
+        )
     members: dict[str, Any] = {}
     for name, wanted in _METHODS[kind].items():
         defined = inspect.getattr_static(cls, name, None)
@@ -204,6 +213,8 @@ def _member(kind: str, cls: type, name: str, defined: Any, wanted: _Wanted) -> A
             raise PluginError(f"{where} raises {error_text(error)}{_line(error, cls)}") from None
         if not wanted.fits(value):
             raise PluginError(f"{where} returned {_shown(value)}; it must return {wanted.text}")
+        if isinstance(value, Step) and not getattr(cls, "OPEN", False):
+            _check_users(where, value, args[-1])
         return value
 
     if isinstance(defined, property):
@@ -223,6 +234,15 @@ def _member(kind: str, cls: type, name: str, defined: Any, wanted: _Wanted) -> A
         return call(defined.__get__(self, cls), *args, **options)
 
     return of_instance
+
+
+def _check_users(where: str, step: Step, capacity: Sequence[int]) -> None:
+    """Raise PluginError unless a closed runner requests users of each worker."""
+    if step.users is None or len(step.users) != len(capacity):
+        raise PluginError(
+            f"{where} returned {_shown(step)}; users must have as many numbers as `capacity`, "
+            f"{len(capacity)}, since the runner is not OPEN"
+        )
 
 
 def _shown(value: Any) -> str:

@@ -140,3 +140,23 @@ def test_a_missing_column_of_users_names_those_that_there_are() -> None:
         NO_DATA["name"]
     with pytest.raises(KeyError, match="has no column 'name', only mail, password"):
         UserData(mail="a", password="b")["name"]
+
+
+@pytest.mark.parametrize("users", ["None", "(1, 1, 1)", "()"])
+def test_a_closed_runner_requests_users_of_each_worker(tmp_path: Path, users: str) -> None:
+    cls = made(tmp_path, "runner", f"def step(self, *_):\n    return runner.Step(users={users})")
+
+    with pytest.raises(PluginError, match="users must have as many numbers as `capacity`, 2"):
+        cls({}).step(0.0, None, (4, 4))
+
+
+def test_a_constructor_that_fails_is_reported_with_its_line(tmp_path: Path) -> None:
+    cls = made(tmp_path, "sla", "def __init__(self, config):\n    self.x = config['x']")
+
+    with pytest.raises(PluginError, match=r"mine.py: Mine.__init__ raises KeyError: 'x', line 8"):
+        cls({})
+
+
+def test_a_schema_that_is_no_mapping_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(PluginError, match=r"mine.py: Mine.CONFIG_SCHEMA is None; it must be"):
+        made(tmp_path, "hook", "CONFIG_SCHEMA = None")

@@ -98,6 +98,4 @@ class Own(scenario.Scenario):
 
     said = r"cannot be checked: own\.py: Own\.action_names raises KeyError"
     with pytest.raises(TaskError, match=said):
-        TaskError, match="cannot be checked: own.py: Own.action_names raises KeyError"
-    ):
         checked(document, "t", Plugins([str(tmp_path / "own.py")]))
