@@ -251,12 +251,27 @@ def announced_bytes(response: requests.Response) -> int:
     return int(given)
 
 
+class _Session(requests.Session):
+    """A session whose configured Authorization header stays, whatever ~/.netrc has for the host."""
+
+    def prepare_request(self, request: requests.Request) -> requests.PreparedRequest:
+        """Return the request with the settings of the session; requests calls it."""
+        given = {name.lower() for name in (*self.headers, *(request.headers or ()))}
+        if request.auth is None and "authorization" in given:
+            request.auth = _unchanged
+        return super().prepare_request(request)
+
+
+def _unchanged(request: requests.PreparedRequest) -> requests.PreparedRequest:
+    return request
+
+
 def bounded_session(total_s: float | None = EXCHANGE_S) -> requests.Session:
     """Return a new session of requests that limits each exchange: 64 MiB unless streamed, 120 s.
 
     A redirect is another exchange. `total_s`: another number of seconds, None for any time.
     """
-    session = requests.Session()
+    session = _Session()
     for scheme in ("http://", "https://"):
         session.mount(scheme, BoundedAdapter(total_s=total_s))
     return session

@@ -6,6 +6,7 @@ import contextlib
 import socket
 import threading
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 import requests
@@ -115,3 +116,16 @@ def test_a_check_of_a_deployment_reads_no_larger_answer():
 
     assert not finding.ok
     assert "the response has 10,000,000,000 bytes, more than the 64 MiB" in finding.detail
+
+
+def test_a_configured_authorization_wins_over_netrc(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "netrc").write_text("machine shop.invalid login me password other\n")
+    monkeypatch.setenv("NETRC", str(tmp_path / "netrc"))
+    plain, given = bounded_session(), bounded_session()
+    given.headers["authorization"] = "Bearer mine"
+    request = requests.Request("GET", "http://shop.invalid/")
+
+    assert plain.prepare_request(request).headers["Authorization"].startswith("Basic ")
+    assert given.prepare_request(request).headers["Authorization"] == "Bearer mine"
