@@ -86,7 +86,6 @@ def _drawn(min_sleep: float, max_sleep: float | None) -> float:
     return random.uniform(min_sleep, high)  # noqa: S311 - load, not secrets
 
 
-#: The row of a user without a data file.
 class UserData(dict[str, Any]):
     """The row of a virtual user's data file, by column; empty without a file."""
 
@@ -99,6 +98,7 @@ class UserData(dict[str, Any]):
         raise KeyError(f"no column {column!r}: the workload has no data file of users (users.data)")
 
 
+#: The row of a user without a data file.
 NO_DATA: Mapping[str, Any] = MappingProxyType(UserData())
 
 
