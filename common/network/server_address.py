@@ -74,7 +74,7 @@ def parse_server_address(text: str, schemes: Collection[str]) -> ServerAddress:
     authority = re.split("[/?#]", rest, maxsplit=1)[0]
     if rest.count("@") > authority.count("@") or authority.count("@") > 1:
         raise ValueError(
-            "has an @ that does not end user and password: write special characters of these as "
+            "has an @ that does not end user and password; write special characters of these as "
             "%XX, @ as %40 and / as %2F"
         )
     if "#" in rest:
@@ -113,7 +113,7 @@ def _authority(authority: str) -> tuple[str, str, str]:
     named, at, place = authority.rpartition("@")
     user, _, password = named.partition(":") if at else ("", "", "")
     if re.search(r"[\[\]]", named):
-        raise ValueError("has a bracket in user or password: write it as %5B or %5D")
+        raise ValueError("has a bracket in user or password; write it as %5B or %5D")
     return unquote(user), unquote(password), place
 
 
