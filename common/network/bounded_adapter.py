@@ -251,7 +251,7 @@ def announced_bytes(response: requests.Response) -> int:
     return int(given)
 
 
-class _Session(requests.Session):
+class _BoundedSession(requests.Session):
     """A session whose configured Authorization header stays, whatever ~/.netrc has for the host."""
 
     def prepare_request(self, request: requests.Request) -> requests.PreparedRequest:
@@ -271,7 +271,7 @@ def bounded_session(total_s: float | None = EXCHANGE_S) -> requests.Session:
 
     A redirect is another exchange. `total_s`: another number of seconds, None for any time.
     """
-    session = _Session()
+    session = _BoundedSession()
     for scheme in ("http://", "https://"):
         session.mount(scheme, BoundedAdapter(total_s=total_s))
     return session
