@@ -21,7 +21,7 @@ _TIMEOUT = "_timeout"
 
 
 @dataclass(frozen=True, kw_only=True)
-class Wait:
+class RallyWait:
     """Rally's defaults for one wait, seconds; osbench has the same timeout."""
 
     timeout_s: float
@@ -32,47 +32,47 @@ class Wait:
 
 #: Waits by the name that Rally's options begin with: NAME_timeout, NAME_poll_interval and
 #: NAME_prepoll_delay.
-WAITS: Mapping[str, Wait] = MappingProxyType(
+WAITS: Mapping[str, RallyWait] = MappingProxyType(
     {
-        "cinder_volume_create": Wait(timeout_s=600.0, poll_s=2.0, prepoll_s=2.0),
-        "cinder_volume_delete": Wait(timeout_s=600.0, poll_s=2.0),
-        "glance_image_create": Wait(timeout_s=120.0, poll_s=1.0, prepoll_s=2.0),
-        "glance_image_import": Wait(timeout_s=120.0, poll_s=2.0),
-        "heat_stack_check": Wait(timeout_s=3600.0, poll_s=1.0),
-        "heat_stack_create": Wait(timeout_s=3600.0, poll_s=1.0, prepoll_s=2.0),
-        "heat_stack_delete": Wait(timeout_s=3600.0, poll_s=1.0),
-        "heat_stack_restore": Wait(timeout_s=3600.0, poll_s=1.0),
-        "heat_stack_resume": Wait(timeout_s=3600.0, poll_s=1.0),
-        "heat_stack_snapshot": Wait(timeout_s=3600.0, poll_s=1.0),
-        "heat_stack_suspend": Wait(timeout_s=3600.0, poll_s=1.0),
-        "heat_stack_update": Wait(timeout_s=3600.0, poll_s=1.0, prepoll_s=2.0),
-        "mistral_execution": Wait(timeout_s=200.0, poll_s=1.0),
-        "nova_detach_volume": Wait(timeout_s=200.0, poll_s=2.0),
+        "cinder_volume_create": RallyWait(timeout_s=600.0, poll_s=2.0, prepoll_s=2.0),
+        "cinder_volume_delete": RallyWait(timeout_s=600.0, poll_s=2.0),
+        "glance_image_create": RallyWait(timeout_s=120.0, poll_s=1.0, prepoll_s=2.0),
+        "glance_image_import": RallyWait(timeout_s=120.0, poll_s=2.0),
+        "heat_stack_check": RallyWait(timeout_s=3600.0, poll_s=1.0),
+        "heat_stack_create": RallyWait(timeout_s=3600.0, poll_s=1.0, prepoll_s=2.0),
+        "heat_stack_delete": RallyWait(timeout_s=3600.0, poll_s=1.0),
+        "heat_stack_restore": RallyWait(timeout_s=3600.0, poll_s=1.0),
+        "heat_stack_resume": RallyWait(timeout_s=3600.0, poll_s=1.0),
+        "heat_stack_snapshot": RallyWait(timeout_s=3600.0, poll_s=1.0),
+        "heat_stack_suspend": RallyWait(timeout_s=3600.0, poll_s=1.0),
+        "heat_stack_update": RallyWait(timeout_s=3600.0, poll_s=1.0, prepoll_s=2.0),
+        "mistral_execution": RallyWait(timeout_s=200.0, poll_s=1.0),
+        "nova_detach_volume": RallyWait(timeout_s=200.0, poll_s=2.0),
         # Rally has these values, and no options for them
-        "nova_floating_ip": Wait(timeout_s=60.0, poll_s=1.0),
-        "nova_server_boot": Wait(timeout_s=300.0, poll_s=2.0, prepoll_s=1.0),
-        "nova_server_delete": Wait(timeout_s=300.0, poll_s=2.0, prepoll_s=2.0),
-        "nova_server_image_create": Wait(timeout_s=300.0, poll_s=2.0),
-        "nova_server_image_delete": Wait(timeout_s=300.0, poll_s=2.0),
-        "nova_server_live_migrate": Wait(timeout_s=400.0, poll_s=2.0, prepoll_s=1.0),
-        "nova_server_migrate": Wait(timeout_s=400.0, poll_s=2.0, prepoll_s=1.0),
-        "nova_server_pause": Wait(timeout_s=300.0, poll_s=2.0, prepoll_s=2.0),
-        "nova_server_reboot": Wait(timeout_s=300.0, poll_s=2.0, prepoll_s=2.0),
-        "nova_server_rebuild": Wait(timeout_s=300.0, poll_s=1.0, prepoll_s=1.0),
-        "nova_server_rescue": Wait(timeout_s=300.0, poll_s=2.0, prepoll_s=2.0),
-        "nova_server_resize": Wait(timeout_s=400.0, poll_s=4.0, prepoll_s=2.0),
-        "nova_server_resize_confirm": Wait(timeout_s=200.0, poll_s=2.0),
+        "nova_floating_ip": RallyWait(timeout_s=60.0, poll_s=1.0),
+        "nova_server_boot": RallyWait(timeout_s=300.0, poll_s=2.0, prepoll_s=1.0),
+        "nova_server_delete": RallyWait(timeout_s=300.0, poll_s=2.0, prepoll_s=2.0),
+        "nova_server_image_create": RallyWait(timeout_s=300.0, poll_s=2.0),
+        "nova_server_image_delete": RallyWait(timeout_s=300.0, poll_s=2.0),
+        "nova_server_live_migrate": RallyWait(timeout_s=400.0, poll_s=2.0, prepoll_s=1.0),
+        "nova_server_migrate": RallyWait(timeout_s=400.0, poll_s=2.0, prepoll_s=1.0),
+        "nova_server_pause": RallyWait(timeout_s=300.0, poll_s=2.0, prepoll_s=2.0),
+        "nova_server_reboot": RallyWait(timeout_s=300.0, poll_s=2.0, prepoll_s=2.0),
+        "nova_server_rebuild": RallyWait(timeout_s=300.0, poll_s=1.0, prepoll_s=1.0),
+        "nova_server_rescue": RallyWait(timeout_s=300.0, poll_s=2.0, prepoll_s=2.0),
+        "nova_server_resize": RallyWait(timeout_s=400.0, poll_s=4.0, prepoll_s=2.0),
+        "nova_server_resize_confirm": RallyWait(timeout_s=200.0, poll_s=2.0),
         # attached volumes, too
-        "nova_server_resize_revert": Wait(timeout_s=200.0, poll_s=2.0),
-        "nova_server_resume": Wait(timeout_s=300.0, poll_s=2.0, prepoll_s=2.0),
-        "nova_server_shelve": Wait(timeout_s=300.0, poll_s=2.0, prepoll_s=2.0),
-        "nova_server_start": Wait(timeout_s=300.0, poll_s=1.0),
-        "nova_server_stop": Wait(timeout_s=300.0, poll_s=2.0),
-        "nova_server_suspend": Wait(timeout_s=300.0, poll_s=2.0, prepoll_s=2.0),
-        "nova_server_unpause": Wait(timeout_s=300.0, poll_s=2.0, prepoll_s=2.0),
-        "nova_server_unrescue": Wait(timeout_s=300.0, poll_s=2.0, prepoll_s=2.0),
-        "nova_server_unshelve": Wait(timeout_s=300.0, poll_s=2.0, prepoll_s=2.0),
-        "octavia_create_loadbalancer": Wait(timeout_s=500.0, poll_s=2.0),
+        "nova_server_resize_revert": RallyWait(timeout_s=200.0, poll_s=2.0),
+        "nova_server_resume": RallyWait(timeout_s=300.0, poll_s=2.0, prepoll_s=2.0),
+        "nova_server_shelve": RallyWait(timeout_s=300.0, poll_s=2.0, prepoll_s=2.0),
+        "nova_server_start": RallyWait(timeout_s=300.0, poll_s=1.0),
+        "nova_server_stop": RallyWait(timeout_s=300.0, poll_s=2.0),
+        "nova_server_suspend": RallyWait(timeout_s=300.0, poll_s=2.0, prepoll_s=2.0),
+        "nova_server_unpause": RallyWait(timeout_s=300.0, poll_s=2.0, prepoll_s=2.0),
+        "nova_server_unrescue": RallyWait(timeout_s=300.0, poll_s=2.0, prepoll_s=2.0),
+        "nova_server_unshelve": RallyWait(timeout_s=300.0, poll_s=2.0, prepoll_s=2.0),
+        "octavia_create_loadbalancer": RallyWait(timeout_s=500.0, poll_s=2.0),
     }
 )
 

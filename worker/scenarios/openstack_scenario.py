@@ -80,9 +80,9 @@ def openstack(  # noqa: PLR0913 - one for each need of a scenario
     """Return a decorator that makes a method the scenario `name`.
 
     The scenario has the further arguments `session` and `retries`, and `timeouts` if it has
-    `waits`. `takes` is a method that gets
-    the scenario's `**kwargs`: task files give its arguments. `services` must be in the catalogue.
-    After the load, resources that iterations left in the services of `cleanup` are removed.
+    `waits`. `takes` is a method that gets the scenario's `**kwargs`: task files give its arguments.
+    `services` must be in the catalogue. After the load, resources that iterations left in the
+    services of `cleanup` are removed.
     `contexts` are further contexts that it needs, which the task may configure; the contexts that
     it `requires` the task must have. `less` names the requests that only Rally's scenario of this
     name makes.
@@ -193,11 +193,11 @@ class OpenStackScenario(Scenario):
         found = []
         if not isinstance(retries, int) or isinstance(retries, bool) or retries < 0:
             found.append(f"retries must be an integer from 0 on, got {retries!r}")
-        names = getattr(cls, method).needs.waits
-        if not names:
+        needs: ServiceNeeds | None = getattr(getattr(cls, method), "needs", None)
+        if needs is None or not needs.waits:
             return found
         if timeouts is not None:
-            found += waits_of_clouds.problems(timeouts, names)
+            found += waits_of_clouds.problems(timeouts, needs.waits)
         try:
             waits_of_clouds.configured_timeouts()
         except ConfigError as error:
