@@ -25,7 +25,8 @@ class RallyWait:
     """Rally's defaults for one wait, seconds; osbench has the same timeout."""
 
     timeout_s: float
-    #: The pause between polls, and the pause before the first one. osbench polls more often.
+    #: The pause between polls, and the pause before the first one: 0 also if Rally has an option
+    #: for it and does not pause. osbench polls more often.
     poll_s: float
     prepoll_s: float = 0.0
 
@@ -51,16 +52,16 @@ WAITS: Mapping[str, RallyWait] = MappingProxyType(
         # Rally has these values, and no options for them
         "nova_floating_ip": RallyWait(timeout_s=60.0, poll_s=1.0),
         "nova_server_boot": RallyWait(timeout_s=300.0, poll_s=2.0, prepoll_s=1.0),
-        "nova_server_delete": RallyWait(timeout_s=300.0, poll_s=2.0, prepoll_s=2.0),
+        "nova_server_delete": RallyWait(timeout_s=300.0, poll_s=2.0),
         "nova_server_image_create": RallyWait(timeout_s=300.0, poll_s=2.0),
         "nova_server_image_delete": RallyWait(timeout_s=300.0, poll_s=2.0),
-        "nova_server_live_migrate": RallyWait(timeout_s=400.0, poll_s=2.0, prepoll_s=1.0),
-        "nova_server_migrate": RallyWait(timeout_s=400.0, poll_s=2.0, prepoll_s=1.0),
+        "nova_server_live_migrate": RallyWait(timeout_s=400.0, poll_s=2.0),
+        "nova_server_migrate": RallyWait(timeout_s=400.0, poll_s=2.0),
         "nova_server_pause": RallyWait(timeout_s=300.0, poll_s=2.0, prepoll_s=2.0),
         "nova_server_reboot": RallyWait(timeout_s=300.0, poll_s=2.0, prepoll_s=2.0),
         "nova_server_rebuild": RallyWait(timeout_s=300.0, poll_s=1.0, prepoll_s=1.0),
         "nova_server_rescue": RallyWait(timeout_s=300.0, poll_s=2.0, prepoll_s=2.0),
-        "nova_server_resize": RallyWait(timeout_s=400.0, poll_s=4.0, prepoll_s=2.0),
+        "nova_server_resize": RallyWait(timeout_s=400.0, poll_s=4.0),
         "nova_server_resize_confirm": RallyWait(timeout_s=200.0, poll_s=2.0),
         # attached volumes, too
         "nova_server_resize_revert": RallyWait(timeout_s=200.0, poll_s=2.0),
