@@ -29,6 +29,9 @@ MOST_COROUTINES = 100_000
 #: Attribute that `configure` leaves on a class or a method.
 MARK = "_osbench_scenario"
 
+#: Key of the context in a worker: a function that reports an error of no iteration by its message.
+TELL_KEY = "tell_aside"
+
 #: The kind of output that soft checks are: {name: [how often it held, how often not]}.
 CHECKS = "checks"
 

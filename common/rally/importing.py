@@ -16,6 +16,7 @@ from types import ModuleType
 
 from osbench.common.errors import PluginError
 from osbench.common.named_files import expanded, read_named
+from osbench.common.openstack.rally_conf import configuration_file
 from osbench.common.plugin.loading.class_guard import execute
 from osbench.common.plugin.loading.plugin_import import place, reason
 from osbench.common.rally import own_classes
@@ -29,13 +30,6 @@ _OURS = "osbench"
 
 #: What Rally logs of the docstring of a scenario: users cannot change it.
 _OF_DOCSTRINGS = "documents an argument that run() does not accept"
-
-#: Rally's own configuration file: the first of these that exists.
-FILES = (
-    Path(sys.prefix, "etc/rally/rally.conf"),
-    Path("~/.rally/rally.conf"),
-    Path("/etc/rally/rally.conf"),
-)
 
 
 class OwnPath:
@@ -92,12 +86,6 @@ def own(paths: Sequence[str]) -> list[OwnPath]:
     """Return the import results of `paths`, in order; paths not imported are left out."""
     wanted = [expanded(path).resolve() for path in paths]
     return [_LOADED.paths[path] for path in wanted if path in _LOADED.paths]
-
-
-def configuration_file() -> Path | None:
-    """Return the first of `FILES` that exists, Rally's configuration file; None if none does."""
-    found = (expanded(path) for path in FILES)
-    return next((path for path in found if path.is_file()), None)
 
 
 def divide(path: str, imported: Mapping[Path, frozenset[str]]) -> tuple[list[Path], list[str]]:

@@ -12,12 +12,14 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
-from osbench.common.errors import ContextError, OsbenchError
+from osbench.common.errors import ConfigError, ContextError, OsbenchError
 from osbench.common.escaping import one_line
+from osbench.common.openstack import waits
 from osbench.common.openstack.cloud_users import NAMES_KEY
 from osbench.common.plugin.context import Context, ContextEnvironment, no_progress
 from osbench.common.plugin.plugin_names import NATIVE
 from osbench.common.plugin.plugins import Plugins
+from osbench.common.plugin.scenario_plugin import ScenarioPlugin
 from osbench.common.ports import clock as time
 from osbench.common.ports import threads as threading
 from osbench.common.secrets.masking import mask_text
@@ -303,13 +305,28 @@ class ContextStack:
     def _prepare(
         self, workload: Workload, made: Mapping[str, Any], poll: Poll
     ) -> tuple[dict[str, Any], dict[str, Any]]:
-        prepare = self._plugins.scenario(workload.scenario).prepare
+        plugin = self._plugins.scenario(workload.scenario)
+        made, prepare = {**made, **self._wait_timeouts(plugin)}, plugin.prepare
         if prepare is None:
-            return dict(workload.args), dict(made)
+            return dict(workload.args), made
         environment = self._environment(workload, contexts_of(workload, self._plugins))
         return run_polling(
             partial(prepare, workload.args, dataclasses.replace(environment, context=made)), poll
         )
+
+    def _wait_timeouts(self, plugin: ScenarioPlugin) -> dict[str, Any]:
+        """Return the part of the context with the timeouts of rally.conf; {} if it sets none.
+
+        Rally's own scenarios get them otherwise. Raises ContextError if the file is invalid.
+        """
+        deployment = self._store.deployment
+        if plugin.source != NATIVE or deployment is None or deployment.platform != "openstack":
+            return {}
+        try:
+            timeouts = waits.configured_timeouts()
+        except ConfigError as error:
+            raise ContextError(str(error)) from error
+        return {waits.CONFIGURED_KEY: timeouts} if timeouts else {}
 
     def _environment(
         self, workload: Workload, chain: Sequence[Named], number: int = 0

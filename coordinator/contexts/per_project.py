@@ -5,14 +5,14 @@ from __future__ import annotations
 from typing import Any, ClassVar
 
 from osbench.common.errors import ContextError
+from osbench.common.openstack import waits
 from osbench.common.openstack.cloud import Cloud
 from osbench.common.plugin.context import Context
 from osbench.common.ports import clock as time
 from osbench.coordinator.contexts.cloud_access import CloudAccess
 from osbench.coordinator.contexts.resource_cleanup import SETTLE_LATE_S, remove_resources
 
-#: Longest wait for one object, and pause between looks at it, seconds.
-READY_S = 600.0
+#: Pause between looks at an object, seconds.
 POLL_S = 0.5
 
 
@@ -53,14 +53,15 @@ class PerProjectContext(Context):
         return cloud.project_id
 
     def await_ready(
-        self, cloud: Cloud, path: str, key: str, ready: str, failed: str = "error"
+        self, cloud: Cloud, path: str, key: str, ready: str, wait: str, failed: str = "error"
     ) -> dict[str, Any]:
         """Request an object every `POLL_S` seconds until its status is `ready`; return it then.
 
         `path`: of the object in the service's API. `key`: key of the object in the response. Raises
-        ContextError if the status begins with `failed`, in any case of letters, or after `READY_S`
-        seconds.
+        ContextError if the status begins with `failed`, in any case of letters, or after the
+        timeout of `wait`, a key of `WAITS`: rally.conf's, else Rally's default.
         """
+        limit_s = waits.limit_s(wait, waits.configured_timeouts())
         begin = time.monotonic()
         while True:
             found: dict[str, Any] = cloud.document("GET", self.SERVICE, path)[key]
@@ -71,9 +72,10 @@ class PerProjectContext(Context):
                 raise ContextError(
                     f"a {key} is in {status} instead of {ready}; see the log of its service"
                 )
-            if time.monotonic() - begin > READY_S:
+            if time.monotonic() - begin >= limit_s:
                 raise ContextError(
-                    f"a {key} is still in {status} after {READY_S:g} s; see the log of its service"
+                    f"a {key} is still in {status} after {limit_s:g} s "
+                    f"({waits.option_of(wait)}); see the log of its service"
                 )
             time.sleep(POLL_S)
 

@@ -78,7 +78,7 @@ class ProjectServers(PerProjectContext):
         """Boot a server named `name` and wait until it is active; return its id.
 
         If an earlier attempt has booted it, only waits. Raises ContextError if it fails or takes
-        more than `READY_S` seconds.
+        longer than the timeout.
         """
         params = {"name": f"^{name}$"}
         there = cloud.document("GET", "nova", "servers", params=params)["servers"]
@@ -92,7 +92,7 @@ class ProjectServers(PerProjectContext):
                 wanted["networks"] = networks
             made = cloud.document("POST", "nova", "servers", json={"server": wanted})
             identity = str(made["server"]["id"])
-        self.await_ready(cloud, f"servers/{identity}", "server", "ACTIVE")
+        self.await_ready(cloud, f"servers/{identity}", "server", "ACTIVE", "nova_server_boot")
         return identity
 
     def _networks(self, cloud: Cloud, name: str) -> Any:

@@ -42,7 +42,7 @@ class ProjectVolumes(PerProjectContext):
         """Create the volumes and wait until they are available; store ids and sizes (GB) by project
         id.
 
-        Raises ContextError if a volume fails or takes more than `READY_S` seconds.
+        Raises ContextError if a volume fails or takes longer than the timeout.
         """
         self.make_all()
 
@@ -51,7 +51,7 @@ class ProjectVolumes(PerProjectContext):
         in GB.
 
         If an earlier attempt has created it, only waits. Raises ContextError if it fails or takes
-        more than `READY_S` seconds.
+        longer than the timeout.
         """
         there = cloud.document("GET", "cinder", "volumes", params={"name": name})["volumes"]
         if there:
@@ -63,5 +63,6 @@ class ProjectVolumes(PerProjectContext):
                 wanted["volume_type"] = self.config["type"]
             made = cloud.document("POST", "cinder", "volumes", json={"volume": wanted})
             identity = made["volume"]["id"]
-        found = self.await_ready(cloud, f"volumes/{identity}", "volume", "available")
+        path, wait = f"volumes/{identity}", "cinder_volume_create"
+        found = self.await_ready(cloud, path, "volume", "available", wait)
         return {"id": str(identity), "size": found["size"]}

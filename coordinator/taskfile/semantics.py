@@ -8,6 +8,7 @@ from functools import partial
 from typing import Any, cast
 
 from osbench.common.errors import PluginError, Problem
+from osbench.common.openstack.waits import rally_sleeps
 from osbench.common.plugin.iteration_rows import BRANCH, IterationRows
 from osbench.common.plugin.loading.checked_returns import plugin_error_text
 from osbench.common.plugin.plugin_names import NATIVE, RALLY, asked
@@ -236,7 +237,7 @@ def notes(task: Task, plugins: Plugins, silenced: Collection[str] = ()) -> list[
     found += [
         Problem(inside(workload.place, "sla"), note)
         for workload in task.workloads
-        for note in _easier_limits(workload, plugins)
+        for note in _other_limits(workload, plugins)
     ]
     found += criteria_notes(task, plugins, silenced)
     for workload in task.workloads:
@@ -265,11 +266,12 @@ def criteria_notes(task: Task, plugins: Plugins, silenced: Collection[str] = ())
     ]
 
 
-def _easier_limits(workload: Workload, plugins: Plugins) -> Iterator[str]:
-    """Yield a note if a time limit may pass more easily than with Rally's scenario of the same
+def _other_limits(workload: Workload, plugins: Plugins) -> Iterator[str]:
+    """Yield notes on time limits that mean something else than with Rally's scenario of the same
     name.
 
-    That is if osbench's scenario does less in an iteration; for example, Rally's logs in each time.
+    That is if osbench's scenario does less in an iteration, as Rally's logs in each time, and if it
+    waits: Rally's durations depend on its sleeps before and between polls.
     """
     plugin = plugins.scenario(workload.scenario)
     name = asked(workload.scenario).bare
@@ -284,6 +286,11 @@ def _easier_limits(workload: Workload, plugins: Plugins) -> Iterator[str]:
         yield f"{said} {needs.less}"
     elif workload.args.get("session") != "per_iteration":
         yield f"{said} logs in in each iteration, as here with `session: per_iteration`"
+    if needs.waits:
+        yield (
+            f"{', '.join(limits)}: durations differ from those of Rally's scenario, {name}@rally, "
+            f"which sleeps {rally_sleeps(needs.waits)}; those here are at most 10 % or 0.1 s late"
+        )
 
 
 def _placeholders(value: Any) -> Iterator[str]:

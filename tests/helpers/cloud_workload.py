@@ -40,6 +40,13 @@ class Workload:
         """Run an iteration; returns its actions, nested as "outer > inner", with their number."""
         scenario: Any = self.plugin.cls({**self.context, "iteration": iteration})
         self.last = scenario
+        wait_until, declared = scenario.wait_until, self.plugin.cls.method(self.context).needs.waits
+
+        def declared_wait(what: str, wait: str, look: Any) -> Any:
+            assert wait in declared
+            return wait_until(what, wait, look)
+
+        scenario.wait_until = declared_wait
         getattr(scenario, self.plugin.method)(**self.args)
         return actions(scenario)
 

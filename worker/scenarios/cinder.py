@@ -9,10 +9,10 @@ from osbench.common.errors import DeploymentError
 from osbench.common.openstack.cloud import Cloud
 from osbench.common.plugin.atomic import ActionTimer, action_timer
 from osbench.worker.scenarios.image_scenario import ImageScenario
-from osbench.worker.scenarios.openstack_scenario import ACCEPTED, openstack, without_none
+from osbench.worker.scenarios.openstack_scenario import ACCEPTED, openstack, waits, without_none
 from osbench.worker.scenarios.resource_scenario import ResourceKind
 from osbench.worker.scenarios.servers import SERVER, Servers
-from osbench.worker.scenarios.volumes import SNAPSHOT, VOLUME, Volumes, drawn_size
+from osbench.worker.scenarios.volumes import CREATE, SNAPSHOT, VOLUME, Volumes, drawn_size
 
 _SCENARIO: Mapping[str, Any] = {"services": ("cinder",), "cleanup": ("cinder",)}
 _OF_PROJECT: Mapping[str, Any] = {**_SCENARIO, "requires": ("volumes",)}
@@ -62,11 +62,13 @@ class CinderVolumes(Servers, Volumes, ImageScenario):
     # scenarios
 
     @openstack("CinderVolumes.create_volume", takes=_create, **_SCENARIO)
+    @waits("cinder_volume_create")
     def create_volume(self, **volume_kwargs: Any) -> None:
         """Create a volume and wait until it is available."""
         self._create(**volume_kwargs)
 
     @openstack("CinderVolumes.create_and_delete_volume", takes=_create, **_SCENARIO)
+    @waits("cinder_volume_create", "cinder_volume_delete")
     def create_and_delete_volume(
         self, min_sleep: float = 0, max_sleep: float = 0, **volume_kwargs: Any
     ) -> None:
@@ -76,6 +78,7 @@ class CinderVolumes(Servers, Volumes, ImageScenario):
         self.delete_one(volume["id"])
 
     @openstack("CinderVolumes.create_and_get_volume", takes=_create, **_SCENARIO)
+    @waits("cinder_volume_create")
     def create_and_get_volume(self, **volume_kwargs: Any) -> None:
         """Create a volume, wait until it is available, and get it."""
         volume = self._create(**volume_kwargs)
@@ -83,6 +86,7 @@ class CinderVolumes(Servers, Volumes, ImageScenario):
             self.show(VOLUME, volume["id"])
 
     @openstack("CinderVolumes.create_and_list_volume", takes=_create, **_SCENARIO)
+    @waits("cinder_volume_create")
     def create_and_list_volume(self, detailed: bool = True, **volume_kwargs: Any) -> None:
         """Create a volume, list all volumes, and check that it is among them."""
         volume = self._create(**volume_kwargs)
@@ -103,6 +107,7 @@ class CinderVolumes(Servers, Volumes, ImageScenario):
         self._list(detailed, {key: value for key, value in asked.items() if value is not None})
 
     @openstack("CinderVolumes.create_and_update_volume", **_SCENARIO)
+    @waits("cinder_volume_create")
     def create_and_update_volume(
         self,
         size: Any,
@@ -121,6 +126,7 @@ class CinderVolumes(Servers, Volumes, ImageScenario):
             )
 
     @openstack("CinderVolumes.create_and_extend_volume", **_SCENARIO)
+    @waits("cinder_volume_create", "cinder_volume_delete")
     def create_and_extend_volume(
         self,
         size: Any,
@@ -134,11 +140,12 @@ class CinderVolumes(Servers, Volumes, ImageScenario):
         with ActionTimer(self, "cinder_v3.extend_volume"):
             with ActionTimer(self, ACCEPTED):
                 self.send_action(VOLUME, volume, {"os-extend": {"new_size": drawn_size(new_size)}})
-            self.await_status(VOLUME, volume, "available", "in-use")
+            self.await_status(VOLUME, volume, "available", "in-use", wait=CREATE)
         self.sleep_between(min_sleep, max_sleep)
         self.delete_one(volume)
 
     @openstack("CinderVolumes.create_from_volume_and_delete_volume", **_OF_PROJECT)
+    @waits("cinder_volume_create", "cinder_volume_delete")
     def create_from_volume_and_delete_volume(
         self, size: Any, min_sleep: float = 0, max_sleep: float = 0, **volume_kwargs: Any
     ) -> None:
@@ -149,6 +156,7 @@ class CinderVolumes(Servers, Volumes, ImageScenario):
         self.delete_one(volume["id"])
 
     @openstack("CinderVolumes.create_volume_and_clone", takes=_create, **_SCENARIO)
+    @waits("cinder_volume_create")
     def create_volume_and_clone(self, nested_level: int = 1, **volume_kwargs: Any) -> None:
         """Create a volume, then `nested_level` clones, each of the volume created before it."""
         volume = self._create(**volume_kwargs)
@@ -158,6 +166,7 @@ class CinderVolumes(Servers, Volumes, ImageScenario):
                 volume = self.create_one(volume["size"], {**wanted, "source_volid": volume["id"]})
 
     @openstack("CinderVolumes.create_and_delete_snapshot", **_OF_PROJECT)
+    @waits("cinder_volume_create", "cinder_volume_delete")
     def create_and_delete_snapshot(
         self,
         force: bool = False,
@@ -171,6 +180,7 @@ class CinderVolumes(Servers, Volumes, ImageScenario):
         self.delete_snapshot(snapshot)
 
     @openstack("CinderVolumes.create_and_list_snapshots", **_OF_PROJECT)
+    @waits("cinder_volume_create")
     def create_and_list_snapshots(
         self, force: bool = False, detailed: bool = True, **snapshot_kwargs: Any
     ) -> None:
@@ -182,6 +192,7 @@ class CinderVolumes(Servers, Volumes, ImageScenario):
         self.checked(snapshot in found, "the snapshot that was created is not in the list")
 
     @openstack("CinderVolumes.create_volume_from_snapshot", **_OF_PROJECT)
+    @waits("cinder_volume_create", "cinder_volume_delete")
     def create_volume_from_snapshot(
         self,
         do_delete: bool = True,
@@ -206,6 +217,7 @@ class CinderVolumes(Servers, Volumes, ImageScenario):
         services=("cinder", "glance"),
         cleanup=("cinder", "glance"),
     )
+    @waits("cinder_volume_create", "glance_image_create", "cinder_volume_delete")
     def create_and_upload_volume_to_image(
         self,
         force: bool = False,
@@ -228,6 +240,7 @@ class CinderVolumes(Servers, Volumes, ImageScenario):
             self.delete_image(image)
 
     @openstack("CinderVolumes.create_volume_and_update_readonly_flag", takes=_create, **_SCENARIO)
+    @waits("cinder_volume_create")
     def create_volume_and_update_readonly_flag(
         self, read_only: bool = True, **volume_kwargs: Any
     ) -> None:
@@ -242,6 +255,7 @@ class CinderVolumes(Servers, Volumes, ImageScenario):
         services=("cinder",),
         cleanup=("cinder",),
     )
+    @waits("cinder_volume_create")
     def create_and_accept_transfer(self, **volume_kwargs: Any) -> None:
         """Create a volume, offer it for transfer, and accept the transfer as the same project."""
         volume = self._create(**volume_kwargs)["id"]
@@ -273,6 +287,14 @@ class CinderVolumes(Servers, Volumes, ImageScenario):
             self.cloud.document("GET", "cinder", "types", params=params)
 
     @openstack("CinderVolumes.create_and_attach_volume", **_WITH_SERVERS)
+    @waits(
+        "nova_server_boot",
+        "cinder_volume_create",
+        "nova_server_resize_revert",
+        "nova_detach_volume",
+        "cinder_volume_delete",
+        "nova_server_delete",
+    )
     def create_and_attach_volume(
         self,
         size: Any,
@@ -291,6 +313,14 @@ class CinderVolumes(Servers, Volumes, ImageScenario):
         self.delete_server(server, force_delete)
 
     @openstack("CinderVolumes.create_snapshot_and_attach_volume", **_WITH_SERVERS)
+    @waits(
+        "cinder_volume_create",
+        "nova_server_boot",
+        "nova_server_resize_revert",
+        "nova_detach_volume",
+        "cinder_volume_delete",
+        "nova_server_delete",
+    )
     def create_snapshot_and_attach_volume(
         self,
         image: dict[str, Any],
@@ -327,7 +357,7 @@ class CinderVolumes(Servers, Volumes, ImageScenario):
         with ActionTimer(self, ACCEPTED):
             document = self.send_action(VOLUME, volume, {"os-volume_upload_image": wanted})
         image = str(document["os-volume_upload_image"]["image_id"])
-        self.await_status(VOLUME, volume, "available", "in-use")
+        self.await_status(VOLUME, volume, "available", "in-use", wait=CREATE)
         self.await_image(image)
         return image
 
@@ -337,8 +367,9 @@ class CinderVolumes(Servers, Volumes, ImageScenario):
             with ActionTimer(self, ACCEPTED):
                 wanted = {"volumeAttachment": {"volumeId": volume}}
                 self.cloud.document("POST", "nova", path, json=wanted)
-            self.await_status(VOLUME, volume, "in-use")
+            # as Rally, which has no option for this wait
+            self.await_status(VOLUME, volume, "in-use", wait="nova_server_resize_revert")
         with ActionTimer(self, "nova.detach_volume"):
             with ActionTimer(self, ACCEPTED):
                 self.cloud.request("DELETE", "nova", f"{path}/{volume}")
-            self.await_status(VOLUME, volume, "available")
+            self.await_status(VOLUME, volume, "available", wait="nova_detach_volume")

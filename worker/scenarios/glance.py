@@ -17,7 +17,7 @@ from osbench.common.network.download import download
 from osbench.common.openstack.cloud import Cloud
 from osbench.common.plugin.atomic import ActionTimer, action_timer
 from osbench.worker.scenarios.image_scenario import IMAGE, ImageScenario
-from osbench.worker.scenarios.openstack_scenario import ACCEPTED, openstack
+from osbench.worker.scenarios.openstack_scenario import ACCEPTED, openstack, waits
 from osbench.worker.scenarios.servers import Servers
 
 _BLOCK = 1024 * 1024
@@ -76,6 +76,7 @@ class GlanceImages(Servers, ImageScenario):
         self._list()
 
     @openstack("GlanceImages.create_and_list_image", takes=_create_empty, **_SCENARIO)
+    @waits("glance_image_create")
     def create_and_list_image(self, **image_kwargs: Any) -> None:
         """Create an image with data, list all active images, and check that it is among them."""
         image = self._create(**image_kwargs)
@@ -83,6 +84,7 @@ class GlanceImages(Servers, ImageScenario):
         self.checked(image in found, "the image that was made is not in the list")
 
     @openstack("GlanceImages.create_and_get_image", takes=_create_empty, **_SCENARIO)
+    @waits("glance_image_create")
     def create_and_get_image(self, **image_kwargs: Any) -> None:
         """Create an image with data, wait until it is active, and get it."""
         image = self._create(**image_kwargs)
@@ -90,12 +92,14 @@ class GlanceImages(Servers, ImageScenario):
             self.cloud.document("GET", "glance", f"images/{image}")
 
     @openstack("GlanceImages.create_and_delete_image", takes=_create_empty, **_SCENARIO)
+    @waits("glance_image_create")
     def create_and_delete_image(self, **image_kwargs: Any) -> None:
         """Create an image with data, wait until it is active, and request its deletion."""
         image = self._create(**image_kwargs)
         self.delete_image(image)
 
     @openstack("GlanceImages.create_and_download_image", takes=_create_empty, **_SCENARIO)
+    @waits("glance_image_create")
     def create_and_download_image(self, **image_kwargs: Any) -> None:
         """Create an image, download its data, and check that the size is the same."""
         image = self._create(**image_kwargs)
@@ -108,6 +112,7 @@ class GlanceImages(Servers, ImageScenario):
         self.checked(size == wanted, "the image came back with other data")
 
     @openstack("GlanceImages.create_and_update_image", **_SCENARIO)
+    @waits("glance_image_create")
     def create_and_update_image(  # noqa: PLR0913 - they are Rally's
         self,
         container_format: str,
@@ -145,6 +150,7 @@ class GlanceImages(Servers, ImageScenario):
             self.cloud.request("PATCH", "glance", f"images/{image}", json=changes, headers=headers)
 
     @openstack("GlanceImages.create_and_deactivate_image", **_SCENARIO)
+    @waits("glance_image_create")
     def create_and_deactivate_image(
         self,
         container_format: str,
@@ -167,6 +173,7 @@ class GlanceImages(Servers, ImageScenario):
             self.cloud.request("POST", "glance", f"images/{image}/actions/deactivate")
 
     @openstack("GlanceImages.import_and_delete_image", takes=_create_empty, **_SCENARIO)
+    @waits("glance_image_import")
     def import_and_delete_image(
         self,
         stores: list[str] | None = None,
@@ -194,7 +201,7 @@ class GlanceImages(Servers, ImageScenario):
         with ActionTimer(self, "glance_v2.import_image"):
             with ActionTimer(self, ACCEPTED):
                 self.cloud.request("POST", "glance", f"images/{image}/import", json=wanted)
-            self.await_image(image)
+            self.await_image(image, "glance_image_import")
         self.delete_image(image)
 
     @openstack(
@@ -203,6 +210,7 @@ class GlanceImages(Servers, ImageScenario):
         services=("glance", "nova"),
         cleanup=("nova", "glance"),
     )
+    @waits("glance_image_create", "nova_server_boot")
     def create_image_and_boot_instances(
         self,
         flavor: dict[str, Any],

@@ -10,7 +10,7 @@ import yaml
 
 from osbench.common.plugin.atomic import ActionTimer, action_timer
 from osbench.common.yaml_documents import load_yaml
-from osbench.worker.scenarios.openstack_scenario import ACCEPTED, openstack
+from osbench.worker.scenarios.openstack_scenario import ACCEPTED, openstack, waits
 from osbench.worker.scenarios.resource_scenario import ResourceKind, ResourceScenario
 
 _STACK = ResourceKind(
@@ -86,17 +86,19 @@ class HeatStacks(ResourceScenario):
         with ActionTimer(self, ACCEPTED):
             made = self.cloud.document("POST", "heat", _STACK.path, json=wanted)
         stack = f"{name}/{made['stack']['id']}"
-        self.await_status(_STACK, stack, "CREATE_COMPLETE")
+        self.await_status(_STACK, stack, "CREATE_COMPLETE", wait="heat_stack_create")
         return stack
 
     # scenarios
 
     @openstack("HeatStacks.create_and_delete_stack", takes=_create, **_SCENARIO)
+    @waits("heat_stack_create", "heat_stack_delete")
     def create_and_delete_stack(self, **stack_kwargs: Any) -> None:
         """Create a stack and delete it, waiting for the end of each."""
         self._delete(self._create(**stack_kwargs))
 
     @openstack("HeatStacks.create_and_list_stack", takes=_create, **_SCENARIO)
+    @waits("heat_stack_create")
     def create_and_list_stack(self, **stack_kwargs: Any) -> None:
         """Create a stack, list all, and check that it is among them."""
         stack = self._create(**stack_kwargs)
@@ -108,6 +110,7 @@ class HeatStacks(ResourceScenario):
         )
 
     @openstack("HeatStacks.create_check_delete_stack", takes=_create, **_SCENARIO)
+    @waits("heat_stack_create", "heat_stack_check", "heat_stack_delete")
     def create_check_delete_stack(self, **stack_kwargs: Any) -> None:
         """Create a stack, request a check of it by Heat, and delete it."""
         stack = self._create(**stack_kwargs)
@@ -115,6 +118,7 @@ class HeatStacks(ResourceScenario):
         self._delete(stack)
 
     @openstack("HeatStacks.create_suspend_resume_delete_stack", takes=_create, **_SCENARIO)
+    @waits("heat_stack_create", "heat_stack_suspend", "heat_stack_resume", "heat_stack_delete")
     def create_suspend_resume_delete_stack(self, **stack_kwargs: Any) -> None:
         """Create a stack, suspend, resume and delete it."""
         stack = self._create(**stack_kwargs)
@@ -123,6 +127,7 @@ class HeatStacks(ResourceScenario):
         self._delete(stack)
 
     @openstack("HeatStacks.create_snapshot_restore_delete_stack", takes=_create, **_SCENARIO)
+    @waits("heat_stack_create", "heat_stack_snapshot", "heat_stack_restore", "heat_stack_delete")
     def create_snapshot_restore_delete_stack(self, **stack_kwargs: Any) -> None:
         """Create a stack, make a snapshot of it, restore and delete it."""
         stack = self._create(**stack_kwargs)
@@ -130,14 +135,15 @@ class HeatStacks(ResourceScenario):
         with ActionTimer(self, "heat.snapshot_stack"):
             with ActionTimer(self, ACCEPTED):
                 snapshot = self.cloud.document("POST", "heat", path, json={})
-            self.await_status(_STACK, stack, "SNAPSHOT_COMPLETE")
+            self.await_status(_STACK, stack, "SNAPSHOT_COMPLETE", wait="heat_stack_snapshot")
         with ActionTimer(self, "heat.restore_stack"):
             with ActionTimer(self, ACCEPTED):
                 self.cloud.request("POST", "heat", f"{path}/{snapshot['id']}/restore")
-            self.await_status(_STACK, stack, "RESTORE_COMPLETE")
+            self.await_status(_STACK, stack, "RESTORE_COMPLETE", wait="heat_stack_restore")
         self._delete(stack)
 
     @openstack("HeatStacks.create_stack_and_list_output", takes=_create, **_SCENARIO)
+    @waits("heat_stack_create")
     def create_stack_and_list_output(self, **stack_kwargs: Any) -> None:
         """Create a stack, wait until it is complete, and list its outputs."""
         stack = self._create(**stack_kwargs)
@@ -145,6 +151,7 @@ class HeatStacks(ResourceScenario):
             self.cloud.document("GET", "heat", f"{_STACK.path}/{stack}/outputs")
 
     @openstack("HeatStacks.create_update_delete_stack", takes=_create, **_SCENARIO)
+    @waits("heat_stack_create", "heat_stack_update", "heat_stack_delete")
     def create_update_delete_stack(
         self,
         updated_template_path: str,
@@ -168,7 +175,7 @@ class HeatStacks(ResourceScenario):
         with ActionTimer(self, "heat.update_stack"):
             with ActionTimer(self, ACCEPTED):
                 self.cloud.request("PUT", "heat", f"{_STACK.path}/{stack}", json=wanted)
-            self.await_status(_STACK, stack, "UPDATE_COMPLETE")
+            self.await_status(_STACK, stack, "UPDATE_COMPLETE", wait="heat_stack_update")
         self._delete(stack)
 
     # atomic actions
@@ -178,14 +185,15 @@ class HeatStacks(ResourceScenario):
             with ActionTimer(self, ACCEPTED):
                 path = f"{_STACK.path}/{stack}/actions"
                 self.cloud.request("POST", "heat", path, json={action: None})
-            self.await_status(_STACK, stack, f"{action.upper()}_COMPLETE")
+            wait = f"heat_stack_{action}"
+            self.await_status(_STACK, stack, f"{action.upper()}_COMPLETE", wait=wait)
 
     @action_timer("heat.delete_stack")
     def _delete(self, stack: str) -> None:
         with ActionTimer(self, ACCEPTED):
             self.delete(_STACK, stack)
         # Heat knows stacks by their ids when they are gone
-        self.await_end(_STACK, stack, gone=("DELETE_COMPLETE",))
+        self.await_end(_STACK, stack, wait="heat_stack_delete", gone=("DELETE_COMPLETE",))
 
 
 def _body(

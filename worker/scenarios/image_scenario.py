@@ -7,6 +7,8 @@ from osbench.common.plugin.atomic import action_timer
 from osbench.worker.scenarios.resource_scenario import ResourceKind, ResourceScenario
 
 IMAGE = ResourceKind(service="glance", path="images", key="image")
+#: A wait of `WAITS`, for an image that gets its data.
+CREATE = "glance_image_create"
 #: States of an image whose data are going.
 GOING = ("deleted", "pending_delete")
 _FAILED = (*GOING, "killed", "error")
@@ -15,8 +17,8 @@ _FAILED = (*GOING, "killed", "error")
 class ImageScenario(ResourceScenario):
     """Base of scenarios that wait for images of Glance and delete them."""
 
-    def await_image(self, image: str) -> None:
-        """Poll an image, by its id, until it is active.
+    def await_image(self, image: str, wait: str = CREATE) -> None:
+        """Poll an image, by its id, until it is active; `wait` is a key of `WAITS`.
 
         Raises NotReady if the image or its import has failed, if it is deleted, or at the timeout.
         """
@@ -29,7 +31,7 @@ class ImageScenario(ResourceScenario):
                 raise NotReady("the import of the image failed")
             return True if found["status"] == "active" else None
 
-        self.wait_until("the image", look)
+        self.wait_until("the image", wait, look)
 
     @action_timer("glance_v2.delete_image")
     def delete_image(self, image: str) -> None:

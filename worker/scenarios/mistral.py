@@ -15,6 +15,7 @@ from osbench.worker.scenarios.openstack_scenario import (
     ACCEPTED,
     OpenStackScenario,
     openstack,
+    waits,
     without_none,
 )
 
@@ -117,6 +118,7 @@ class MistralExecutions(Mistral):
         services=("mistral",),
         cleanup=_CLEANED,
     )
+    @waits("mistral_execution")
     def create_execution_from_workbook(
         self,
         definition: str,
@@ -161,4 +163,4 @@ class MistralExecutions(Mistral):
                 raise NotReady(f"the execution failed: {found.get('state_info') or 'no reason'}")
             return identity if found["state"] == "SUCCESS" else None
 
-        return self.wait_until("the execution", look)
+        return self.wait_until("the execution", "mistral_execution", look)

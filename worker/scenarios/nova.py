@@ -8,8 +8,8 @@ from typing import Any
 from osbench.common.openstack import neutron
 from osbench.common.openstack.cloud import Cloud
 from osbench.common.plugin.atomic import ActionTimer
-from osbench.worker.scenarios.openstack_scenario import openstack, without_none
-from osbench.worker.scenarios.server_changes import ServerChanges, bounce_problem
+from osbench.worker.scenarios.openstack_scenario import openstack, waits, without_none
+from osbench.worker.scenarios.server_changes import BOUNCE_WAITS, ServerChanges, bounce_problem
 from osbench.worker.scenarios.servers import SERVER, Servers
 from osbench.worker.scenarios.volumes import Volumes
 
@@ -69,11 +69,13 @@ class NovaServers(ServerChanges, Volumes):
             context["floating_network"] = neutron.floating_network(cloud, given)
 
     @openstack("NovaServers.boot_server", **_BOOTED)
+    @waits("nova_server_boot")
     def boot_server(self, **server_kwargs: Any) -> None:
         """Boot a server and wait until it is active."""
         self.boot(**server_kwargs)
 
     @openstack("NovaServers.boot_and_list_server", **_BOOTED)
+    @waits("nova_server_boot")
     def boot_and_list_server(self, detailed: bool = True, **server_kwargs: Any) -> None:
         """Boot a server, list all servers, and check that it is among them."""
         server = self.boot(**server_kwargs)
@@ -86,6 +88,7 @@ class NovaServers(ServerChanges, Volumes):
         self.list_all(detailed)
 
     @openstack("NovaServers.boot_and_show_server", **_BOOTED)
+    @waits("nova_server_boot")
     def boot_and_show_server(self, **server_kwargs: Any) -> None:
         """Boot a server, wait until it is active, and get it."""
         server = self.boot(**server_kwargs)
@@ -93,6 +96,7 @@ class NovaServers(ServerChanges, Volumes):
             self.show(SERVER, server)
 
     @openstack("NovaServers.boot_and_update_server", **_BOOTED)
+    @waits("nova_server_boot")
     def boot_and_update_server(self, description: str | None = None, **server_kwargs: Any) -> None:
         """Boot a server; change its name, and its description if `description` is given."""
         server = self.boot(**server_kwargs)
@@ -107,6 +111,7 @@ class NovaServers(ServerChanges, Volumes):
             )
 
     @openstack("NovaServers.boot_and_get_console_output", **_BOOTED)
+    @waits("nova_server_boot")
     def boot_and_get_console_output(self, length: int | None = None, **server_kwargs: Any) -> None:
         """Boot a server and get the last `length` lines of its console; all if null."""
         server = self.boot(**server_kwargs)
@@ -116,6 +121,7 @@ class NovaServers(ServerChanges, Volumes):
     # servers that are deleted
 
     @openstack("NovaServers.boot_and_delete_server", **_BOOTED)
+    @waits("nova_server_boot", "nova_server_delete")
     def boot_and_delete_server(
         self,
         min_sleep: float = 0,
@@ -129,6 +135,7 @@ class NovaServers(ServerChanges, Volumes):
         self.delete_server(server, force_delete)
 
     @openstack("NovaServers.boot_and_delete_multiple_servers", **_SCENARIO)
+    @waits("nova_server_boot", "nova_server_delete")
     def boot_and_delete_multiple_servers(
         self,
         image: dict[str, Any],
@@ -147,6 +154,7 @@ class NovaServers(ServerChanges, Volumes):
     # servers from volumes
 
     @openstack("NovaServers.boot_server_from_volume", **_FROM_VOLUME)
+    @waits("cinder_volume_create", "nova_server_boot")
     def boot_server_from_volume(
         self,
         image: dict[str, Any],
@@ -163,6 +171,7 @@ class NovaServers(ServerChanges, Volumes):
         self._boot_from_volume(volume_size, volume_type, create_volume_kwargs, wanted)
 
     @openstack("NovaServers.boot_server_from_volume_and_delete", **_FROM_VOLUME)
+    @waits("cinder_volume_create", "nova_server_boot", "nova_server_delete")
     def boot_server_from_volume_and_delete(  # noqa: PLR0913 - they are Rally's
         self,
         image: dict[str, Any],
@@ -205,6 +214,7 @@ class NovaServers(ServerChanges, Volumes):
     # states
 
     @openstack("NovaServers.boot_and_bounce_server", **_BOOTED)
+    @waits("nova_server_boot", "nova_server_delete", *BOUNCE_WAITS)
     def boot_and_bounce_server(
         self,
         force_delete: bool = False,
@@ -223,6 +233,7 @@ class NovaServers(ServerChanges, Volumes):
         self.delete_server(server, force_delete)
 
     @openstack("NovaServers.boot_lock_unlock_and_delete", **_BOOTED)
+    @waits("nova_server_boot", "nova_server_delete")
     def boot_lock_unlock_and_delete(
         self,
         min_sleep: float = 0,
@@ -238,16 +249,19 @@ class NovaServers(ServerChanges, Volumes):
         self.delete_server(server, force_delete)
 
     @openstack("NovaServers.pause_and_unpause_server", **_BOOTED)
+    @waits("nova_server_boot", "nova_server_pause", "nova_server_unpause", "nova_server_delete")
     def pause_and_unpause_server(self, force_delete: bool = False, **server_kwargs: Any) -> None:
         """Boot a server, pause and unpause it, and delete it."""
         self._boot_and_change(("pause_server", "unpause_server"), force_delete, server_kwargs)
 
     @openstack("NovaServers.suspend_and_resume_server", **_BOOTED)
+    @waits("nova_server_boot", "nova_server_suspend", "nova_server_resume", "nova_server_delete")
     def suspend_and_resume_server(self, force_delete: bool = False, **server_kwargs: Any) -> None:
         """Boot a server, suspend and resume it, and delete it."""
         self._boot_and_change(("suspend_server", "resume_server"), force_delete, server_kwargs)
 
     @openstack("NovaServers.shelve_and_unshelve_server", **_BOOTED)
+    @waits("nova_server_boot", "nova_server_shelve", "nova_server_unshelve", "nova_server_delete")
     def shelve_and_unshelve_server(self, force_delete: bool = False, **server_kwargs: Any) -> None:
         """Boot a server, shelve and unshelve it, and delete it."""
         self._boot_and_change(("shelve_server", "unshelve_server"), force_delete, server_kwargs)
@@ -263,6 +277,12 @@ class NovaServers(ServerChanges, Volumes):
     # images, sizes and hosts
 
     @openstack("NovaServers.snapshot_server", takes=Servers.boot, **_IMAGED)
+    @waits(
+        "nova_server_boot",
+        "nova_server_image_create",
+        "nova_server_delete",
+        "nova_server_image_delete",
+    )
     def snapshot_server(self, force_delete: bool = False, **server_kwargs: Any) -> None:
         """Boot a server, make an image of it, delete it, and boot another server from the image.
 
@@ -277,6 +297,7 @@ class NovaServers(ServerChanges, Volumes):
         self.delete_snapshot_image(image)
 
     @openstack("NovaServers.boot_and_rebuild_server", **_SCENARIO)
+    @waits("nova_server_boot", "nova_server_rebuild", "nova_server_delete")
     def boot_and_rebuild_server(
         self,
         from_image: dict[str, Any],
@@ -287,10 +308,17 @@ class NovaServers(ServerChanges, Volumes):
         """Boot a server from an image, rebuild it from another, and delete it."""
         server = self.booted(self.context["from_image"], server_kwargs)
         wanted = {"rebuild": {"imageRef": self.context["to_image"]}}
-        self.change_server("rebuild_server", server, wanted, "ACTIVE")
+        self.change_server("rebuild_server", server, wanted, "ACTIVE", wait="nova_server_rebuild")
         self.delete_server(server)
 
     @openstack("NovaServers.resize_server", **_BOOTED)
+    @waits(
+        "nova_server_boot",
+        "nova_server_resize",
+        "nova_server_resize_confirm",
+        "nova_server_delete",
+        "nova_server_resize_revert",
+    )
     def resize_server(
         self,
         to_flavor: dict[str, Any],
@@ -301,11 +329,18 @@ class NovaServers(ServerChanges, Volumes):
         """Boot a server, resize it to `to_flavor`, confirm or revert that, and delete it."""
         server = self.boot(**server_kwargs)
         wanted = {"resize": {"flavorRef": self.context["to_flavor"]}}
-        self.change_server("resize", server, wanted, "VERIFY_RESIZE")
+        self.change_server("resize", server, wanted, "VERIFY_RESIZE", wait="nova_server_resize")
         self.confirm(server, confirm)
         self.delete_server(server, force_delete)
 
     @openstack("NovaServers.boot_and_migrate_server", **_MOVED)
+    @waits(
+        "nova_server_boot",
+        "nova_server_migrate",
+        "nova_server_resize_confirm",
+        "nova_server_delete",
+        "nova_server_resize_revert",
+    )
     def boot_and_migrate_server(self, confirm: bool = True, **server_kwargs: Any) -> None:
         """Boot a server, migrate it, confirm or revert that, and delete it."""
         server = self.boot(**server_kwargs)
@@ -314,6 +349,7 @@ class NovaServers(ServerChanges, Volumes):
         self.delete_server(server)
 
     @openstack("NovaServers.boot_and_live_migrate_server", **_MOVED)
+    @waits("nova_server_boot", "nova_server_live_migrate", "nova_server_delete")
     def boot_and_live_migrate_server(
         self,
         block_migration: bool = False,
@@ -331,6 +367,7 @@ class NovaServers(ServerChanges, Volumes):
     # addresses
 
     @openstack("NovaServers.boot_and_associate_floating_ip", **_ADDRESSED)
+    @waits("nova_server_boot", "nova_floating_ip")
     def boot_and_associate_floating_ip(
         self,
         floating_network: str | None = None,
@@ -342,6 +379,7 @@ class NovaServers(ServerChanges, Volumes):
         self.associate(server, self.create_floating_ip(self.context["floating_network"]))
 
     @openstack("NovaServers.boot_server_associate_and_dissociate_floating_ip", **_ADDRESSED)
+    @waits("nova_server_boot", "nova_floating_ip")
     def boot_server_associate_and_dissociate_floating_ip(
         self,
         floating_network: str | None = None,

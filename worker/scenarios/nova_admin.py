@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from osbench.common.plugin.atomic import ActionTimer, action_timer
-from osbench.worker.scenarios.openstack_scenario import openstack, without_none
+from osbench.worker.scenarios.openstack_scenario import openstack, waits, without_none
 from osbench.worker.scenarios.resource_scenario import ResourceKind, ResourceScenario
 from osbench.worker.scenarios.servers import SERVER, Servers
 
@@ -210,6 +210,7 @@ class NovaAggregates(AdminScenario, Servers):
         # a host with servers cannot be removed from the availability zone of an aggregate
         cleanup=("nova.servers", "nova_admin"),
     )
+    @waits("nova_server_boot")
     def create_aggregate_add_host_and_boot_server(
         self,
         image: dict[str, Any],

@@ -12,6 +12,7 @@ from osbench.worker.openstack.user_selector import UserSelector
 from osbench.worker.scenarios.openstack_scenario import (
     further_arguments,
     openstack,
+    waits,
     without_none,
 )
 from osbench.worker.scenarios.resource_scenario import ResourceKind, ResourceScenario
@@ -71,6 +72,7 @@ class NovaKeypair(Servers):
         services=("nova",),
         cleanup=("nova.servers", "nova.keypairs"),
     )
+    @waits("nova_server_boot", "nova_server_delete")
     def boot_and_delete_server_with_keypair(
         self,
         image: dict[str, Any],

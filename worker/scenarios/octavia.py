@@ -14,10 +14,13 @@ from osbench.worker.scenarios.openstack_scenario import (
     ACCEPTED,
     OpenStackScenario,
     openstack,
+    waits,
     without_none,
 )
 
 _SCENARIO: Mapping[str, Any] = {"services": ("octavia",), "cleanup": ("octavia",)}
+#: Rally has one wait for both.
+_WAIT = "octavia_create_loadbalancer"
 _BALANCER, _POOL = "loadbalancer", "pool"
 
 
@@ -79,12 +82,14 @@ class Octavia(OpenStackScenario):
             self._await_active(_BALANCER, balancer)
 
     @openstack("Octavia.create_and_list_loadbalancers", takes=_balancers, **_SCENARIO)
+    @waits(_WAIT)
     def create_and_list_loadbalancers(self, **kwargs: Any) -> None:
         """Create load balancers, one per subnet; list all and check that they are listed."""
         created = list(self._balancers(**kwargs))
         self._list_with("octavia.load_balancer_list", _BALANCER, created)
 
     @openstack("Octavia.create_and_delete_loadbalancers", takes=_balancers, **_SCENARIO)
+    @waits(_WAIT)
     def create_and_delete_loadbalancers(self, **kwargs: Any) -> None:
         """Create load balancers and request the deletion of each, without waiting for it."""
         for balancer in self._balancers(**kwargs):
@@ -92,6 +97,7 @@ class Octavia(OpenStackScenario):
                 self.cloud.request("DELETE", "octavia", _path(_BALANCER, balancer))
 
     @openstack("Octavia.create_and_show_loadbalancers", takes=_balancers, **_SCENARIO)
+    @waits(_WAIT)
     def create_and_show_loadbalancers(self, **kwargs: Any) -> None:
         """Create load balancers, one per subnet, and get each once it is active."""
         for balancer in self._balancers(**kwargs):
@@ -99,6 +105,7 @@ class Octavia(OpenStackScenario):
                 self.cloud.document("GET", "octavia", _path(_BALANCER, balancer))
 
     @openstack("Octavia.create_and_stats_loadbalancers", takes=_balancers, **_SCENARIO)
+    @waits(_WAIT)
     def create_and_stats_loadbalancers(self, **kwargs: Any) -> None:
         """Create load balancers, one per subnet; get the statistics of each once it is active."""
         for balancer in self._balancers(**kwargs):
@@ -106,6 +113,7 @@ class Octavia(OpenStackScenario):
                 self.cloud.document("GET", "octavia", f"{_path(_BALANCER, balancer)}/stats")
 
     @openstack("Octavia.create_and_update_loadbalancers", takes=_balancers, **_SCENARIO)
+    @waits(_WAIT)
     def create_and_update_loadbalancers(self, **kwargs: Any) -> None:
         """Create load balancers, give each a new name, and wait until they are active again."""
         created = []
@@ -137,11 +145,13 @@ class Octavia(OpenStackScenario):
             yield pool
 
     @openstack("Octavia.create_and_list_pools", takes=_pools, **_SCENARIO)
+    @waits(_WAIT)
     def create_and_list_pools(self, **kwargs: Any) -> None:
         """Create load balancers with a pool each; list all pools and check that they are listed."""
         self._list_with("octavia.pool_list", _POOL, list(self._pools(**kwargs)))
 
     @openstack("Octavia.create_and_delete_pools", takes=_pools, **_SCENARIO)
+    @waits(_WAIT)
     def create_and_delete_pools(self, **kwargs: Any) -> None:
         """Create load balancers with a pool each; request the deletion of each pool."""
         for pool in self._pools(**kwargs):
@@ -149,6 +159,7 @@ class Octavia(OpenStackScenario):
                 self.cloud.request("DELETE", "octavia", _path(_POOL, pool))
 
     @openstack("Octavia.create_and_show_pools", takes=_pools, **_SCENARIO)
+    @waits(_WAIT)
     def create_and_show_pools(self, **kwargs: Any) -> None:
         """Create load balancers with a pool each, and get each pool once it is active."""
         for pool in self._pools(**kwargs):
@@ -156,6 +167,7 @@ class Octavia(OpenStackScenario):
                 self.cloud.document("GET", "octavia", _path(_POOL, pool))
 
     @openstack("Octavia.create_and_update_pools", takes=_pools, **_SCENARIO)
+    @waits(_WAIT)
     def create_and_update_pools(self, **kwargs: Any) -> None:
         """Create load balancers with a pool each; rename each pool, without waiting for it."""
         for pool in self._pools(**kwargs):
@@ -180,7 +192,7 @@ class Octavia(OpenStackScenario):
                 raise NotReady(f"the {kind} is in ERROR")
             return True if found["provisioning_status"] == "ACTIVE" else None
 
-        self.wait_until(f"the {kind}", look)
+        self.wait_until(f"the {kind}", _WAIT, look)
 
     def _list_with(self, action: str, kind: str, created: list[str]) -> None:
         with ActionTimer(self, action):

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+import dataclasses
 import functools
 import inspect
-import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any, ClassVar, TypeVar
 
-from osbench.common.errors import DeploymentError
+from osbench.common.errors import ConfigError, DeploymentError
 from osbench.common.openstack import resource_names
+from osbench.common.openstack import waits as waits_of_clouds
 from osbench.common.openstack.account import Account
 from osbench.common.openstack.cloud import Cloud
 from osbench.common.openstack.cloud_users import NAMES_KEY, openstack_of
@@ -19,6 +20,7 @@ from osbench.common.openstack.request_errors import NotReady
 from osbench.common.plugin.atomic import ActionTimer
 from osbench.common.plugin.scenario import Scenario, configure, pause
 from osbench.common.plugin.signature import signature_of
+from osbench.common.ports import clock as time
 from osbench.worker.http.user.request_base import request_limit_s
 from osbench.worker.openstack.client import Client
 from osbench.worker.openstack.user_selector import UserSelector
@@ -36,8 +38,9 @@ READY = "ready (polled: at most 10 % or 0.1 s late)"
 POLL_S = 0.1
 POLL_MOST_S = 5.0
 POLL_SHARE = 0.1
-#: Longest wait where the workload sets no timeout, seconds.
-WAIT_S = 600.0
+_LEAST_S = 0.001
+#: Attribute of a method, set by `waits`.
+_WAITS = "_osbench_waits"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -56,6 +59,8 @@ class ServiceNeeds:
     requires: tuple[str, ...]
     #: What Rally's scenario of this name requests in addition; "" for a login in each iteration.
     less: str
+    #: Keys of `WAITS`: the waits that it may have.
+    waits: tuple[str, ...]
 
 
 def openstack(  # noqa: PLR0913 - one for each need of a scenario
@@ -74,9 +79,10 @@ def openstack(  # noqa: PLR0913 - one for each need of a scenario
 ) -> Callable[[F], F]:
     """Return a decorator that makes a method the scenario `name`.
 
-    The scenario has the further arguments `session` and `retries`. `takes` is a method that gets
-    the scenario's `**kwargs`: task files give its arguments. `services` must be in the catalogue.
-    After the load, resources that iterations left in the services of `cleanup` are removed.
+    The scenario has the further arguments `session` and `retries`, and `timeouts` if it has
+    `waits`. `takes` is a method that gets the scenario's `**kwargs`: task files give its arguments.
+    `services` must be in the catalogue. After the load, resources that iterations left in the
+    services of `cleanup` are removed.
     `contexts` are further contexts that it needs, which the task may configure; the contexts that
     it `requires` the task must have. `less` names the requests that only Rally's scenario of this
     name makes.
@@ -86,7 +92,7 @@ def openstack(  # noqa: PLR0913 - one for each need of a scenario
         context["cleanup"] = list(cleanup)
     if temporary:
         context["users"] = {}
-    needs = ServiceNeeds(
+    without_waits = ServiceNeeds(
         services=services,
         admin=admin,
         users=users,
@@ -94,18 +100,23 @@ def openstack(  # noqa: PLR0913 - one for each need of a scenario
         warm=warm,
         requires=requires,
         less=less,
+        waits=(),
     )
 
     def mark(method: F) -> F:
+        needs = dataclasses.replace(without_waits, waits=getattr(method, _WAITS, ()))
+
         @functools.wraps(method)
         def run(
             self: OpenStackScenario,
             *args: Any,
             session: str = PER_USER,
             retries: int = 0,
+            timeouts: Mapping[str, float] = MappingProxyType({}),
             **kwargs: Any,
         ) -> Any:
             self._retries = retries
+            self._timeouts = timeouts or {}
             self._act(needs, session)
             return method(self, *args, **kwargs)
 
@@ -114,8 +125,18 @@ def openstack(  # noqa: PLR0913 - one for each need of a scenario
         if takes is not None:
             declared = _with_arguments(declared, signature_of(takes))
             run.__annotations__ = {**takes.__annotations__, **method.__annotations__}
-        run.__dict__["__signature__"] = _with_common(declared)
+        run.__dict__["__signature__"] = _with_common(declared, waits=bool(needs.waits))
         return configure(name=name, context=context)(run)  # type: ignore[return-value]
+
+    return mark
+
+
+def waits(*names: str) -> Callable[[F], F]:
+    """Return a decorator that names the waits of a scenario, keys of `WAITS`; below `openstack`."""
+
+    def mark(method: F) -> F:
+        method.__dict__[_WAITS] = names
+        return method
 
     return mark
 
@@ -133,10 +154,12 @@ def _with_arguments(signature: inspect.Signature, taken: inspect.Signature) -> i
     return signature.replace(parameters=[instance, *merged])
 
 
-def _with_common(signature: inspect.Signature) -> inspect.Signature:
+def _with_common(signature: inspect.Signature, *, waits: bool) -> inspect.Signature:
     parameters = list(signature.parameters.values())
     at = len(parameters) - (parameters[-1].kind is inspect.Parameter.VAR_KEYWORD)
-    added = {"session": PER_USER, "retries": 0}
+    added: dict[str, Any] = {"session": PER_USER, "retries": 0}
+    if waits:
+        added["timeouts"] = None
     parameters[at:at] = [
         inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default)
         for name, default in added.items()
@@ -150,7 +173,8 @@ class OpenStackScenario(Scenario):
     The argument `session` of every scenario is `per_user`, one token for all iterations of a user,
     or `per_iteration`: each iteration first requests a token, which is part of its time. `retries`
     is how often a request is repeated after a response of 429 or 503 with Retry-After; 0 by
-    default, so that the service's own behaviour is measured.
+    default, so that the service's own behaviour is measured. `timeouts` of a scenario that waits
+    are in seconds, by Rally's options (`nova_server_boot_timeout: 60`).
     """
 
     #: Arguments that mean an object of the cloud, with its kind (`object_lists`).
@@ -160,15 +184,25 @@ class OpenStackScenario(Scenario):
     QUOTAS: ClassVar[Mapping[str, tuple[str, str]]] = MappingProxyType({})
 
     _retries = 0
+    _timeouts: Mapping[str, float] = MappingProxyType({})
 
     @classmethod
     def check_arguments(cls, method: str, args: Mapping[str, Any]) -> list[str]:
-        """Return a list of one message if `retries` is not an integer from 0; else []."""
-        retries = args.get("retries", 0)
-        number = isinstance(retries, int) and not isinstance(retries, bool)
-        if number and retries >= 0:
-            return []
-        return [f"retries must be an integer from 0 on, got {retries!r}"]
+        """Return messages on errors in `retries`, `timeouts`, and the timeouts of rally.conf."""
+        retries, timeouts = args.get("retries", 0), args.get("timeouts")
+        found = []
+        if not isinstance(retries, int) or isinstance(retries, bool) or retries < 0:
+            found.append(f"retries must be an integer from 0 on, got {retries!r}")
+        needs: ServiceNeeds | None = getattr(getattr(cls, method), "needs", None)
+        if needs is None or not needs.waits:
+            return found
+        if timeouts is not None:
+            found += waits_of_clouds.problems(timeouts, needs.waits)
+        try:
+            waits_of_clouds.configured_timeouts()
+        except ConfigError as error:
+            found.append(str(error))
+        return found
 
     #: Sends requests as the iteration's user, and as the administrator.
     cloud: Client
@@ -235,24 +269,28 @@ class OpenStackScenario(Scenario):
         if not correct:
             raise AssertionError(message)
 
-    def wait_until(self, what: str, look: Callable[[], T | None]) -> T:
+    def wait_until(self, what: str, wait: str, look: Callable[[], T | None]) -> T:
         """Call `look` again and again until it returns a value other than None; return that value.
 
         Polling is an action `READY`, with pauses that grow from 0.1 to 5 s. Raises NotReady, which
-        names `what`, after the workload's timeout, or `WAIT_S` seconds without one. Exceptions of
-        `look` are raised at once.
+        names `what`, after the timeout of `wait`, a key of `WAITS`: from the argument `timeouts`,
+        else from rally.conf, else Rally's default. Exceptions of `look` are raised at once.
         """
+        configured = self.context.get(waits_of_clouds.CONFIGURED_KEY, {})
+        limit_s = waits_of_clouds.limit_s(wait, self._timeouts, configured)
         with ActionTimer(self, READY):
             begin = time.monotonic()
-            limit_s = self.context.get("timeout_s") or WAIT_S
             while True:
                 found = look()
                 if found is not None:
                     return found
                 waited_s = time.monotonic() - begin
                 if waited_s >= limit_s:
-                    raise NotReady(f"{what} is not ready after {limit_s:g} s")
-                pause(min(max(POLL_S, POLL_SHARE * waited_s), POLL_MOST_S))
+                    option = waits_of_clouds.option_of(wait)
+                    raise NotReady(f"{what} is not ready after {limit_s:g} s ({option})")
+                pause_s = min(max(POLL_S, POLL_SHARE * waited_s), POLL_MOST_S)
+                # the last look is at the limit, which a rounded clock must reach
+                pause(min(pause_s, max(limit_s - waited_s, _LEAST_S)))
 
     def as_administrator(self) -> Client:
         """Return a client of the administrator, for scenarios that act as a user otherwise.

@@ -114,13 +114,14 @@ class ResourceScenario(OpenStackScenario):
         kind: ResourceKind,
         identity: str,
         *wanted: str,
+        wait: str,
         cloud: Cloud | None = None,
         **fields: Any,
     ) -> dict[str, Any]:
         """Poll an object until its state is in `wanted`, and its `fields` have the given values.
 
-        Returns the object as in the last response. Raises NotReady if its state is a failed one, or
-        at the timeout. Polls are not traced.
+        `wait` is a key of `WAITS`. Returns the object as in the last response. Raises NotReady if
+        its state is a failed one, or at the timeout. Polls are not traced.
         """
 
         def look() -> dict[str, Any] | None:
@@ -130,12 +131,15 @@ class ResourceScenario(OpenStackScenario):
             same = all(found.get(name) == value for name, value in fields.items())
             return found if ready and same else None
 
-        return self.wait_until(f"the {kind.key}", look)
+        return self.wait_until(f"the {kind.key}", wait, look)
 
-    def await_end(self, kind: ResourceKind, identity: str, *, gone: tuple[str, ...] = ()) -> None:
+    def await_end(
+        self, kind: ResourceKind, identity: str, *, wait: str, gone: tuple[str, ...] = ()
+    ) -> None:
         """Poll an object, as the user, until the service replies 404 or its state is in `gone`.
 
-        Raises NotReady if its state is a failed one, or at the timeout. Polls are not traced.
+        `wait` is a key of `WAITS`. Raises NotReady if its state is a failed one, or at the timeout.
+        Polls are not traced.
         """
         path = f"{kind.path}/{identity}"
 
@@ -152,18 +156,18 @@ class ResourceScenario(OpenStackScenario):
             kind.refuse_failed(found)
             return None
 
-        self.wait_until(f"the end of the {kind.key}", look)
+        self.wait_until(f"the end of the {kind.key}", wait, look)
 
     def delete(self, kind: ResourceKind, identity: str, *, cloud: Cloud | None = None) -> None:
         """Request the deletion of an object by its id; does not wait until it is gone."""
         (cloud or self.cloud).request("DELETE", kind.service, f"{kind.path}/{identity}")
 
-    def delete_and_wait(self, action: str, kind: ResourceKind, identity: str) -> None:
+    def delete_and_wait(self, action: str, kind: ResourceKind, identity: str, *, wait: str) -> None:
         """Delete an object by its id and wait until it is gone, all as the action named `action`.
 
-        Raises NotReady if its state is a failed one, or at the timeout.
+        `wait` is a key of `WAITS`. Raises NotReady if its state is a failed one, or at the timeout.
         """
         with ActionTimer(self, action):
             with ActionTimer(self, ACCEPTED):
                 self.delete(kind, identity)
-            self.await_end(kind, identity)
+            self.await_end(kind, identity, wait=wait)

@@ -53,6 +53,15 @@ BOUNCES: Mapping[str, tuple[str, ...]] = MappingProxyType(
 )
 
 
+def _wait_of(change: str) -> str:
+    """Return the key of `WAITS` for a change; Rally has one for both kinds of reboots."""
+    return f"nova_server_{change.removeprefix('soft_').removesuffix('_server')}"
+
+
+#: Keys of `WAITS` for all bounces.
+BOUNCE_WAITS = tuple(sorted({_wait_of(change) for change, (_, to) in _CHANGES.items() if to}))
+
+
 def bounce_problem(actions: Any) -> str:
     """Return the first problem of the actions of a bounce, such as an unknown one; "" if none.
 
@@ -85,7 +94,8 @@ class ServerChanges(Servers, ImageScenario):
         if status:
             # a shelved server is offloaded before Nova is done with it
             idle = {TASK_STATE: None} if action == "shelve_server" else {}
-            self.change_server(action, server, body, status, **idle)
+            wait = _wait_of(action)
+            self.change_server(action, server, body, status, wait=wait, **idle)
             return
         with ActionTimer(self, f"nova.{action}"):
             self.send_action(SERVER, server, body)
@@ -109,7 +119,8 @@ class ServerChanges(Servers, ImageScenario):
         Raises NotReady.
         """
         action = "confirm" if confirm else "revert"
-        self.change_server(f"resize_{action}", server, {f"{action}Resize": None}, "ACTIVE")
+        body, wait = {f"{action}Resize": None}, f"nova_server_resize_{action}"
+        self.change_server(f"resize_{action}", server, body, "ACTIVE", wait=wait)
 
     # hosts
 
@@ -123,7 +134,7 @@ class ServerChanges(Servers, ImageScenario):
         before = self._host_before(server)
         with ActionTimer(self, ACCEPTED):
             self.send_action(SERVER, server, {"migrate": None}, cloud=self.admin)
-        self.await_status(SERVER, server, "VERIFY_RESIZE")
+        self.await_status(SERVER, server, "VERIFY_RESIZE", wait="nova_server_migrate")
         after = self.show(SERVER, server, cloud=self.admin)[_HOST]
         self.checked(after != before, f"the server was migrated, and its host is still {before}")
 
@@ -147,7 +158,8 @@ class ServerChanges(Servers, ImageScenario):
             SERVER.refuse_failed(found)
             return True if found["status"] == "ACTIVE" and found[_HOST] != before else None
 
-        self.wait_until(f"the server on another host than {before}", look)
+        what = f"the server on another host than {before}"
+        self.wait_until(what, "nova_server_live_migrate", look)
 
     def _host_before(self, server: str) -> str:
         with ActionTimer(self, "nova.list_hypervisors"):
@@ -171,10 +183,11 @@ class ServerChanges(Servers, ImageScenario):
             if not image:
                 # from microversion 2.45 on
                 image = str(response.json()["image_id"])
+        wait = "nova_server_image_create"
         with ActionTimer(self, "glance.wait_for_image"):
-            self.await_image(image)
+            self.await_image(image, wait)
         with ActionTimer(self, "nova.wait_for_server"):
-            self.await_status(SERVER, server, "ACTIVE", **{TASK_STATE: None})
+            self.await_status(SERVER, server, "ACTIVE", wait=wait, **{TASK_STATE: None})
         return image
 
     @action_timer("nova.delete_image")
@@ -182,7 +195,7 @@ class ServerChanges(Servers, ImageScenario):
         """Delete an image by its id and wait until it is gone, as an action. Raises NotReady."""
         self.delete_image(image)
         with ActionTimer(self, "glance.wait_for_delete"):
-            self.await_end(IMAGE, image, gone=GOING)
+            self.await_end(IMAGE, image, wait="nova_server_image_delete", gone=GOING)
 
     # addresses
 
@@ -236,4 +249,4 @@ class ServerChanges(Servers, ImageScenario):
             has = {one["addr"] for several in found["addresses"].values() for one in several}
             return True if (address in has) == there else None
 
-        self.wait_until("the address of the server", look)
+        self.wait_until("the address of the server", "nova_floating_ip", look)

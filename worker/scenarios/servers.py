@@ -15,6 +15,8 @@ from osbench.worker.scenarios.openstack_scenario import ACCEPTED, further_argume
 from osbench.worker.scenarios.resource_scenario import ResourceKind, ResourceScenario
 
 SERVER = ResourceKind(service="nova", path="servers", key="server", reason="fault")
+#: Waits of `WAITS`, for servers.
+BOOT, DELETE = "nova_server_boot", "nova_server_delete"
 #: Arguments of scenarios that hold arguments for new servers.
 _NESTED = ("boot_server_kwargs", "create_vm_params")
 
@@ -91,7 +93,7 @@ class Servers(ResourceScenario):
         """
         with ActionTimer(self, ACCEPTED):
             server = self._post_server(image, wanted, flavor)
-        self.await_status(SERVER, server, "ACTIVE")
+        self.await_status(SERVER, server, "ACTIVE", wait=BOOT)
         return server
 
     @action_timer("nova.boot_servers")
@@ -104,7 +106,7 @@ class Servers(ResourceScenario):
         with ActionTimer(self, ACCEPTED):
             servers = [self._post_server(image, wanted) for _ in range(count)]
         for server in servers:
-            self.await_status(SERVER, server, "ACTIVE")
+            self.await_status(SERVER, server, "ACTIVE", wait=BOOT)
 
     @action_timer("nova.boot_servers")
     def boot_together(self, image: str, count: int, wanted: Mapping[str, Any]) -> list[str]:
@@ -124,7 +126,7 @@ class Servers(ResourceScenario):
             len(servers) == count, f"{count} servers were requested, and {len(servers)} are listed"
         )
         for server in servers:
-            self.await_status(SERVER, server, "ACTIVE")
+            self.await_status(SERVER, server, "ACTIVE", wait=BOOT)
         return servers
 
     def change_server(
@@ -134,18 +136,19 @@ class Servers(ResourceScenario):
         body: Mapping[str, Any],
         status: str,
         *,
+        wait: str,
         cloud: Cloud | None = None,
         **fields: Any,
     ) -> dict[str, Any]:
         """Send `body` as an action on a server, wait for the state `status`; return the server.
 
-        All is one atomic action, `nova.ACTION`. `fields` of the server must have the given values,
-        too. `cloud` sends the action (None: the user). Raises NotReady.
+        All is one atomic action, `nova.ACTION`; `wait` is a key of `WAITS`. `fields` of the server
+        must have the given values, too. `cloud` sends the action (None: the user). Raises NotReady.
         """
         with ActionTimer(self, f"nova.{action}"):
             with ActionTimer(self, ACCEPTED):
                 self.send_action(SERVER, server, body, cloud=cloud)
-            return self.await_status(SERVER, server, status, **fields)
+            return self.await_status(SERVER, server, status, wait=wait, **fields)
 
     def delete_server(self, server: str, force: bool = False) -> None:
         """Delete a server by its id and wait until it is gone.
@@ -170,7 +173,7 @@ class Servers(ResourceScenario):
                     else:
                         self.delete(SERVER, server)
             for server in servers:
-                self.await_end(SERVER, server)
+                self.await_end(SERVER, server, wait=DELETE)
 
     @action_timer("nova.list_servers")
     def list_all(self, detailed: bool = True) -> list[dict[str, Any]]:

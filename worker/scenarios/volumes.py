@@ -20,6 +20,8 @@ from osbench.worker.scenarios.resource_scenario import ResourceKind, ResourceSce
 
 VOLUME = ResourceKind(service="cinder", path="volumes", key="volume")
 SNAPSHOT = ResourceKind(service="cinder", path="snapshots", key="snapshot")
+#: Waits of `WAITS`, for volumes and snapshots.
+CREATE, DELETE = "cinder_volume_create", "cinder_volume_delete"
 _HINTS = "scheduler_hints"
 #: Arguments for new volumes and snapshots: the arguments of Rally's services.
 _VOLUME_ARGUMENTS = frozenset(
@@ -115,11 +117,11 @@ class Volumes(ResourceScenario):
         }
         with ActionTimer(self, ACCEPTED):
             made = self.cloud.document("POST", "cinder", "volumes", json=sent)["volume"]
-        return self.await_status(VOLUME, str(made["id"]), "available")
+        return self.await_status(VOLUME, str(made["id"]), "available", wait=CREATE)
 
     def delete_one(self, volume: str) -> None:
         """Delete a volume, by its id, and wait until it is gone. Raises NotReady."""
-        self.delete_and_wait("cinder_v3.delete_volume", VOLUME, volume)
+        self.delete_and_wait("cinder_v3.delete_volume", VOLUME, volume, wait=DELETE)
 
     @action_timer("cinder_v3.create_snapshot")
     def create_snapshot(
@@ -133,9 +135,9 @@ class Volumes(ResourceScenario):
         fields = {**without_none(wanted or {}), "volume_id": volume, "force": force}
         with ActionTimer(self, ACCEPTED):
             made = self.post(SNAPSHOT, fields)
-        self.await_status(SNAPSHOT, str(made["id"]), "available")
+        self.await_status(SNAPSHOT, str(made["id"]), "available", wait=CREATE)
         return str(made["id"])
 
     def delete_snapshot(self, snapshot: str) -> None:
         """Delete a snapshot, by its id, and wait until it is gone. Raises NotReady."""
-        self.delete_and_wait("cinder_v3.delete_snapshot", SNAPSHOT, snapshot)
+        self.delete_and_wait("cinder_v3.delete_snapshot", SNAPSHOT, snapshot, wait=DELETE)

@@ -21,9 +21,11 @@ from osbench.common.plugin.loading import mixed_scenario
 from osbench.common.plugin.loading.neighbours import is_of_osbench
 from osbench.common.plugin.loading.plugin_import import place, reason
 from osbench.common.plugin.plugins import Plugins
+from osbench.common.plugin.scenario import TELL_KEY
 from osbench.common.plugin.scenario_plugin import ScenarioPlugin
 from osbench.common.plugin.scripted_runner import ScriptedRunner
 from osbench.common.protocol.messages import Specification
+from osbench.worker.engine.asides import Asides
 from osbench.worker.engine.body import Body, without_loop
 from osbench.worker.engine.failures import Failures, KeptFailures
 from osbench.worker.engine.iteration_arguments import expander
@@ -84,7 +86,8 @@ class Preparation:
         function = getattr(plugin.cls, plugin.method)
         is_coroutine = plugin.is_coroutine
         refuse_too_many(specification.users_each, self._processes, coroutines=is_coroutine)
-        context = self._context(specification)
+        context, asides = self._context(specification), Asides()
+        context[TELL_KEY] = asides.add
         if observer is not None:
             context[OBSERVER_KEY] = observer
         if inspect.iscoroutinefunction(plugin.cls.warm_up):
@@ -113,6 +116,7 @@ class Preparation:
             users=users,
             tracer=self._tracer(specification, is_coroutine=is_coroutine),
             failures=KeptFailures() if script else Failures(),
+            asides=asides,
         )
         return Prepared(
             specification=specification,

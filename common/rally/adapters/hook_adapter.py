@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 from collections.abc import Mapping
 from typing import Any, ClassVar
 
@@ -29,7 +30,7 @@ def hook_class(name: str) -> type[Hook] | None:
 class RallyTask(dict[str, Any]):
     """A substitute for Rally's task object: it has the run's id as `uuid`, and no database.
 
-    Any other key raises LookupError.
+    A key that it lacks raises LookupError.
     """
 
     def __init__(self, run: str) -> None:
@@ -37,9 +38,19 @@ class RallyTask(dict[str, Any]):
 
     def __missing__(self, key: str) -> Any:
         raise LookupError(
-            f"the task's {key} is in Rally's database, which osbench lacks; use a hook that does "
-            "not read it"
+            f"the task's {key} is in Rally's database, which osbench lacks; use a plug-in that "
+            "does not read it"
         )
+
+    @property
+    def task(self) -> RallyTask:
+        """Return itself: Rally's object has its values there."""
+        return self
+
+    def result_has_valid_schema(self, result: Any) -> bool:
+        """Return whether a runner's result of an iteration is as Rally wants it."""
+        task: Any = importlib.import_module("rally.common.objects").Task
+        return bool(task.result_has_valid_schema(self, result))
 
 
 class RallyHook(Hook):

@@ -14,10 +14,16 @@ from typing import Any, ClassVar, cast
 from osbench.common.errors import ContextError
 from osbench.common.plugin.context import ContextEnvironment
 from osbench.common.plugin.plugin_names import RALLY
-from osbench.common.plugin.scenario import Scenario
+from osbench.common.plugin.scenario import TELL_KEY, Scenario
 from osbench.common.plugin.scenario_plugin import ScenarioPlugin
 from osbench.common.rally import configuration, importing, plugin_registry
-from osbench.common.rally.adapters import action_recorder, client_imports, scenario_arguments
+from osbench.common.rally.adapters import (
+    action_recorder,
+    client_imports,
+    scenario_arguments,
+    scripted_adapter,
+)
+from osbench.common.rally.adapters.inner_runs import IterationTask
 from osbench.common.rally.context_object import codec
 from osbench.common.rally.context_object.environment import KEY, context_object
 from osbench.common.rally.context_object.iteration_user import Shared
@@ -40,6 +46,7 @@ class RallyScenario(Scenario):
         carried = codec.unpack(context[KEY])
         configuration.apply(carried["options"])
         action_recorder.install()
+        scripted_adapter.replace_functions()
         client_imports.import_for(cls.RALLY)
         context[KEY] = Shared(carried["object"], choose=_chooses(cls.RALLY))
 
@@ -50,6 +57,8 @@ class RallyScenario(Scenario):
         failed. Raises TypeError if it succeeded and an output cannot be stored.
         """
         context = self.context[KEY].narrowed(self.context["iteration"])
+        task = IterationTask(context.get("task") or {}, self._tell_inner)
+        context["task"] = task
         scenario = self.RALLY.__new__(self.RALLY)
         setattr(scenario, action_recorder.RECORDER, self._recorder)
         try:
@@ -58,7 +67,16 @@ class RallyScenario(Scenario):
         except BaseException:
             self._take(scenario, strict=False)
             raise
+        finally:
+            task.end()
         self._take(scenario, strict=True)
+
+    def _tell_inner(self, name: str) -> None:
+        """Report that this iteration starts an iteration of Rally's scenario `name`."""
+        self.context.get(TELL_KEY, lambda _: None)(
+            f"iterations of {name} that {self.context['scenario']} started itself by a runner of "
+            "Rally: not accounted for"
+        )
 
     def _take(self, scenario: Any, *, strict: bool) -> None:
         """Copy idle time and outputs of Rally's scenario object to this iteration.

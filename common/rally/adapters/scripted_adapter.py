@@ -25,6 +25,7 @@ from osbench.common.plugin.scripted_runner import (
     ScriptedRunner,
 )
 from osbench.common.protocol.iteration_outputs import outputs
+from osbench.common.rally.adapters import inner_runs
 from osbench.common.rally.adapters.hook_adapter import RallyTask
 from osbench.common.rally.adapters.shared import problems
 from osbench.common.rally.adapters.thread_processes import ThreadProcesses
@@ -77,7 +78,7 @@ class RallyScripted(ScriptedRunner):
         Its exceptions pass. Afterwards raises the first failure of an iteration's start or of a
         thread of the plug-in, unless the load is over.
         """
-        _replace_functions()
+        replace_functions()
         context = LoadContext(_rally_context(load.context), load)
         handle = ScenarioHandle(load, context)
         with ThreadProcesses(self.RALLY, _replacement) as processes:
@@ -243,10 +244,11 @@ def _rally_context(context: Mapping[str, Any]) -> dict[str, Any]:
     return {"task": {"uuid": str(context["run"])}, **(given or {})}
 
 
-def _replace_functions() -> None:
+def replace_functions() -> None:
     """Replace Rally's functions that start an iteration and make its context, once per process.
 
     The new functions run iterations of osbench if they get its objects; else they call Rally's.
+    Runners that scenarios start use threads instead of processes.
     """
     runner: Any = importlib.import_module("rally.task.runner")
     with _LOCK:
@@ -254,6 +256,7 @@ def _replace_functions() -> None:
             return
         for name, ours in (("_run_scenario_once", _run_once), ("_get_scenario_context", _context)):
             setattr(runner, name, _asking(getattr(runner, name), ours))
+        runner.ScenarioRunner.run = inner_runs.with_threads(runner.ScenarioRunner.run, _replacement)
 
 
 def _asking(theirs: Any, ours: Any) -> Any:
@@ -282,7 +285,8 @@ def _replacement(function: Any) -> Any:
 def _run_once(*args: Any, **kwargs: Any) -> IterationResult | None:
     """Run an iteration of osbench from the arguments of `_run_scenario_once`; return its result.
 
-    None if they do not belong to a load of osbench. Raises as `ScenarioHandle.iterate` does.
+    None if they do not belong to a load of osbench: an iteration that a scenario starts itself is
+    then reported. Raises as `ScenarioHandle.iterate` does.
     """
     if len(args) == 1 and not kwargs and isinstance(args[0], tuple):
         # early releases: (i, cls, method_name, context, args)
@@ -290,6 +294,7 @@ def _run_once(*args: Any, **kwargs: Any) -> IterationResult | None:
     given = {**dict(zip(_PARAMETERS, args, strict=False)), **kwargs}
     handle = given.get("cls")
     if not isinstance(handle, ScenarioHandle):
+        inner_runs.tell_inner(handle, given.get("context_obj"))
         return None
     return handle.iterate(given["context_obj"], given.get("scenario_kwargs") or {})
 

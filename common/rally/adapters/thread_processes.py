@@ -48,12 +48,15 @@ class ThreadQueue(queue.Queue[Any]):
 class ThreadProcesses:
     """Context manager in which a Rally runner's modules see threads instead of processes.
 
-    Code that does not end with its load may still run when the next load begins: then the context
-    entered last sets the names.
+    Code that does not end with its load may still run when the next load begins, and several
+    iterations may start runners: then the context entered last sets the names, for all.
     """
 
     _lock: ClassVar[threading.Lock] = threading.Lock()
-    _entered: ClassVar[ThreadProcesses | None] = None
+    #: In the order in which they were entered.
+    _entered: ClassVar[list[ThreadProcesses]] = []
+    #: Module, name and earlier value of what is replaced.
+    _before: ClassVar[list[tuple[dict[str, Any], str, Any]]] = []
 
     def __init__(self, runner: type, replacement: Callable[[Any], Any]) -> None:
         """Compute the substitutes for names in the runner's modules; replace nothing yet.
@@ -62,8 +65,6 @@ class ThreadProcesses:
         """
         self._runner = runner
         self._replacement = replacement
-        #: Module, name and earlier value of what was replaced.
-        self._before: list[tuple[dict[str, Any], str, Any]] = []
         #: The first uncaught exception of a thread.
         self.failed: BaseException | None = None
         self.event = threading.Event
@@ -86,29 +87,36 @@ class ThreadProcesses:
 
     def __enter__(self) -> Self:
         with self._lock:
-            if ThreadProcesses._entered is not None:
-                ThreadProcesses._entered._restore()
-            ThreadProcesses._entered = self
-            self._replace()
+            self._entered.append(self)
+            self._renew()
         return self
 
     def __exit__(self, *raised: object) -> None:
         with self._lock:
-            if ThreadProcesses._entered is self:
-                ThreadProcesses._entered = None
-                self._restore()
+            self._entered.remove(self)
+            self._renew()
 
-    def _replace(self) -> None:
-        for names in [*_namespaces(self._runner), vars(sys.modules[_RUNNER])]:
+    @classmethod
+    def _renew(cls) -> None:
+        """Replace names by the substitutes of the context entered last; without any restore all.
+
+        No name has its earlier value in between, since threads may run.
+        """
+        last = cls._entered[-1] if cls._entered else None
+        for names, name, value in cls._before:
+            names[name] = value if last is None else last._substitute(value)
+        if last is None:
+            cls._before.clear()
+            return
+        for names in [*_namespaces(last._runner), vars(sys.modules[_RUNNER])]:
             for name, value in list(names.items()):
-                ours = self._names.get(id(value)) or self._replacement(value)
+                ours = last._substitute(value)
                 if ours is not value:
-                    self._before.append((names, name, value))
+                    cls._before.append((names, name, value))
                     names[name] = ours
 
-    def _restore(self) -> None:
-        for names, name, value in self._before:
-            names[name] = value
+    def _substitute(self, value: Any) -> Any:
+        return self._names.get(id(value)) or self._replacement(value)
 
     def _replacements(self) -> dict[int, Any]:
         """Return the substitutes for modules and classes of processes, by the original's `id`."""

@@ -32,12 +32,19 @@ def context_object(environment: ContextEnvironment, scenario: str) -> dict[str, 
     `scenario`: its name. The new owner id becomes part of the names of all resources; Rally's
     cleanup finds them by it. Raises ContextError as `platform_data` does.
     """
+    env = _environment(environment.deployment)
     return {
-        "task": {"uuid": str(uuid.uuid5(_RUNS, environment.run))},
+        "task": {
+            "uuid": str(uuid.uuid5(_RUNS, environment.run)),
+            # of two names that Rally's task has for it
+            "env_uuid": env["uuid"],
+            "deployment_uuid": env["uuid"],
+            "status": "running",
+        },
         "owner_id": str(uuid.uuid4()),
         "scenario_name": scenario,
         "config": _config(environment.contexts),
-        "env": _environment(environment.deployment),
+        "env": env,
     }
 
 

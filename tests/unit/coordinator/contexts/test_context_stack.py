@@ -10,6 +10,7 @@ import pytest
 from osbench.common.deployment.record import Deployment
 from osbench.common.encrypted_file import EncryptedFile
 from osbench.common.errors import ContextError, OsbenchError, TaskError
+from osbench.common.openstack import rally_conf
 from osbench.common.plugin.plugins import Plugins
 from osbench.common.task import Named, Workload
 from osbench.coordinator.contexts import context_stack, error_search
@@ -235,6 +236,37 @@ def test_a_file_that_cannot_be_removed_is_an_error_of_the_context(objects, monke
     monkeypatch.setattr(Path, "unlink", refuse)
     with pytest.raises(ContextError, match="cannot be removed: Permission denied"):
         objects.remove(entry)
+
+
+ADMIN = {"username": "a", "password": "p", "project_name": "x"}
+CLOUD = {"openstack": {"auth_url": "http://cloud/v3", "admin": ADMIN}}
+
+
+@pytest.mark.parametrize(
+    ("scenario", "deployment", "given"),
+    [
+        (
+            "NovaServers.boot_server@native",
+            CLOUD,
+            {"wait_timeouts": {"nova_server_boot_timeout": 4.0}},
+        ),
+        ("Dummy.dummy@native", {"osbench": {}}, {}),
+        ("Dummy.dummy@native", None, {}),
+    ],
+)
+def test_workers_get_the_timeouts_of_rally_conf(
+    folder, plugins, monkeypatch, tmp_path, scenario, deployment, given
+):
+    file = tmp_path / "rally.conf"
+    file.write_text("[openstack]\nnova_server_boot_timeout = 4\n")
+    monkeypatch.setattr(rally_conf, "FILES", (file,))
+    record = None if deployment is None else Deployment.from_spec("c", deployment)
+    store = ContextStateStore(folder, folder.parents[1], "r1", record)
+    contexts = ContextStack(store, plugins)
+
+    _, context = contexts.ready(0, workload(scenario), {"made": 1}, lambda _: None)
+
+    assert context == {"made": 1, **given}
 
 
 def test_all_is_undone_although_the_disk_is_full(objects, plugins, log, monkeypatch):

@@ -79,11 +79,14 @@ def test_a_volume_that_fails_is_told_and_goes(cloud):
     assert left(cloud, "volumes") == {}
 
 
-def test_a_volume_that_never_gets_ready_is_told(cloud, monkeypatch):
-    monkeypatch.setattr("osbench.coordinator.contexts.per_project.READY_S", -1.0)
+def test_a_volume_that_never_gets_ready_is_told(cloud, monkeypatch, tmp_path):
+    file = tmp_path / "rally.conf"
+    file.write_text("[openstack]\ncinder_volume_create_timeout = 0\n")
+    monkeypatch.setattr("osbench.common.openstack.rally_conf.FILES", (file,))
     chain = Chain(cloud)
+    said = r"^a volume is still in creating after 0 s \(cinder_volume_create_timeout\); see"
 
-    with pytest.raises(ContextError, match=r"^a volume is still in creating after -1 s; see"):
+    with pytest.raises(ContextError, match=said):
         chain.set_up(ProjectVolumes, {"size": 1})
     chain.undo()
 

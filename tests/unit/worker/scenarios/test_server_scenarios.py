@@ -11,6 +11,7 @@ from helpers.fake_cloud import ADMIN, FakeCloud, fake_cloud
 from osbench.common.errors import DeploymentError
 from osbench.common.openstack.request_errors import NotReady, RequestFailed
 from osbench.common.plugin.plugins import Plugins
+from osbench.common.ports import clock
 from osbench.worker.scenarios.server_changes import BOUNCES
 
 SERVER = {"image": {"id": "i"}, "flavor": {"id": "f"}}
@@ -459,12 +460,47 @@ def test_a_migration_that_is_none_fails_its_iteration(cloud, hypervisors, said):
 
 def test_a_live_migration_to_the_same_host_is_not_ready(cloud, monkeypatch):
     cloud.immovable = True
-    monkeypatch.setattr("osbench.worker.scenarios.openstack_scenario.WAIT_S", 0.0)
-    workload = Workload(cloud, "NovaServers.boot_and_live_migrate_server", SERVER)
+    args = {**SERVER, "timeouts": {"nova_server_live_migrate_timeout": 0}}
+    workload = Workload(cloud, "NovaServers.boot_and_live_migrate_server", args)
     monkeypatch.setattr(workload.plugin.cls, "boot", lambda self, **_: booted(cloud))
 
     with pytest.raises(NotReady, match="the server on another host than host-1 is not ready"):
         workload.run()
+
+
+BOOT_LIMIT = "nova_server_boot_timeout"
+
+
+@pytest.mark.parametrize(
+    ("build_s", "timeouts", "configured", "limit_s"),
+    [
+        (8.0, {}, {}, None),
+        (8.0, {BOOT_LIMIT: 4}, {}, 4),
+        (8.0, {}, {BOOT_LIMIT: 4.0}, 4),
+        (8.0, {BOOT_LIMIT: 9}, {BOOT_LIMIT: 4.0}, None),
+        (8.0, {BOOT_LIMIT: 4}, {BOOT_LIMIT: 9.0}, 4),
+        (8.0, {}, {"nova_server_delete_timeout": 4.0}, None),
+        (299.0, {}, {}, None),
+        (301.0, {}, {}, 300),
+    ],
+)
+def test_a_boot_has_the_limit_of_rally_or_the_users(
+    cloud, monkeypatch, build_s, timeouts, configured, limit_s
+):
+    monkeypatch.setattr("helpers.fake_compute.BUILD_S", build_s)
+    args = {**SERVER, "timeouts": timeouts}
+    workload = Workload(cloud, "NovaServers.boot_server", args, wait_timeouts=configured)
+    begin = clock.monotonic()
+
+    if limit_s is None:
+        workload.run()
+        assert clock.monotonic() - begin == pytest.approx(build_s, abs=0.1 * build_s)
+        return
+    said = rf"^the server is not ready after {limit_s} s \({BOOT_LIMIT}\)$"
+    with pytest.raises(NotReady, match=said):
+        workload.run()
+
+    assert clock.monotonic() - begin == pytest.approx(limit_s, abs=0.002)
 
 
 def booted(cloud: FakeCloud) -> str:
