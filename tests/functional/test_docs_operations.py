@@ -52,7 +52,7 @@ def test_tls_and_a_user_for_osbench(machine: Machine) -> None:
     assert "20 = 20 +" in " ".join(looked.split())
     assert "the certificate of Redis is valid for 36" in well
     assert "all that a coordinator does is allowed" in well
-    assert "1 processes on 1 hosts" in well
+    assert "1 process on 1 host" in well
     assert told.count(__version__) >= 3
     assert "finished" in told
     assert "finished" in restored
