@@ -68,7 +68,7 @@ def test_a_cluster_that_is_well(here: Site) -> None:
     }
     assert (alone["workers"]["state"], alone["workers"]["detail"]) == ("warning", "none")
     assert together["workers"]["state"] == "ok"
-    assert together["workers"]["detail"].startswith("1 processes on 1 hosts, ")
+    assert together["workers"]["detail"].startswith("1 process on 1 host, ")
     assert left == []
     assert "of-redis" not in str(together)
 
