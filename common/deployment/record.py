@@ -164,6 +164,16 @@ class Deployment:
         return self.content.get("profiler_conn_str") or None
 
     @property
+    def readable_store(self) -> str | None:
+        """Connection string of the trace store if osbench can read it: a Redis, and there is a key.
+
+        Nothing is connected.
+        """
+        store = self.profiler_conn_str or ""
+        known = self.profiler_hmac_key and store.startswith(("redis://", "rediss://"))
+        return store if known else None
+
+    @property
     def enable_profiler(self) -> bool | None:
         """Return the record's `enable_profiler`; None: the configuration file decides."""
         return self.content.get("enable_profiler")

@@ -22,7 +22,6 @@ from osbench.coordinator.counters.counter_query import CounterQuery, read_querie
 from osbench.coordinator.counters.counter_series import (
     CollectedCounters,
     CounterSeries,
-    LoadSpan,
     WorkloadCounters,
 )
 from osbench.coordinator.counters.counter_source import (
@@ -40,6 +39,7 @@ from osbench.coordinator.counters.prometheus import (
     QueryRefusedError,
 )
 from osbench.coordinator.formatting import count, spaced
+from osbench.coordinator.results.load_span import LoadSpan
 from osbench.coordinator.storage.run_directory import RunDirectory
 
 LOG = logging.getLogger(__name__)

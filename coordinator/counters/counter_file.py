@@ -13,8 +13,8 @@ import zstandard
 from osbench.common.decompression import decompressed
 from osbench.common.protocol.unpacking import unpack
 from osbench.common.regular_files import read_regular
-from osbench.coordinator.counters.counter_query import CounterKind
 from osbench.coordinator.counters.counter_series import CounterSeries, Floats, WorkloadCounters
+from osbench.coordinator.results.counter_figures import CounterKind
 from osbench.coordinator.storage.run_directory import RunDirectory
 
 COUNTERS = "counters"

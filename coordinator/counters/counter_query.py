@@ -8,7 +8,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from enum import StrEnum
 from pathlib import Path
 from typing import Any
 
@@ -18,26 +17,14 @@ from osbench.common.errors import UsageError
 from osbench.common.named_files import read_text
 from osbench.common.yaml_documents import load_yaml
 from osbench.coordinator.formatting import count, plain
+from osbench.coordinator.results.counter_figures import SHARE_UNIT, CounterKind
 
 #: Stands for a duration in queries.
 WINDOW = "$window"
-#: Unit of values from 0 to 1, shown in percent.
-SHARE_UNIT = "share"
 
 _MOST_QUERIES, _MOST_NAME, _MOST_QUERY, _MOST_UNIT = 100, 60, 4000, 20
 _KEYS = ("name", "query", "kind", "unit", "host_label")
 _LABEL = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\Z")
-
-
-class CounterKind(StrEnum):
-    """Kinds of counters: SHARE is full at 1, of a QUEUE more is worse, of a FLOW it is not."""
-
-    #: Used part of a resource that is full at 1.
-    SHARE = "share"
-    #: Work that waits, or its reasons to wait: more is worse, without a limit.
-    QUEUE = "queue"
-    #: Work that passes, or another value: more is not worse.
-    FLOW = "flow"
 
 
 @dataclass(frozen=True, kw_only=True)

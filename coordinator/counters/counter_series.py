@@ -2,32 +2,22 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
 
-from osbench.coordinator.counters.counter_query import SHARE_UNIT, CounterKind
-from osbench.coordinator.formatting import size, three_digits
+from osbench.coordinator.results.counter_figures import (
+    CounterFigures,
+    CounterKind,
+    counter_label,
+)
 
 Floats = NDArray[np.float64]
 
-#: Used fraction of a resource from which on it is near its limit.
-NEAR_LIMIT = 0.9
 #: Percentile of the values: it is exceeded for a twentieth of the time.
 _P95 = 95
-
-
-@dataclass(frozen=True, kw_only=True)
-class LoadSpan:
-    """The load of one workload: its begin in Redis time, and how many seconds it lasted."""
-
-    #: Redis time, seconds since 1970.
-    t0_at: float
-    #: Seconds; so far, if the load goes on.
-    elapsed_s: float
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -84,34 +74,22 @@ class WorkloadCounters:
         found = found[np.isfinite(found)]
         return float(found.mean()) if len(found) else None
 
+    def figures(self) -> tuple[CounterFigures, ...]:
+        """Return the figures of each counter, resources first."""
+        return figures_of(self)
 
-@dataclass(frozen=True, kw_only=True)
-class CounterFigures:
-    """Mean, 95th percentile and maximum of the known values of one counter over a load.
+    def shares(self, stretches: Iterable[tuple[float, float]]) -> dict[str, float]:
+        """Return the mean used fraction (0 to 1) of each resource in stretches, by its label.
 
-    In the unit of the counter. The percentile is of time, not of iterations.
-    """
-
-    name: str = ""
-    host: str = ""
-    kind: str = CounterKind.FLOW.value
-    unit: str = ""
-    mean: float = 0.0
-    p95: float = 0.0
-    max: float = 0.0
-
-    @property
-    def label(self) -> str:
-        """Name and host, such as "CPU of db1"; only the name if no host is known."""
-        return counter_label(self.name, self.host)
-
-    @property
-    def is_near_limit(self) -> bool:
-        """Return whether a resource was at least 90 % full for a twentieth of the load or more.
-
-        False for counters that are not of the kind "share".
+        Resources without values are left out.
         """
-        return self.kind == CounterKind.SHARE and self.p95 >= NEAR_LIMIT
+        periods = list(stretches)
+        found = {
+            one.label: self.mean(one, periods)
+            for one in self.series
+            if one.kind is CounterKind.SHARE
+        }
+        return {label: mean for label, mean in found.items() if mean is not None}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -156,26 +134,6 @@ def figures_of(counters: WorkloadCounters) -> tuple[CounterFigures, ...]:
             ),
         )
     )
-
-
-def counter_label(name: str, host: str) -> str:
-    """Return "NAME of HOST", or only the name if `host` is ""."""
-    return f"{name} of {host}" if host else name
-
-
-def value_text(value: float, unit: str) -> str:
-    """Return a value with its unit as text, such as "97 %", "1.20 MB/s", "12.3/s" or "5".
-
-    The unit "share" is shown in percent: 1.0 is 100 %.
-    """
-    if unit == SHARE_UNIT:
-        return f"{100 * value:.0f} %"
-    if unit.startswith("bytes"):
-        return size(round(value)) + unit.removeprefix("bytes")
-    text = three_digits(value) if math.isfinite(value) else str(value)
-    if not unit:
-        return text
-    return f"{text}{unit}" if unit.startswith("/") else f"{text} {unit}"
 
 
 def grid_values(

@@ -16,12 +16,12 @@ from osbench.coordinator.counters.counter_query import WINDOW, CounterQuery
 from osbench.coordinator.counters.counter_series import (
     CounterSeries,
     Floats,
-    LoadSpan,
     WorkloadCounters,
     grid_values,
 )
 from osbench.coordinator.counters.prometheus import Prometheus, QueryRefusedError
 from osbench.coordinator.formatting import plain
+from osbench.coordinator.results.load_span import LoadSpan
 
 #: Most values of a series.
 POINTS = 600

@@ -6,7 +6,8 @@ prometheus/memcached_exporter and the plug-in rabbitmq_prometheus.
 
 from __future__ import annotations
 
-from osbench.coordinator.counters.counter_query import SHARE_UNIT, CounterKind, CounterQuery
+from osbench.coordinator.counters.counter_query import CounterQuery
+from osbench.coordinator.results.counter_figures import SHARE_UNIT, CounterKind
 
 _QUEUE = CounterKind.QUEUE
 

@@ -17,7 +17,7 @@ from osbench.common.secrets.masking import error_text
 from osbench.coordinator.counters.counter_collection import CounterSettings
 from osbench.coordinator.counters.counter_file import write_counters
 from osbench.coordinator.counters.counter_query import CounterQuery
-from osbench.coordinator.counters.counter_series import Floats, LoadSpan
+from osbench.coordinator.counters.counter_series import Floats
 from osbench.coordinator.counters.counter_source import (
     POINTS,
     CounterSource,
@@ -27,6 +27,7 @@ from osbench.coordinator.counters.counter_source import (
     workload_counters,
 )
 from osbench.coordinator.counters.prometheus import PrometheusAwayError, QueryRefusedError
+from osbench.coordinator.results.load_span import LoadSpan
 from osbench.coordinator.storage.run_directory import RunDirectory
 
 LOG = logging.getLogger(__name__)

@@ -15,10 +15,8 @@ from osbench.coordinator.report.model.plan_figures import PlanComparison
 from osbench.coordinator.report.report_section import ReportSection
 from osbench.coordinator.report.run_outcome import RunOutcome
 from osbench.coordinator.results.outcome import WorkloadOutcome
-from osbench.coordinator.results.search.trials import GROWN
 from osbench.coordinator.results.totals import Accounting, Bound
 from osbench.coordinator.results.workload_requests import false_bodies, other_clients
-from osbench.coordinator.traces.collection.collected import Collected
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -52,12 +50,12 @@ class ReportBuilder:
     plan_section: ReportSection | None = None
 
     def build(
-        self, outcomes: Sequence[WorkloadOutcome], collected: Collected, end: RunEnd
+        self, outcomes: Sequence[WorkloadOutcome], found: Sequence[str], end: RunEnd
     ) -> RunOutcome:
         """Return the outcome of a run that is over; `outcomes` are of its workloads, in order.
 
-        Adds the bounds of each load, traces and explanations of `collected`, notes and exit code.
-        The present time becomes the end of the run.
+        Adds the bounds of each load, notes, among them `found` by watchers, and the exit code. The
+        present time becomes the end of the run.
         """
         outcomes = [replace(one, bounds=self._bounds(one, end)) for one in outcomes]
         names = distinct([workload.name for workload in self.task.workloads])
@@ -81,10 +79,8 @@ class ReportBuilder:
                 refused=any(one.error for one in outcomes),
                 around=bool(end.left_behind or failed_hooks),
             ),
-            workloads=tuple(
-                _with_traces(number, one, collected) for number, one in enumerate(outcomes)
-            ),
-            notes=tuple(self._notes(named, end, collected.notes, failed_hooks)),
+            workloads=tuple(outcomes),
+            notes=tuple(self._notes(named, end, found, failed_hooks)),
             plans=self._plans(outcomes),
         )
 
@@ -92,7 +88,7 @@ class ReportBuilder:
         self,
         named: Sequence[tuple[str, WorkloadOutcome]],
         end: RunEnd,
-        on_traces: Sequence[str],
+        found: Sequence[str],
         failed_hooks: Sequence[str],
     ) -> list[str]:
         """Return the notes on a run: failures, losses, load, traces, hooks, then remarks.
@@ -107,7 +103,7 @@ class ReportBuilder:
         notes += [f"aborted for a failed SLA: {end.breach}"] if end.breach else []
         notes += [*end.losses, *end.remarks]
         notes += [f"{name}: {bound.sentence}" for name, one in named for bound in one.bounds]
-        notes += on_traces
+        notes += found
         lives = [(name, one.statistics.lives) for name, one in named]
         notes += [f"{name}: {one.shortfall}" for name, one in lives if one.shortfall]
         notes += failed_hooks
@@ -149,21 +145,3 @@ def left_behind(run_id: str, problems: Sequence[str]) -> list[str]:
     """Return a message for each problem of undoing a context, with the command that tries again."""
     again = f"`osbench-coord cleanup {run_id}` tries again"
     return [f"{problem}; {again}" for problem in problems]
-
-
-def _with_traces(number: int, outcome: WorkloadOutcome, collected: Collected) -> WorkloadOutcome:
-    tracing = replace(
-        outcome.tracing,
-        cost=collected.costs[number] if collected.costs else None,
-        kept=collected.kept[number] if collected.kept else 0,
-        explanation=collected.sentences[number] if collected.sentences else "",
-    )
-    compared = collected.comparisons.get(number)
-    if outcome.search is None or compared is None:
-        return replace(outcome, tracing=tracing)
-    # few runs search for a capacity
-    from osbench.coordinator.traces.analysis.sentences import words  # noqa: PLC0415 - see above
-
-    grown = [(words(change.key), change.before_s, change.after_s) for change in compared.grown]
-    search = replace(outcome.search, grown_spans=tuple(grown[:GROWN]), traces=compared.sentence)
-    return replace(outcome, tracing=tracing, search=search)

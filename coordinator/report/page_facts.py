@@ -14,11 +14,10 @@ from osbench.common.outcomes import Outcome
 from osbench.common.protocol.columns import Columns, select
 from osbench.common.protocol.exchanges import FALSE_BODY
 from osbench.common.protocol.iteration_outputs import outputs
-from osbench.coordinator.counters.counter_file import read_counters
-from osbench.coordinator.counters.counter_series import WorkloadCounters
 from osbench.coordinator.report.error_kinds import FailureTimes, Kind
 from osbench.coordinator.report.iterations import Reported, counted
 from osbench.coordinator.report.model.model import Report, WorkloadReport
+from osbench.coordinator.report.page_part import PagePart, page_parts
 from osbench.coordinator.report.run_facts import RunFacts
 from osbench.coordinator.results.block_contents import counted_rows
 from osbench.coordinator.results.charts import about_of
@@ -59,7 +58,7 @@ class TableRow:
 
 @dataclass(frozen=True, kw_only=True)
 class PageFacts:
-    """All data of a run that its page shows; on a live page, report, timeline and counters."""
+    """All data of a run that its page shows; on a live page, report, timeline and parts."""
 
     live: bool
     run_id: str
@@ -81,14 +80,14 @@ class PageFacts:
     first_outputs: Mapping[int, Mapping[tuple[str, str], Any]] = field(default_factory=dict)
     #: When iterations failed, by number of the workload and kind of error; seconds after t0.
     failed_s: Mapping[tuple[int, Kind], NDArray[np.float64]] = field(default_factory=dict)
-    #: Counters of the system under test by number of the workload.
-    counters: Mapping[int, WorkloadCounters] = field(default_factory=dict)
+    #: Parts that optional packages add, by name and number of the workload.
+    parts: Mapping[str, Mapping[int, PagePart]] = field(default_factory=dict)
 
 
 def gather(facts: RunFacts, *, live: bool = False) -> PageFacts:
     """Return all data that the page of a run shows; no traces and iterations for a live page.
 
-    Reads traces, result blocks and counters from the run directory. If more than `ROWS` iterations
+    Reads traces, result blocks and parts from the run directory. If more than `ROWS` iterations
     ran, only rows with useful traces are included. Raises DamagedRun.
     """
     report, directory = facts.report, facts.directory
@@ -100,7 +99,7 @@ def gather(facts: RunFacts, *, live: bool = False) -> PageFacts:
         manifest=facts.manifest,
         report=report,
         timeline=facts.timeline,
-        counters=read_counters(directory),
+        parts=page_parts(directory),
     )
     if live:
         return found

@@ -12,10 +12,10 @@ from osbench.common.plugin.plugin_names import NATIVE
 from osbench.common.plugin.sla import Verdict
 from osbench.common.task import Named
 from osbench.coordinator.contexts.history import ContextRecord
-from osbench.coordinator.counters.counter_series import WorkloadCounters
 from osbench.coordinator.hooks.executor import HookReport
 from osbench.coordinator.results.charts import Charts
 from osbench.coordinator.results.core_use import CpuProfile
+from osbench.coordinator.results.counter_figures import Counters
 from osbench.coordinator.results.generator_delay import GeneratorDelay
 from osbench.coordinator.results.marks import Mark
 from osbench.coordinator.results.search.trials import SearchOutcome
@@ -77,7 +77,7 @@ class WorkloadOutcome:
     search: SearchOutcome | None = None
     marks: tuple[Mark, ...] = ()
     #: Counters of the system under test; None if none were read.
-    counters: WorkloadCounters | None = None
+    counters: Counters | None = None
     #: When the load began, seconds since 1970-01-01 UTC (0: it did not), and for how long it is on.
     t0_at: float = 0.0
     elapsed_s: float = 0.0

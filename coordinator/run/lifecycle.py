@@ -7,13 +7,9 @@ record.
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import AbstractContextManager, nullcontext
-from dataclasses import replace
+from collections.abc import Callable, Mapping
 from functools import partial
-from typing import TYPE_CHECKING, Any
-
-from oslo_config import cfg
+from typing import Any
 
 from osbench.common.errors import (
     DamagedRun,
@@ -25,11 +21,9 @@ from osbench.common.errors import (
     StoreLost,
     StoreUnreachable,
     Superseded,
-    UsageError,
 )
 from osbench.common.plugin.runner import SearchingRunner
 from osbench.common.ports import clock as time
-from osbench.common.secrets.url_masking import mask_url
 from osbench.coordinator.local.server import ServerDied
 from osbench.coordinator.report.builder import ReportBuilder
 from osbench.coordinator.report.model.measure import measured
@@ -38,7 +32,6 @@ from osbench.coordinator.report.run_outcome import RunOutcome
 from osbench.coordinator.report.timeline import to_timeline
 from osbench.coordinator.results.abort_rule import AbortRule
 from osbench.coordinator.results.drill_statistics import DrillStatistics
-from osbench.coordinator.results.outcome import WorkloadOutcome
 from osbench.coordinator.results.search.trials import Trials
 from osbench.coordinator.results.stage_statistics import StageStatistics
 from osbench.coordinator.results.workload_results import WorkloadResults
@@ -48,22 +41,17 @@ from osbench.coordinator.run.connection import Connection
 from osbench.coordinator.run.plan import RunInterface, RunPlan, WorkloadPlan
 from osbench.coordinator.run.resumption import plan_file, run_request
 from osbench.coordinator.run.resumption.earlier_run import EarlierRun
-from osbench.coordinator.run.run_load import RunLoad, load_spans
+from osbench.coordinator.run.run_load import RunLoad
 from osbench.coordinator.run.services import RunServices, open_services
 from osbench.coordinator.run.status import RunStatus
+from osbench.coordinator.run.watcher import WatchedRun
+from osbench.coordinator.run.watchers import Watchers
 from osbench.coordinator.run.workload.span_verdicts import selections_of, with_span_verdicts
 from osbench.coordinator.sla.evaluator import SlaEvaluator
 from osbench.coordinator.storage import failure, resumable
 from osbench.coordinator.storage.progress import contexts_at
 from osbench.coordinator.storage.run_directory import RunDirectory
 from osbench.coordinator.storage.run_documents import describe, write_summary, write_timeline
-from osbench.coordinator.traces.collection.collected import Collected
-
-if TYPE_CHECKING:
-    from osbench.coordinator.counters.counter_collection import CounterSettings
-    from osbench.coordinator.counters.live_counters import LiveCounters
-    from osbench.coordinator.traces.receiving.otlp_receiver import OtlpReceiver
-    from osbench.coordinator.traces.sources.trace_backend import TraceBackend
 
 LOG = logging.getLogger(__name__)
 
@@ -83,8 +71,6 @@ class Run:
         self._starts: Mapping[int, float] = {}
         #: The error that ends the run before its time, if the run can be resumed.
         self._cut_off: OsbenchError | None = None
-        #: Counters of the system under test that are read meanwhile, and at the end.
-        self._counters: CounterSettings | None = None
 
     def interrupt(self) -> int:
         """Count an interrupt by the user; return the count: 1 drains the load, 2 stops it at once.
@@ -102,16 +88,7 @@ class Run:
         directory, then raised. Raises UsageError if spans cannot be received or queried.
         """
         plan, started_at = self._plan, time.time()
-        self._counters = _counter_settings(plan.conf)
-        receiver = self._listening()
-        backend = self._backend()
-        if backend is not None:
-            try:
-                backend.check()
-            except UsageError:
-                if receiver is not None:
-                    receiver.stop()
-                raise
+        watchers = Watchers(plan, resumed=False)
         directory = RunDirectory.create(plan.conf.data_dir, plan.run_id)
 
         def begin() -> None:
@@ -123,7 +100,7 @@ class Run:
             )
             directory.write("run.json", described)
 
-        return self._through(connection, directory, started_at, begin, receiver)
+        return self._through(connection, directory, started_at, begin, watchers)
 
     def resume(
         self, connection: Connection, directory: RunDirectory, started_at: float
@@ -134,46 +111,12 @@ class Run:
         began, seconds since 1970.
         """
         self._resumed = True
-        self._counters = _counter_settings(self._plan.conf)
         return self._through(
             connection,
             directory,
             started_at,
             lambda: resumable.begin_again(directory),
-            self._listening(),
-        )
-
-    def _listening(self) -> OtlpReceiver | None:
-        """Return the receiver of spans, bound to its address and not started yet.
-
-        None if the run receives none. Raises UsageError if the address or other settings cannot be
-        used.
-        """
-        plan = self._plan
-        if not plan.otlp_address:
-            return None
-        # few runs receive or query spans, and these take a while to import
-        from osbench.coordinator.traces.receiving.otlp_receiver import (  # noqa: PLC0415 - as above
-            OtlpReceiver,
-        )
-
-        return OtlpReceiver(plan.otlp_address, plan.conf)
-
-    def _backend(self) -> TraceBackend | None:
-        """Return a client of the store where spans are queried; None if the run queries none.
-
-        Connects to nothing. Raises UsageError if its URL or headers are malformed.
-        """
-        plan = self._plan
-        if not plan.query_url:
-            return None
-        from osbench.coordinator.traces.sources.trace_backend import (  # noqa: PLC0415 - seldom
-            TraceBackend,
-        )
-
-        traces = plan.conf.traces
-        return TraceBackend(
-            plan.query_url, str(traces.query_headers), everything=bool(traces.keep_arguments)
+            Watchers(self._plan, resumed=True),
         )
 
     def _through(
@@ -182,17 +125,13 @@ class Run:
         directory: RunDirectory,
         started_at: float,
         begin: Callable[[], None],
-        receiver: OtlpReceiver | None,
+        watchers: Watchers,
     ) -> dict[str, Any]:
         plan = self._plan
         try:
             begin()
             connection.keep_in(directory.path)
-            if receiver is not None:
-                receiver.start(plan.run_id, directory.path)
-                self._ui.say(f"spans are received by OTLP at {receiver.url}")
-            self._announce_queries()
-            report = self._connected(connection, directory, started_at, receiver)
+            report = self._connected(connection, directory, started_at, watchers)
             summary = measured(report).to_json()
             document = to_timeline(report, summary, plan.conf.benchmark.lag_limit_s)
             try:
@@ -204,6 +143,8 @@ class Run:
                 failure.keep(directory, self._cut_off, resumable=True)
             write_summary(directory, summary)
             if self._cut_off is None:
+                # a receiver of spans writes until then
+                watchers.end(resumable=False)
                 resumable.forget(directory)
         except Superseded:
             # all that is on disk is another coordinator's
@@ -213,33 +154,15 @@ class Run:
             told = connection.explained(error)
             failure.keep(directory, told, resumable=stays)
             if not stays:
+                watchers.end(resumable=False)
                 resumable.forget(directory)
-                if receiver is not None:
-                    from osbench.coordinator.traces.collection import (  # noqa: PLC0415 - seldom
-                        received,
-                    )
-
-                    receiver.stop()
-                    received.remove(directory)
             if told is not error:
                 raise told from error
             raise
         finally:
-            if receiver is not None:
-                receiver.stop()
+            watchers.end(resumable=True)
             directory.close()
         return summary
-
-    def _announce_queries(self) -> None:
-        """Show the user which servers are queried for traces and counters.
-
-        Shows nothing if there are none.
-        """
-        if self._plan.query_url:
-            self._ui.say(f"traces are queried at {mask_url(self._plan.query_url)} at the end")
-        if self._counters is not None:
-            server = self._counters.server
-            self._ui.say(f"counters are read from {server.shown}, live and at the end")
 
     def _waits(self, error: BaseException) -> bool:
         """Return whether `error` leaves workers and contexts as they are, for another coordinator.
@@ -279,7 +202,7 @@ class Run:
         connection: Connection,
         directory: RunDirectory,
         started_at: float,
-        receiver: OtlpReceiver | None,
+        watchers: Watchers,
     ) -> RunOutcome:
         plan, begun = self._plan, time.monotonic()
 
@@ -288,10 +211,19 @@ class Run:
 
         services = open_services(plan, connection, directory, on_context)
         self._starts = services.accounts.t0_at
+        status = self._status
+        run = WatchedRun(
+            plan=plan,
+            directory=directory,
+            now_s=services.clock.now_s,
+            wanted=lambda: not status.interruption.stops,
+        )
+        for said in watchers.begin(run):
+            self._ui.say(said)
         try:
-            with self._live_counters(directory, services) as live:
-                builder, load = self._loaded(services, connection, directory, started_at, live)
-                load.await_spans()
+            builder, load = self._loaded(services, connection, directory, started_at, watchers)
+            load.await_spans()
+            watchers.load_over()
         except BaseException as error:
             # workers that wait for `resume` keep their unacknowledged results
             if not self._waits(error):
@@ -300,83 +232,9 @@ class Run:
         if self._cut_off is None:
             # results that they still deliver are in the report
             self._release(services)
-        outcomes, notes = self._with_counters(load.outcomes(), directory, services)
-        collected = self._collected(outcomes, directory, load, receiver)
-        outcomes = with_span_verdicts(load.workloads, outcomes, collected.spans)
-        collected = replace(collected, notes=(*collected.notes, *notes))
-        return builder.build(outcomes, collected, load.end())
-
-    def _collected(
-        self,
-        outcomes: Sequence[WorkloadOutcome],
-        directory: RunDirectory,
-        load: RunLoad,
-        receiver: OtlpReceiver | None,
-    ) -> Collected:
-        """Collect traces, or times of HTTP requests, and explain slow iterations by them.
-
-        Returns an empty result if the run has neither. A second Ctrl-C ends the collection.
-        """
-        plan, status, backend = self._plan, self._status, self._backend()
-        requests = [one.statistics.requests for one in outcomes]
-        explained = any(one.tracing.traced for one in outcomes)
-        explained = explained or any(one.actions for one in requests)
-        if not explained and receiver is None and backend is None:
-            return Collected()
-        # a run without requests is over sooner without these
-        from osbench.coordinator.traces.collection.trace_collection import (  # noqa: PLC0415
-            SpanSources,
-            collect_traces,
-        )
-
-        return collect_traces(
-            directory,
-            outcomes,
-            plan.deployment,
-            plan.conf,
-            wanted=lambda: not status.interruption.stops,
-            selections=selections_of(load.workloads),
-            sources=SpanSources(receiver=receiver, backend=backend),
-            resumable=self._cut_off is not None,
-        )
-
-    def _live_counters(
-        self, directory: RunDirectory, services: RunServices
-    ) -> AbstractContextManager[LiveCounters | None]:
-        """Return a context manager that reads counters meanwhile; None if none are configured."""
-        if self._counters is None:
-            return nullcontext()
-        from osbench.coordinator.counters.live_counters import LiveCounters  # noqa: PLC0415 - seldom
-
-        return LiveCounters(directory, self._counters, services.clock.now_s)
-
-    def _with_counters(
-        self, outcomes: Sequence[WorkloadOutcome], directory: RunDirectory, services: RunServices
-    ) -> tuple[list[WorkloadOutcome], Sequence[str]]:
-        """Read the counters of the system under test from Prometheus; write them to `directory`.
-
-        Returns the outcomes with their counters, and messages on failures to read. A second Ctrl-C
-        ends the reading.
-        """
-        if self._counters is None:
-            return list(outcomes), ()
-        from osbench.coordinator.counters.counter_collection import (  # noqa: PLC0415 - seldom
-            collect_counters,
-        )
-
-        status = self._status
-        found = collect_counters(
-            directory,
-            self._counters,
-            load_spans(outcomes),
-            services.clock.now_s,
-            wanted=lambda: not status.interruption.stops,
-        )
-        counted = [
-            replace(one, counters=found.workloads.get(number))
-            for number, one in enumerate(outcomes)
-        ]
-        return counted, found.notes
+        found = watchers.collect(load.outcomes(), selections_of(load.workloads))
+        outcomes = with_span_verdicts(load.workloads, found.outcomes, found.spans)
+        return builder.build(outcomes, found.notes, load.end())
 
     def _release(self, services: RunServices) -> None:
         wish, away = self._status.interruption, self._status.redis_away
@@ -393,7 +251,7 @@ class Run:
         connection: Connection,
         directory: RunDirectory,
         started_at: float,
-        live: LiveCounters | None,
+        watchers: Watchers,
     ) -> tuple[ReportBuilder, RunLoad]:
         """Restore the state of earlier coordinators from disk, then run the remaining groups.
 
@@ -421,24 +279,10 @@ class Run:
             lag_limit_s=plan.conf.benchmark.lag_limit_s,
             plan_section=plan_section(plan.task, plan.conf.data_dir),
         )
-        load = RunLoad(plan, services, status, self._ui, builder, earlier, self._waits, live)
+        load = RunLoad(plan, services, status, self._ui, builder, earlier, self._waits, watchers)
         load.run(private=connection.local)
         self._cut_off = load.cut_off
         return builder, load
-
-
-def _counter_settings(conf: cfg.ConfigOpts) -> CounterSettings | None:
-    """Return the settings of the section `[metrics]`; None if it names no Prometheus.
-
-    Raises UsageError.
-    """
-    if not conf.metrics.prometheus:
-        return None
-    from osbench.coordinator.counters.counter_collection import (  # noqa: PLC0415 - seldom
-        counter_settings,
-    )
-
-    return counter_settings(conf)
 
 
 def _results_of(one: WorkloadPlan, plan: RunPlan) -> WorkloadResults:

@@ -21,10 +21,10 @@ from osbench.coordinator.data_file import DataFile
 from osbench.coordinator.fleet.assignment import AskedUsers, WorkerNeeds, needs
 from osbench.coordinator.fleet.worker_request import WorkerRequest
 from osbench.coordinator.formatting import distinct, titles
+from osbench.coordinator.run.sampling import Sampling, planned_in_all, sampling
 from osbench.coordinator.storage.progress import Snapshot
 from osbench.coordinator.taskfile.data import data_files
 from osbench.coordinator.taskfile.users.virtual_users import user_files
-from osbench.coordinator.traces.collection.sampling import Sampling, planned_in_all, sampling
 
 
 @dataclass(frozen=True, kw_only=True)

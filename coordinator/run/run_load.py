@@ -6,7 +6,7 @@ import contextlib
 import logging
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from osbench.common.errors import (
     ContextError,
@@ -18,7 +18,6 @@ from osbench.common.errors import (
 )
 from osbench.common.ports import clock as time
 from osbench.common.secrets.url_masking import mask_url
-from osbench.coordinator.counters.counter_series import LoadSpan
 from osbench.coordinator.dispatch.dispatcher import Dispatcher, ScriptedDispatcher
 from osbench.coordinator.fleet.assignment import divide
 from osbench.coordinator.fleet.worker import WorkerHandle
@@ -36,6 +35,7 @@ from osbench.coordinator.run.resumption.earlier_run import EarlierRun
 from osbench.coordinator.run.services import RunServices
 from osbench.coordinator.run.specification import specify
 from osbench.coordinator.run.status import RunStatus
+from osbench.coordinator.run.watchers import Watchers
 from osbench.coordinator.run.workload.left_resources import note_left
 from osbench.coordinator.run.workload.load_hooks import LoadHooks
 from osbench.coordinator.run.workload.stop_rules import StopRules
@@ -44,10 +44,6 @@ from osbench.coordinator.run.workload.workload_run import WorkloadRun
 from osbench.coordinator.run.workload.workload_workers import WorkloadWorkers
 from osbench.coordinator.storage.checkpoint import Checkpoints
 from osbench.coordinator.storage.progress import ProgressRecorder, contexts_at
-from osbench.coordinator.traces.collection.collected import Collected
-
-if TYPE_CHECKING:
-    from osbench.coordinator.counters.live_counters import LiveCounters
 
 LOG = logging.getLogger(__name__)
 
@@ -68,18 +64,18 @@ class RunLoad:
         builder: ReportBuilder,
         earlier: EarlierRun,
         kept: Callable[[BaseException], bool],
-        counters: LiveCounters | None,
+        watchers: Watchers,
     ) -> None:
         """`kept` returns whether an exception leaves workers and contexts for `resume`.
 
         `earlier` is the state under earlier coordinators; `builder` makes the reports of
-        checkpoints; `counters` learns of the loads with each of them.
+        checkpoints; `watchers` learn of the loads with each of them.
         """
         self._plan = plan
         self._earlier = earlier
         self._kept = kept
         self._builder = builder
-        self._counters = counters
+        self._watchers = watchers
         #: One recorder for all workloads: it records workloads under load together.
         self._progress = ProgressRecorder(ui.progress, services.directory)
         self._notes = outcome_notes.NotesFile(services.directory)
@@ -471,12 +467,10 @@ class RunLoad:
         Called for each checkpoint.
         """
         outcomes = self._note()
-        if self._counters is not None:
-            self._counters.loads = load_spans(outcomes)
-        report = self._builder.build(outcomes, Collected(), self.end())
+        troubles = self._watchers.look(outcomes)
+        report = self._builder.build(outcomes, (), self.end())
         document = to_timeline(report, measured(report).to_json(), self._builder.lag_limit_s)
-        trouble = self._counters.trouble if self._counters is not None else ""
-        return {**document, "counters_trouble": trouble}
+        return {**document, "troubles": troubles}
 
     def _failed_in(self, number: int) -> bool:
         """Return whether workload `number` has granted iterations and not all of them succeeded."""
@@ -535,18 +529,6 @@ class RunLoad:
     def _note_stop(self, number: int, why: str, at_s: float) -> None:
         stop = {"do": "stop", "workload": number, "at_s": at_s, "why": why}
         self._services.port.note(stop)
-
-
-def load_spans(outcomes: Sequence[WorkloadOutcome]) -> dict[int, LoadSpan]:
-    """Return when each load began and how long it lasted, by number of the workload.
-
-    Workloads without load are left out.
-    """
-    return {
-        number: LoadSpan(t0_at=one.t0_at, elapsed_s=one.elapsed_s)
-        for number, one in enumerate(outcomes)
-        if one.t0_at
-    }
 
 
 def _divide(

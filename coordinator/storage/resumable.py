@@ -15,8 +15,10 @@ PLAN = "plan"
 SERVER = "server.rdb"
 #: Locked by the process that writes that.
 SERVER_LOCK = "server.lock"
+#: Spools of spans, which only the collection of traces at the end of a run reads.
+SPOOLS = ("traces/from_workers", "traces/received", "traces/received.json", "traces/queried")
 #: All that is kept for another coordinator; the plan goes first: without it nothing else counts.
-_KEPT = (PLAN, "prepared", "notes", SERVER, SERVER_LOCK)
+_KEPT = (PLAN, "prepared", "notes", SERVER, SERVER_LOCK, *SPOOLS)
 
 
 def refusal(directory: RunDirectory) -> str:
@@ -69,7 +71,8 @@ def begin_again(directory: RunDirectory) -> None:
 def forget(directory: RunDirectory) -> None:
     """Delete the files that only a resumption needs, as the run is over for good.
 
-    They are the plan, the notes, the data `prepared`, and the dump of a private server.
+    They are the plan, the notes, the data `prepared`, the dump of a private server, and spools of
+    spans.
     """
     for name in _KEPT:
         (directory.path / name).unlink(missing_ok=True)

@@ -7,7 +7,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from osbench.coordinator.report.html.counter_charts import CounterCharts, counter_charts
 from osbench.coordinator.report.html.criterion_rows import CriterionRow
 from osbench.coordinator.report.html.duration_histogram import DurationHistogram, histogram
 from osbench.coordinator.report.html.latency_series import (
@@ -62,7 +61,6 @@ class ChartData:
     curve: list[list[float]]
     other_curve: list[list[float]]
     histogram: DurationHistogram
-    counters: CounterCharts
 
 
 def charts_of(workload: WorkloadFacts) -> ChartData:
@@ -80,7 +78,6 @@ def charts_of(workload: WorkloadFacts) -> ChartData:
         curve=curve(workload.main_matrix, report.main_times.max),
         other_curve=curve(other, report.times(kind).max),
         histogram=histogram(workload.main_matrix, [one[1] for one in workload.list_of("failed")]),
-        counters=counter_charts(workload.counters),
     )
 
 
@@ -149,7 +146,7 @@ def payload(
         "intervals": _intervals(workload.report.main_times),
         "staircase": to_json(workload.report.staircase),
         "lagLimit": 1e3 * workload.lag_limit_s,
-        **data.counters.payload(),
+        **{key: one for part in workload.parts.values() for key, one in part.payload().items()},
     }
 
 

@@ -10,11 +10,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from osbench.coordinator.counters.counter_series import WorkloadCounters
 from osbench.coordinator.formatting import titles
 from osbench.coordinator.report.error_kinds import Kind
 from osbench.coordinator.report.model.model import WorkloadReport
 from osbench.coordinator.report.page_facts import PageFacts
+from osbench.coordinator.report.page_part import PagePart
 from osbench.coordinator.statistics.latency_matrix import LatencyMatrix
 
 #: Limit for a run without a timeline, of an older release.
@@ -33,10 +33,10 @@ class WorkloadFacts:
     asked: Mapping[str, Any]
     #: When iterations failed by kind of error, seconds after t0; empty of a live page.
     failed_s: Mapping[Kind, NDArray[np.float64]] = field(default_factory=dict)
-    #: Counters of the system under test; None without any.
-    counters: WorkloadCounters | None = None
-    #: Message if they are not up to date on a live page; else "".
-    counters_trouble: str = ""
+    #: Parts that optional packages add, by name.
+    parts: Mapping[str, PagePart] = field(default_factory=dict)
+    #: Messages on a live page if they are not up to date, by name.
+    troubles: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def anchor(self) -> str:
@@ -87,7 +87,7 @@ def workloads_of(facts: PageFacts) -> list[WorkloadFacts]:
     """Return the facts of each workload of a run, in the order of the task; titles are distinct."""
     found = facts.report.workloads
     timelines = list((facts.timeline or {}).get("workloads") or ())
-    trouble = str((facts.timeline or {}).get("counters_trouble") or "")
+    troubles = dict((facts.timeline or {}).get("troubles") or {}) if facts.live else {}
     asked = list(facts.manifest.get("workloads") or ())
     named = titles(map(_names, found))
     return [
@@ -98,8 +98,8 @@ def workloads_of(facts: PageFacts) -> list[WorkloadFacts]:
             timeline=timelines[number] if number < len(timelines) else {},
             asked=asked[number] if number < len(asked) else {},
             failed_s={kind: at for (of, kind), at in facts.failed_s.items() if of == number},
-            counters=facts.counters.get(number),
-            counters_trouble=trouble if facts.live else "",
+            parts={name: some[number] for name, some in facts.parts.items() if number in some},
+            troubles=troubles,
         )
         for number, report in enumerate(found)
     ]

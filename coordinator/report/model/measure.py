@@ -8,7 +8,6 @@ from uuid import UUID
 from osbench.common.plugin.plugin_names import NATIVE
 from osbench.common.secrets.masking import mask
 from osbench.coordinator.contexts.history import ContextRecord, ContextStep
-from osbench.coordinator.counters.counter_series import figures_of
 from osbench.coordinator.formatting import timestamp
 from osbench.coordinator.hooks.executor import HookReport, Result
 from osbench.coordinator.report.exit_code import meaning
@@ -120,7 +119,7 @@ def measured_workload(outcome: WorkloadOutcome, plan: PlanComparison | None) -> 
         search=_search(outcome.search),
         drill=statistics.drill,
         staircase=staircase_of_load(outcome),
-        counters=figures_of(outcome.counters) if outcome.counters else (),
+        counters=outcome.counters.figures() if outcome.counters else (),
         requests=json_codec.from_json(RequestsReport, requests) if requests else None,
         start_lag=time_figures(statistics.start_lag, over_time.start_lag),
         loops=_loops(statistics),

@@ -12,7 +12,6 @@ from typing import Any, Self
 
 from osbench.common.errors import DamagedRun
 from osbench.common.plugin.plugin_names import NATIVE
-from osbench.coordinator.counters.counter_series import CounterFigures
 from osbench.coordinator.report.model import json_codec
 from osbench.coordinator.report.model.plan_figures import PlanComparison
 from osbench.coordinator.report.model.time_figures import ByState, Latency, TimeFigures
@@ -36,6 +35,7 @@ from osbench.coordinator.report.model.workload_parts import (
     UserFigures,
 )
 from osbench.coordinator.report.staircase.staircase import Staircase
+from osbench.coordinator.results.counter_figures import CounterFigures
 from osbench.coordinator.results.drill_figures import DrillFigures
 from osbench.coordinator.results.stage_statistics import StageFigures
 from osbench.coordinator.results.totals import Accounting, Bound, Offered, Tracing, Warmup

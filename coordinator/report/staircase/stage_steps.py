@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from statistics import fmean
 
-from osbench.coordinator.counters.counter_query import CounterKind
-from osbench.coordinator.counters.counter_series import WorkloadCounters
 from osbench.coordinator.report.staircase.staircase import Staircase, StaircaseStep, staircase_of
+from osbench.coordinator.results.counter_figures import Counters
 from osbench.coordinator.results.outcome import WorkloadOutcome
 from osbench.coordinator.results.search.trials import DISTURBED, SearchOutcome, TrialFigures
 
@@ -40,9 +39,7 @@ def _steps(outcome: WorkloadOutcome) -> Iterator[StaircaseStep]:
             )
 
 
-def _trial_steps(
-    search: SearchOutcome, counters: WorkloadCounters | None
-) -> Iterator[StaircaseStep]:
+def _trial_steps(search: SearchOutcome, counters: Counters | None) -> Iterator[StaircaseStep]:
     """Yield a step for each rate that was tried, the lowest first; disturbed trials are left out.
 
     If a rate had several trials, times and rates are means, counts are sums.
@@ -66,21 +63,9 @@ def _trial_steps(
 
 
 def _resources(
-    counters: WorkloadCounters | None, stretches: Sequence[tuple[float, float]]
+    counters: Counters | None, stretches: Sequence[tuple[float, float]]
 ) -> dict[str, float]:
-    """Return the mean used fraction (0 to 1) of each resource in stretches of time, by its label.
-
-    `stretches`: (begin, end) in seconds after t0. Resources without values are left out; {} without
-    counters.
-    """
-    if counters is None:
-        return {}
-    found = {
-        one.label: counters.mean(one, stretches)
-        for one in counters.series
-        if one.kind is CounterKind.SHARE
-    }
-    return {label: mean for label, mean in found.items() if mean is not None}
+    return {} if counters is None else counters.shares(stretches)
 
 
 def _mean(times: Sequence[float | None]) -> float | None:

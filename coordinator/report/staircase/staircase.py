@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from osbench.coordinator.counters.counter_series import NEAR_LIMIT
 from osbench.coordinator.formatting import duration, plain, three_digits
+from osbench.coordinator.results.counter_figures import NEAR_LIMIT
 from osbench.coordinator.statistics.scalability import (
     FittedTerm,
     NoFit,

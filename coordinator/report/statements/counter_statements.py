@@ -4,11 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from osbench.coordinator.counters.counter_query import CounterKind
-from osbench.coordinator.counters.counter_series import NEAR_LIMIT, CounterFigures, value_text
 from osbench.coordinator.formatting import count, plain
 from osbench.coordinator.report.model.model import WorkloadReport
 from osbench.coordinator.report.statements.statement import Look, Statement, said
+from osbench.coordinator.results.counter_figures import (
+    NEAR_LIMIT,
+    CounterFigures,
+    CounterKind,
+    value_text,
+)
 
 #: Resources that have a line each.
 _LINES = 5

@@ -15,14 +15,14 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from osbench.coordinator.counters.counter_query import SHARE_UNIT, CounterKind
-from osbench.coordinator.counters.counter_series import (
-    CounterSeries,
-    WorkloadCounters,
+from osbench.coordinator.counters.counter_series import CounterSeries, WorkloadCounters
+from osbench.coordinator.formatting import plain
+from osbench.coordinator.results.counter_figures import (
+    SHARE_UNIT,
+    CounterKind,
     counter_label,
     value_text,
 )
-from osbench.coordinator.formatting import plain
 from osbench.coordinator.traces.analysis.features import Ints
 
 Floats = NDArray[np.float64]

@@ -25,7 +25,11 @@ def counters_of(outcomes: Sequence[WorkloadOutcome]) -> dict[int, WorkloadCounte
 
     Workloads without counters are left out.
     """
-    return {number: one.counters for number, one in enumerate(outcomes) if one.counters}
+    return {
+        number: one.counters
+        for number, one in enumerate(outcomes)
+        if isinstance(one.counters, WorkloadCounters)
+    }
 
 
 def iteration_counters(

@@ -66,9 +66,3 @@ class ReceivedTraces:
             yield f"traces: {count(cut, 'span')} left out of traces with very many"
         if any(source.damaged for source in self._sources):
             yield "traces: a part of the received spans could not be read"
-
-
-def remove(directory: RunDirectory) -> None:
-    """Delete the files of received and queried spans of a run, if they exist. Raises OSError."""
-    for name in (_WORKERS, SPOOL, f"{SPOOL}.json", QUERIED):
-        (directory.path / "traces" / name).unlink(missing_ok=True)

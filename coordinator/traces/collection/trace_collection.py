@@ -14,14 +14,12 @@ from osbench.common.plugin.sla import SpanSelection
 from osbench.common.secrets.masking import error_text
 from osbench.coordinator.results.outcome import WorkloadOutcome
 from osbench.coordinator.storage.run_directory import RunDirectory
-from osbench.coordinator.traces.collection import received
 from osbench.coordinator.traces.collection.collected import Collected
 from osbench.coordinator.traces.collection.collector import Collection, CollectionSettings
 from osbench.coordinator.traces.collection.compared_parts import compared_parts
 from osbench.coordinator.traces.collection.iteration_counters import counters_of
 from osbench.coordinator.traces.collection.queried_traces import QuerySettings
 from osbench.coordinator.traces.collection.retention import Retention
-from osbench.coordinator.traces.collection.sampling import readable_store
 from osbench.coordinator.traces.collection.untraced_workloads import with_client_times
 from osbench.coordinator.traces.receiving.otlp_receiver import OtlpReceiver
 from osbench.coordinator.traces.sources.trace_backend import TraceBackend
@@ -50,14 +48,12 @@ def collect_traces(
     sources: SpanSources,
     *,
     selections: Mapping[int, Sequence[SpanSelection]] | None = None,
-    resumable: bool = False,
 ) -> Collected:
     """Collect the traces of all workloads, stop the receiver, and return results and notes.
 
     If `wanted` returns False (there is no time left) nothing is collected, or collecting ends
-    early. `selections` are the spans that SLA criteria judge, by workload. Received and queried
-    spans are deleted unless the run is `resumable`. Errors of the collection are logged and become
-    notes.
+    early. `selections` are the spans that SLA criteria judge, by workload. Errors of the collection
+    are logged and become notes.
     """
     receiver, backend = sources.receiver, sources.backend
     collected = Collected()
@@ -71,8 +67,6 @@ def collect_traces(
             directory, outcomes, collected, wanted, queried=backend is not None
         )
     notes = [f"traces: {note}" for note in receiver.stop().notes()] if receiver else []
-    if (receiver or backend) and not resumable:
-        received.remove(directory)
     return replace(collected, notes=(*collected.notes, *notes))
 
 
@@ -83,7 +77,7 @@ def _store_of(outcomes: Sequence[WorkloadOutcome], deployment: Deployment | None
     """
     if deployment is None or not any(one.tracing.state == "on" for one in outcomes):
         return None
-    return readable_store(deployment)
+    return deployment.readable_store
 
 
 def _traces(

@@ -19,10 +19,12 @@ from osbench.coordinator.counters.counter_collection import (
     collect_counters,
 )
 from osbench.coordinator.counters.counter_file import COUNTERS, read_counters
-from osbench.coordinator.counters.counter_query import CounterKind, CounterQuery
-from osbench.coordinator.counters.counter_series import CollectedCounters, LoadSpan
+from osbench.coordinator.counters.counter_query import CounterQuery
+from osbench.coordinator.counters.counter_series import CollectedCounters
 from osbench.coordinator.counters.counter_source import POINTS
 from osbench.coordinator.counters.prometheus import Prometheus
+from osbench.coordinator.results.counter_figures import CounterKind
+from osbench.coordinator.results.load_span import LoadSpan
 from osbench.coordinator.storage.run_directory import RunDirectory
 from servers.child import PATIENCE_S
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from helpers.planted_counters import counters_of, queue, share
 from osbench.coordinator.counters.counter_file import read_counters, write_counters
-from osbench.coordinator.report.html.counter_charts import counter_charts
+from osbench.coordinator.observation.counter_charts import counter_charts
 from osbench.coordinator.storage.run_directory import RunDirectory
 
 

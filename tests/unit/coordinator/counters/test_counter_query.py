@@ -9,8 +9,9 @@ import pytest
 from osbench.common.config.config import load
 from osbench.common.errors import UsageError
 from osbench.coordinator.counters.counter_collection import counter_settings
-from osbench.coordinator.counters.counter_query import CounterKind, read_queries
+from osbench.coordinator.counters.counter_query import read_queries
 from osbench.coordinator.counters.default_queries import DEFAULT_QUERIES
+from osbench.coordinator.results.counter_figures import CounterKind
 
 
 def written(tmp_path: Path, text: str) -> Path:

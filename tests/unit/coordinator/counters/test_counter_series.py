@@ -8,10 +8,11 @@ import numpy as np
 import pytest
 
 from helpers.planted_counters import counters_of, queue, share
-from osbench.coordinator.counters.counter_series import CounterFigures, figures_of, value_text
+from osbench.coordinator.counters.counter_series import figures_of
 from osbench.coordinator.report.model.model import WorkloadReport
 from osbench.coordinator.report.statements.counter_statements import counter_statements
 from osbench.coordinator.report.statements.statement import Look
+from osbench.coordinator.results.counter_figures import CounterFigures, value_text
 
 FULL = CounterFigures(
     name="CPU", host="db1", kind="share", unit="share", mean=0.62, p95=0.97, max=1.0

@@ -10,7 +10,6 @@ from helpers.sample_reports import constant_workload, restart_hook
 from osbench.coordinator.report.builder import ReportBuilder, RunEnd
 from osbench.coordinator.report.run_outcome import RunOutcome
 from osbench.coordinator.results.totals import Accounting
-from osbench.coordinator.traces.collection.collected import Collected
 
 #: The end of a run that nobody disturbed.
 ENDED = RunEnd()
@@ -22,7 +21,7 @@ def built(end: RunEnd = ENDED, /, **changes: Any) -> RunOutcome:
         title="T", description="", workloads=[SimpleNamespace(name="Dummy.dummy")]
     )
     builder = ReportBuilder(run_id="r", task=task, tags=(), started_at=0.0, lag_limit_s=60.0)
-    return builder.build([replace(constant_workload(), **changes)], Collected(), end)
+    return builder.build([replace(constant_workload(), **changes)], (), end)
 
 
 def test_a_hook_that_failed_is_exit_code_5_and_a_note() -> None:

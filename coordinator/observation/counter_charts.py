@@ -8,15 +8,20 @@ from typing import Any
 
 import numpy as np
 
-from osbench.coordinator.counters.counter_query import SHARE_UNIT, CounterKind
+from osbench.coordinator.counters.counter_file import read_counters
 from osbench.coordinator.counters.counter_series import (
-    CounterFigures,
     CounterSeries,
     WorkloadCounters,
     figures_of,
-    value_text,
 )
 from osbench.coordinator.report.html.page_numbers import NARROW
+from osbench.coordinator.results.counter_figures import (
+    SHARE_UNIT,
+    CounterFigures,
+    CounterKind,
+    value_text,
+)
+from osbench.coordinator.storage.run_directory import RunDirectory
 
 #: Resources in the first chart, charts of queues, and rows of the table.
 _SHARES, _QUEUES, _ROWS = 5, 3, 60
@@ -76,6 +81,11 @@ class CounterCharts:
             ],
         }
         return {"counters": lines}
+
+
+def charts_of_run(directory: RunDirectory) -> dict[int, CounterCharts]:
+    """Return charts and table of each workload with counters. Raises DamagedRun."""
+    return {number: counter_charts(one) for number, one in read_counters(directory).items()}
 
 
 def counter_charts(counters: WorkloadCounters | None) -> CounterCharts:

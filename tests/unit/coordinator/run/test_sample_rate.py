@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 from osbench.common.histogram import Histogram
+from osbench.coordinator.run.sample_rate import SampleRatePlan
+from osbench.coordinator.run.sampling import planned_in_all
 from osbench.coordinator.traces.collection.overhead import tracing_overhead
-from osbench.coordinator.traces.collection.sample_rate import SampleRatePlan
-from osbench.coordinator.traces.collection.sampling import planned_in_all
 from osbench.coordinator.traces.collection.traced_iterations import Latencies
 
 PLAN = SampleRatePlan(tail_percent=99, tail_traces=50, budget=512 << 20, spans_per_trace=30)

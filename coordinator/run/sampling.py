@@ -13,7 +13,7 @@ from oslo_config import cfg
 from osbench.common.config.options import AUTO
 from osbench.common.deployment.record import Deployment
 from osbench.common.task import Workload
-from osbench.coordinator.traces.collection.sample_rate import SampleRatePlan
+from osbench.coordinator.run.sample_rate import SampleRatePlan
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -52,24 +52,13 @@ def sampling(
     rate, reason = conf.benchmark.profiler_sample_rate, ""
     if rate == AUTO:
         rate, reason = _plan(conf).rate(planned, in_all)
-    if otlp or (deployment is not None and readable_store(deployment) is not None):
+    if otlp or (deployment is not None and deployment.readable_store):
         state = "on"
     elif deployment is not None and deployment.profiler_conn_str:
         state = "store not redis://"
     else:
         state = "no store in the record"
     return Sampling(rate=float(rate), state=state, reason=reason)
-
-
-def readable_store(deployment: Deployment) -> str | None:
-    """Return the connection string of the deployment's trace store; None if it is not readable.
-
-    It is readable if it is the URL of a Redis, and the deployment has a key to trace with. Nothing
-    is connected.
-    """
-    store = deployment.profiler_conn_str or ""
-    known = deployment.profiler_hmac_key and store.startswith(("redis://", "rediss://"))
-    return store if known else None
 
 
 def planned_in_all(

@@ -1,0 +1,1 @@
+"""Watchers of a run, and parts of its page, that read counters and traces."""
