@@ -11,10 +11,11 @@ import click
 
 from osbench.common.errors import DeploymentError, OsbenchError, UsageError
 from osbench.common.escaping import escaped
+from osbench.common.plugin import plugin_names
+from osbench.common.plugin.plugins import Plugins
 from osbench.common.protocol.envelope import Signer
 from osbench.common.protocol.redis_client import connect
 from osbench.coordinator.cli.base import CommandSettings, echo
-from osbench.common.rally.context_object.environment import task_in_names
 from osbench.coordinator.contexts.orphans import (
     OSBENCH,
     RALLY,
@@ -43,8 +44,8 @@ def remove_orphans(
 
     Returns a message for each resource that is left. `deployment`: name of the cloud's record, None
     for the record in use. `older`: age such as "1d" that all resources of a run must have. `rally`:
-    of Rally's tasks. `dry_run` removes nothing, `sure` does not ask. Raises DeploymentError, UsageError, and
-    click.Abort if the user says no.
+    of Rally's tasks. `dry_run` removes nothing, `sure` does not ask. Raises DeploymentError,
+    UsageError, and click.Abort if the user says no.
     """
     older_s = run_retention.age_s(older)
     record = settings.deployment(deployment)
@@ -123,22 +124,25 @@ def _without_kept(
     return removable
 
 
-def _needed_by_rally(
-    settings: CommandSettings, every: Sequence[RunDirectory]
-) -> dict[str, str]:
+def _needed_by_rally(settings: CommandSettings, every: Sequence[RunDirectory]) -> dict[str, str]:
     """Return why tasks of Rally in osbench's runs must be left alone, by the task's id in names.
 
     They are of runs that have a coordinator or can be resumed. Raises ContextError if the contexts
     of such a run cannot be read.
     """
-    needed = {}
+    source = Plugins(()).source(plugin_names.RALLY)
+    needed: dict[str, str] = {}
     for directory in every:
         name = directory.path.name
         goes_on = directory.has_coordinator() or not resumable.is_ended(directory)
         if goes_on and (directory.path / FILE).exists():
             store = ContextStateStore.load(directory.path, settings.data_dir)
-            why = f"run {name} goes on or can be resumed; end it with `osbench-coord cleanup {name}`"
-            needed |= {task: why for one in store.entries if (task := task_in_names(one.made))}
+            why = (
+                f"run {name} goes on or can be resumed; end it with `osbench-coord cleanup {name}`"
+            )
+            needed |= {
+                task: why for one in store.entries if (task := source.task_in_names(one.made))
+            }
     return needed
 
 

@@ -1,4 +1,4 @@
-"""Removes what a context of Rally could not remove, if osbench knows the kinds of resources."""
+"""Removes resources that a context of Rally could not remove, if osbench knows their kinds."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def remove_left(left: LeftBehind, environment: ContextEnvironment) -> None:
     Raises ContextError, with the command that removes them, if their kinds are unknown, or some
     cannot be removed.
     """
-    problems = [] if left.kinds <= _KNOWN.keys() else [str(left)]
+    problems = [] if _KNOWN.keys() >= set(left.kinds) else [str(left)]
     known = [ours for theirs, ours in _KNOWN.items() if theirs in left.kinds]
     if known:
         context = {**environment.context, USERS: left.users}
@@ -59,6 +59,6 @@ def remove_left(left: LeftBehind, environment: ContextEnvironment) -> None:
         named = environment.deployment.name if environment.deployment else "NAME"
         raise ContextError(
             f"{'; '.join(problems)}; `osbench-coord cleanup --orphans --rally --deployment {named} "
-            f"--older 0s` lists and removes what it finds of Rally task {left.task}; remove the rest "
-            "by hand"
+            f"--older 0s` lists and removes what it finds of Rally task {left.task}; remove the "
+            "rest by hand"
         )

@@ -39,7 +39,7 @@ _ERRORS = (RequestFailed, AuthenticationFailed, DeploymentError, OSError)
 
 @dataclass(frozen=True, kw_only=True)
 class Naming:
-    """A way of naming resources, by which those of a run are found."""
+    """A way of naming resources, by which resources of a run are found."""
 
     #: A run, in the singular.
     what: str
@@ -78,7 +78,7 @@ class FoundOrphans:
 
     #: Resources that may be removed, by run, the oldest run first.
     by_run: dict[str, list[Orphan]] = field(default_factory=dict)
-    #: Those of the runs in `by_run` of which no resource has a time of creation.
+    #: Runs in `by_run` without any resource that has a time of creation.
     ageless: list[str] = field(default_factory=list)
     #: Number of resources of runs that are younger.
     young: dict[str, int] = field(default_factory=dict)
@@ -230,7 +230,7 @@ class OrphanSearch:
     def _entered(self, project: Orphan) -> Iterator[_OneProject]:
         """Yield access to a project as the administrator, who has a role in it meanwhile.
 
-        The passwords of the project's users are lost. Raises one of `_ERRORS` if that fails.
+        The passwords of the project's users are lost. Raises exceptions of `_ERRORS`.
         """
         admin = self._access.admin
         credential = admin.account.credential
@@ -260,9 +260,7 @@ class OrphanSearch:
         for beginning in self._naming.beginnings:
             if any(name.startswith(beginning) for name in names):
                 try:
-                    remove_resources(
-                        access, services, beginning, names.__contains__, settle_s=0.0
-                    )
+                    remove_resources(access, services, beginning, names.__contains__, settle_s=0.0)
                 except ContextError as error:
                     problems.append(str(error))
         return problems

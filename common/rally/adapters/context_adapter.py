@@ -19,6 +19,7 @@ from osbench.common.rally.context_object.rally_users import (
     remove_orphans,
     users_for_rally,
 )
+from osbench.common.rally.context_object.repeated_pages import ended_lists
 
 #: Key in `made` while the setup of a context has not finished.
 BEGUN = "rally_begun"
@@ -41,7 +42,8 @@ class RallyContext(Context):
         self.made[BEGUN] = True
         self._keep(carried)
         try:
-            self.RALLY(carried).setup()
+            with ended_lists():
+                self.RALLY(carried).setup()
         except Exception:
             self._keep_if_possible(carried)
             raise
@@ -61,7 +63,7 @@ class RallyContext(Context):
         if self.made.get(BEGUN):
             # Rally's cleanup relies on keys that its setup sets at the beginning
             carried = {"users": [], "tenants": {}} | carried
-        with CleanupErrors() as errors:
+        with CleanupErrors() as errors, ended_lists():
             rally = self.RALLY(carried)
             rally.cleanup()
             if self.made.get(BEGUN):

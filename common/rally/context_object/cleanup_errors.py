@@ -47,7 +47,7 @@ class CleanupErrors(logging.Handler):
         return self
 
     def _follow(self) -> None:
-        """Note the kind of resources that Rally's generic cleanup is removing, one after another."""
+        """Note the kind of resources that Rally's generic cleanup is removing."""
         try:
             cls: Any = importlib.import_module(
                 "rally_openstack.task.cleanup.manager"

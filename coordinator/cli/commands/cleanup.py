@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import time
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 import click
@@ -27,7 +28,7 @@ from osbench.coordinator.cli.options.option_table import (
 from osbench.coordinator.cli.options.shared_options import deployment_name, plugin_paths
 from osbench.coordinator.cli.progress_display import Progress
 from osbench.coordinator.cli.time_limit import time_limit
-from osbench.coordinator.contexts.context_stack import undo
+from osbench.coordinator.contexts.context_stack import run_polling, undo
 from osbench.coordinator.contexts.state_store import ContextStateStore
 from osbench.coordinator.fleet.dismissal import RunningIterations
 from osbench.coordinator.fleet.heartbeats import HeartbeatReader
@@ -159,7 +160,8 @@ def _undo(store: ContextStateStore, plugins: Plugins, *, crashed: bool) -> list[
     """
     with Progress(quiet=False) as progress:
         began = time.monotonic()
-        return undo(
+        work = partial(
+            undo,
             store,
             plugins,
             crashed=crashed,
@@ -167,6 +169,8 @@ def _undo(store: ContextStateStore, plugins: Plugins, *, crashed: bool) -> list[
                 contexts_at(what, done, planned, time.monotonic() - began)
             ),
         )
+        # Ctrl-C and --timeout end the command, also while foreign code waits for its threads
+        return run_polling(work, lambda _: None)
 
 
 def _lock(directory: RunDirectory) -> bool:

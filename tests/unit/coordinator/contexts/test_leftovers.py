@@ -80,7 +80,7 @@ def test_queues_that_rallys_own_cleanup_cannot_remove_are_removed(
     cloud: FakeCloud, tmp_path: Path
 ) -> None:
     pytest.importorskip("rally_openstack", reason="the extra osbench[rally] is not installed")
-    from osbench.common.rally.context_object import codec  # noqa: PLC0415 - needs Rally
+    from osbench.common.rally.context_object import codec
 
     store = ContextStateStore(tmp_path, tmp_path, "r", deployment(cloud))
     store.add(
@@ -101,7 +101,7 @@ def test_queues_that_rallys_own_cleanup_cannot_remove_are_removed(
 
 def carried(cloud: FakeCloud) -> dict[str, Any]:
     """Rally's context object with the administrator as the user."""
-    from rally_openstack.common.credential import OpenStackCredential  # noqa: PLC0415 - needs Rally
+    from rally_openstack.common.credential import OpenStackCredential
 
     user, project = cloud.find("users", ADMIN), cloud.find("projects", ADMIN)
     assert user is not None

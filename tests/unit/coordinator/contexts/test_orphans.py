@@ -199,7 +199,7 @@ def test_a_run_with_something_young_in_its_project_is_left_alone(cloud: FakeClou
     assert found.young == {OLD: 2}
 
 
-#: As Rally names them by default, with the beginning of a task's id, and names that it does not give.
+#: As Rally names them by default, with the beginning of a task's id; names that it does not give.
 OF_RALLY = ("c_rally_1f2e3d4c_a1B2c3D4", "s_rally_1f2e3d4c_ZZZZZZZZ")
 NOT_OF_RALLY = (
     *("s_rally_1f2e3d4c", "s_rally_1f2e3d4c_ZZZZZZZ", "s_rally_1f2e3d4c_ZZZZZZZZZ"),

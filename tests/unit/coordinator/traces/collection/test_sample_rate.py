@@ -61,7 +61,14 @@ def test_what_is_not_profiled_takes_no_part_of_the_budget():
     conf = SimpleNamespace(benchmark=SimpleNamespace(enable_profiler=True))
     on, off = (SimpleNamespace(enable_profiler=one) for one in (None, False))
 
-    assert planned_in_all([(on, 100), (off, 1000), (on, None), (on, 7)], None, conf) == 107
+    assert (
+        planned_in_all(
+            [(on, 100, None), (off, 1000, True), (on, None, None), (on, 7, None), (on, 9, False)],
+            None,
+            conf,
+        )
+        == 107
+    )
 
 
 def latencies(traced_ms, untraced_ms, count=4000):
