@@ -17,7 +17,10 @@ def main() -> None:
     secure_standard_streams()
     drop_foreign_variables(os.environ)
     with import_block():
+        from osbench.common.config import logs  # noqa: PLC0415 - takes a moment
         from osbench.coordinator.cli import main as command  # noqa: PLC0415 - takes a moment
+
+        logs.quieten()
 
     signal.signal(signal.SIGINT, signal.default_int_handler)
     try:

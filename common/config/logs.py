@@ -6,10 +6,14 @@ Secrets are masked; characters that could steer a terminal or begin another line
 from __future__ import annotations
 
 import logging
+import warnings
 from collections.abc import Callable
 
 from osbench.common.escaping import escaped
 from osbench.common.secrets.masking import mask_text
+
+#: Loggers of libraries that log a deprecation at each use.
+_REPEATING = ("rally.", "rally_openstack.", "oslo_config.")
 
 
 class SafeFormatter(logging.Formatter):
@@ -28,12 +32,45 @@ class SafeFormatter(logging.Formatter):
         return escaped(super().formatMessage(record))
 
 
+class _OnceEach(logging.Filter):
+    """Lets each deprecation that Rally logs pass once: Rally repeats them for each object."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._seen: set[str] = set()
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        if not record.name.startswith(_REPEATING):
+            return True
+        said = record.getMessage()
+        if "deprecated" not in said.lower():
+            return True
+        new = said not in self._seen
+        self._seen.add(said)
+        return new
+
+
+def quieten() -> None:
+    """Let a deprecation of Rally, and the host of an unverified connection, be logged once each.
+
+    In this process, also before `begin` and without it.
+    """
+    # urllib3 would warn at each request; the message names the host
+    warnings.filterwarnings("once", message="Unverified HTTPS request")
+    last = logging.lastResort
+    if last is not None and not any(isinstance(one, _OnceEach) for one in last.filters):
+        last.addFilter(_OnceEach())
+
+
 def begin(level: str, *, process: bool = False) -> None:
     """Set up logging to stderr for records of `level`, a name, and above, with SafeFormatter.
 
     `process`: lines have the process id. Does nothing if the root logger has a handler already.
+    Includes `quieten`.
     """
+    quieten()
     handler = logging.StreamHandler()
+    handler.addFilter(_OnceEach())
     parts = ["%(asctime)s", *(["%(process)d"] if process else []), "%(levelname)s", "%(message)s"]
     handler.setFormatter(SafeFormatter(" ".join(parts)))
     logging.basicConfig(level=level.upper(), handlers=[handler])

@@ -9,6 +9,9 @@ from typing import Any
 from osbench.common.errors import DeploymentError
 
 _YES = {"1", "true", "yes", "on"}
+#: Variables of OSProfiler that are read, and other variables with the meaning of one.
+_PROFILING = ("OSPROFILER_HMAC_KEY", "OSPROFILER_CONN_STR")
+_INSTEAD = {"OSPROFILER_CONNECTION_STRING": "OSPROFILER_CONN_STR"}
 _NO = {"", "0", "false", "no", "off"}
 
 
@@ -44,6 +47,22 @@ def profiling_of(environ: Mapping[str, str]) -> dict[str, Any]:
             "profiler_conn_str": environ.get("OSPROFILER_CONN_STR"),
         }
     )
+
+
+def unused_profiling(environ: Mapping[str, str]) -> list[str]:
+    """Return notes on variables of OSProfiler that are set and have no effect, sorted by name.
+
+    OSProfiler's own command line reads OSPROFILER_CONNECTION_STRING.
+    """
+    names = sorted(
+        name
+        for name, value in environ.items()
+        if value and name.startswith("OSPROFILER_") and name not in _PROFILING
+    )
+    return [
+        f"not used: {name}" + (f"; set {_INSTEAD[name]} instead" if name in _INSTEAD else "")
+        for name in names
+    ]
 
 
 def spec_from_environment(environ: Mapping[str, str]) -> EnvironmentRecord:

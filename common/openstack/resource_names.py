@@ -20,6 +20,10 @@ _GIVEN = re.compile(
     r"osb-(\d{8}-\d{6}-[0-9a-f]{4})-\d+-(?:i\d+-[0-9a-f]{16}|c-[a-z0-9_]+(?:-\d+){1,2})"
 )
 _MARKED = re.compile(r"(osb-.+-i(\d+)-[0-9a-f]{8})([0-9a-f]{8})")
+#: Names that Rally's scenarios and contexts give by default: their RESOURCE_NAME_FORMAT, in which
+#: the first X's are the beginning of the owner's id (rally/common/utils.py,
+#: `RandomNameGeneratorMixin`).
+_OF_RALLY = re.compile(r"[cs]_rally_([A-Za-z0-9]{8})_[A-Za-z0-9]{8}")
 
 
 def of_workload(run: str, workload: int) -> str:
@@ -72,6 +76,15 @@ def run_in(name: str) -> str:
     except ValueError:
         return ""
     return found[1]
+
+
+def rally_task_in(name: str) -> str:
+    """Return the beginning of the id of a task in a resource name that Rally gave by default.
+
+    8 letters and digits; "" for other names. It is not proof of origin either.
+    """
+    found = _OF_RALLY.fullmatch(name)
+    return found[1] if found is not None else ""
 
 
 def _mark(text: str, key: str) -> str:

@@ -102,6 +102,13 @@ class PluginSource(Protocol):
         May send requests to the cloud.
         """
 
+    def task_in_names(self, made: Mapping[str, Any]) -> str:
+        """Return the task's id in the names of resources of a context and its workload's scenario.
+
+        `made`: the stored results of the context; "" if it is not of the framework. Raises
+        ContextError or ValueError if they cannot be read.
+        """
+
     def unasked(self, uses: Sequence[SourceUse]) -> list[str]:
         """Return the names of the checks that `cloud_problems` would make; makes none."""
 

@@ -36,6 +36,8 @@ class ScenarioPlugin:
     #: Called once per workload, after its contexts are set up. Takes the task's arguments and the
     #: environment, and returns the arguments and the context for workers. Raises ContextError.
     prepare: Callable[[Mapping[str, Any], ContextEnvironment], tuple[Args, Args]] | None = None
+    #: Whether its framework traces by its own configuration; None if that does not say.
+    enable_profiler: bool | None = None
 
     @property
     def is_coroutine(self) -> bool:

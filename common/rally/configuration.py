@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import importlib
 from collections.abc import Iterator, Mapping
+from pathlib import Path
 from typing import Any
 
 #: Groups that are not passed to workers; the first contains a password.
 _KEPT = frozenset({"database"})
+
+#: Option that switches tracing off, and its group.
+_PROFILER = ("enable_profiler", "openstack")
 
 #: Values by group and name; the group of options without one is "DEFAULT".
 Options = Mapping[str, Mapping[str, Any]]
@@ -28,6 +32,45 @@ def effective() -> dict[str, dict[str, Any]]:
     return found
 
 
+def profiles() -> bool | None:
+    """Return `enable_profiler` of Rally's configuration file; None if the file does not set it."""
+    conf = _conf()
+    name, group = _PROFILER
+    if (group, name) not in set(_names(conf)):
+        return None
+    place = conf.get_location(name, group)
+    return bool(conf[group][name]) if place is not None and place.location.name == "user" else None
+
+
+def unused(file: Path) -> list[str]:
+    """Return the options in a configuration file of Rally that osbench does not take.
+
+    As "[GROUP] NAME", in the order of the file; [] if it cannot be read.
+    """
+    cfg = importlib.import_module("oslo_config.cfg")
+    found: dict[str, dict[str, Any]] = {}
+    try:
+        cfg.ConfigParser(str(file), found).parse()
+    except (OSError, cfg.ConfigFileParseError):
+        return []
+    taken = set(_spellings(_conf()))
+    return [
+        f"[{group}] {name}"
+        for group, options in found.items()
+        for name in options
+        if (group.lower(), name.replace("-", "_").lower()) not in taken
+    ]
+
+
+def _spellings(conf: Any) -> Iterator[tuple[str, str]]:
+    """Yield group and name of each option that is taken, and its former ones, in small letters."""
+    for group, name in _names(conf):
+        yield group.lower(), name.lower()
+        options = conf._opts if group == "DEFAULT" else conf._groups[group]._opts
+        for former in options[name]["opt"].deprecated_opts:
+            yield (former.group or group).lower(), (former.name or name).replace("-", "_").lower()
+
+
 def apply(options: Options) -> None:
     """Set Rally's options in this process to `options`, and all others to their defaults.
 
@@ -41,8 +84,9 @@ def apply(options: Options) -> None:
     wanted = [(group, name) for group, values in options.items() for name in values]
     for group, name in known.intersection(wanted):
         _override(conf, group, name, options[group][name])
-    if ("openstack", "enable_profiler") in known:
-        _override(conf, "openstack", "enable_profiler", False)
+    name, group = _PROFILER
+    if (group, name) in known:
+        _override(conf, group, name, False)
 
 
 def _override(conf: Any, group: str, name: str, value: Any) -> None:

@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
+import functools
 import importlib
+import logging
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from osbench.common.errors import PluginError, Problem
 from osbench.common.plugin.plugin_source import PluginSource, SourceUse
-from osbench.common.rally import importing, plugin_hints, plugin_registry, validators
+from osbench.common.rally import configuration, importing, plugin_hints, plugin_registry, validators
 from osbench.common.task import Workload
 
 if TYPE_CHECKING:
     from osbench.common.deployment.record import Deployment
     from osbench.common.plugin.scenario_plugin import ScenarioPlugin
+
+_LOG = logging.getLogger(__name__)
 
 #: Module that adapts each kind, and its function from a name to a class.
 _ADAPTED = {
@@ -155,8 +159,10 @@ class RallySource(PluginSource):
     ) -> list[str]:
         """Return problems that Rally's validators find without a deployment; [] without any.
 
-        A scenario's validators get its `workload`, others `config`.
+        A scenario's validators get its `workload`, others `config`. Options of Rally's
+        configuration file without effect are logged, once per process.
         """
+        _warn_of_options()
         return validators.problems(kind, name, config, workload=workload)
 
     def cloud_problems(
@@ -169,10 +175,28 @@ class RallySource(PluginSource):
         found: list[Problem] = _module("cloud_validation").problems(uses, deployment)
         return found
 
+    def task_in_names(self, made: Mapping[str, Any]) -> str:
+        """Return the beginning of the owner's id in names that Rally gives; "" if not of Rally.
+
+        `made`: the stored results of a context. Raises ContextError or ValueError if they cannot be
+        read.
+        """
+        found: str = _module("context_object.environment").task_in_names(made)
+        return found
+
     def unasked(self, uses: Sequence[SourceUse]) -> list[str]:
         """Return the names of platforms and validators that `cloud_problems` would check."""
         found: list[str] = _module("cloud_validation").unasked(uses)
         return found
+
+
+@functools.cache
+def _warn_of_options() -> None:
+    file = importing.configuration_file()
+    if file is not None and importing.load():
+        unused = configuration.unused(file)
+        if unused:
+            _LOG.warning("%s: no effect in osbench: %s", file, ", ".join(unused))
 
 
 def _module(name: str) -> Any:

@@ -17,6 +17,7 @@ from osbench.common.escaping import one_line
 from osbench.common.openstack import waits
 from osbench.common.openstack.cloud_users import NAMES_KEY
 from osbench.common.plugin.context import Context, ContextEnvironment, no_progress
+from osbench.common.plugin.left_behind import LeftBehind
 from osbench.common.plugin.plugin_names import NATIVE
 from osbench.common.plugin.plugins import Plugins
 from osbench.common.plugin.scenario_plugin import ScenarioPlugin
@@ -459,7 +460,13 @@ def _clean_up(
     try:
         with history.cleanup(entry.workload, entry.name):
             _check_before(store, entry)
-            _instance(store, plugins, entry, environment).cleanup()
+            try:
+                _instance(store, plugins, entry, environment).cleanup()
+            except LeftBehind as left:
+                # the clients of a cloud are slow to import
+                from osbench.coordinator.contexts.leftovers import remove_left  # noqa: PLC0415
+
+                remove_left(left, environment)
     except Exception as error:
         LOG.debug("context %s", entry.name, exc_info=True)
         return f"context {entry.name} cannot be undone: {_reason(error)}"

@@ -54,6 +54,11 @@ class Images(PerProjectContext):
                 "minimum": 1,
                 "description": "images in each project; 1 by default",
             },
+            "image_args": {
+                "type": "object",
+                "description": "for tasks written before Rally 0.10.0: `is_public`, `min_ram` and "
+                "`min_disk`, if the keys beside it do not say otherwise; others have no effect",
+            },
         },
         "required": ["image_url"],
         "allOf": [
@@ -80,7 +85,7 @@ class Images(PerProjectContext):
         `name` is its tag, and its name unless one is configured. If an earlier attempt created it,
         it is used, and the data is uploaded only if it has none.
         """
-        config = self.config
+        config = {**_former(self.config.get("image_args", {})), **self.config}
         shown = config.get("image_name") if config.get(self.COUNT, 1) == 1 else None
         wanted = {
             "name": shown or name,
@@ -106,6 +111,14 @@ class Images(PerProjectContext):
                 headers={"Content-Type": "application/octet-stream"},
             )
         return identity
+
+
+def _former(args: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the configuration that the former key `image_args` gives, as Rally takes it."""
+    found = {key: args[key] for key in ("min_ram", "min_disk") if key in args}
+    if "is_public" in args:
+        found["visibility"] = "public" if args["is_public"] else "private"
+    return found
 
 
 def _made(cloud: Cloud, name: str) -> tuple[str, bool]:

@@ -47,28 +47,37 @@ def remove_resources(
     `what`: services or kinds (`KIND_NAMES`), in order of deletion. `beginning`: prefix of all these
     names, to shorten lists. After `settle_s` seconds all kinds are searched again, until a search
     finds nothing; with 0 only if something was found. Raises ContextError after all kinds are done
-    if one could not be listed or deleted.
+    if one could not be listed or deleted, or objects are still listed `PATIENCE_S` after the
+    service has accepted their deletion.
     """
-    gone, again = 0, False
+    known: set[tuple[str, str]] = set()
     left = [kind for name in what for kind in kinds(name)]
     problems: list[str] = []
+    looked_again, progress_at = False, time.monotonic()
     while True:
-        found = 0
+        found: set[tuple[str, str]] = set()
         for kind in left[:]:
             try:
-                found += _KindRemoval(access, kind, beginning, is_ours).run()
+                removal = _KindRemoval(access, kind, beginning, is_ours)
+                found |= {(kind.name, identity) for identity in removal.run()}
             except Exception as error:
                 LOG.debug("removal of %s", kind.name, exc_info=True)
                 problems.append(_described(kind, error))
                 left.remove(kind)
-        gone += found
-        if not found and (again or not settle_s):
+        if not found and (looked_again or not settle_s):
             break
-        again = True
-        time.sleep(settle_s)
+        if found - known:
+            progress_at = time.monotonic()
+        elif found and time.monotonic() - progress_at >= PATIENCE_S:
+            of_kinds = ", ".join(sorted({name for name, _ in found}))
+            problems.append(f"{len(found)} {of_kinds} are left: their deletion was accepted")
+            break
+        looked_again = True
+        time.sleep(settle_s if found - known else max(settle_s, PAUSE_S))
+        known |= found
     if problems:
         raise ContextError("; ".join(problems))
-    return gone
+    return len(known)
 
 
 def _described(kind: Kind, error: Exception) -> str:
@@ -91,8 +100,8 @@ class _KindRemoval:
         self._refusals: dict[str, str] = {}
         self._accepted_at: dict[str, float] = {}
 
-    def run(self) -> int:
-        """Delete the matching objects until none is listed any more; return how many there were.
+    def run(self) -> set[str]:
+        """Delete the matching objects until none is listed any more; return their ids.
 
         If deletion is immediate and none was refused, they are not listed again. Raises
         ContextError if the list does not change for `PATIENCE_S` seconds; `PATIENCE_SLOW_S` for
@@ -105,14 +114,14 @@ class _KindRemoval:
             there = self._look()
             before, left = left, {identity for _, identity in there}
             if not left:
-                return len(asked)
+                return asked
             if before - left or left - asked:
                 progress_at = time.monotonic()
             self._check(left, time.monotonic() - progress_at)
             asked |= left
             self._delete(there)
             if not self._kind.slow and not self._refusals:
-                return len(asked)
+                return asked
             time.sleep(PAUSE_S)
 
     def _look(self) -> list[tuple[Cloud, str]]:

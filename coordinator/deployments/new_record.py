@@ -11,6 +11,7 @@ from osbench.common.deployment.environment_record import (
     openstack_variables,
     profiling_of,
     spec_from_environment,
+    unused_profiling,
 )
 from osbench.common.deployment.record import Deployment
 from osbench.common.errors import DeploymentError
@@ -47,7 +48,7 @@ def from_cloud(
     found = named_cloud(cloud, region)
     spec = {"openstack": {**found.spec["openstack"], **profiling_of(environ)}}
     source = f"cloud {cloud!r}"
-    notes = (*found.notes, unused) if unused else found.notes
+    notes = (*found.notes, *([unused] if unused else []), *unused_profiling(environ))
     return _checked(Deployment.from_spec(name, spec, source=source), source, notes)
 
 
@@ -64,7 +65,7 @@ def from_environment(name: str, environ: Mapping[str, str]) -> NewRecord:
     found = spec_from_environment(environ)
     made = Deployment.from_spec(name, found.spec, source="environment")
     notes = [_unused(found.unused)] if found.unused else []
-    return _checked(made, "environment", tuple(notes))
+    return _checked(made, "environment", (*notes, *unused_profiling(environ)))
 
 
 def _unused(names: list[str] | tuple[str, ...], why: str = "") -> str:

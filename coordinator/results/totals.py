@@ -137,7 +137,7 @@ class Cost:
 class Tracing:
     """State of tracing of a workload: counts of traces and spans, and the cost of tracing."""
 
-    #: "on", or why not: "switched off", "no key", "no store in the record",
+    #: "on", or why not: "switched off", "no key", "sample rate 0", "no store in the record",
     #: "store not redis://".
     state: str = ""
     #: Iterations with a trace id.

@@ -269,8 +269,14 @@ def _plans(
     """
     runners = [runner_of(workload, plugins) for workload in task.workloads]
     pairs = list(zip(task.workloads, runners, strict=True))
+    scenarios = [plugins.scenario(workload.scenario) for workload in task.workloads]
     in_all = planned_in_all(
-        ((workload, runner.planned) for workload, runner in pairs), deployment, conf
+        (
+            (workload, runner.planned, scenario.enable_profiler)
+            for (workload, runner), scenario in zip(pairs, scenarios, strict=True)
+        ),
+        deployment,
+        conf,
     )
     subtasks = [subtask for subtask in task.subtasks for _ in subtask.workloads]
     within = zip(subtasks, task.workloads, strict=True)
@@ -283,10 +289,18 @@ def _plans(
             title=shown[number],
             subtask=subtask,
             workload=workload,
-            scenario=plugins.scenario(workload.scenario),
+            scenario=scenarios[number],
             sla_sources=tuple(plugins.find("sla", one.name).source for one in workload.sla),
             runner=runner,
-            sampling=sampling(workload, deployment, conf, runner.planned, in_all, otlp=otlp),
+            sampling=sampling(
+                workload,
+                deployment,
+                conf,
+                runner.planned,
+                in_all,
+                otlp=otlp,
+                of_source=scenarios[number].enable_profiler,
+            ),
             data=data[number] if number in data else runner.rows(),
             user_data=user_data.get(number),
         )

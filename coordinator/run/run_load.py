@@ -284,10 +284,11 @@ class RunLoad:
         """Acknowledge heartbeats, which keeps workers in the run while contexts are made or undone.
 
         Called repeatedly by the contexts; shows their progress, too, and detects lost workers.
-        Raises KeyboardInterrupt after a second Ctrl-C, if `undoing` after a third.
+        Raises KeyboardInterrupt after a second Ctrl-C, if `undoing` after a third, or `UNDO_S`
+        after an earlier one.
         """
         services, wish = self._services, self._status.interruption
-        if wish.insists if undoing else wish.stops:
+        if wish.leaves(time.monotonic()) if undoing else wish.stops:
             raise KeyboardInterrupt
         if silent := services.contexts.silent:
             self._progress(contexts_at(*silent))

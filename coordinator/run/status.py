@@ -7,6 +7,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+#: Longest time that undoing contexts may go on after Ctrl-C, seconds.
+UNDO_S = 600.0
+
 
 @dataclass(slots=True)
 class Interruption:
@@ -18,6 +21,8 @@ class Interruption:
     level: int = 0
     #: Iterations have not ended in time after the first one.
     overdue: bool = False
+    #: When contexts are left at the latest, monotonic seconds; None before the first look.
+    undo_by: float | None = None
 
     @property
     def drains(self) -> bool:
@@ -36,6 +41,18 @@ class Interruption:
     def insists(self) -> bool:
         """Return whether contexts are undone while iterations use them: a third interrupt."""
         return self.level >= 3
+
+    def leaves(self, now: float) -> bool:
+        """Return whether contexts that are being undone are to be left to `cleanup`.
+
+        After a third interrupt, or `UNDO_S` after the first call that follows an earlier one: a
+        clean-up of foreign code may have no end. `now`: monotonic seconds.
+        """
+        if not self.drains:
+            return False
+        if self.undo_by is None:
+            self.undo_by = now + UNDO_S
+        return self.insists or now >= self.undo_by
 
 
 @dataclass(slots=True)

@@ -206,7 +206,7 @@ def test_orphans_of_a_run_without_a_directory_are_shown_and_removed(
     ours = {name for name in before if name not in {*OTHERS, "admin"}}
     assert len(ours) > 40
     assert all(name in shown.out for name in ours)
-    assert "with what osbench made in these projects" in shown.out
+    assert "with the security groups of these projects" in shown.out
     assert not [name for name in OTHERS[2:] if f" {name} " in shown.out]
     assert asked.code == 130
     assert "remove " in asked.err
@@ -214,6 +214,32 @@ def test_orphans_of_a_run_without_a_directory_are_shown_and_removed(
     assert only_others(cloud)
     assert again.code == 0
     assert "no resources to remove" in again.err
+
+
+def test_what_rally_left_is_taken_only_where_that_is_asked_for(
+    here: Site, cloud: FakeCloud
+) -> None:
+    project = cloud.make("projects", {"name": "c_rally_1f2e3d4c_aaaaaaaa", "domain_id": "default"})
+    cloud.make("users", {"name": "c_rally_1f2e3d4c_bbbbbbbb", "domain_id": "default"})
+    queue = "s_rally_1f2e3d4c_cccccccc"
+    cloud.make("queues", {"id": queue, "name": queue, "project": project["id"]})
+    orphans = ("cleanup", "--orphans", "--deployment", "cloud")
+
+    ours = here.coord(*orphans, "--older", "0s", "--yes")
+    shown = here.coord(*orphans, "--rally", "--dry-run")
+    unasked = here.coord(*orphans, "--rally", "--yes")
+    done = here.coord(*orphans, "--rally", "--older", "0s", "--yes")
+
+    assert "no resources to remove" in ours.err
+    assert shown.code == 0, shown.err
+    for name in ("c_rally_1f2e3d4c_aaaaaaaa", "c_rally_1f2e3d4c_bbbbbbbb", queue):
+        assert f" {name} " in shown.out
+    assert "in project c_rally_1f2e3d4c_aaaaaaaa" in shown.out
+    assert "3 resources of 1 Rally task would be removed" in shown.err
+    assert "left out: no resource of Rally task 1f2e3d4c has a time of creation" in unasked.err
+    assert done.code == 0, done.err
+    assert "3 resources of 1 Rally task removed" in done.err
+    assert only_others(cloud)
 
 
 def test_orphans_are_not_those_of_a_run_that_goes_on(here: Site, cloud: FakeCloud) -> None:

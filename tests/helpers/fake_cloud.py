@@ -269,7 +269,10 @@ class _Handler(ComputeRoutes, VolumeRoutes, StackRoutes, StoreRoutes, NetworkRou
         if not role:
             found = [{"id": r} for p, u, r in assigned if (p, u) == (project, user)]
             return self._answer(200, {"roles": found})
-        (assigned.add if self.command == "PUT" else assigned.discard)((project, user, role))
+        one = (project, user, role)
+        if self.command == "HEAD":
+            return self._answer(204 if one in assigned else 404, None)
+        (assigned.add if self.command == "PUT" else assigned.discard)(one)
         return self._answer(204, None)
 
     def _zaqar(self, rest: list[str], data: bytes, who: dict[str, str]) -> None:

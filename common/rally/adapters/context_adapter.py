@@ -3,15 +3,23 @@
 from __future__ import annotations
 
 import functools
+import importlib
+from collections.abc import Callable
 from typing import Any, ClassVar, cast
 
 from osbench.common.errors import ContextError
 from osbench.common.plugin.context import Context
+from osbench.common.plugin.left_behind import LeftBehind
 from osbench.common.rally import importing, plugin_registry
 from osbench.common.rally.context_object import codec
 from osbench.common.rally.context_object.cleanup_errors import CleanupErrors
-from osbench.common.rally.context_object.environment import KEY, context_object
-from osbench.common.rally.context_object.rally_users import remove_orphans, users_for_rally
+from osbench.common.rally.context_object.environment import KEY, context_object, task_in_names
+from osbench.common.rally.context_object.rally_users import (
+    native_users,
+    remove_orphans,
+    users_for_rally,
+)
+from osbench.common.rally.context_object.repeated_pages import ended_lists
 
 #: Key in `made` while the setup of a context has not finished.
 BEGUN = "rally_begun"
@@ -34,7 +42,8 @@ class RallyContext(Context):
         self.made[BEGUN] = True
         self._keep(carried)
         try:
-            self.RALLY(carried).setup()
+            with ended_lists():
+                self.RALLY(carried).setup()
         except Exception:
             self._keep_if_possible(carried)
             raise
@@ -54,13 +63,19 @@ class RallyContext(Context):
         if self.made.get(BEGUN):
             # Rally's cleanup relies on keys that its setup sets at the beginning
             carried = {"users": [], "tenants": {}} | carried
-        with CleanupErrors() as errors:
+        with CleanupErrors() as errors, ended_lists():
             rally = self.RALLY(carried)
             rally.cleanup()
             if self.made.get(BEGUN):
                 remove_orphans(rally)
         if errors.messages:
-            raise ContextError(f"left behind: {'; '.join(errors.messages)}; remove them by hand")
+            raise LeftBehind(
+                f"left behind: {'; '.join(errors.messages)}",
+                kinds=errors.kinds,
+                users=native_users(carried),
+                is_ours=_names_of(rally),
+                task=task_in_names(self.made),
+            )
 
     def _carried(self) -> dict[str, Any]:
         packed = self.surroundings.context.get(KEY)
@@ -81,6 +96,18 @@ class RallyContext(Context):
         except ContextError:
             # a half-made object may hold anything; the stored one still has the owner id
             return
+
+
+def _names_of(rally: Any) -> Callable[[str], bool]:
+    """Return whether a name is of the resources that cleanup of a Rally context object removes.
+
+    They are of the scenario for the contexts whose cleanup is all that they do, else the context's.
+    """
+    utils: Any = importlib.import_module("rally.common.utils")
+    scenario: Any = importlib.import_module("rally.task.scenario").Scenario
+    after = rally.get_fullname().partition("@")[0] in ("cleanup", "admin_cleanup")
+    cls, owner = scenario if after else type(rally), rally.get_owner_id()
+    return lambda name: bool(utils.name_matches_object(name, cls, task_id=owner, exact=False))
 
 
 def context_class(name: str) -> type[Context] | None:

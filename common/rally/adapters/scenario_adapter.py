@@ -157,6 +157,7 @@ def _plugin(name: str, rally: Any) -> ScenarioPlugin:
         source_hash=hashlib.sha256(_file(rally).read_bytes()).hexdigest(),
         source=RALLY,
         prepare=functools.partial(prepare, rally),
+        enable_profiler=configuration.profiles(),
     )
 
 

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import importlib
 import logging
 import sys
+from collections.abc import Callable
 from types import TracebackType
-from typing import Self
+from typing import Any, Self
 
 #: Loggers of such errors: threads that delete in parallel, the generic cleanup, the contexts.
 _SOURCES = (
@@ -20,12 +22,17 @@ _MOST, _LONGEST = 20, 300
 class CleanupErrors(logging.Handler):
     """Context manager that collects warnings of Rally's cleanup in `messages`, at most 20.
 
-    At the end a last message gives the number of further warnings, if any.
+    At the end a last message gives the number of further warnings, if any. `kinds` has the kinds
+    of resources that they are about, as Rally names them, such as "zaqar.queues"; "" for warnings
+    of other code than the generic cleanup.
     """
 
     def __init__(self) -> None:
         super().__init__(logging.WARNING)
         self.messages: list[str] = []
+        self.kinds: set[str] = set()
+        self._kind = ""
+        self._restore: Callable[[], None] = lambda: None
         self._levels: dict[str, int] = {}
         self._more = 0
 
@@ -36,7 +43,28 @@ class CleanupErrors(logging.Handler):
             if not logger.isEnabledFor(logging.WARNING):
                 logger.setLevel(logging.WARNING)
             logger.addHandler(self)
+        self._follow()
         return self
+
+    def _follow(self) -> None:
+        """Note the kind of resources that Rally's generic cleanup is removing."""
+        try:
+            cls: Any = importlib.import_module(
+                "rally_openstack.task.cleanup.manager"
+            ).SeekAndDestroy
+        except ImportError:
+            return
+        exterminate = cls.exterminate
+
+        def followed(this: Any) -> None:
+            self._kind = f"{this.manager_cls._service}.{this.manager_cls._resource}"
+            try:
+                exterminate(this)
+            finally:
+                self._kind = ""
+
+        cls.exterminate = followed
+        self._restore = lambda: setattr(cls, "exterminate", exterminate)
 
     def __exit__(
         self,
@@ -44,6 +72,7 @@ class CleanupErrors(logging.Handler):
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
+        self._restore()
         for name, level in self._levels.items():
             logger = logging.getLogger(name)
             logger.removeHandler(self)
@@ -59,6 +88,7 @@ class CleanupErrors(logging.Handler):
         # the message is logged inside the exception handler
         if _is_gone(sys.exc_info()[1]):
             return
+        self.kinds.add(self._kind)
         if len(self.messages) >= _MOST:
             self._more += 1
             return

@@ -15,6 +15,7 @@ from osbench.common.deployment.record import Deployment
 from osbench.common.errors import ContextError
 from osbench.common.plugin.context import ContextEnvironment
 from osbench.common.rally import plugin_registry
+from osbench.common.rally.context_object import codec
 
 #: Key of the packed context object in `made`.
 KEY = "rally"
@@ -46,6 +47,16 @@ def context_object(environment: ContextEnvironment, scenario: str) -> dict[str, 
         "config": _config(environment.contexts),
         "env": env,
     }
+
+
+def task_in_names(made: Mapping[str, Any]) -> str:
+    """Return the task's id in the names of resources that a Rally context, or its scenario, gives.
+
+    `made`: the stored results of a context; "" if it is not of Rally. Raises ContextError or
+    ValueError if the stored object cannot be read.
+    """
+    packed = made.get(KEY)
+    return "" if packed is None else str(codec.unpack(packed)["owner_id"]).replace("-", "")[:8]
 
 
 def platform_data(deployment: Deployment) -> dict[str, Any]:

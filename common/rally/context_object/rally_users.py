@@ -7,7 +7,8 @@ import importlib
 from collections.abc import Mapping
 from typing import Any
 
-from osbench.common.openstack.cloud_users import CHOICE, RANDOM, USERS
+from osbench.common.deployment.credential import Credential
+from osbench.common.openstack.cloud_users import CHOICE, RANDOM, USERS, CloudUser
 from osbench.common.plugin.context import ContextEnvironment
 
 
@@ -45,6 +46,28 @@ def users_for_rally(environment: ContextEnvironment, platform: Mapping[str, Any]
         users.append(user)
     choice = environment.context.get(CHOICE, RANDOM)
     return {**added, "users": users, "tenants": tenants, "user_choice_method": choice}
+
+
+def native_users(carried: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """Return the users in Rally's context object as osbench's context `users` stores them."""
+    found = []
+    for one in carried.get("users") or ():
+        login = one["credential"]
+        found.append(
+            CloudUser(
+                credential=Credential(
+                    auth_url=login["auth_url"],
+                    username=login["username"],
+                    password=login["password"],
+                    project_name=login["tenant_name"],
+                    user_domain_name=login["user_domain_name"],
+                    project_domain_name=login["project_domain_name"],
+                ),
+                user_id=str(one["id"]),
+                project_id=str(one["tenant_id"]),
+            ).to_dict()
+        )
+    return found
 
 
 def _credential(content: Mapping[str, Any], platform: Mapping[str, Any]) -> Any:

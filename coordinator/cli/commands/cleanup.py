@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import time
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 import click
@@ -27,7 +28,7 @@ from osbench.coordinator.cli.options.option_table import (
 from osbench.coordinator.cli.options.shared_options import deployment_name, plugin_paths
 from osbench.coordinator.cli.progress_display import Progress
 from osbench.coordinator.cli.time_limit import time_limit
-from osbench.coordinator.contexts.context_stack import undo
+from osbench.coordinator.contexts.context_stack import run_polling, undo
 from osbench.coordinator.contexts.state_store import ContextStateStore
 from osbench.coordinator.fleet.dismissal import RunningIterations
 from osbench.coordinator.fleet.heartbeats import HeartbeatReader
@@ -54,6 +55,11 @@ class OrphanOptions(OptionSet):
         "--orphans",
         help="Remove resources of runs whose directories are gone, found by their names.",
     )
+    rally: bool = flag(
+        "--rally",
+        help="Look for names that Rally's scenarios and contexts give (s_rally_..., c_rally_...) "
+        "instead of osbench's.",
+    )
     deployment: str | None = deployment_name()
     older: str = option(
         "--older",
@@ -74,7 +80,7 @@ RULES = (
     ),
     *(
         Rule(option=one, why="is for runs without a directory", needs=("--orphans",))
-        for one in ("--deployment", "--older", "--dry-run", "--yes")
+        for one in ("--rally", "--deployment", "--older", "--dry-run", "--yes")
     ),
     Rule(option="--orphans", why="undoes no context", excludes=("--plugin-path",)),
 )
@@ -101,19 +107,26 @@ def cleanup(
 
     With --orphans it removes resources in the cloud of a deployment that have a name as osbench
     gives them, of runs that are not here any more. Only their names show that they are osbench's:
-    they are listed, and you are asked.
+    they are listed, and you are asked. To list resources in projects that runs have left, the admin
+    gets a role in each of these projects, and gives it back.
 
     \b
     Examples:
       osbench-coord cleanup last
       osbench-coord cleanup 20260401 --plugin-path plugins/
       osbench-coord cleanup --orphans --deployment lab --older 2h --dry-run
+      osbench-coord cleanup --orphans --rally --deployment lab --dry-run
     """
     if run is None:
         from osbench.coordinator.cli.orphan_removal import remove_orphans  # noqa: PLC0415 - seldom
 
         problems = remove_orphans(
-            settings, which.deployment, which.older, dry_run=which.dry_run, sure=which.yes
+            settings,
+            which.deployment,
+            which.older,
+            rally=which.rally,
+            dry_run=which.dry_run,
+            sure=which.yes,
         )
         if problems:
             raise _left("\n".join(problems))
@@ -147,7 +160,8 @@ def _undo(store: ContextStateStore, plugins: Plugins, *, crashed: bool) -> list[
     """
     with Progress(quiet=False) as progress:
         began = time.monotonic()
-        return undo(
+        work = partial(
+            undo,
             store,
             plugins,
             crashed=crashed,
@@ -155,6 +169,8 @@ def _undo(store: ContextStateStore, plugins: Plugins, *, crashed: bool) -> list[
                 contexts_at(what, done, planned, time.monotonic() - began)
             ),
         )
+        # Ctrl-C and --timeout end the command, also while foreign code waits for its threads
+        return run_polling(work, lambda _: None)
 
 
 def _lock(directory: RunDirectory) -> bool:

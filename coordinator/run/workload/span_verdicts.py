@@ -13,6 +13,7 @@ from osbench.coordinator.run.workload.workload_run import WorkloadRun
 _STATES = {
     "on": "no trace was collected: look at the notes on traces",
     "switched off": "tracing is switched off (enable_profiler)",
+    "sample rate 0": "no iteration is traced: [benchmark] profiler_sample_rate is 0",
     "no key": "no iteration is traced: the deployment record needs profiler_hmac_key",
     "no store in the record": "traces cannot be read: the record needs profiler_conn_str",
     "store not redis://": "traces cannot be read: profiler_conn_str must begin with redis://",

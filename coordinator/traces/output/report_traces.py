@@ -260,6 +260,7 @@ def _error_examples(workload: Mapping[str, Any]) -> dict[str, int]:
 
 _STATES = {
     "switched off": "tracing is switched off (enable_profiler)",
+    "sample rate 0": "no iteration is traced: [benchmark] profiler_sample_rate is 0",
     "no key": "the deployment has no profiler_hmac_key; `run --otlp` and `--traces-from` need none",
     "no store in the record": "the deployment has no profiler_conn_str: trace ids only",
     "store not redis://": "the deployment's profiler_conn_str is not the URL of a Redis",

@@ -74,6 +74,14 @@ def test_a_context_that_left_something_is_kept_to_be_tried_again() -> None:
         def RALLY(carried: object) -> type:
             class Rally:
                 @staticmethod
+                def get_fullname() -> str:
+                    return "careless@default"
+
+                @staticmethod
+                def get_owner_id() -> str:
+                    return "1f2e3d4c"
+
+                @staticmethod
                 def cleanup() -> None:
                     complain(Refused(f"{carried is not None}"))
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import _thread
 import importlib
 import itertools
+import threading
 from types import SimpleNamespace
 from typing import Any
 
@@ -64,3 +66,19 @@ def test_nothing_is_removed_under_workers_that_do_not_finish(settings, monkeypat
 
     with pytest.raises(ContextError, match=r"1 worker process still serving .* 0\.05 s: nothing"):
         cleanup._await_workers(settings, "r")
+
+
+def test_ctrl_c_ends_a_clean_up_that_goes_on_for_ever(monkeypatch):
+    ended = threading.Event()
+
+    def for_ever(*_: Any, **__: Any) -> list[str]:
+        _thread.interrupt_main()
+        ended.wait()
+        return []
+
+    monkeypatch.setattr(cleanup, "undo", for_ever)
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            cleanup._undo(SimpleNamespace(), SimpleNamespace(), crashed=False)
+    finally:
+        ended.set()

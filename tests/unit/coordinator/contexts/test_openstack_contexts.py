@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import jsonschema
 import pytest
 
 from helpers.cloud_workload import RUN
@@ -189,6 +190,34 @@ def test_images_with_a_name_of_their_own_are_found_by_their_tag(cloud, tmp_path)
     assert cloud.named("images") == ["testVM", "testVM"]
     chain.undo()
     assert cloud.named("images") == ["testVM"]
+
+
+@pytest.mark.parametrize(
+    ("more", "expected"),
+    [
+        ({}, ("private", 0, 0)),
+        ({"image_args": {"is_public": True, "min_ram": 64, "min_disk": 2}}, ("public", 64, 2)),
+        ({"image_args": {"is_public": False, "other": 1}}, ("private", 0, 0)),
+        (
+            {"image_args": {"is_public": True, "min_ram": 9}, "visibility": "shared", "min_ram": 1},
+            ("shared", 1, 0),
+        ),
+    ],
+)
+def test_the_former_arguments_of_images_mean_what_they_mean_to_rally(
+    cloud, tmp_path, more, expected
+):
+    file = tmp_path / "image"
+    file.write_bytes(b"data")
+    chain = Chain(cloud)
+    config = {"image_url": str(file), "disk_format": "raw", "container_format": "bare", **more}
+    jsonschema.validate(config, Images.CONFIG_SCHEMA)
+
+    chain.set_up(Images, config)
+
+    ((image,),) = chain.made[-1][2]["images"].values()
+    made = cloud.objects["images"][image]
+    assert (made["visibility"], made["min_ram"], made["min_disk"]) == expected
 
 
 def test_a_workbook_whose_answer_was_lost_is_taken_as_it_is(cloud, monkeypatch, tmp_path):

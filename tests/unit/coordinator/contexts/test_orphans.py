@@ -10,8 +10,8 @@ import pytest
 from helpers.fake_cloud import ADMIN, FakeCloud, fake_cloud
 from osbench.common.deployment.record import Deployment
 from osbench.common.errors import DeploymentError
-from osbench.common.openstack.resource_names import in_iteration, run_in
-from osbench.coordinator.contexts.orphans import OrphanSearch
+from osbench.common.openstack.resource_names import in_iteration, rally_task_in, run_in
+from osbench.coordinator.contexts.orphans import RALLY, OrphanSearch
 
 OLD, OTHER = "20250101-000000-ab12", "20250102-000000-cd34"
 NOW_AT = datetime(2026, 1, 1, tzinfo=UTC).timestamp()
@@ -112,8 +112,24 @@ def test_a_search_changes_nothing(cloud: FakeCloud) -> None:
 
     search(cloud).find(NOW_AT)
 
-    methods = {method for method, path, _ in cloud.seen if not path.startswith("/v3/auth/tokens")}
+    others = ("/v3/auth/tokens", f"/v3/projects/{project['id']}/users/")
+    methods = {method for method, path, _ in cloud.seen if not path.startswith(others)}
     assert methods == {"GET"}
+    # what the administrator needed to look into the project
+    assert cloud.assigned == set()
+
+
+def test_a_role_that_the_administrator_has_stays(cloud: FakeCloud) -> None:
+    project = cloud.make("projects", {"name": f"osb-{OLD}-0-c-aabbccdd-0", "domain_id": "default"})
+    admin, role = cloud.find("users", ADMIN), cloud.find("roles", "admin")
+    assert admin is not None
+    assert role is not None
+    before = {(project["id"], admin["id"], role["id"])}
+    cloud.assigned |= before
+
+    search(cloud).find(NOW_AT)
+
+    assert cloud.assigned == before
 
 
 def test_a_run_with_something_young_is_left_alone(cloud: FakeCloud) -> None:
@@ -150,8 +166,8 @@ def test_projects_of_a_run_go_with_what_osbench_made_in_them(cloud: FakeCloud) -
     found = orphans.find(NOW_AT).by_run[OLD]
     problems = orphans.remove(found)
 
-    # the queue cannot be seen before
-    assert sorted(one.kind for one in found) == ["projects", "users"]
+    assert sorted(one.kind for one in found) == ["projects", "queues", "users"]
+    assert [one.project for one in found if one.kind == "queues"] == [project["name"]]
     assert problems == []
     assert set(cloud.named("queues")) == {*FOREIGN, "theirs"}
     assert foreign_are_there(cloud)
@@ -170,6 +186,81 @@ def test_a_project_is_left_if_its_contents_cannot_be_removed(cloud: FakeCloud) -
     assert any("queues are left" in one for one in problems)
     assert problems[-1] == "1 objects of Keystone are left, since they own others"
     assert cloud.find("projects", project["name"])
+
+
+def test_a_run_with_something_young_in_its_project_is_left_alone(cloud: FakeCloud) -> None:
+    project = cloud.make("projects", {"name": f"osb-{OLD}-0-c-aabbccdd-0", "domain_id": "default"})
+    fields = {"name": of_iteration(), "project": project["id"]}
+    cloud.make("queues", fields | {"created_at": "2025-12-31T23:30:00Z"})
+
+    found = search(cloud).find(NOW_AT - 7200)
+
+    assert found.by_run == {}
+    assert found.young == {OLD: 2}
+
+
+#: As Rally names them by default, with the beginning of a task's id; names that it does not give.
+OF_RALLY = ("c_rally_1f2e3d4c_a1B2c3D4", "s_rally_1f2e3d4c_ZZZZZZZZ")
+NOT_OF_RALLY = (
+    *("s_rally_1f2e3d4c", "s_rally_1f2e3d4c_ZZZZZZZ", "s_rally_1f2e3d4c_ZZZZZZZZZ"),
+    *("x_rally_1f2e3d4c_ZZZZZZZZ", "rally_1f2e3d4c_ZZZZZZZZ", "s_rally_1f2e3d4c_ZZZZ-ZZZ"),
+    *("S_RALLY_1f2e3d4c_ZZZZZZZZ", "s-rally-1f2e3d4c-ZZZZZZZZ", " s_rally_1f2e3d4c_ZZZZZZZZ"),
+    *("s_rally_1f2e3d4c_ZZZZZZZZ-backup", "copy of s_rally_1f2e3d4c_ZZZZZZZZ", "c_rally_prod_db"),
+)
+
+
+@pytest.mark.parametrize("name", [*NOT_OF_RALLY, f"osb-{OLD}-0-c-flavors-2"])
+def test_a_name_that_rally_does_not_give_is_of_no_task(name: str) -> None:
+    assert rally_task_in(name) == ""
+
+
+@pytest.mark.parametrize("name", OF_RALLY)
+def test_a_name_that_rally_gives_has_the_beginning_of_its_task(name: str) -> None:
+    assert rally_task_in(name) == "1f2e3d4c"
+    assert run_in(name) == ""
+
+
+def of_rally(cloud: FakeCloud) -> OrphanSearch:
+    return OrphanSearch(Deployment.from_spec("lab", cloud.deployment()), RALLY)
+
+
+def test_what_rally_has_left_is_listed_with_what_is_in_its_projects(cloud: FakeCloud) -> None:
+    of_context, of_scenario = OF_RALLY
+    project = cloud.make("projects", {"name": of_context, "domain_id": "default"})
+    cloud.make("users", {"name": "c_rally_1f2e3d4c_00000000", "domain_id": "default"})
+    cloud.make("queues", {"id": of_scenario, "name": of_scenario, "project": project["id"]})
+    cloud.make("queues", {"id": "theirs", "name": "theirs", "project": project["id"]})
+    for name in NOT_OF_RALLY:
+        cloud.make("queues", {"name": name, "project": own(cloud)})
+    osbenchs = of_iteration()
+    cloud.make("users", {"name": osbenchs, "domain_id": "default"})
+    orphans = of_rally(cloud)
+
+    found = orphans.find(NOW_AT)
+    listed = {(one.kind, one.name) for one in found.by_run["1f2e3d4c"]}
+    problems = orphans.remove(found.by_run["1f2e3d4c"])
+
+    assert found.ageless == ["1f2e3d4c"]
+    assert list(found.by_run) == ["1f2e3d4c"]
+    assert listed == {
+        *(("users", "c_rally_1f2e3d4c_00000000"), ("projects", of_context)),
+        ("queues", of_scenario),
+    }
+    assert problems == []
+    assert set(cloud.named("queues")) == {*FOREIGN, *NOT_OF_RALLY, "theirs"}
+    assert set(cloud.named("users")) == {*FOREIGN, ADMIN, osbenchs}
+    assert foreign_are_there(cloud)
+    assert of_context not in cloud.named("projects")
+
+
+def test_a_task_of_rally_with_something_young_is_left_alone(cloud: FakeCloud) -> None:
+    of_context, of_scenario = OF_RALLY
+    project = cloud.make("projects", {"name": of_context, "domain_id": "default"})
+    fields = {"name": of_scenario, "project": project["id"]}
+    cloud.make("queues", fields | {"created_at": "2025-12-31T23:30:00Z"})
+
+    assert of_rally(cloud).find(NOW_AT - 7200).young == {"1f2e3d4c": 2}
+    assert list(of_rally(cloud).find(NOW_AT).by_run) == ["1f2e3d4c"]
 
 
 def test_what_cannot_be_listed_is_told_and_does_not_stop_the_rest(cloud: FakeCloud) -> None:
@@ -194,6 +285,16 @@ def test_without_an_administrator_its_kinds_are_not_searched(cloud: FakeCloud) -
 
     assert [one.name for one in found.by_run[OLD]] == [name]
     assert "users" in found.unseen
+
+
+def test_what_stays_though_its_deletion_was_accepted_is_told(cloud: FakeCloud) -> None:
+    # deleted by its name, which is not its id
+    cloud.make("queues", {"name": of_iteration(), "project": own(cloud)})
+    orphans = search(cloud)
+
+    problems = orphans.remove(orphans.find(NOW_AT).by_run[OLD])
+
+    assert problems == ["1 queues are left: their deletion was accepted"]
 
 
 def test_all_services_are_searched(cloud: FakeCloud) -> None:

@@ -131,6 +131,22 @@ def test_every_variable_that_is_not_used_is_named_without_its_value() -> None:
     assert record.notes == ("not used: OS_PASSCODE, OS_REGION",)
 
 
+def test_a_variable_of_osprofiler_that_is_not_read_is_named_with_the_one_that_is() -> None:
+    more = {
+        "OSPROFILER_CONNECTION_STRING": "redis://:pw-hidden@h:6379",
+        "OSPROFILER_HMAC_KEY": "key",
+        "OSPROFILER_TRACE": "x",
+        "OSPROFILER_EMPTY": "",
+    }
+
+    record = made({**ENVIRONMENT, **more})
+
+    assert record.notes == (
+        "not used: OSPROFILER_CONNECTION_STRING; set OSPROFILER_CONN_STR instead",
+        "not used: OSPROFILER_TRACE",
+    )
+
+
 @pytest.mark.parametrize(
     ("environ", "said"),
     [

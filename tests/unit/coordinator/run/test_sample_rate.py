@@ -5,7 +5,7 @@ import pytest
 
 from osbench.common.histogram import Histogram
 from osbench.coordinator.run.sample_rate import SampleRatePlan
-from osbench.coordinator.run.sampling import planned_in_all
+from osbench.coordinator.run.sampling import planned_in_all, sampling
 from osbench.coordinator.traces.collection.overhead import tracing_overhead
 from osbench.coordinator.traces.collection.traced_iterations import Latencies
 
@@ -61,7 +61,49 @@ def test_what_is_not_profiled_takes_no_part_of_the_budget():
     conf = SimpleNamespace(benchmark=SimpleNamespace(enable_profiler=True))
     on, off = (SimpleNamespace(enable_profiler=one) for one in (None, False))
 
-    assert planned_in_all([(on, 100), (off, 1000), (on, None), (on, 7)], None, conf) == 107
+    assert (
+        planned_in_all(
+            [(on, 100, None), (off, 1000, True), (on, None, None), (on, 7, None), (on, 9, False)],
+            None,
+            conf,
+        )
+        == 107
+    )
+
+
+@pytest.mark.parametrize(
+    ("of_workload", "of_deployment", "of_source", "state"),
+    [
+        (None, None, None, "on"),
+        (None, None, True, "on"),
+        (None, None, False, "switched off"),
+        (None, True, False, "on"),
+        (True, False, False, "on"),
+        (None, False, True, "switched off"),
+    ],
+)
+def test_the_nearest_switch_of_tracing_counts(of_workload, of_deployment, of_source, state):
+    made = traced(of_workload, of_deployment, 1.0, of_source=of_source)
+
+    assert (made.state, made.rate) == (state, 1.0 if state == "on" else 0.0)
+
+
+def test_tracing_at_a_rate_of_0_is_not_on():
+    assert traced(None, None, 0.0).state == "sample rate 0"
+    assert traced(None, None, 0.001).state == "on"
+    assert traced(False, None, 0.0).state == "switched off"
+
+
+def traced(of_workload, of_deployment, rate, **more):
+    """Tracing of a workload in a cloud with key and store."""
+    benchmark = SimpleNamespace(enable_profiler=True, profiler_sample_rate=rate)
+    deployment = SimpleNamespace(
+        enable_profiler=of_deployment,
+        profiler_hmac_key="key",
+        profiler_conn_str="redis://h:6379",
+    )
+    workload = SimpleNamespace(enable_profiler=of_workload)
+    return sampling(workload, deployment, SimpleNamespace(benchmark=benchmark), **more)
 
 
 def latencies(traced_ms, untraced_ms, count=4000):

@@ -31,6 +31,8 @@ from osbench.worker.http import jsonpath
 from osbench.worker.openstack.user_selector import UserSelector
 from osbench.worker.scenarios import server_arguments
 from osbench.worker.scenarios.glance import GlanceImages
+from osbench.worker.scenarios.swift import SwiftObjects
+from osbench.worker.scenarios.zaqar import ZaqarBasic
 from osbench.worker.tracing.profiling import Tracer
 
 PLUGINS = Plugins()
@@ -403,6 +405,34 @@ def test_creating_a_queue_reaches_zaqar(cloud):
     ((method, path, headers),) = cloud.seen
     assert (method, path.startswith(f"/zaqar/v2/queues/osb-{RUN}-0-i1-")) == ("PUT", True)
     assert headers["client-id"]
+
+
+class Pages:
+    """A client of a service that knows no markers; a list without end fails."""
+
+    def __init__(self, page):
+        self.page, self.left = page, 5
+
+    def document(self, *_, **__):
+        self.left -= 1
+        assert self.left, "a list without end"
+        return self.page
+
+
+@pytest.mark.parametrize("links", [[], [{"rel": "next", "href": "/v2/queues/q/messages?marker=1"}]])
+def test_messages_that_are_repeated_for_ever_are_counted_once(links):
+    scenario = object.__new__(ZaqarBasic)
+    scenario.cloud = Pages({"messages": [{"id": "1"}, {"id": "2"}], "links": links})
+
+    # without the action, which needs an iteration
+    assert ZaqarBasic._read.__wrapped__(scenario, "q") == 2
+
+
+def test_names_that_are_repeated_for_ever_are_listed_once():
+    scenario = object.__new__(SwiftObjects)
+    scenario.cloud = Pages([{"name": "a"}, {"name": "b"}])
+
+    assert scenario._names("") == ["a", "b"]
 
 
 @pytest.mark.parametrize("count", [0, 10, 25])
