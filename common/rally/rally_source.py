@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from osbench.common.errors import PluginError, Problem
+from osbench.common.openstack.rally_conf import configuration_file
 from osbench.common.plugin.plugin_source import PluginSource, SourceUse
 from osbench.common.rally import configuration, importing, plugin_hints, plugin_registry, validators
 from osbench.common.task import Workload
@@ -192,7 +193,7 @@ class RallySource(PluginSource):
 
 @functools.cache
 def _warn_of_options() -> None:
-    file = importing.configuration_file()
+    file = configuration_file()
     if file is not None and importing.load():
         unused = configuration.unused(file)
         if unused:

@@ -101,6 +101,7 @@ def traced(of_workload, of_deployment, rate, **more):
         enable_profiler=of_deployment,
         profiler_hmac_key="key",
         profiler_conn_str="redis://h:6379",
+        readable_store="redis://h:6379",
     )
     workload = SimpleNamespace(enable_profiler=of_workload)
     return sampling(workload, deployment, SimpleNamespace(benchmark=benchmark), **more)
