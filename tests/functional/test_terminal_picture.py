@@ -34,7 +34,8 @@ def test_a_run_is_recorded_from_its_progress_to_its_exit_code(tmp_path: Path) ->
     frames = ElementTree.fromstring(text).findall(f"{SVG}g")
     shown = ["".join(frame.itertext()) for frame in frames]
     assert len(frames) > 2
-    assert all("osbench-coord run --url" in frame for frame in shown)
+    # more lines than the picture has, as a late generator makes them, move the first one out
+    assert "osbench-coord run --url" in shown[0]
     assert any("done" in frame for frame in shown[:-1])
     assert re.search(r"SLA\s+(passed|failed)", shown[-1])
     assert "Exit code" in shown[-1]
