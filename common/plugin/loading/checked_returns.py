@@ -214,7 +214,7 @@ def _member(kind: str, cls: type, name: str, defined: Any, wanted: _Wanted) -> A
         if not wanted.fits(value):
             raise PluginError(f"{where} returned {_shown(value)}; it must return {wanted.text}")
         if isinstance(value, Step) and not getattr(cls, "OPEN", False):
-            _check_users(where, value, args[-1])
+            _check_users(where, value, options["capacity"] if "capacity" in options else args[-1])
         return value
 
     if isinstance(defined, property):

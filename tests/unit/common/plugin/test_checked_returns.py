@@ -144,10 +144,14 @@ def test_a_missing_column_of_users_names_those_that_there_are() -> None:
 
 @pytest.mark.parametrize("users", ["None", "(1, 1, 1)", "()"])
 def test_a_closed_runner_requests_users_of_each_worker(tmp_path: Path, users: str) -> None:
-    cls = made(tmp_path, "runner", f"def step(self, *_):\n    return runner.Step(users={users})")
+    cls = made(
+        tmp_path, "runner", f"def step(self, *_, **__):\n    return runner.Step(users={users})"
+    )
 
     with pytest.raises(PluginError, match="users must have as many numbers as `capacity`, 2"):
         cls({}).step(0.0, None, (4, 4))
+    with pytest.raises(PluginError, match="as `capacity`, 4"):
+        cls({}).step(elapsed_s=0.0, totals=None, capacity=(4, 4, 4, 4))
 
 
 def test_a_constructor_that_fails_is_reported_with_its_line(tmp_path: Path) -> None:
