@@ -7,7 +7,7 @@ import re
 
 from osbench.common.secrets.url_masking import mask_url
 
-#: What is of a single case in a message: ids, numbers, e-mail addresses; not the kind of the error.
+#: Parts of a message that belong to a single case: ids, numbers, e-mail addresses.
 _SINGLE = re.compile(
     r"[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}"
     r"|(?<![\w.+-])[\w.+-]{1,64}(?:@|%40)[\w.-]{1,255}"

@@ -1,7 +1,7 @@
 """Environment variables that Celery and kombu read, and osbench ignores.
 
-`broker.application` reads none of those for an application. Others are read when a module is
-imported, and are removed before that.
+`broker.application` is made so that an application reads none of them. Variables that a module
+reads while it is imported are removed before.
 """
 
 from __future__ import annotations

@@ -14,7 +14,7 @@ from osbench.common.errors import OutputError
 
 #: Name of the error handler for characters that the encoding of a stream lacks.
 _SIMILAR = "osbench.similar"
-#: What Python sets for stdout unless PYTHONIOENCODING asks for another handler.
+#: Error handlers of stdout unless PYTHONIOENCODING names another one.
 _DEFAULT_HANDLERS = ("strict", "surrogateescape")
 _ASCII = str.maketrans(
     {

@@ -9,10 +9,10 @@ from typing import Any
 from osbench.common.errors import DeploymentError
 
 _YES = {"1", "true", "yes", "on"}
+_NO = {"", "0", "false", "no", "off"}
 #: Variables of OSProfiler that are read, and other variables with the meaning of one.
 _PROFILING = ("OSPROFILER_HMAC_KEY", "OSPROFILER_CONN_STR")
 _INSTEAD = {"OSPROFILER_CONNECTION_STRING": "OSPROFILER_CONN_STR"}
-_NO = {"", "0", "false", "no", "off"}
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -28,6 +28,13 @@ _OPTIONAL_TEXT = {"type": ["string", "null"]}
 _NAME = {"type": "string", "minLength": 1}
 _WEB_ADDRESS = {"type": "string", "format": "web-address"}
 
+#: OSProfiler's default key, which is public.
+DEFAULT_KEY = "SECRET_KEY"
+DEFAULT_KEY_WARNING = (
+    f"{DEFAULT_KEY} is OSProfiler's default key: anyone can make services with it trace; set "
+    "another in [profiler] hmac_keys of the services, and in the record"
+)
+
 #: Drivers of OSProfiler (osprofiler.drivers), and the databases that its SQLAlchemy driver takes.
 _STORES = (
     *REDIS,
@@ -159,7 +166,7 @@ def _key_fault(value: str) -> str:
     return ""
 
 
-#: What is wrong with a text, "" if nothing is, by format of the schema. "" passes `if-any`.
+#: Checks of texts by format of the schema: they return a message, or "" for a valid text.
 _FAULTS: dict[str, Callable[[str], str]] = {
     "web-address": _web_address_fault,
     "address-if-any": lambda value: _web_address_fault(value) if value else "",

@@ -258,11 +258,11 @@ class _BoundedSession(requests.Session):
         """Return the request with the settings of the session; requests calls it."""
         given = {name.lower() for name in (*self.headers, *(request.headers or ()))}
         if request.auth is None and "authorization" in given:
-            request.auth = _unchanged
+            request.auth = _keep_headers
         return super().prepare_request(request)
 
 
-def _unchanged(request: requests.PreparedRequest) -> requests.PreparedRequest:
+def _keep_headers(request: requests.PreparedRequest) -> requests.PreparedRequest:
     return request
 
 

@@ -28,19 +28,17 @@ def root_cause(error: BaseException, proxies: Mapping[str, str] | None = None) -
     return no_connection(proxy, text) if proxy else text
 
 
-#: What to do about a refused certificate, by the words of OpenSSL and libcurl; first match counts.
 _OTHER_NAME = "use a name or address that the certificate has"
+_AUTHORITY = "name the file of its authority: verify: FILE, --ca FILE"
+#: Remedies for a refused certificate, by the words of OpenSSL and libcurl; the first match counts.
 _REMEDIES = (
     ("certificate has expired", "renew it, or set the clock of the worker"),
     ("not yet valid", "set the clock of the worker"),
     ("hostname mismatch", _OTHER_NAME),
     ("ip address mismatch", _OTHER_NAME),
     ("no alternative certificate subject name", _OTHER_NAME),
-    ("certificate verify failed", "name the file of its authority: verify: FILE, --ca FILE"),
-    (
-        "certificate openssl verify result",
-        "name the file of its authority: verify: FILE, --ca FILE",
-    ),
+    ("certificate verify failed", _AUTHORITY),
+    ("certificate openssl verify result", _AUTHORITY),
 )
 
 

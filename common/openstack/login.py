@@ -91,7 +91,7 @@ class _Shared:
             )
         log_in = super().get_auth_ref  # type: ignore[misc]
         seen = getattr(self._handed, "failures", None)
-        return self._gate.through(lambda: _granted(log_in, session, **options), seen)
+        return self._gate.through(lambda: _log_in(log_in, session, **options), seen)
 
     def _needs_reauthenticate(self) -> bool:
         """Return whether to renew the token now: it is missing, or ends within a margin.
@@ -147,7 +147,7 @@ class _Shared:
             return bool(super().invalidate())  # type: ignore[misc]
 
 
-def _granted(log_in: Callable[..., Any], session: Any, **options: Any) -> Any:
+def _log_in(log_in: Callable[..., Any], session: Any, **options: Any) -> Any:
     try:
         found = log_in(session, **options)
         # keystoneauth1 reads them when they are needed

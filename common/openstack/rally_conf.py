@@ -45,9 +45,9 @@ def openstack_options(file: Path) -> Mapping[str, str]:
     for group in _GROUPS:
         if parser.has_section(group):
             found.update(parser.items(group))
-    return {name: _unquoted(value) for name, value in found.items()}
+    return {name: _without_quotes(value) for name, value in found.items()}
 
 
-def _unquoted(value: str) -> str:
+def _without_quotes(value: str) -> str:
     quoted = len(value) > 1 and value[0] == value[-1] and value[0] in _QUOTES
     return value[1:-1] if quoted else value

@@ -3,20 +3,18 @@
 from __future__ import annotations
 
 import contextlib
-import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any
 
 from osbench.common.errors import ArchiveError, UsageError
+from osbench.common.network.exchange_deadline import LEAST_BYTES_S
 from osbench.common.secrets.masking import error_text
 from osbench.common.secrets.url_masking import mask_url
-from osbench.coordinator.deployments.at_once import at_once
+from osbench.coordinator.deployments.at_once import call_within
 from osbench.coordinator.formatting import plain
 
-#: Seconds for each operation, and one more for each so many bytes of a run.
+#: Seconds for each operation, and one more for each LEAST_BYTES_S bytes of a run.
 TOTAL_S = 120.0
-LEAST_BYTES_S = 64 << 10
 _INSTALL = "pip install 'osbench[archive]'"
 
 
@@ -55,7 +53,7 @@ class FsspecStore:
         """Return whether there is neither an object nor a folder at the URL."""
         with self._told("look for it"):
             self._files.invalidate_cache()
-            return not self._within(TOTAL_S, self._files.exists, self._root)
+            return not call_within(TOTAL_S, self._files.exists, self._root)
 
     def listed(self, folder: str) -> dict[str, int]:
         """Return names and sizes in bytes of a folder's objects; {} if there is none.
@@ -67,7 +65,7 @@ class FsspecStore:
             with self._told(f"list {folder}"):
                 # of earlier listings: others write, too
                 self._files.invalidate_cache()
-                for one in self._within(TOTAL_S, self._files.ls, self._path(folder), detail=True):
+                for one in call_within(TOTAL_S, self._files.ls, self._path(folder), detail=True):
                     name = str(one["name"]).rstrip("/").rpartition("/")[2]
                     if one["type"] == "file" and name:
                         found[name] = int(one["size"] or 0)
@@ -83,7 +81,7 @@ class FsspecStore:
         bucket = self._root.partition("/")[0]
         try:
             if bucket:
-                self._within(TOTAL_S, self._files.ls, bucket)
+                call_within(TOTAL_S, self._files.ls, bucket)
         except FileNotFoundError:
             raise ArchiveError(
                 f"the archive {self.place}: there is no bucket {plain(bucket)}: check its name, or"
@@ -99,7 +97,7 @@ class FsspecStore:
         try:
             with self._told(f"read {name}"):
                 self._files.invalidate_cache()
-                return int(self._within(TOTAL_S, self._files.info, self._path(name))["size"])
+                return int(call_within(TOTAL_S, self._files.info, self._path(name))["size"])
         except FileNotFoundError:
             return None
 
@@ -115,7 +113,7 @@ class FsspecStore:
         # raised by some clients if all are missing
         with contextlib.suppress(FileNotFoundError), self._told(f"read {names[0]}"):
             total_s = TOTAL_S + len(names)
-            answers = self._within(total_s, self._files.cat, list(by_path), on_error="return")
+            answers = call_within(total_s, self._files.cat, list(by_path), on_error="return")
             for path, response in answers.items():
                 if isinstance(response, bytes):
                     # memory:// has a slash before its paths, S3 has none
@@ -131,9 +129,9 @@ class FsspecStore:
         """
         try:
             with self._told(f"read {name}"):
-                number = int(self._within(TOTAL_S, self._files.info, self._path(name))["size"])
+                number = int(call_within(TOTAL_S, self._files.info, self._path(name))["size"])
                 total_s = TOTAL_S + number / LEAST_BYTES_S
-                self._within(total_s, self._files.get_file, self._path(name), str(path))
+                call_within(total_s, self._files.get_file, self._path(name), str(path))
         except FileNotFoundError:
             return False
         return True
@@ -146,8 +144,8 @@ class FsspecStore:
         try:
             with self._told(f"write {name}"):
                 total_s = TOTAL_S + path.stat().st_size / LEAST_BYTES_S
-                self._within(TOTAL_S, self._make_folder, name.rpartition("/")[0])
-                self._within(total_s, self._files.put_file, str(path), self._path(name))
+                call_within(TOTAL_S, self._make_folder, name.rpartition("/")[0])
+                call_within(total_s, self._files.put_file, str(path), self._path(name))
         except FileNotFoundError as error:
             raise self._error(f"write {name}", error) from None
 
@@ -161,19 +159,6 @@ class FsspecStore:
             if "/" in path and not self._files.isdir(path):
                 with contextlib.suppress(FileExistsError):
                     self._files.mkdir(path, create_parents=False)
-
-    def _within(self, total_s: float, act: Callable[..., Any], *given: Any, **options: Any) -> Any:
-        """Return the result of `act`; raise TimeoutError if it takes longer than `total_s` seconds.
-
-        Clients of stores have timeouts for single waits at most. An act that is given up goes on in
-        its thread, which does not keep the process.
-        """
-        until = time.monotonic() + total_s
-        # in a tuple: None means that there is no result in time
-        (found,) = at_once([lambda: (act(*given, **options),)], until)
-        if found is None:
-            raise TimeoutError(f"not over within {total_s:.0f} s")
-        return found[0]
 
     def _path(self, name: str) -> str:
         return f"{self._root}/{name}"

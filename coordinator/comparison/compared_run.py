@@ -169,7 +169,7 @@ def read_compared_run(directory: RunDirectory) -> ComparedRun:
             f"run {name} has no results to compare; name a finished run: `osbench-coord status "
             f"{name}` says why it is not"
         )
-    return _checked(
+    return _require_shape(
         ComparedRun(
             manifest=directory.read("run.json") or {},
             summary=summary,
@@ -224,7 +224,7 @@ def _of_directory(directory: RunDirectory) -> ComparedRun | None:
     summary, manifest = summary_of(directory), directory.read("run.json")
     if not summary or not manifest:
         return None
-    return _checked(ComparedRun(manifest=manifest, summary=summary, directory=directory))
+    return _require_shape(ComparedRun(manifest=manifest, summary=summary, directory=directory))
 
 
 def _of_archive(one: ArchivedRun) -> ComparedRun | None:
@@ -236,10 +236,10 @@ def _of_archive(one: ArchivedRun) -> ComparedRun | None:
             f"run {one.run_id} of {one.archive.place} has a summary of format"
             f" {summary.get('format')}, and this osbench reads {SUMMARY_FORMAT}"
         )
-    return _checked(ComparedRun(manifest=one.record.manifest, summary=summary, archived=one))
+    return _require_shape(ComparedRun(manifest=one.record.manifest, summary=summary, archived=one))
 
 
-def _checked(run: ComparedRun) -> ComparedRun:
+def _require_shape(run: ComparedRun) -> ComparedRun:
     """Return the run; raise DamagedRun if its report or its request has another shape."""
     name, asked = run.report.run_id, run.manifest.get("workloads", [])
     if not isinstance(asked, list) or not all(isinstance(one, Mapping) for one in asked):

@@ -155,12 +155,12 @@ class OrphanSearch:
         """
         at_last = [orphan for orphan in orphans if orphan.service == _LAST]
         elsewhere = [one for one in orphans if not one.project and one.service != _LAST]
-        problems = self._removed(self._access, elsewhere)
+        problems = self._remove(self._access, elsewhere)
         for project in [orphan for orphan in at_last if orphan.kind == "projects"]:
             inside = [one for one in orphans if one.project == project.name]
             problems += self._empty(project, inside)
         if at_last and not problems:
-            problems = self._removed(self._access, at_last)
+            problems = self._remove(self._access, at_last)
         elif at_last:
             problems.append(f"{len(at_last)} objects of Keystone are left, since they own others")
         return problems
@@ -205,7 +205,7 @@ class OrphanSearch:
     def _inside(self, project: Orphan, found: FoundOrphans) -> Iterator[Orphan]:
         """Yield the resources in an orphaned project; a note in `found` if it cannot be entered."""
         try:
-            with self._entered(project) as access:
+            with self._enter(project) as access:
                 for service, several in access.there.items():
                     for kind in several:
                         yield from self._of_kind(access, service, kind, found, project.name)
@@ -218,8 +218,8 @@ class OrphanSearch:
         Returns messages on objects that are left.
         """
         try:
-            with self._entered(project) as access:
-                problems = self._removed(access, inside)
+            with self._enter(project) as access:
+                problems = self._remove(access, inside)
                 if not problems and "neutron" in access.there:
                     _remove_security_groups(self._access.admin, project.identity)
         except _ERRORS as error:
@@ -227,7 +227,7 @@ class OrphanSearch:
         return [f"in project {project.name}: {one}" for one in problems]
 
     @contextmanager
-    def _entered(self, project: Orphan) -> Iterator[_OneProject]:
+    def _enter(self, project: Orphan) -> Iterator[_OneProject]:
         """Yield access to a project as the administrator, who has a role in it meanwhile.
 
         The passwords of the project's users are lost. Raises exceptions of `_ERRORS`.
@@ -239,7 +239,7 @@ class OrphanSearch:
                 f"the admin of the deployment logs in by {credential.auth_type}, and cannot look"
                 " into other projects"
             )
-        with _assigned(admin, project.identity):
+        with _assign_role(admin, project.identity):
             inside = replace(
                 credential,
                 project_name=project.name,
@@ -248,7 +248,7 @@ class OrphanSearch:
             )
             yield _OneProject(self._environment, Account(inside))
 
-    def _removed(self, access: CloudAccess, orphans: Sequence[Orphan]) -> list[str]:
+    def _remove(self, access: CloudAccess, orphans: Sequence[Orphan]) -> list[str]:
         """Remove resources by their names, in the order of `KINDS`.
 
         Returns messages on objects that could not be removed or listed; empty if all are gone.
@@ -297,7 +297,7 @@ class _OneProject(CloudAccess):
 
 
 @contextmanager
-def _assigned(admin: Cloud, project: str) -> Iterator[None]:
+def _assign_role(admin: Cloud, project: str) -> Iterator[None]:
     """Assign the administrator a role in `project` (an id) within the block, unless it has it.
 
     The role is the first of `_ADMINS` that the cloud has. Raises DeploymentError if the cloud has

@@ -5,12 +5,24 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable, Sequence
-from typing import TypeVar
+from typing import Any, TypeVar
 
 Answer = TypeVar("Answer")
 
 #: Threads that ask.
 AT_ONCE = 8
+
+
+def call_within(total_s: float, act: Callable[..., Answer], *given: Any, **options: Any) -> Answer:
+    """Return the result of `act`; raise TimeoutError if it takes longer than `total_s` seconds.
+
+    A call that is given up goes on in its daemon thread.
+    """
+    # in a tuple: None means that there is no result in time
+    (found,) = at_once([lambda: (act(*given, **options),)], time.monotonic() + total_s)
+    if found is None:
+        raise TimeoutError(f"not over within {total_s:g} s")
+    return found[0]
 
 
 def at_once(questions: Sequence[Callable[[], Answer]], until: float) -> list[Answer | None]:

@@ -13,8 +13,8 @@ import redis
 import requests
 
 from osbench.common.deployment.credential import Credential
-from osbench.common.deployment.default_key import DEFAULT_KEY, DEFAULT_KEY_WARNING
 from osbench.common.deployment.record import Deployment
+from osbench.common.deployment.schema import DEFAULT_KEY, DEFAULT_KEY_WARNING
 from osbench.common.errors import StoreError
 from osbench.common.network.bounded_adapter import bounded_session
 from osbench.common.network.causes import root_cause

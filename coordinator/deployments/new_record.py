@@ -6,7 +6,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from osbench.common.deployment.default_key import DEFAULT_KEY, DEFAULT_KEY_WARNING
 from osbench.common.deployment.environment_record import (
     openstack_variables,
     profiling_of,
@@ -14,6 +13,7 @@ from osbench.common.deployment.environment_record import (
     unused_profiling,
 )
 from osbench.common.deployment.record import Deployment
+from osbench.common.deployment.schema import DEFAULT_KEY, DEFAULT_KEY_WARNING
 from osbench.common.errors import DeploymentError
 from osbench.coordinator.deployments.named_cloud import named_cloud
 

@@ -17,8 +17,8 @@ import requests
 from keystoneauth1 import exceptions
 
 from osbench.common.deployment.credential import Credential
-from osbench.common.deployment.default_key import DEFAULT_KEY
 from osbench.common.deployment.record import Deployment
+from osbench.common.deployment.schema import DEFAULT_KEY
 from osbench.common.errors import DeploymentError
 from osbench.common.network.causes import root_cause
 from osbench.common.openstack.account import Account

@@ -86,7 +86,7 @@ class TraceWatcher(Watcher):
             sources=SpanSources(receiver=self._receiver, backend=self._backend),
         )
         return Findings(
-            outcomes=[_explained(number, one, collected) for number, one in enumerate(outcomes)],
+            outcomes=[_explain(number, one, collected) for number, one in enumerate(outcomes)],
             spans=collected.spans,
             notes=collected.notes,
         )
@@ -121,7 +121,7 @@ def _backend(plan: RunPlan) -> TraceBackend | None:
     )
 
 
-def _explained(number: int, outcome: WorkloadOutcome, collected: Collected) -> WorkloadOutcome:
+def _explain(number: int, outcome: WorkloadOutcome, collected: Collected) -> WorkloadOutcome:
     """Return an outcome with the explanation of its traces and the cost of tracing."""
     tracing = replace(
         outcome.tracing,

@@ -37,7 +37,7 @@ class Watchers:
                 )
         kinds = {name: entry_points.loaded("watcher", name) for name in names}
         try:
-            for name in _ordered(kinds):
+            for name in _collection_order(kinds):
                 watcher = kinds[name].of(plan, resumed=resumed)
                 if watcher is not None:
                     self._watchers[name] = watcher
@@ -138,13 +138,16 @@ def _options(plan: RunPlan) -> dict[str, str]:
     """
     options = {
         "counters": [("[metrics] prometheus", plan.conf.metrics.prometheus)],
-        "traces": [("--otlp", plan.otlp_address), ("--traces-from", plan.query_url)],
+        "traces": [
+            ("--otlp or [traces] otlp_listen", plan.otlp_address),
+            ("--traces-from or [traces] query_url", plan.query_url),
+        ],
     }
     asked = {name: [option for option, value in given if value] for name, given in options.items()}
     return {name: found[0] for name, found in asked.items() if found}
 
 
-def _ordered(kinds: Mapping[str, type[Watcher]]) -> list[str]:
+def _collection_order(kinds: Mapping[str, type[Watcher]]) -> list[str]:
     """Return the names of watchers, each after those whose facts it uses, then by name."""
     ordered: list[str] = []
     left = sorted(kinds)

@@ -144,6 +144,16 @@ def test_looking_for_workers_costs_a_few_commands_however_many_keys_there_are(cl
     assert calls["cmdstat_getrange"] == 1
 
 
+def test_an_empty_list_has_no_heads(server: RedisServer, client: Client) -> None:
+    with site() as here:
+        Cluster(here, server)
+
+        done = here.call("workers")
+
+    assert (done.code, done.out) == (0, "")
+    assert "no workers; start some with osbench-worker" in done.err
+
+
 #: For workers: they join late where a file says so, that is after they have read the offer.
 LATE = """
 import pathlib

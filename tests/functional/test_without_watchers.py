@@ -59,4 +59,4 @@ def test_an_option_of_a_missing_watcher_is_refused(here: Site) -> None:
     done = bare(here, "run", "--otlp", "127.0.0.1:0", here.task(FEW))
 
     assert done.code == 2
-    assert "--otlp needs the watcher traces, which is not installed" in done.err
+    assert "otlp_listen needs the watcher traces, which is not installed" in done.err

@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from helpers.runs import Cluster, Finished, Started, by_iteration, site
+from helpers.runs import Cluster, Finished, Started, asked, by_iteration, site
 from servers import CountingServer, redis_server
 from servers.child import PATIENCE_S
 
@@ -32,6 +32,11 @@ def cluster() -> Iterator[Cluster]:
         yield found
 
 
+def unread(cluster: Cluster) -> list[str]:
+    """Keys of a run, but for those that a worker reads when it is back."""
+    return [key for key in cluster.run_keys() if ":ctl:" not in key]
+
+
 @pytest.fixture
 def pair(cluster: Cluster) -> Iterator[Cluster]:
     """The cluster with two idle workers; one that was killed young was not replaced."""
@@ -45,9 +50,8 @@ def pair(cluster: Cluster) -> Iterator[Cluster]:
     # a worker that was killed may have been away only: what it would have to read stays for days;
     # one that lives may have a batch to read that is not of its run any more
     deadline = time.monotonic() + PATIENCE_S
-    while left := [key for key in cluster.run_keys() if ":ctl:" not in key]:
-        assert time.monotonic() < deadline, left
-        time.sleep(0.05)
+    for _ in asked(lambda: not unread(cluster), 0.05):
+        assert time.monotonic() < deadline, unread(cluster)
 
 
 @pytest.fixture

@@ -152,13 +152,13 @@ _METHODS: Mapping[str, Mapping[str, _Wanted]] = {
     "exporter": {"export": _DONE, "send": _TEXT, "export_failure": _BOOLEAN, "push": _DONE},
 }
 #: Methods whose exceptions have a meaning: they fail an action, a criterion, or an export.
-_MAY_RAISE = frozenset(
-    {
-        *("setup", "cleanup", "run", "stop", "due"),
-        *("export", "send", "export_failure", "push"),
-        *("check_spans", "breach", "add"),
-    }
-)
+_MAY_RAISE: Mapping[str, Collection[str]] = {
+    "sla": ("check", "check_spans", "breach"),
+    "context": ("setup", "cleanup"),
+    "hook": ("run", "stop"),
+    "trigger": ("due",),
+    "exporter": ("export", "send", "export_failure", "push"),
+}
 
 
 def checked(kind: str, cls: type) -> type:
@@ -200,7 +200,7 @@ def plugin_error_text(error: Exception) -> str:
 def _member(kind: str, cls: type, name: str, defined: Any, wanted: _Wanted) -> Any:
     """Return a checking method, class method or property instead of `defined`."""
     where = f"{_file_of(cls)}: {cls.__qualname__}.{name}"
-    may_raise = name in _MAY_RAISE or (kind == "sla" and name == "check")
+    may_raise = name in _MAY_RAISE.get(kind, ())
 
     def call(function: Callable[..., Any], *args: Any, **options: Any) -> Any:
         try:

@@ -56,14 +56,14 @@ class CleanupErrors(logging.Handler):
             return
         exterminate = cls.exterminate
 
-        def followed(this: Any) -> None:
+        def follow(this: Any) -> None:
             self._kind = f"{this.manager_cls._service}.{this.manager_cls._resource}"
             try:
                 exterminate(this)
             finally:
                 self._kind = ""
 
-        cls.exterminate = followed
+        cls.exterminate = follow
         self._restore = lambda: setattr(cls, "exterminate", exterminate)
 
     def __exit__(

@@ -207,11 +207,7 @@ def scenario_text(plugins: Plugins, name: str) -> str:
     lines += [f"  {parameter}" for parameter in parameters] or ["  none"]
     types = hints(method)
     given = {one.name: _given(one.default, types.get(one.name)) for one in parameters}
-    lines += [
-        "",
-        "example:",
-        plain_yaml({"scenario": {name: given}}).rstrip(),
-    ]
+    lines += ["", "example:", plain_yaml({"scenario": {name: given}}).rstrip()]
     if found.context:
         lines += ["", "contexts it brings:"]
         lines += [f"  {context}: {json.dumps(config)}" for context, config in found.context.items()]

@@ -6,7 +6,6 @@ trace with 100,000 keys. A trace is one list, `osprofiler_opt:<id>`, which is re
 
 from __future__ import annotations
 
-import time
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from itertools import islice
@@ -18,7 +17,7 @@ from osbench.common.errors import StoreError
 from osbench.common.foreign_json import read_json
 from osbench.common.protocol.redis_client import connect
 from osbench.common.secrets.url_masking import mask_url
-from osbench.coordinator.deployments.at_once import at_once
+from osbench.coordinator.deployments.at_once import call_within
 from osbench.coordinator.traces.model.spans import Trace, is_trace_key, uuid_form
 from osbench.coordinator.traces.sources.pairing import SpanEvent, event_of, pair
 
@@ -193,12 +192,7 @@ class RedisTraces:
                 pipeline.execute_command(  # type: ignore[no-untyped-call]  # redis-py has no hints here
                     command, key, *arguments
                 )
-            # in a tuple: None means that there are no replies in time
-            until = time.monotonic() + TOTAL_S
-            (found,) = at_once([lambda: (list(pipeline.execute()),)], until)
-            if found is None:
-                raise TimeoutError(f"no complete replies within {TOTAL_S:g} s")
-            return found[0]
+            return list(call_within(TOTAL_S, pipeline.execute))
 
     @contextmanager
     def _reached(self) -> Iterator[None]:

@@ -23,6 +23,8 @@ from osbench.coordinator.archives.archive_store import ArchiveStore, FolderStore
         ("s3://", "name a place, as in s3://BUCKET/FOLDER"),
         ("s3://key:hunter2@bucket/runs", "a URL with a password is seen by others"),
         ("sftp://me:hunter2@host/runs", "fsspec's configuration"),
+        ("sftp://me@host:0/runs", "its address has a port that is not a number"),
+        ("sftp://me@a@host/runs", "its address has an @"),
     ],
 )
 def test_urls_that_are_no_archive_are_refused(url: str, said: str) -> None:

@@ -3,6 +3,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
+from osbench.common.deployment.record import Deployment
 from osbench.common.histogram import Histogram
 from osbench.coordinator.run.sample_rate import SampleRatePlan
 from osbench.coordinator.run.sampling import planned_in_all, sampling
@@ -92,6 +93,26 @@ def test_tracing_at_a_rate_of_0_is_not_on():
     assert traced(None, None, 0.0).state == "sample rate 0"
     assert traced(None, None, 0.001).state == "on"
     assert traced(False, None, 0.0).state == "switched off"
+
+
+@pytest.mark.parametrize(
+    ("store", "state"),
+    [
+        ("redis://h:6379", "on"),
+        ("mongodb://h", "store not redis://"),
+        (None, "no store in the record"),
+    ],
+)
+def test_a_store_that_cannot_be_read_is_named(store, state):
+    record = {"profiler_hmac_key": "key", "profiler_conn_str": store}
+    deployment = Deployment.from_spec("shop", {"osbench": record})
+    benchmark = SimpleNamespace(enable_profiler=True, profiler_sample_rate=1.0)
+
+    made = sampling(
+        SimpleNamespace(enable_profiler=None), deployment, SimpleNamespace(benchmark=benchmark)
+    )
+
+    assert (made.state, made.rate) == (state, 1.0)
 
 
 def traced(of_workload, of_deployment, rate, **more):

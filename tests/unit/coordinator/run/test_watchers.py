@@ -158,7 +158,9 @@ def test_an_option_whose_watcher_is_not_installed_is_refused(
     plan = Plan()
     plan.otlp_address = "127.0.0.1:4318"
 
-    with pytest.raises(UsageError, match="--otlp needs the watcher traces, which is not installed"):
+    with pytest.raises(
+        UsageError, match=r"--otlp or \[traces\] otlp_listen needs the watcher traces, which is not"
+    ):
         Watchers(plan, resumed=False)  # type: ignore[arg-type]
 
 
