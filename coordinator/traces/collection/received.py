@@ -17,7 +17,7 @@ from osbench.coordinator.traces.sources.span_spool import SpanSpool, SpooledTrac
 from osbench.coordinator.traces.sources.worker_spans import worker_spans
 
 #: The file of the spans of workers, next to the received ones, while traces are read.
-_WORKERS = "from_workers"
+WORKERS = "from_workers"
 #: It holds no more than the result blocks do.
 _NO_LIMIT = 1 << 62
 
@@ -35,8 +35,8 @@ class ReceivedTraces:
         """
         folder = directory.path / "traces"
         # of a collection that was broken off
-        (folder / _WORKERS).unlink(missing_ok=True)
-        spool = SpanSpool(folder / _WORKERS, _NO_LIMIT)
+        (folder / WORKERS).unlink(missing_ok=True)
+        spool = SpanSpool(folder / WORKERS, _NO_LIMIT)
         try:
             for body in directory.blocks():
                 if packed := body.get("spans"):
@@ -45,7 +45,7 @@ class ReceivedTraces:
             spool.flush()
         finally:
             spool.close()
-        self._sources = [SpooledTraces(folder / name) for name in (_WORKERS, SPOOL, QUERIED)]
+        self._sources = [SpooledTraces(folder / name) for name in (WORKERS, SPOOL, QUERIED)]
 
     def get(self, trace_id: str) -> Trace | None:
         """Return a trace, merged from the spans of all spools; None if no spool has spans of the
