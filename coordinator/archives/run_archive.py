@@ -16,6 +16,7 @@ import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 from osbench.common.errors import (
     ArchiveError,
@@ -62,6 +63,10 @@ class ArchivedRun:
     def run_id(self) -> str:
         """Return the run's id."""
         return self.record.run_id
+
+    def row(self) -> dict[str, Any]:
+        """Return its row of a list, as of `run_listing.row_of`."""
+        return self.record.row()
 
     def fetch(self) -> RunDirectory:
         """Return the run's files in the cache of the data directory; downloads them if they are

@@ -15,13 +15,14 @@ from osbench.coordinator.cli.options.option_table import option, repeated
 from osbench.coordinator.cli.options.shared_options import FleetOptions, quiet_flag
 from osbench.coordinator.cli.options.task_options import TaskOptions
 from osbench.coordinator.cli.progress_display import Progress
-from osbench.coordinator.cli.repeated_runs import compared, run_tagged
-from osbench.coordinator.comparison.compared_run import ComparedRun, is_limited
+from osbench.coordinator.cli.repeated_runs import run_tagged
+from osbench.coordinator.comparison.compared_run import ComparedRun, is_limited, read_compared_run
 from osbench.coordinator.comparison.comparing import compare_sides
 from osbench.coordinator.comparison.comparison_result import ComparisonResult
 from osbench.coordinator.comparison.evidence import Evidence
 from osbench.coordinator.formatting import count
 from osbench.coordinator.run.plan import RunOptions, new_run_id
+from osbench.coordinator.storage.run_directory import RunDirectory
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -186,6 +187,15 @@ class AlternatingRuns:
             names=names,
         )
         return replace(found, remarks=(*found.remarks, *left_out))
+
+
+def compared(settings: CommandSettings, run_ids: Sequence[str]) -> list[ComparedRun]:
+    """Return the runs with these ids, in order, read for a comparison.
+
+    Raises UsageError, DamagedRun.
+    """
+    data_dir = str(settings.conf.data_dir)
+    return [read_compared_run(RunDirectory.find(data_dir, run_id)) for run_id in run_ids]
 
 
 def _interrupted(message: str) -> OsbenchError:

@@ -11,7 +11,7 @@ from rich.console import Console
 from rich.padding import Padding
 from rich.text import Text
 
-from osbench.coordinator.comparison.compared_run import ComparedRun
+from osbench.coordinator.comparison.compared_run import ComparedRun, read_compared_run
 from osbench.coordinator.comparison.comparison_result import (
     ChangeRow,
     ChangeVerdict,
@@ -25,6 +25,7 @@ from osbench.coordinator.comparison.trend_check import TrendCheck
 from osbench.coordinator.comparison.trends import RunsTrend
 from osbench.coordinator.formatting import count, duration, plain
 from osbench.coordinator.report.staircase.staircase_text import staircase_lines
+from osbench.coordinator.storage.run_directory import RunDirectory
 from osbench.coordinator.text_table import TextTable, figures, names, texts
 
 _STYLES = {
@@ -125,6 +126,14 @@ def show_spread(runs: Sequence[ComparedRun], console: Console) -> None:
     _show(console, Padding(table, (0, 0, 0, 3)))
     if len(runs) > 1:
         _show(console, Text("   spread: standard deviation between runs", style="italic"))
+
+
+def show_spread_of(runs: Sequence[RunDirectory], console: Console) -> None:
+    """Print how much repeated runs, given as directories, differ.
+
+    Raises UsageError, DamagedRun.
+    """
+    show_spread([read_compared_run(run) for run in runs], console)
 
 
 def show_staircase(found: RunsStaircase, console: Console) -> None:

@@ -138,7 +138,7 @@ def pull(
 
 
 def _fits(one: ArchivedRun, task: str | None, tags: Sequence[str]) -> bool:
-    row = one.record.row()
+    row = one.row()
     return task in (None, row["task"]) and set(tags) <= set(row["tags"])
 
 
