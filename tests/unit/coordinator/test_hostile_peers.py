@@ -25,19 +25,19 @@ from osbench.common.openstack.account import Account
 from osbench.common.openstack.request_errors import AuthenticationFailed
 from osbench.common.openstack.thread_sessions import ThreadSessions
 from osbench.common.plugin.plugins import Plugins
-from osbench.coordinator.archives import fsspec_store
-from osbench.coordinator.archives.archive_store import store_of
 from osbench.coordinator.counters import prometheus
 from osbench.coordinator.counters.prometheus import (
     Prometheus,
     PrometheusAwayError,
     QueryRefusedError,
 )
-from osbench.coordinator.exporters import posting
-from osbench.coordinator.exporters.alert import post_alert
 from osbench.coordinator.traces.sources import redis_store, trace_backend
 from osbench.coordinator.traces.sources.redis_store import RedisTraces
 from osbench.coordinator.traces.sources.trace_backend import BackendState, TraceBackend
+from osbench.edges.history.archives import fsspec_store
+from osbench.edges.history.archives.archive_store import store_of
+from osbench.edges.history.exporters import posting
+from osbench.edges.history.exporters.alert import post_alert
 from servers.child import PATIENCE_S
 from servers.hostile_peer import MODES, hostile_peer
 

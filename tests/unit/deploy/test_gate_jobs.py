@@ -10,7 +10,7 @@ import pytest
 import yaml
 from click.testing import CliRunner
 
-from osbench.coordinator.cli.commands.gate import gate
+from osbench.edges.history.commands.gate import gate
 
 DEPLOY = Path(__file__).parents[3] / "deploy"
 PLAYBOOKS = ("pre.yaml", "run.yaml", "post.yaml")

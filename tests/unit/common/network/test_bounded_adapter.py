@@ -17,8 +17,8 @@ from osbench.common.deployment.record import Deployment
 from osbench.common.network.bounded_adapter import BoundedAdapter, bounded_session
 from osbench.common.network.response_bound import ResponseBound
 from osbench.coordinator.deployments.check import check
-from osbench.coordinator.exporters import posting
-from osbench.coordinator.exporters.posting import Poster
+from osbench.edges.history.exporters import posting
+from osbench.edges.history.exporters.posting import Poster
 from osbench.plugin.errors import ExportError
 
 MIB = 1 << 20

@@ -26,10 +26,11 @@ from osbench.common.outcomes import Outcome
 from osbench.common.plugin.exporter import DurationCounts, ExportedRun, IterationRow
 from osbench.common.plugin.plugins import Plugins
 from osbench.common.plugin.sla import Verdict
-from osbench.coordinator.exporters import hdr, openmetrics
+from osbench.coordinator.exporters import openmetrics
 from osbench.coordinator.exporters.csv import write
 from osbench.coordinator.report.run_outcome import RunOutcome
 from osbench.coordinator.results.totals import Accounting, Bound, Warmup
+from osbench.edges.history.exporters import hdr
 
 WIDEST_NS = 864 * 10**12
 
@@ -280,7 +281,7 @@ def test_junit_is_well_formed_whatever_a_message_holds(tmp_path: Path) -> None:
 
 
 def test_parquet_is_written_group_by_group(tmp_path: Path, monkeypatch: Any) -> None:
-    monkeypatch.setattr("osbench.coordinator.exporters.parquet.ROW_GROUP", 16)
+    monkeypatch.setattr("osbench.edges.history.exporters.parquet.ROW_GROUP", 16)
     run = stored_run(tmp_path, ROWS, ROWS[:3])
 
     file = parquet.ParquetFile(exported("parquet", run, tmp_path))

@@ -8,8 +8,8 @@ import pytest
 
 from osbench.common.errors import UsageError
 from osbench.common.plugin.exporter import Exporter
-from osbench.coordinator.exporters.alert import Alert
 from osbench.coordinator.report.exporting import Export
+from osbench.edges.history.exporters.alert import Alert
 
 
 class Sender(Exporter):

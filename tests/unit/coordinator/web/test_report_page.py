@@ -11,13 +11,13 @@ import pytest
 
 from helpers.queue_runs import Queue, side
 from helpers.report_facts import facts_of
-from osbench.coordinator.comparison.comparing import compare_sides
-from osbench.coordinator.comparison.comparison_page import compare_page
-from osbench.coordinator.comparison.evidence import Evidence
 from osbench.coordinator.report.html import page_assets
 from osbench.coordinator.report.model.model import RUNNING
 from osbench.coordinator.web import report_views, web_pages
 from osbench.coordinator.web.report_page import framed, merged
+from osbench.edges.history.comparison.comparing import compare_sides
+from osbench.edges.history.comparison.comparison_page import compare_page
+from osbench.edges.history.comparison.evidence import Evidence
 
 BAR = '<section id="live"></section>'
 SCRIPT = '<script src="/static/live.js" defer></script>'

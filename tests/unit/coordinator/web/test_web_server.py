@@ -22,13 +22,13 @@ import pytest
 
 from helpers.made_runs import made_run
 from helpers.web import TOKENS, held, make_run, serving, snapshot, worker_progress
-from osbench.coordinator.comparison import compared_run
 from osbench.coordinator.storage.run_directory import RunDirectory
 from osbench.coordinator.web import feed, web_server
 from osbench.coordinator.web.access_tokens import Role
 from osbench.coordinator.web.live_documents import RunDocument
 from osbench.coordinator.web.request_guard import ABORT_KEY
 from osbench.coordinator.web.web_server import WebServer
+from osbench.edges.history.comparison import compared_run
 from servers.child import PATIENCE_S
 
 RUN = "20260401-120000-ab12"

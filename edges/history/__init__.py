@@ -1,0 +1,1 @@
+"""What outlives a run: comparisons, trends and gates, archives, plans, and exports to systems."""
