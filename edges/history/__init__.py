@@ -1,1 +1,1 @@
-"""What outlives a run: comparisons, trends and gates, archives, plans, and exports to systems."""
+"""Compares runs with runs, keeps them in archives and other systems, and plans the next one."""

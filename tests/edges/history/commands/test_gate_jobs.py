@@ -12,7 +12,7 @@ from click.testing import CliRunner
 
 from osbench.edges.history.commands.gate import gate
 
-DEPLOY = Path(__file__).parents[3] / "deploy"
+DEPLOY = Path(__file__).parents[4] / "deploy"
 PLAYBOOKS = ("pre.yaml", "run.yaml", "post.yaml")
 
 
