@@ -11,6 +11,7 @@ import pytest
 
 from helpers.export_servers import collector, search_server
 from helpers.otlp_reading import attribute, metrics_of, spans_of, states_of
+from helpers.raw_answers import HUGE, answering
 from helpers.recording_server import recording_server
 from helpers.result_rows import row
 from helpers.stored_runs import RUN, T0_AT, stored_run
@@ -291,3 +292,12 @@ def test_the_buckets_of_a_histogram_hold_its_values() -> None:
         (at,) = [at for at in range(len(buckets)) if edges[at] < value / 1e9 <= edges[at + 1]]
         assert buckets[at] > 0
     assert json.dumps(otlp_metrics.exponential(DurationCounts()))
+
+
+def test_no_larger_response_is_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(posting, "TRIES", 2)
+    with (
+        answering(HUGE, bytes(65536), for_ever=True) as url,
+        pytest.raises(ExportError, match="the response has 10,000,000,000 bytes, more than the 64"),
+    ):
+        posting.Poster({}, pause_s=0).post(url, b"{}")
