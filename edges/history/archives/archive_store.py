@@ -17,6 +17,7 @@ from urllib.parse import unquote, urlsplit
 from osbench.common.errors import ArchiveError, UsageError
 from osbench.common.named_files import expanded
 from osbench.common.network.server_address import server_address_fault
+from osbench.common.plugin import entry_points
 from osbench.common.ports import disk
 from osbench.common.regular_files import open_regular, read_regular, size_of, sync_directory
 from osbench.common.secrets.url_masking import mask_url
@@ -177,7 +178,7 @@ def store_of(url: str) -> ArchiveStore:
     """Return the store at a path or a URL; a folder is not created and need not exist.
 
     Raises UsageError for a URL that is invalid, HTTP, has a password or needs a missing package,
-    ArchiveError if the store cannot be opened.
+    ArchiveError if the store cannot be opened, PluginError if no package has stores of Swift.
     """
     scheme, mark, _ = url.partition("://")
     if not url.strip() or (mark and not scheme):
@@ -203,11 +204,10 @@ def store_of(url: str) -> ArchiveStore:
         )
     if scheme in _WITH_HOST and (fault := server_address_fault(url, (scheme,))):
         raise UsageError(f"the archive {mask_url(url)}: its address {fault}")
-    # both take a while to import, and the latter is an extra
+    # both take a while to import: the former is part of another edge, the latter an extra
     if scheme == "swift":
-        from osbench.edges.history.archives.swift_store import SwiftStore  # noqa: PLC0415 - see above
-
-        return SwiftStore(url)
+        store: ArchiveStore = entry_points.loaded("archive_store", scheme)(url)
+        return store
     from osbench.edges.history.archives.fsspec_store import FsspecStore  # noqa: PLC0415 - see above
 
     return FsspecStore(url)

@@ -8,7 +8,8 @@ from typing import Any
 
 import pytest
 
-from osbench.common.errors import ArchiveError, UsageError
+from osbench.common.errors import ArchiveError, PluginError, UsageError
+from osbench.common.plugin import entry_points
 from osbench.edges.history.archives.archive_store import ArchiveStore, FolderStore, store_of
 
 
@@ -33,6 +34,13 @@ def test_urls_that_are_no_archive_are_refused(url: str, said: str) -> None:
 
     assert said in str(refused.value)
     assert "hunter2" not in str(refused.value)
+
+
+def test_without_the_edge_that_has_swift_it_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(entry_points, "installed", lambda kinds: {kind: [] for kind in kinds})
+
+    with pytest.raises(PluginError, match=r"'swift' of the group osbench\.archive_store"):
+        store_of("swift://team/shop")
 
 
 def test_without_fsspec_the_package_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
