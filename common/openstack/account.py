@@ -10,12 +10,12 @@ from keystoneauth1 import access, exceptions
 from keystoneauth1.session import Session
 
 from osbench.common.deployment.credential import Credential
+from osbench.common.deployment.service_catalogue import Service
 from osbench.common.errors import DeploymentError
 from osbench.common.network.origins import origin
 from osbench.common.openstack.login import Login, login
 from osbench.common.openstack.login_gate import LoginGate
 from osbench.common.openstack.request_errors import refusal
-from osbench.common.openstack.service_catalogue import Service
 
 
 class Account:

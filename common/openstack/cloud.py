@@ -11,10 +11,10 @@ from urllib.parse import urlsplit
 import requests
 from keystoneauth1 import exceptions
 
+from osbench.common.deployment.service_catalogue import SERVICES, ApiVersion, Service, overridden
 from osbench.common.foreign_json import read_json
 from osbench.common.openstack.account import Account, SessionOf
 from osbench.common.openstack.request_errors import RequestFailed, explanation, refusal, unreachable
-from osbench.common.openstack.service_catalogue import SERVICES, ApiVersion, Service, overridden
 
 #: Identifies this process to Zaqar.
 CLIENT_ID = str(uuid.uuid4())

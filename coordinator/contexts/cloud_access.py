@@ -10,6 +10,7 @@ from typing import Any, TypeVar
 
 from osbench.common.deployment.credential import Credential
 from osbench.common.deployment.record import Deployment
+from osbench.common.deployment.service_catalogue import ApiVersion
 from osbench.common.errors import DeploymentError
 from osbench.common.openstack import resource_names
 from osbench.common.openstack.account import Account
@@ -18,7 +19,6 @@ from osbench.common.openstack.cloud_users import CloudUser, by_project, cloud_us
 from osbench.common.openstack.login import state_of
 from osbench.common.openstack.login_gate import LoginGate
 from osbench.common.openstack.request_errors import AuthenticationFailed, RequestFailed
-from osbench.common.openstack.service_catalogue import ApiVersion
 from osbench.common.openstack.thread_sessions import ThreadSessions
 from osbench.common.plugin.context import ContextEnvironment
 from osbench.common.ports import clock as time

@@ -14,9 +14,9 @@ from typing import Any
 
 import yaml
 
+from osbench.common.deployment.service_catalogue import SERVICES, ApiVersion, overridden
 from osbench.common.errors import DeploymentError
 from osbench.common.openstack.login_plugins import loader_of, options_of
-from osbench.common.openstack.service_catalogue import SERVICES, ApiVersion, overridden
 from osbench.common.secrets.masking import error_text, mask_text
 
 _EXTRA = (

@@ -19,12 +19,12 @@ from keystoneauth1 import exceptions
 from osbench.common.deployment.credential import Credential
 from osbench.common.deployment.record import Deployment
 from osbench.common.deployment.schema import DEFAULT_KEY
+from osbench.common.deployment.service_catalogue import SERVICES, ApiVersion
 from osbench.common.errors import DeploymentError
 from osbench.common.network.causes import root_cause
 from osbench.common.openstack.account import Account
 from osbench.common.openstack.cloud import Cloud
 from osbench.common.openstack.request_errors import AuthenticationFailed
-from osbench.common.openstack.service_catalogue import SERVICES, ApiVersion
 from osbench.common.openstack.thread_sessions import ThreadSessions
 from osbench.common.secrets.url_masking import mask_url
 from osbench.coordinator.deployments.at_once import at_once

@@ -110,9 +110,9 @@ class _Look:
         )
 
     def _client(self) -> Cloud:
+        from osbench.common.deployment.service_catalogue import ApiVersion  # noqa: PLC0415
         from osbench.common.openstack.account import Account  # noqa: PLC0415 - slow, see above
         from osbench.common.openstack.cloud import Cloud  # noqa: PLC0415
-        from osbench.common.openstack.service_catalogue import ApiVersion  # noqa: PLC0415
         from osbench.common.openstack.thread_sessions import ThreadSessions  # noqa: PLC0415
 
         deployment = self._deployment

@@ -10,9 +10,9 @@ from typing import Any
 
 import requests
 
+from osbench.common.deployment.service_catalogue import ApiVersion
 from osbench.common.openstack.account import Account
 from osbench.common.openstack.cloud import Cloud
-from osbench.common.openstack.service_catalogue import ApiVersion
 from osbench.common.plugin.atomic import ActionTimer
 from osbench.common.plugin.scenario import Scenario, pause
 from osbench.worker.openstack.cloud_sessions import Call, Sessions

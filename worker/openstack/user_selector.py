@@ -7,6 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 from osbench.common.deployment.record import Deployment
+from osbench.common.deployment.service_catalogue import ApiVersion
 from osbench.common.errors import DeploymentError
 from osbench.common.network.response_bound import BOUND_KEY, USUAL
 from osbench.common.openstack.account import Account
@@ -18,7 +19,6 @@ from osbench.common.openstack.cloud_users import (
     cloud_users,
     turn,
 )
-from osbench.common.openstack.service_catalogue import ApiVersion
 from osbench.worker.openstack.cloud_sessions import Sessions
 from osbench.worker.openstack.short_way import SHORT_WAY
 from osbench.worker.tracing.trace_ids import mix, seed_of

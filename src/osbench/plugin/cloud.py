@@ -39,6 +39,7 @@ Errors, besides Python's TimeoutError and ConnectionError, and those of `osbench
 - `AuthenticationFailed`: Keystone gave no token
 """
 
+from osbench.common.deployment.service_catalogue import SERVICES
 from osbench.common.named_files import expanded, read_text
 from osbench.common.openstack import neutron
 from osbench.common.openstack.cloud import Cloud
@@ -57,7 +58,6 @@ from osbench.common.openstack.cloud_users import (
 from osbench.common.openstack.object_lists import sought
 from osbench.common.openstack.request_errors import AuthenticationFailed, RequestFailed
 from osbench.common.openstack.resource_names import is_from_iteration
-from osbench.common.openstack.service_catalogue import SERVICES
 from osbench.common.yaml_documents import load_yaml
 from osbench.coordinator.contexts.cloud_access import AT_ONCE, CloudAccess
 from osbench.coordinator.contexts.per_project import PerProjectContext

@@ -18,12 +18,12 @@ from helpers.fake_keystone import (
     fake_keystone,
 )
 from osbench.common.deployment.record import Deployment
+from osbench.common.deployment.service_catalogue import Service
 from osbench.common.errors import DeploymentError
 from osbench.common.openstack.account import Account
 from osbench.common.openstack.login import login
 from osbench.common.openstack.login_plugins import load_plugin
 from osbench.common.openstack.request_errors import AuthenticationFailed
-from osbench.common.openstack.service_catalogue import Service
 
 USER = {"username": "demo", "password": PASSWORD, "user_domain_id": "default"}
 PROJECT = {"project_name": "ops", "project_domain_id": "default"}

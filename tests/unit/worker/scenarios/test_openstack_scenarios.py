@@ -18,12 +18,13 @@ from helpers.corpus import corpus
 from helpers.fake_cloud import ADMIN, PASSWORD, FakeCloud, fake_cloud
 from helpers.recording_server import recording_server
 from osbench.common.deployment.record import Deployment
+from osbench.common.deployment import service_catalogue
+from osbench.common.deployment.service_catalogue import ApiVersion
 from osbench.common.errors import DeploymentError
-from osbench.common.openstack import account, resource_names, service_catalogue
+from osbench.common.openstack import account, resource_names
 from osbench.common.openstack.cloud_users import CloudUser, turn
 from osbench.common.openstack.object_lists import sought
 from osbench.common.openstack.request_errors import NotReady, RequestFailed, explanation
-from osbench.common.openstack.service_catalogue import ApiVersion
 from osbench.common.plugin.plugins import Plugins
 from osbench.common.plugin.signature import mistyped, signature_of
 from osbench.worker.engine.failures import Failures
