@@ -15,7 +15,6 @@ from urllib.parse import quote
 import requests
 from keystoneauth1 import exceptions
 
-from osbench.common.deployment.environment_record import openstack_variables
 from osbench.common.errors import ArchiveError, DeploymentError, UsageError
 from osbench.common.foreign_json import read_json
 from osbench.common.network.causes import root_cause
@@ -23,10 +22,11 @@ from osbench.common.openstack.account import Account
 from osbench.common.openstack.cloud import Cloud
 from osbench.common.openstack.request_errors import AuthenticationFailed, RequestFailed
 from osbench.common.openstack.thread_sessions import ThreadSessions
+from osbench.common.plugin.cloud_platform import installed_cloud
 from osbench.common.secrets.masking import mask_text
 from osbench.common.secrets.url_masking import mask_url
-from osbench.coordinator.deployments.new_record import from_environment
 from osbench.coordinator.formatting import plain, size
+from osbench.coordinator.openstack.environment_record import openstack_variables
 
 #: Longest wait for data, seconds.
 _TIMEOUT_S = 60.0
@@ -60,7 +60,7 @@ class SwiftStore:
                 "openrc, or set OS_CLOUD"
             )
         try:
-            made = from_environment("archive", variables).deployment
+            made = installed_cloud().record_of_environment("archive", variables).deployment
             (credential,) = made.credentials.values()
             sessions = ThreadSessions(credential, _TIMEOUT_S)
             #: Sends the requests.

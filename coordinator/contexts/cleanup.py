@@ -8,7 +8,7 @@ the key that identifies resource names given by iterations of the run and worklo
 from __future__ import annotations
 
 import secrets
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any, ClassVar
 
@@ -19,6 +19,7 @@ from osbench.plugin.cloud import (
     SETTLE_LATE_S,
     SETTLE_S,
     CloudAccess,
+    ErrorSearch,
     is_from_iteration,
     kinds,
     probe,
@@ -49,6 +50,10 @@ class Cleanup(context.Context):
         for kind in (kind for name in self.config for kind in kinds(name)):
             probe(kind, access.owners(kind)[0], access.iterations)
         self.made[NAMES_KEY] = secrets.token_hex(16)
+
+    def in_error(self, patient: Callable[[], bool]) -> context.ErrorSearchResult:
+        """Search resources of iterations and of contexts in the services, by their names."""
+        return ErrorSearch(self.surroundings, self.config, self.made[NAMES_KEY]).run(patient)
 
     def cleanup(self) -> None:
         """Delete the resources that iterations left, recognized by names made with the key of

@@ -5,13 +5,16 @@ from __future__ import annotations
 import logging
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Any
 
 from osbench.common.escaping import escaped
 from osbench.common.openstack.cloud import Cloud
 from osbench.common.openstack.resource_names import is_from_iteration, iteration_in, of_workload
-from osbench.common.plugin.context import ContextEnvironment
+from osbench.common.plugin.context import (
+    ContextEnvironment,
+    ErrorSearchResult,
+    ResourceInError,
+)
 from osbench.common.ports import clock as time
 from osbench.common.secrets.masking import error_text
 from osbench.coordinator.contexts.cloud_access import CloudAccess
@@ -34,33 +37,6 @@ _CHANGING = re.compile(
     r"\w+ing|(restor|back)ing-(backup|up)|reserved|queued|idle",
     re.IGNORECASE,
 )
-
-
-@dataclass(frozen=True, kw_only=True)
-class ResourceInError:
-    """A resource that is in error, or changing."""
-
-    #: In the plural.
-    kind: str
-    #: As its service reports it; with the change that is being made, if that is separate.
-    state: str
-    in_error: bool
-    #: Iteration that created it; 0 if a context did.
-    iteration: int
-
-
-@dataclass(kw_only=True)
-class ErrorSearchResult:
-    """Resources found in error or changing, and kinds that could not be listed."""
-
-    #: By kind that was listed.
-    found: dict[str, list[ResourceInError]] = field(default_factory=dict)
-    #: Kinds that could not be listed, and why.
-    unlisted: dict[str, str] = field(default_factory=dict)
-    #: Time for which changes were awaited, seconds.
-    waited_s: float = 0.0
-    #: Reason if the search was broken off; else "".
-    problem: str = ""
 
 
 class _SearchEnded(Exception):

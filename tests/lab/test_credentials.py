@@ -15,9 +15,9 @@ from osbench.common.plugin.context import ContextEnvironment
 from osbench.common.plugin.plugins import Plugins
 from osbench.coordinator.contexts.users import Users
 from osbench.coordinator.deployments.check import check
-from osbench.coordinator.deployments.single_logins import single_logins
+from osbench.coordinator.openstack.login_limits import role_limits
+from osbench.coordinator.openstack.single_logins import single_logins
 from osbench.coordinator.taskfile import parse
-from osbench.coordinator.taskfile.login_limits import role_limits
 from services.catalogue import admin
 from services.lab import Lab
 

@@ -62,6 +62,11 @@ class ServiceNeeds:
     #: Keys of `WAITS`: the waits that it may have.
     waits: tuple[str, ...]
 
+    @property
+    def sleeps(self) -> str:
+        """Return in words how long Rally's scenario of this name sleeps; "" without waits."""
+        return waits_of_clouds.rally_sleeps(self.waits) if self.waits else ""
+
 
 def openstack(  # noqa: PLR0913 - one for each need of a scenario
     name: str,

@@ -26,6 +26,7 @@ Removal, by name:
 - `SETTLE_S`, `SETTLE_LATE_S`: seconds after which it looks again, for requests still in progress;
   the latter if a process was killed or iterations timed out
 - `is_from_iteration`: whether an iteration of the workload gave a name
+- `ErrorSearch`: the search for resources of a workload that are in error
 
 Keys of `made`, which workers read:
 
@@ -60,6 +61,7 @@ from osbench.common.openstack.request_errors import AuthenticationFailed, Reques
 from osbench.common.openstack.resource_names import is_from_iteration
 from osbench.common.yaml_documents import load_yaml
 from osbench.coordinator.contexts.cloud_access import AT_ONCE, CloudAccess
+from osbench.coordinator.contexts.error_search import ErrorSearch
 from osbench.coordinator.contexts.per_project import PerProjectContext
 from osbench.coordinator.contexts.resource_cleanup import SETTLE_LATE_S, SETTLE_S, remove_resources
 from osbench.coordinator.contexts.resources import KIND_NAMES, kinds, probe
@@ -81,6 +83,7 @@ __all__ = [
     "Cloud",
     "CloudAccess",
     "CloudUser",
+    "ErrorSearch",
     "PerProjectContext",
     "RequestFailed",
     "chosen_users",

@@ -4,12 +4,12 @@ import pytest
 
 from helpers.corpus import corpus
 from osbench.common.deployment.credential import Credential
-from osbench.common.deployment.environment_record import spec_from_environment
 from osbench.common.deployment.record import Deployment
 from osbench.common.errors import DeploymentError
 from osbench.common.protocol.envelope import Vault
 from osbench.common.protocol.keyring import Keyring
 from osbench.common.secrets.masking import secret_values
+from osbench.coordinator.openstack.environment_record import spec_from_environment
 
 ADMIN = {"username": "admin", "password": "pw-admin", "project_name": "ops"}
 CLOUD = {

@@ -13,7 +13,7 @@ from osbench.common.errors import ContextError, OsbenchError, TaskError
 from osbench.common.openstack import rally_conf
 from osbench.common.plugin.plugins import Plugins
 from osbench.common.task import Named, Workload
-from osbench.coordinator.contexts import context_stack, error_search
+from osbench.coordinator.contexts import context_stack
 from osbench.coordinator.contexts.context_stack import ContextStack, contexts_of, undo
 from osbench.coordinator.contexts.state_store import (
     FILE,
@@ -48,6 +48,22 @@ class Noted(context.Context):
             NEVER.wait()
         if self.config.get("fail") == "cleanup":
             raise OSError()
+
+
+class Searching(Noted):
+    NAME = "searching"
+
+    def __init__(self, config, *more):
+        super().__init__(config, *more)
+        if config.get("fail") == "__init__":
+            raise KeyError("odd\\ud800")
+
+    def in_error(self, patient):
+        while patient():
+            pass
+        if self.config.get("fail") == "search":
+            raise KeyError("odd\\ud800")
+        return context.ErrorSearchResult(waited_s=float(len(self.made)))
 
 
 class First(Noted):
@@ -488,30 +504,18 @@ def test_no_context_is_named_when_none_is_under_way(objects, plugins, monkeypatc
     assert (during, contexts.silent) == (None, None)
 
 
-class Searching(error_search.ErrorSearch):
-    """A search that ends only if `patient` says so, on a cloud that is not asked."""
-
-    def run(self, patient):
-        while patient():
-            pass
-        return error_search.ErrorSearchResult(waited_s=float(len(self._kinds)))
-
-
 @pytest.fixture
-def with_cleanup(folder, monkeypatch):
-    monkeypatch.setattr(error_search, "ErrorSearch", Searching)
-    admin = {"username": "ann", "password": "x", "project_name": "p"}
-    spec = {"openstack": {"auth_url": "http://127.0.0.1:1/v3", "admin": admin}}
-    record = Deployment.from_spec("cloud", spec)
-    store = ContextStateStore(folder, folder.parents[1], "r1", record)
-    made = {"names_key": "key"}
-    store.add(Entry(workload=0, name="cleanup", config=["nova", "cinder"], made=made))
-    store.add(Entry(workload=1, name="first", config={}))
-    return store
+def searching(objects):
+    """A workload with a context that searches, and one with another context."""
+    made = {"names": "key", "other": 1, "third": 2}
+    objects.add(Entry(workload=0, name="first", config={}))
+    objects.add(Entry(workload=0, name="searching", config={}, made=made))
+    objects.add(Entry(workload=1, name="first", config={}))
+    return objects
 
 
-def test_resources_in_error_are_searched_in_the_services_of_the_cleanup(with_cleanup, plugins):
-    contexts = ContextStack(with_cleanup, plugins)
+def test_resources_in_error_are_searched_by_the_context_that_can(searching, plugins):
+    contexts = ContextStack(searching, plugins)
     shown = []
 
     def poll(undoing):
@@ -519,21 +523,20 @@ def test_resources_in_error_are_searched_in_the_services_of_the_cleanup(with_cle
 
     found = contexts.in_error(0, poll=poll, patient=lambda: not shown)
 
-    # servers, snapshots and volumes
     assert (found.waited_s, found.problem) == (3.0, "")
     assert shown[0] == "looking for resources in error"
-    # no cleanup, and no context at all
+    # no context that searches, and no context at all
     assert contexts.in_error(1, poll=poll, patient=lambda: False) is None
     assert contexts.in_error(2, poll=poll, patient=lambda: False) is None
 
 
-def test_a_search_that_the_user_breaks_off_says_so(with_cleanup, plugins):
+def test_a_search_that_the_user_breaks_off_says_so(searching, plugins):
     over = threading.Event()
 
     def poll(undoing):
         raise KeyboardInterrupt
 
-    contexts = ContextStack(with_cleanup, plugins)
+    contexts = ContextStack(searching, plugins)
     found = contexts.in_error(0, poll=poll, patient=lambda: not over.wait(0.01))
     over.set()
 
@@ -541,21 +544,17 @@ def test_a_search_that_the_user_breaks_off_says_so(with_cleanup, plugins):
     assert contexts.history.under_way is None
 
 
-@pytest.mark.parametrize("place", ["__init__", "run"])
-def test_an_exception_of_a_search_is_its_problem(with_cleanup, plugins, monkeypatch, place):
-    def fail(*_):
-        raise KeyError("odd\ud800")
+@pytest.mark.parametrize("place", ["__init__", "search"])
+def test_an_exception_of_a_search_is_its_problem(objects, plugins, place):
+    objects.add(Entry(workload=0, name="searching", config={"fail": place}))
 
-    monkeypatch.setattr(Searching, place, fail)
-    found = ContextStack(with_cleanup, plugins).in_error(
-        0, poll=lambda _: None, patient=lambda: True
-    )
+    found = ContextStack(objects, plugins).in_error(0, poll=lambda _: None, patient=lambda: False)
 
     assert found.problem == ("resources in error could not be searched: KeyError: 'odd\\ud800'")
 
 
-def test_nothing_is_searched_once_contexts_are_being_undone(with_cleanup, plugins):
-    with_cleanup.prepared[0] = PreparedWorkload(args={}, context={}, over=True)
-    contexts = ContextStack(with_cleanup, plugins)
+def test_nothing_is_searched_once_contexts_are_being_undone(searching, plugins):
+    searching.prepared[0] = PreparedWorkload(args={}, context={}, over=True)
+    contexts = ContextStack(searching, plugins)
 
     assert contexts.in_error(0, poll=lambda _: None, patient=lambda: False) is None

@@ -8,10 +8,11 @@ from helpers.context_chain import Chain, made_by
 from helpers.fake_cloud import fake_cloud
 from helpers.fake_compute import TASK_STATE, change
 from osbench.common.openstack import resource_names
+from osbench.common.plugin.context import ResourceInError
 from osbench.common.ports import clock as time
 from osbench.coordinator.contexts import error_search
 from osbench.coordinator.contexts.cleanup import Cleanup
-from osbench.coordinator.contexts.error_search import CHANGING_S, ErrorSearch, ResourceInError
+from osbench.coordinator.contexts.error_search import CHANGING_S
 
 SERVICES = ["nova", "cinder", "neutron", "glance", "heat"]
 
@@ -39,7 +40,7 @@ def plant(cloud, kind, name, status, **more):
 
 def searched(chain, patient=lambda: True):
     (_, services, made), *_ = chain.made
-    return ErrorSearch(chain.environment(1), services, made["names_key"]).run(patient)
+    return Cleanup(services, chain.environment(1), made).in_error(patient)
 
 
 def test_resources_of_iterations_and_contexts_in_error_are_found_by_kind(cloud, chain):

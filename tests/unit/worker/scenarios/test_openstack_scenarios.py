@@ -17,8 +17,8 @@ from helpers.cloud_workload import READY, RUN, Workload, actions, requests
 from helpers.corpus import corpus
 from helpers.fake_cloud import ADMIN, PASSWORD, FakeCloud, fake_cloud
 from helpers.recording_server import recording_server
-from osbench.common.deployment.record import Deployment
 from osbench.common.deployment import service_catalogue
+from osbench.common.deployment.record import Deployment
 from osbench.common.deployment.service_catalogue import ApiVersion
 from osbench.common.errors import DeploymentError
 from osbench.common.openstack import account, resource_names

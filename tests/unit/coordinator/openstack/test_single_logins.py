@@ -12,7 +12,8 @@ from osbench.common.deployment.record import Deployment
 from osbench.common.errors import DeploymentError
 from osbench.common.openstack.account import Account
 from osbench.common.openstack.thread_sessions import ThreadSessions
-from osbench.coordinator.deployments.single_logins import single_logins
+from osbench.coordinator.openstack.openstack_platform import OpenStackPlatform
+from osbench.coordinator.openstack.single_logins import single_logins
 
 PROJECT = {"project_name": "ops", "project_domain_id": "default"}
 USER = {"username": "demo", "password": PASSWORD, "project_name": "ops"}
@@ -70,5 +71,5 @@ def test_a_code_that_was_used_ends_the_run_before_it_begins(keystone: FakeKeysto
 def test_logins_that_can_be_repeated_are_left_to_the_workers(keystone: FakeKeystone) -> None:
     deployment = record(keystone, admin=USER)
 
-    assert single_logins(deployment, None).deployment is deployment
+    assert OpenStackPlatform().single_logins(deployment, None).deployment is deployment
     assert keystone.seen == []

@@ -10,8 +10,8 @@ import pytest
 from helpers.fake_cloud import PASSWORD, FakeCloud, fake_cloud
 from osbench.common.deployment.record import Deployment
 from osbench.common.plugin.plugins import Plugins
+from osbench.coordinator.openstack.login_limits import login_limits, role_limits
 from osbench.coordinator.taskfile import parse
-from osbench.coordinator.taskfile.login_limits import login_limits, role_limits
 
 PLUGINS = Plugins()
 APP = {

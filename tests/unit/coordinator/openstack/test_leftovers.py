@@ -15,8 +15,8 @@ from osbench.common.plugin.context import ContextEnvironment
 from osbench.common.plugin.left_behind import LeftBehind
 from osbench.common.plugin.plugins import Plugins
 from osbench.coordinator.contexts.context_stack import undo
-from osbench.coordinator.contexts.leftovers import remove_left
 from osbench.coordinator.contexts.state_store import ContextStateStore, Entry
+from osbench.coordinator.openstack.leftovers import remove_left
 
 OWNER = "1f2e3d4c-0000-4000-8000-000000000000"
 OURS, OTHER = "s_rally_1f2e3d4c_aaaaaaaa", "s_rally_00000000_aaaaaaaa"

@@ -10,7 +10,8 @@ from typing import Any
 import pytest
 
 from osbench.common.errors import DeploymentError
-from osbench.coordinator.deployments import new_record
+from osbench.coordinator.deployments.new_record import record_of_file
+from osbench.coordinator.openstack import cloud_record
 
 AUTH = {
     "auth_url": "https://cloud.example:5000/v3",
@@ -24,7 +25,7 @@ ENVIRONMENT = {f"OS_{key.upper()}": value for key, value in AUTH.items()}
 
 
 def made(environ: dict[str, str]) -> Any:
-    return new_record.from_environment("cloud", environ)
+    return cloud_record.from_environment("cloud", environ)
 
 
 def test_a_password_makes_the_record_that_it_always_made() -> None:
@@ -185,7 +186,7 @@ def test_a_file_with_a_plugin_that_does_not_exist_is_refused_by_place(tmp_path: 
     )
 
     with pytest.raises(DeploymentError) as refusal:
-        new_record.from_file("cloud", path)
+        record_of_file("cloud", path)
 
     assert "2 problems" in str(refusal.value)
     assert "openstack.admin: keystoneauth1 has no auth plug-in 'v3tokn'" in str(refusal.value)
@@ -197,7 +198,7 @@ def test_without_openstacksdk_the_extra_is_named(monkeypatch: pytest.MonkeyPatch
     monkeypatch.setitem(sys.modules, "openstack.config", None)
 
     with pytest.raises(DeploymentError, match=r"pip install 'osbench\[openstack\]'"):
-        new_record.from_cloud("cloud", "mycloud", None, {})
+        cloud_record.from_cloud("cloud", "mycloud", None, {})
 
 
 @pytest.fixture
@@ -214,7 +215,7 @@ def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Any]
     def placed(cloud: str, region: str | None = None, **files: str) -> Any:
         for name, text in files.items():
             (tmp_path / f"{name.replace('_', '-')}.yaml").write_text(text)
-        return new_record.from_cloud("cloud", cloud, region, {})
+        return cloud_record.from_cloud("cloud", cloud, region, {})
 
     return placed
 

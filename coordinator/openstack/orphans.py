@@ -10,7 +10,7 @@ import re
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import cached_property
 from http import HTTPStatus
@@ -22,6 +22,7 @@ from osbench.common.openstack.account import Account
 from osbench.common.openstack.cloud import Cloud
 from osbench.common.openstack.request_errors import AuthenticationFailed, RequestFailed
 from osbench.common.openstack.resource_names import rally_task_in, run_in
+from osbench.common.plugin.cloud_platform import FoundOrphans, Orphan
 from osbench.common.plugin.context import ContextEnvironment
 from osbench.coordinator.contexts.cloud_access import CloudAccess
 from osbench.coordinator.contexts.resource_cleanup import remove_resources
@@ -41,54 +42,18 @@ _ERRORS = (RequestFailed, AuthenticationFailed, DeploymentError, OSError)
 class Naming:
     """A way of naming resources, by which resources of a run are found."""
 
-    #: A run, in the singular.
-    what: str
     #: Prefixes of all names, in the order in which their resources are removed.
     beginnings: tuple[str, ...]
     #: Returns the run in a name; "" for names given by others.
     run_in: Callable[[str], str]
 
 
-OSBENCH = Naming(what="run", beginnings=("osb-",), run_in=run_in)
+OSBENCH = Naming(beginnings=("osb-",), run_in=run_in)
 #: Scenarios use what contexts have made.
-RALLY = Naming(what="Rally task", beginnings=("s_rally_", "c_rally_"), run_in=rally_task_in)
+RALLY = Naming(beginnings=("s_rally_", "c_rally_"), run_in=rally_task_in)
 
 
-@dataclass(frozen=True, kw_only=True)
-class Orphan:
-    """A resource in the cloud whose name is exactly as osbench or Rally gives names, found by
-    `OrphanSearch`.
-    """
-
-    service: str
-    #: Of what kind, in the plural.
-    kind: str
-    name: str
-    identity: str
-    run: str
-    #: Seconds since 1970: as the service says, else when the run began; None if neither is known.
-    created_at: float | None
-    #: Name of the orphaned project that it is in; "" for other projects.
-    project: str = ""
-
-
-@dataclass(kw_only=True)
-class FoundOrphans:
-    """The result of a search for resources of old runs: removable ones, younger ones, problems."""
-
-    #: Resources that may be removed, by run, the oldest run first.
-    by_run: dict[str, list[Orphan]] = field(default_factory=dict)
-    #: Runs in `by_run` without any resource that has a time of creation.
-    ageless: list[str] = field(default_factory=list)
-    #: Number of resources of runs that are younger.
-    young: dict[str, int] = field(default_factory=dict)
-    #: Searches that failed, and why.
-    problems: list[str] = field(default_factory=list)
-    #: Kinds that only an administrator could search.
-    unseen: list[str] = field(default_factory=list)
-
-
-class OrphanSearch:
+class CloudOrphanSearch:
     """Finds resources in one cloud that osbench's or Rally's runs left, and removes them on
     request.
 

@@ -10,8 +10,8 @@ import pytest
 from helpers.fake_cloud import ADMIN, PASSWORD, FakeCloud, fake_cloud
 from osbench.common.deployment.record import Deployment
 from osbench.common.plugin.plugins import Plugins
+from osbench.coordinator.openstack.cloud_limits import cloud_limits
 from osbench.coordinator.taskfile import parse
-from osbench.coordinator.taskfile.cloud_limits import cloud_limits
 
 PLUGINS = Plugins()
 SERVER = {"image": {"name": "cirros"}, "flavor": {"name": "tiny"}}

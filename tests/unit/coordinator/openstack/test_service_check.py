@@ -10,7 +10,7 @@ import pytest
 from helpers.fake_cloud import FakeCloud, fake_cloud
 from osbench.common.deployment.record import Deployment
 from osbench.coordinator.deployments import span_probe
-from osbench.coordinator.deployments.service_check import (
+from osbench.coordinator.openstack.service_check import (
     ServiceResponse,
     check_services,
     version_in,

@@ -11,7 +11,7 @@ from helpers.fake_cloud import ADMIN, FakeCloud, fake_cloud
 from osbench.common.deployment.record import Deployment
 from osbench.common.errors import DeploymentError
 from osbench.common.openstack.resource_names import in_iteration, rally_task_in, run_in
-from osbench.coordinator.contexts.orphans import RALLY, OrphanSearch
+from osbench.coordinator.openstack.orphans import RALLY, CloudOrphanSearch
 
 OLD, OTHER = "20250101-000000-ab12", "20250102-000000-cd34"
 NOW_AT = datetime(2026, 1, 1, tzinfo=UTC).timestamp()
@@ -48,8 +48,8 @@ def own(cloud: FakeCloud) -> str:
     return str(found["id"])
 
 
-def search(cloud: FakeCloud, **more: object) -> OrphanSearch:
-    return OrphanSearch(Deployment.from_spec("lab", cloud.deployment(**more)))
+def search(cloud: FakeCloud, **more: object) -> CloudOrphanSearch:
+    return CloudOrphanSearch(Deployment.from_spec("lab", cloud.deployment(**more)))
 
 
 def foreign_are_there(cloud: FakeCloud) -> bool:
@@ -220,8 +220,8 @@ def test_a_name_that_rally_gives_has_the_beginning_of_its_task(name: str) -> Non
     assert run_in(name) == ""
 
 
-def of_rally(cloud: FakeCloud) -> OrphanSearch:
-    return OrphanSearch(Deployment.from_spec("lab", cloud.deployment()), RALLY)
+def of_rally(cloud: FakeCloud) -> CloudOrphanSearch:
+    return CloudOrphanSearch(Deployment.from_spec("lab", cloud.deployment()), RALLY)
 
 
 def test_what_rally_has_left_is_listed_with_what_is_in_its_projects(cloud: FakeCloud) -> None:
@@ -281,7 +281,7 @@ def test_without_an_administrator_its_kinds_are_not_searched(cloud: FakeCloud) -
     name = of_iteration()
     cloud.make("queues", {"id": name, "name": name, "project": own(cloud)})
 
-    found = OrphanSearch(Deployment.from_spec("lab", spec)).find(NOW_AT)
+    found = CloudOrphanSearch(Deployment.from_spec("lab", spec)).find(NOW_AT)
 
     assert [one.name for one in found.by_run[OLD]] == [name]
     assert "users" in found.unseen
@@ -315,6 +315,6 @@ def test_all_services_are_searched(cloud: FakeCloud) -> None:
 
 def test_another_kind_of_deployment_is_refused() -> None:
     with pytest.raises(DeploymentError, match="needs a deployment of OpenStack"):
-        OrphanSearch(
+        CloudOrphanSearch(
             Deployment.from_spec("shop", {"osbench": {"services": {"shop": "http://127.0.0.1:1"}}})
         )

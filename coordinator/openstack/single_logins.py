@@ -2,26 +2,20 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from datetime import UTC, datetime
 
 from osbench.common.deployment.record import Deployment
 from osbench.common.errors import DeploymentError
+from osbench.common.openstack.account import Account
+from osbench.common.openstack.login import state_of
+from osbench.common.openstack.login_plugins import is_once
+from osbench.common.openstack.request_errors import AuthenticationFailed
+from osbench.common.openstack.thread_sessions import ThreadSessions
+from osbench.common.plugin.cloud_platform import SingleLogins
 from osbench.coordinator.formatting import spaced
 
 #: Timeout of each request, seconds.
 _REQUEST_S = 30.0
-
-
-@dataclass(frozen=True, kw_only=True)
-class SingleLogins:
-    """A deployment with tokens for the credentials that can log in once only, and notes for the
-    user.
-    """
-
-    deployment: Deployment
-    #: When each of these tokens ends.
-    notes: tuple[str, ...] = ()
 
 
 def single_logins(deployment: Deployment, lasts_s: float | None) -> SingleLogins:
@@ -31,15 +25,6 @@ def single_logins(deployment: Deployment, lasts_s: float | None) -> SingleLogins
     duration of the load, None if unknown; a note warns if a token ends before. Raises
     DeploymentError if a login fails.
     """
-    if not any(one.auth_type for one in deployment.credentials.values()):
-        return SingleLogins(deployment=deployment)
-    # a password needs none of them, and they are slow to import
-    from osbench.common.openstack.account import Account  # noqa: PLC0415
-    from osbench.common.openstack.login import state_of  # noqa: PLC0415
-    from osbench.common.openstack.login_plugins import is_once  # noqa: PLC0415
-    from osbench.common.openstack.request_errors import AuthenticationFailed  # noqa: PLC0415
-    from osbench.common.openstack.thread_sessions import ThreadSessions  # noqa: PLC0415
-
     states, notes = {}, []
     for place, credential in deployment.credentials.items():
         if not is_once(credential.auth_type, credential.auth):

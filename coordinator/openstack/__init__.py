@@ -1,0 +1,1 @@
+"""The OpenStack cloud of a deployment, for the coordinator: records, checks, leftovers."""
