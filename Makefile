@@ -14,7 +14,7 @@ SIDE_BY_SIDE = --numprocesses $(JOBS) --no-loadscope-reorder
 # what does not differ from Python to Python, or is slow where lines are counted
 COMMON = not timing and not lab and not browser and not faults
 # tests that start no whole run
-UNITS = tests/unit tests/property tests/contract
+UNITS = tests/unit tests/edges tests/property tests/contract
 # what `make test`, `make test-all` and CI run, and a second try for what failed by chance
 SUITE = PYTHONPATH=tests $(BIN)/python -m suites $(if $(COSTS),--costs=$(COSTS))
 # the peers of `make bench` live apart: what they need must not decide what osbench gets

@@ -2,7 +2,8 @@
 
     python docs/code_map.py > docs/pictures/code-map.svg
 
-A package imports only packages below it in its own column, and `common`.
+A package imports only packages below it in its own column, and `common`; an edge imports the
+packages below it, and no other edge.
 """
 
 from __future__ import annotations
@@ -53,7 +54,7 @@ def layers_of(part: str) -> list[list[str]]:
 
 
 def packages_of(part: str) -> list[str]:
-    """Return the packages of `common`, by name."""
+    """Return the packages of `common` or `edges`, by name."""
     folders = (ROOT / part).iterdir()
     return sorted(one.name for one in folders if (one / "__init__.py").is_file())
 
@@ -69,22 +70,24 @@ def purpose(part: str, name: str) -> str:
 def drawing() -> str:
     """Return the map as SVG."""
     coordinator, worker = layers_of("coordinator"), layers_of("worker")
-    left, left_end = _column("coordinator", coordinator, 0, _WIDE)
     right_at = _WIDE + _BETWEEN
-    right, right_end = _column("worker", worker, right_at, _NARROW)
-    bottom = max(left_end, right_end) + 2 * _GAP
     width = right_at + _NARROW
+    high, top = _column("edges", [packages_of("edges")], 0, width)
+    top += 2 * _GAP
+    left, left_end = _column("coordinator", coordinator, 0, _WIDE, top)
+    right, right_end = _column("worker", worker, right_at, _NARROW, top)
+    bottom = max(left_end, right_end) + 2 * _GAP
     low, height = _column("common", [packages_of("common")], 0, width, bottom)
     middle = _WIDE + _BETWEEN / 2
     servers = [
-        _text_box(name, middle - 40, 90 + 70 * number, 80, "server", purpose_of_server)
+        _text_box(name, middle - 40, top + 90 + 70 * number, 80, "server", purpose_of_server)
         for number, (name, purpose_of_server) in enumerate(
             [("Celery", "Carries batches to workers."), ("Redis", "Carries all else.")]
         )
     ]
     arrows = [
         f'<path class="arrow" d="M{x1} {y}H{x2}"/>'
-        for y in (103, 173)
+        for y in (top + 103, top + 173)
         for x1, x2 in ((_WIDE + 4, middle - 44), (middle + 44, right_at - 4))
     ]
     head = (
@@ -92,7 +95,7 @@ def drawing() -> str:
         'markerHeight="6" orient="auto-start-reverse"><path d="M0 0L8 4L0 8z" fill="#d97706"/>'
         "</marker></defs>"
     )
-    parts = [f"<style>{_STYLE}</style>", head, *left, *right, *low, *servers, *arrows]
+    parts = [f"<style>{_STYLE}</style>", head, *high, *left, *right, *low, *servers, *arrows]
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="-1 -1 {width + 2} {height + 2}" '
         'role="img" aria-label="Packages of osbench in layers; imports go down">\n'

@@ -16,7 +16,7 @@ import pytest
 from helpers.machine import Machine, with_worker
 from helpers.readme import REPOSITORY, Block, blocks, files
 from helpers.runs import Site, checked
-from osbench.coordinator.arrivals.arrival_file import ArrivalFile
+from osbench.edges.recordings.arrival_file import ArrivalFile
 from servers import folder, nginx_server
 from servers.child import PATIENCE_S
 

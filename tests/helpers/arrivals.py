@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 
-from osbench.coordinator.arrivals.arrival_file import ArrivalWriter
+from osbench.edges.recordings.arrival_file import ArrivalWriter
 
 
 def write_arrivals(

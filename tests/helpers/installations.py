@@ -21,7 +21,7 @@ REPOSITORY = Path(__file__).resolve().parents[2]
 
 #: Files and folders of the repository that make the wheel.
 SOURCES = ("setup.cfg", "pyproject.toml", "README.md", "LICENSE", "common", "worker", "coordinator")
-SOURCES += ("src",)
+SOURCES += ("edges", "src")
 
 
 def copy_sources(folder: Path) -> None:

@@ -9,7 +9,7 @@ from pathlib import Path, PurePosixPath
 from mutants.mutant import FOLDERS, product_modules
 
 #: Folders of tests that start no whole run.
-UNITS = ("tests/unit", "tests/property", "tests/contract")
+UNITS = ("tests/unit", "tests/edges", "tests/property", "tests/contract")
 #: Length of a chain of imports that does not exist.
 FAR = 1000
 #: Most files of tests that are near a module.
@@ -82,7 +82,8 @@ def module_name(path: str) -> str:
 def mirrored_test(path: str) -> PurePosixPath:
     """Return the file of tests that has the name of a module; it need not exist."""
     module = PurePosixPath(path.removeprefix("src/osbench/"))
-    return PurePosixPath("tests/unit") / module.parent / f"test_{module.stem}.py"
+    units = PurePosixPath("tests" if module.parts[0] == "edges" else "tests/unit")
+    return units / module.parent / f"test_{module.stem}.py"
 
 
 def imports(tree: ast.AST, known: set[str]) -> set[str]:

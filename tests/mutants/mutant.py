@@ -11,7 +11,7 @@ from typing import Any
 from mutants.changes import KINDS, Change, changed, changes_of, code_lines, is_compiled
 
 #: Folders of the product; `src/osbench` links to the first three.
-FOLDERS = ("common", "coordinator", "worker", "src/osbench")
+FOLDERS = ("common", "coordinator", "worker", "edges", "src/osbench")
 #: The layer of a mutant whose lines a later commit has changed.
 GONE = "gone"
 

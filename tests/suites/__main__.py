@@ -19,7 +19,8 @@ from pathlib import Path
 from suites.failures import OPTION
 from suites.parts import LEFT_OUT, REPOSITORY, Part, parts
 
-#: Most tests that are tried a second time; if more fail, the change is broken or the machine is.
+#: Most causes of failures that are tried a second time, as `suites.failures` counts them; if there
+#: are more, the change is broken or the machine is.
 SECOND_TRIES = 5
 #: Exit code of pytest if tests have failed, and nothing else went wrong.
 TESTS_FAILED = 1
@@ -29,8 +30,8 @@ FLAKY = REPOSITORY / "build" / "flaky.txt"
 
 def run_part(
     part: Part, options: Sequence[str], folder: Path = REPOSITORY
-) -> tuple[int, list[str]]:
-    """Run pytest; return its exit code and the names of the tests that failed."""
+) -> tuple[int, dict[str, str]]:
+    """Run pytest; return its exit code, and the tests that failed with their causes."""
     with tempfile.TemporaryDirectory() as temporary:
         failures = Path(temporary) / "failures"
         command = [sys.executable, "-m", "pytest", "-p", "suites.failures", OPTION, str(failures)]
@@ -42,8 +43,9 @@ def run_part(
             env={**os.environ, **variables},
             check=False,
         ).returncode
-        names = failures.read_text("utf-8").splitlines() if failures.exists() else []
-    return code, names
+        lines = failures.read_text("utf-8").splitlines() if failures.exists() else []
+    pairs = (line.partition("\t") for line in lines)
+    return code, {name: cause for cause, _, name in pairs}
 
 
 def try_again(part: Part, names: Sequence[str], folder: Path = REPOSITORY) -> bool:
@@ -57,20 +59,23 @@ def run_parts(
     """Run all parts; return the exit code and the names of flaky tests.
 
     Flaky tests failed, and passed when tried alone. The exit code is 1 if more than `SECOND_TRIES`
-    tests failed, one failed twice, or pytest itself failed.
+    tests failed, one failed twice, or pytest itself failed. Tests that failed for want of the same
+    fixture count as one.
     """
     failed: list[tuple[Part, list[str]]] = []
+    causes: set[str] = set()
     broken = False
     for part in suite:
         print(f"\n== {part.title}", flush=True)
         begun = time.monotonic()
-        code, names = run_part(part, options, folder)
+        code, failures = run_part(part, options, folder)
         print(f"== {part.title}: {time.monotonic() - begun:.0f} s", flush=True)
-        broken = broken or code not in (0, TESTS_FAILED) or (code == TESTS_FAILED and not names)
-        if names:
-            failed.append((part, names))
+        broken = broken or code not in (0, TESTS_FAILED) or (code == TESTS_FAILED and not failures)
+        causes.update(failures.values())
+        if failures:
+            failed.append((part, list(failures)))
     flaky = [name for _, names in failed for name in names]
-    if broken or len(flaky) > SECOND_TRIES:
+    if broken or len(causes) > SECOND_TRIES:
         return 1, []
     for part, names in failed:
         print(f"\n== {part.title}: {len(names)} failed and run once more, alone", flush=True)

@@ -1,4 +1,7 @@
-"""A plug-in of pytest: writes the names of the tests that failed, a line each, to a file."""
+"""A plug-in of pytest: writes the tests that failed to a file, a line each: cause, tab, name.
+
+The cause of a failure is the test itself. Tests whose common fixture failed have one cause.
+"""
 
 from __future__ import annotations
 
@@ -23,12 +26,21 @@ def pytest_configure(config: pytest.Config) -> None:
 class _Failures:
     def __init__(self, path: Path) -> None:
         self._path = path
-        self._names: dict[str, None] = {}
+        #: Causes by name.
+        self._causes: dict[str, str] = {}
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         if report.failed:
-            self._names[report.nodeid] = None
+            self._causes[report.nodeid] = _fixture(report) or report.nodeid
 
     def pytest_sessionfinish(self) -> None:
-        text = "".join(f"{name}\n" for name in self._names)
+        text = "".join(f"{cause}\t{name}\n" for name, cause in self._causes.items())
         self._path.write_text(text, encoding="utf-8")
+
+
+def _fixture(report: pytest.TestReport) -> str:
+    """Return the line at which a fixture failed, with the file of the test; "" for a test."""
+    crash = getattr(report.longrepr, "reprcrash", None)
+    if report.when != "setup" or crash is None:
+        return ""
+    return f"{report.nodeid.partition('::')[0]} {crash.path}:{crash.lineno}"

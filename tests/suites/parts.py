@@ -11,7 +11,7 @@ REPOSITORY = Path(__file__).resolve().parents[2]
 
 PROPERTY = "property"
 #: Folders of `make test`; only smoke and wheel start whole runs, one of each kind.
-QUICK = ("unit", PROPERTY, "contract", "smoke", "wheel")
+QUICK = ("unit", "edges", PROPERTY, "contract", "smoke", "wheel")
 #: Folders of whole runs and of real services.
 WHOLE = ("functional", "lab")
 #: Tests of `QUICK` that only `make test-all` runs.
@@ -34,7 +34,7 @@ class Part:
 
 
 #: Tests that start no whole run.
-UNITS = ("unit", PROPERTY, "contract")
+UNITS = ("unit", "edges", PROPERTY, "contract")
 #: Chooses tests of `make test`.
 FEW = ("-m", "not timing and not dear")
 #: Chooses tests that may differ between versions of Python, and are not dear.

@@ -19,6 +19,7 @@ PATHS = (
     "common",
     "worker",
     "coordinator",
+    "edges",
     "deploy",
     "samples",
     "docs",

@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import Any
 
 from osbench.common.foreign_json import read_json
+from osbench.common.plain_paths import cut
 from osbench.common.trace_mark import TraceMark
 from osbench.coordinator.traces.model.spans import Span
-from osbench.coordinator.traces.sources.details import cut
 from osbench.coordinator.traces.sources.otlp import OtlpSpans
 from osbench.coordinator.traces.sources.otlp_protobuf import RequestSpans, run_spans
 from osbench.coordinator.traces.sources.span_spool import SpanSpool

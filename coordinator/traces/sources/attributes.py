@@ -9,7 +9,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
-from osbench.coordinator.traces.sources.details import cut, path, statement, title
+from osbench.common.plain_paths import cut, path
+from osbench.coordinator.traces.sources.details import statement, title
 
 #: Attribute for the detail of a span that osbench exports.
 DETAIL = "osbench.detail"

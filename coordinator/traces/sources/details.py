@@ -6,12 +6,10 @@ contains no user data.
 
 from __future__ import annotations
 
-import hashlib
 import re
 from functools import lru_cache
 
-#: Characters of a detail; details that differ only beyond them are distinguished by a hash.
-LIMIT = 200
+from osbench.common.plain_paths import cut, path
 
 #: Comments and quoted text, matched together, because each may contain what looks like the other.
 #: SQL dialects differ, and osbench does not know a statement's dialect: if dialects would read the
@@ -63,8 +61,6 @@ _ID = re.compile(
 )
 _OPAQUE = re.compile(r"[0-9a-f-]*\d[0-9a-f-]*\Z", re.I)
 _QUERY = re.compile(r"(?<=\w)[?#].*")
-_VERSION = re.compile(r"v\d+(?:\.\d+)*\Z")
-_LONG = 32
 
 
 @lru_cache(maxsize=8192)
@@ -84,19 +80,6 @@ def statement(sql: str) -> str:
 
 
 @lru_cache(maxsize=8192)
-def path(text: str) -> str:
-    """Return the path in a path or URL, without host and query.
-
-    Parts that contain a digit or have 32 characters or more become `{id}`, except versions such as
-    v2.1. At most `LIMIT` characters.
-    """
-    plain = text.partition("?")[0].partition("#")[0]
-    if "://" in plain:
-        plain = "/" + plain.split("://", 1)[1].partition("/")[2]
-    return cut("/".join(map(_part, plain.split("/"))))
-
-
-@lru_cache(maxsize=8192)
 def title(text: str) -> str:
     """Return a span name without values of the statement, path or id that it may contain.
 
@@ -107,16 +90,6 @@ def title(text: str) -> str:
     if _LITERAL.search(text):
         text = statement(text)
     return cut(" ".join(map(_word, text.split(" "))))
-
-
-def cut(text: str) -> str:
-    """Return a text of at most `LIMIT` characters; a longer one ends with "..." and a hash of
-    it.
-    """
-    if len(text) <= LIMIT:
-        return text
-    mark = hashlib.blake2b(text.encode("utf-8", "replace"), digest_size=4).hexdigest()
-    return f"{text[: LIMIT - 12]}... {mark}"
 
 
 def _word(word: str) -> str:
@@ -146,9 +119,3 @@ def _is_name(found: re.Match[str]) -> bool:
     # a few characters before it suffice; all of them for each name would take quadratic time
     before = text[max(start - 20, 0) : start]
     return bool(_BEFORE_NAME.search(before) or _AFTER_NAME.match(text, found.end()))
-
-
-def _part(part: str) -> str:
-    if _VERSION.match(part):
-        return part
-    return "{id}" if len(part) >= _LONG or any(char.isdigit() for char in part) else part

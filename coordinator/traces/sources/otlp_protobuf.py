@@ -13,10 +13,11 @@ from typing import Any
 from google.protobuf.message import DecodeError
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
 
+from osbench.common.plain_paths import cut
 from osbench.common.trace_mark import TraceMark
 from osbench.coordinator.traces.model.spans import LATEST_S, LOST_STOP, STEPPED, Span
 from osbench.coordinator.traces.sources.attributes import of_opentelemetry
-from osbench.coordinator.traces.sources.details import cut, title
+from osbench.coordinator.traces.sources.details import title
 from osbench.coordinator.traces.sources.sanitizing import sanitize_span
 
 _KINDS = ("", "internal", "server", "client", "producer", "consumer")

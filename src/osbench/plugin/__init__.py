@@ -6,7 +6,6 @@ Further modules are imported by those who ask for them, as in `from osbench.plug
 - `formatting`: numbers and texts as reports print them
 - `durations`: durations in configurations, as people write them
 - `cloud`: access to an OpenStack cloud, for contexts that make objects in it
-- `recorded_arrivals`: files of recorded arrivals, for runners that replay them
 - `sessions`: HTTP sessions whose answers are bounded, for exporters
 - `errors`: what contexts raise
 

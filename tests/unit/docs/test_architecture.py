@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import configparser
 import functools
 import re
 from collections.abc import Iterator
@@ -13,7 +14,9 @@ import pytest
 from helpers.readme import REPOSITORY, text
 
 PAGE = "docs/architecture.md"
-FOLDERS = ("common", "worker", "coordinator")
+FOLDERS = ("common", "worker", "coordinator", "edges")
+#: Lines of a page that is read at a glance.
+SCREEN = 50
 #: Attributes that are read of an object one after another, at most.
 DEPTH = 2
 #: Every chain that is too long looks like this, outside of imports.
@@ -99,6 +102,27 @@ def test_files_and_folders_that_the_page_names_are_there() -> None:
         for name in names:
             path = re.sub(r"\{[^}]*\}", name, span)
             assert (REPOSITORY / path).exists(), path
+
+
+def test_every_edge_has_a_readme_that_names_its_entry_points() -> None:
+    declared = configparser.ConfigParser(interpolation=None)
+    declared.optionxform = str  # type: ignore[assignment, method-assign]
+    declared.read(REPOSITORY / "setup.cfg")
+    edges = [path for path in (REPOSITORY / "edges").iterdir() if (path / "__init__.py").exists()]
+
+    assert edges
+    for edge in edges:
+        readme = (edge / "README.md").read_text("utf-8")
+        assert len(readme.splitlines()) <= SCREEN, edge.name
+        groups = {
+            group
+            for group, lines in declared["options.entry_points"].items()
+            if f"osbench.edges.{edge.name}." in lines
+        }
+        assert groups, edge.name
+        for group in groups:
+            assert f"`{group}`" in readme, (edge.name, group)
+        assert f"tests/edges/{edge.name}" in readme
 
 
 def test_every_folder_says_what_it_is_for() -> None:

@@ -20,7 +20,7 @@ def test_the_map_has_every_package() -> None:
     names = set(re.findall(r'text-anchor="middle">([^<]+)<', MAP.read_text("utf-8")))
     folders = {
         folder.name
-        for part in ("common", "worker", "coordinator")
+        for part in ("common", "worker", "coordinator", "edges")
         for folder in (REPOSITORY / part).iterdir()
         if (folder / "__init__.py").is_file()
     }

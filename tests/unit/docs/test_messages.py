@@ -29,7 +29,7 @@ def quoted() -> list[str]:
 
 def templates() -> Iterator[str]:
     """Yield each text of the code, with a `HOLE` for each value."""
-    for folder in ("common", "coordinator", "worker"):
+    for folder in ("common", "coordinator", "worker", "edges"):
         for path in sorted((REPOSITORY / folder).rglob("*.py")):
             tree = ast.parse(path.read_text("utf-8"))
             for node in ast.walk(tree):

@@ -15,7 +15,7 @@ SOURCE = b"def f(a):\n    if a < 1:\n        return 2\n    return a\n"
 @pytest.fixture
 def root(tmp_path: Path) -> Path:
     """A product of two modules, one of them empty, with a link to its folder."""
-    for folder in ("common", "coordinator", "worker", "src/osbench"):
+    for folder in ("common", "coordinator", "worker", "edges", "src/osbench"):
         (tmp_path / folder).mkdir(parents=True)
     (tmp_path / "common/a.py").write_bytes(SOURCE)
     (tmp_path / "worker/b.py").write_bytes(b"")

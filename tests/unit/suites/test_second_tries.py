@@ -64,6 +64,31 @@ def test_many_failures_are_not_tried_again(
     assert "once more" not in capfd.readouterr().out
 
 
+def test_tests_of_a_fixture_that_fails_by_chance_count_as_one(tmp_path: Path) -> None:
+    fixture = """
+import pytest
+
+@pytest.fixture(scope="module")
+def found():
+    TRIED.touch() if not TRIED.exists() else None
+    assert TRIED.stat().st_size
+    yield
+
+@pytest.fixture(scope="module", autouse=True)
+def tries():
+    yield
+    TRIED.write_text("once")
+"""
+    using = "".join(
+        f"\n\ndef test_uses_it_{number}(found):\n    pass\n" for number in range(SECOND_TRIES + 3)
+    )
+    begun = PLANTED.partition("\n\ndef test_passes")[0]
+
+    code, flaky = played(tmp_path, begun + fixture + using)
+
+    assert (code, len(flaky)) == (0, SECOND_TRIES + 3)
+
+
 @pytest.mark.parametrize("text", ["import nothing_of_this_name\n", "# no test\n"])
 def test_a_suite_that_cannot_run_fails(tmp_path: Path, text: str) -> None:
     assert played(tmp_path, text) == (1, [])

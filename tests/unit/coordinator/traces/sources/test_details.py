@@ -1,6 +1,7 @@
 import pytest
 
-from osbench.coordinator.traces.sources.details import LIMIT, path, statement, title
+from osbench.common.plain_paths import LIMIT, path
+from osbench.coordinator.traces.sources.details import statement, title
 
 
 @pytest.mark.parametrize(

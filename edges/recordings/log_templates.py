@@ -7,9 +7,9 @@ from collections import defaultdict
 from collections.abc import Container, Iterator, Sequence
 from dataclasses import dataclass
 
+from osbench.common import plain_paths
 from osbench.common.secrets.masking import holds_secret
 from osbench.coordinator.taskfile.flow_task import step_name
-from osbench.coordinator.traces.sources import details
 
 ID = "{id}"
 #: Requests that are kept with their templates, and templates at most; others are counted together.
@@ -24,7 +24,7 @@ _PLAIN = re.compile(r"[A-Za-z0-9_.~-]*")
 #: Files that belong to the site, whatever digits their names have.
 _ASSET = re.compile(r"[A-Za-z0-9_.~-]{1,100}\.(?:css|js|mjs|woff2?|ttf|ico|map)", re.I)
 
-#: Parts that `details.path` takes for ids, except parts with a dot, which may be assets.
+#: Parts that `plain_paths.path` takes for ids, except parts with a dot, which may be assets.
 #: Nothing is given back: a part of any length takes linear time.
 _CLEAR_ID = re.compile(rb"/(?!v\d+/|v\d+$)[^/.\d]*+\d[^/.]*+(?=/|$)")
 
@@ -129,7 +129,7 @@ def _without_values(before: str, part: str) -> str:
     `before`: the part before it, which may show that a secret follows.
     """
     # parts with digits and long ones are ids, as in analyses of traces
-    shown = details.path(part)
+    shown = plain_paths.path(part)
     if shown == ID or not _PLAIN.fullmatch(shown) or holds_secret(before, shown):
         return ID
     return shown

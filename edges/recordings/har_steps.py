@@ -21,23 +21,23 @@ from osbench.common.secrets.secret_names import (
     names_beside,
     secret_segments,
 )
-from osbench.coordinator.recordings.har_file import Pairs, RecordedRequest, is_json, read_har
-from osbench.coordinator.recordings.har_selection import Recording, origin, select
-from osbench.coordinator.recordings.recorded_parts import MULTIPART, recorded_parts
-from osbench.coordinator.recordings.response_values import ResponseValues, is_id
-from osbench.coordinator.recordings.secret_arguments import (
-    KnownSecrets,
-    Parts,
-    SecretArguments,
-    joined,
-    literal,
-)
 from osbench.coordinator.taskfile.flow_task import (
     Computed,
     FlowTask,
     RecordingOptions,
     WrittenStep,
     step_name,
+)
+from osbench.edges.recordings.har_file import Pairs, RecordedRequest, is_json, read_har
+from osbench.edges.recordings.har_selection import Recording, origin, select
+from osbench.edges.recordings.recorded_parts import MULTIPART, recorded_parts
+from osbench.edges.recordings.response_values import ResponseValues, is_id
+from osbench.edges.recordings.secret_arguments import (
+    KnownSecrets,
+    Parts,
+    SecretArguments,
+    joined,
+    literal,
 )
 
 _METHODS = frozenset({"GET", "POST", "PUT", "PATCH", "DELETE", "HEAD", "OPTIONS"})

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 from helpers.arrivals import write_arrivals
 from helpers.examples import examples
-from osbench.coordinator.arrivals import arrival_file
-from osbench.coordinator.arrivals.arrival_file import ArrivalFile, ArrivalFileError, ArrivalWriter
+from osbench.edges.recordings import arrival_file
+from osbench.edges.recordings.arrival_file import ArrivalFile, ArrivalFileError, ArrivalWriter
 
 GAPS = st.lists(st.integers(0, 10**13), min_size=1, max_size=60)
 

@@ -10,9 +10,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from helpers.examples import examples
-from osbench.coordinator.arrivals.arrival_file import ArrivalFile
-from osbench.coordinator.recordings import log_arrivals
-from osbench.coordinator.recordings.log_arrivals import SortedArrivals, spread, write_arrivals
+from osbench.edges.recordings import log_arrivals
+from osbench.edges.recordings.arrival_file import ArrivalFile
+from osbench.edges.recordings.log_arrivals import SortedArrivals, spread, write_arrivals
 
 TIMES = st.lists(st.integers(0, 6_000_000), min_size=1, max_size=120)
 

@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from osbench.coordinator.recordings.log_formats import JsonFormat, LogFormat, combined, haproxy
+from osbench.edges.recordings.log_formats import JsonFormat, LogFormat, combined, haproxy
 
 AT_S = datetime(2026, 3, 1, 12, 0, 5, tzinfo=UTC).timestamp()
 

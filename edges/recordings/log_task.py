@@ -15,22 +15,6 @@ from numpy.typing import NDArray
 
 from osbench.common.errors import UsageError
 from osbench.coordinator.formatting import count, plain, timestamp
-from osbench.coordinator.recordings.log_arrivals import (
-    SortedArrivals,
-    WrittenArrivals,
-    write_arrivals,
-)
-from osbench.coordinator.recordings.log_formats import FIELDS
-from osbench.coordinator.recordings.log_reader import LogReader
-from osbench.coordinator.recordings.log_templates import (
-    ID,
-    OTHER,
-    RequestTemplate,
-    TemplateTable,
-    merged,
-)
-from osbench.coordinator.recordings.response_values import singular
-from osbench.coordinator.recordings.secret_arguments import UnusedNames, argument_name, literal
 from osbench.coordinator.taskfile.first_task import ADDRESS
 from osbench.coordinator.taskfile.flow_task import (
     Computed,
@@ -39,6 +23,22 @@ from osbench.coordinator.taskfile.flow_task import (
     WrittenBranch,
     WrittenStep,
 )
+from osbench.edges.recordings.log_arrivals import (
+    SortedArrivals,
+    WrittenArrivals,
+    write_arrivals,
+)
+from osbench.edges.recordings.log_formats import FIELDS
+from osbench.edges.recordings.log_reader import LogReader
+from osbench.edges.recordings.log_templates import (
+    ID,
+    OTHER,
+    RequestTemplate,
+    TemplateTable,
+    merged,
+)
+from osbench.edges.recordings.response_values import singular
+from osbench.edges.recordings.secret_arguments import UnusedNames, argument_name, literal
 
 Ints = NDArray[np.int64]
 

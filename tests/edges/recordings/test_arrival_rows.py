@@ -9,8 +9,8 @@ import pytest
 from helpers.arrivals import write_arrivals
 from osbench.common.intervals import Intervals
 from osbench.common.protocol import data_rows
-from osbench.coordinator.arrivals.arrival_file import ArrivalFile
-from osbench.coordinator.arrivals.arrival_rows import ArrivalRows
+from osbench.edges.recordings.arrival_file import ArrivalFile
+from osbench.edges.recordings.arrival_rows import ArrivalRows
 
 NAMES = ['GET /a,"b"', "GET /items/{id}", "HEAD /"]
 

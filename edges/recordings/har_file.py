@@ -16,7 +16,7 @@ from urllib.parse import SplitResult, urlsplit
 
 from osbench.common.errors import UsageError
 from osbench.common.named_files import read_named
-from osbench.coordinator.recordings.recorded_parts import RecordedPart
+from osbench.edges.recordings.recorded_parts import RecordedPart
 
 #: Bytes of the largest file that is read.
 LARGEST = 256 * 1024 * 1024

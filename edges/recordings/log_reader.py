@@ -11,7 +11,7 @@ from typing import BinaryIO, cast
 
 from osbench.common.errors import UsageError
 from osbench.common.regular_files import open_regular
-from osbench.coordinator.recordings.log_formats import (
+from osbench.edges.recordings.log_formats import (
     LogFormat,
     LogLines,
     formats,

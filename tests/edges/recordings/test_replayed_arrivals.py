@@ -9,8 +9,8 @@ import pytest
 
 from helpers.arrivals import write_arrivals
 from osbench.common.plugin.runner import Totals
-from osbench.coordinator.runners import replayed_arrivals
-from osbench.coordinator.runners.replayed_arrivals import Replay
+from osbench.edges.recordings import replayed_arrivals
+from osbench.edges.recordings.replayed_arrivals import Replay
 
 INSTANTS = [0.5, 1, 1, 2.25, 30, 59]
 

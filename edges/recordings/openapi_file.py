@@ -11,7 +11,7 @@ from urllib.parse import urljoin, urlsplit
 import yaml
 
 from osbench.common.errors import UsageError
-from osbench.coordinator.recordings.har_file import read_bounded
+from osbench.edges.recordings.har_file import read_bounded
 
 METHODS = ("get", "head", "options", "post", "put", "patch", "delete")
 #: References that lead to references.

@@ -15,7 +15,7 @@ from osbench.common.intervals import Intervals
 from osbench.common.plugin.iteration_rows import BRANCH
 from osbench.common.plugin.runner import Step, Totals
 from osbench.common.protocol import data_rows
-from osbench.coordinator.arrivals.arrival_file import ArrivalFile
+from osbench.edges.recordings.arrival_file import ArrivalFile
 
 #: Rows that a batch carries at most; open loads have no such limit.
 _BATCH = 1 << 16

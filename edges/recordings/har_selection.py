@@ -9,7 +9,7 @@ from urllib.parse import urldefrag, urljoin, urlunsplit
 
 from osbench.common.errors import UsageError
 from osbench.common.plugin.request_values import address_fault
-from osbench.coordinator.recordings.har_file import RecordedRequest
+from osbench.edges.recordings.har_file import RecordedRequest
 
 _ASSET_TYPES = (
     *("image/", "font/", "audio/", "video/", "text/css", "text/javascript"),

@@ -12,8 +12,8 @@ import yaml
 from click.testing import CliRunner, Result
 
 from osbench.coordinator.cli import main
-from osbench.coordinator.recordings.openapi_styles import query_fields
 from osbench.coordinator.taskfile.template import names, render
+from osbench.edges.recordings.openapi_styles import query_fields
 
 PETS = """
 openapi: 3.0.3

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from osbench.coordinator.recordings import log_templates
-from osbench.coordinator.recordings.log_templates import (
+from osbench.edges.recordings import log_templates
+from osbench.edges.recordings.log_templates import (
     OTHER,
     RequestTemplate,
     TemplateTable,

@@ -12,17 +12,6 @@ from urllib.parse import quote
 from osbench.common.errors import UsageError
 from osbench.common.secrets.masking import holds_secret
 from osbench.common.secrets.secret_names import Place, is_secret
-from osbench.coordinator.recordings.har_file import is_json
-from osbench.coordinator.recordings.openapi_examples import SchemaExamples
-from osbench.coordinator.recordings.openapi_file import ServiceDescription, ServiceOperation
-from osbench.coordinator.recordings.openapi_styles import query_fields, simple
-from osbench.coordinator.recordings.recorded_parts import MULTIPART
-from osbench.coordinator.recordings.secret_arguments import (
-    SecretArguments,
-    argument_name,
-    joined,
-    literal,
-)
 from osbench.coordinator.taskfile.flow_task import (
     Computed,
     FlowTask,
@@ -30,6 +19,17 @@ from osbench.coordinator.taskfile.flow_task import (
     WrittenBranch,
     WrittenStep,
     step_name,
+)
+from osbench.edges.recordings.har_file import is_json
+from osbench.edges.recordings.openapi_examples import SchemaExamples
+from osbench.edges.recordings.openapi_file import ServiceDescription, ServiceOperation
+from osbench.edges.recordings.openapi_styles import query_fields, simple
+from osbench.edges.recordings.recorded_parts import MULTIPART
+from osbench.edges.recordings.secret_arguments import (
+    SecretArguments,
+    argument_name,
+    joined,
+    literal,
 )
 
 _FORM = "application/x-www-form-urlencoded"

@@ -6,7 +6,7 @@ import datetime
 from collections.abc import Mapping
 from typing import Any
 
-from osbench.coordinator.recordings.openapi_file import ServiceDescription
+from osbench.edges.recordings.openapi_file import ServiceDescription
 
 #: How deep values are made, and how many there are in one of them.
 _DEPTH, _MOST = 8, 300

@@ -9,9 +9,10 @@ from typing import Any, ClassVar
 
 from osbench.coordinator.runners import runner_schema
 from osbench.coordinator.runners.schedule import MOST
+from osbench.edges.recordings.arrival_file import ArrivalFile, ArrivalFileError
+from osbench.edges.recordings.arrival_rows import ArrivalRows
 from osbench.plugin import runner
 from osbench.plugin.durations import DURATION
-from osbench.plugin.recorded_arrivals import ArrivalFile, ArrivalFileError, ArrivalRows
 
 _INSTANT: Mapping[str, Any] = {**DURATION, "minimum": 0, "maximum": 1e9}
 

@@ -12,12 +12,12 @@ import yaml
 from click.testing import CliRunner, Result
 
 from osbench.common.errors import UsageError
-from osbench.coordinator.arrivals.arrival_file import ArrivalFile
 from osbench.coordinator.cli import main
 from osbench.coordinator.cli.commands.init import ReadingProgress
-from osbench.coordinator.recordings import log_reader
-from osbench.coordinator.recordings.log_reader import LogReader
 from osbench.coordinator.taskfile.template import render
+from osbench.edges.recordings import log_reader
+from osbench.edges.recordings.arrival_file import ArrivalFile
+from osbench.edges.recordings.log_reader import LogReader
 
 LINE = '10.0.0.9 - ann [01/Mar/2026:12:{:02}:{:02} +0000] "{} HTTP/1.1" {} 17 "-" "curl/8.1"\n'
 

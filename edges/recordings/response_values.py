@@ -11,14 +11,14 @@ from urllib.parse import unquote
 from osbench.common.plugin.request_values import is_token
 from osbench.common.secrets.masking import holds_secret
 from osbench.common.secrets.secret_names import is_secret
-from osbench.coordinator.recordings.har_file import RecordedRequest
-from osbench.coordinator.recordings.page_values import (
+from osbench.edges.recordings.har_file import RecordedRequest
+from osbench.edges.recordings.page_values import (
     is_random,
     page_inputs,
     pattern_source,
     random_values,
 )
-from osbench.coordinator.recordings.secret_arguments import (
+from osbench.edges.recordings.secret_arguments import (
     UnusedNames,
     argument_name,
 )

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from osbench.common.errors import UsageError
-from osbench.coordinator.arrivals.arrival_file import ArrivalWriter
+from osbench.edges.recordings.arrival_file import ArrivalWriter
 
 Ints = NDArray[np.int64]
 
