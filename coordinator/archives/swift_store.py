@@ -18,15 +18,15 @@ from keystoneauth1 import exceptions
 from osbench.common.errors import ArchiveError, DeploymentError, UsageError
 from osbench.common.foreign_json import read_json
 from osbench.common.network.causes import root_cause
-from osbench.common.openstack.account import Account
-from osbench.common.openstack.cloud import Cloud
-from osbench.common.openstack.request_errors import AuthenticationFailed, RequestFailed
-from osbench.common.openstack.thread_sessions import ThreadSessions
 from osbench.common.plugin.cloud_platform import installed_cloud
 from osbench.common.secrets.masking import mask_text
 from osbench.common.secrets.url_masking import mask_url
 from osbench.coordinator.formatting import plain, size
-from osbench.coordinator.openstack.environment_record import openstack_variables
+from osbench.edges.openstack.common.account import Account
+from osbench.edges.openstack.common.cloud import Cloud
+from osbench.edges.openstack.common.request_errors import AuthenticationFailed, RequestFailed
+from osbench.edges.openstack.common.thread_sessions import ThreadSessions
+from osbench.edges.openstack.coordinator.environment_record import openstack_variables
 
 #: Longest wait for data, seconds.
 _TIMEOUT_S = 60.0

@@ -29,11 +29,11 @@ from osbench.common.config.config import load
 from osbench.common.config.options import FAST, REQUESTS
 from osbench.common.deployment.record import Deployment
 from osbench.common.network.response_bound import ResponseBound
-from osbench.common.openstack.thread_sessions import keep_connections
 from osbench.common.plugin.plugins import Plugins
-from osbench.worker.openstack.client_sessions import ClientSessions
-from osbench.worker.openstack.fast_session import FastSession
-from osbench.worker.openstack.short_way import SHORT_WAY, ShortWay
+from osbench.edges.openstack.common.thread_sessions import keep_connections
+from osbench.edges.openstack.worker.client_sessions import ClientSessions
+from osbench.edges.openstack.worker.fast_session import FastSession
+from osbench.edges.openstack.worker.short_way import SHORT_WAY, ShortWay
 from osbench.worker.session.preparation import Preparation
 from servers.child import PATIENCE_S
 from servers.hostile_http import ANSWERS, FINE, HostileServer, hostile_server
@@ -422,7 +422,7 @@ LEFT: dict[str, tuple[Callable[[FastSession], Any], dict[str, Any]]] = {
 @pytest.mark.parametrize("why", LEFT)
 def test_what_is_not_ordinary_goes_by_requests_and_is_told(server, caplog, why):
     change, options = LEFT[why]
-    caplog.set_level(logging.INFO, "osbench.worker.openstack")
+    caplog.set_level(logging.INFO, "osbench.edges.openstack.worker")
     ours, theirs = FastSession(ShortWay()), requests.Session()
     for one in (ours, theirs):
         change(one)

@@ -8,8 +8,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from osbench.common.deployment.credential import Credential
-from osbench.common.openstack.cloud_users import CHOICE, RANDOM, USERS, CloudUser
 from osbench.common.plugin.context import ContextEnvironment
+from osbench.edges.openstack.common.cloud_users import CHOICE, RANDOM, USERS, CloudUser
 
 
 def users_for_rally(environment: ContextEnvironment, platform: Mapping[str, Any]) -> dict[str, Any]:

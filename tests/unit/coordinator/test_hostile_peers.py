@@ -20,10 +20,6 @@ from helpers.stored_runs import stored_run
 from osbench.common.deployment.credential import Credential
 from osbench.common.errors import ArchiveError, ExportError, StoreError
 from osbench.common.network import download
-from osbench.common.openstack import thread_sessions
-from osbench.common.openstack.account import Account
-from osbench.common.openstack.request_errors import AuthenticationFailed
-from osbench.common.openstack.thread_sessions import ThreadSessions
 from osbench.common.plugin.plugins import Plugins
 from osbench.coordinator.archives import fsspec_store
 from osbench.coordinator.archives.archive_store import store_of
@@ -38,6 +34,10 @@ from osbench.coordinator.exporters.alert import post_alert
 from osbench.coordinator.traces.sources import redis_store, trace_backend
 from osbench.coordinator.traces.sources.redis_store import RedisTraces
 from osbench.coordinator.traces.sources.trace_backend import BackendState, TraceBackend
+from osbench.edges.openstack.common import thread_sessions
+from osbench.edges.openstack.common.account import Account
+from osbench.edges.openstack.common.request_errors import AuthenticationFailed
+from osbench.edges.openstack.common.thread_sessions import ThreadSessions
 from servers.child import PATIENCE_S
 from servers.hostile_peer import MODES, hostile_peer
 

@@ -8,11 +8,11 @@ import pytest
 
 from osbench.common.deployment.record import Deployment
 from osbench.common.errors import ContextError
-from osbench.common.openstack.cloud_users import CloudUser
 from osbench.common.plugin.context import ContextEnvironment
 from osbench.common.rally.adapters import context_adapter
 from osbench.common.rally.context_object import codec
 from osbench.common.rally.context_object.environment import platform_data
+from osbench.edges.openstack.common.cloud_users import CloudUser
 
 pytest.importorskip("rally_openstack", reason="the extra osbench[rally] is not installed")
 

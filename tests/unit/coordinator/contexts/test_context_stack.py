@@ -9,8 +9,8 @@ import pytest
 
 from osbench.common.deployment.record import Deployment
 from osbench.common.encrypted_file import EncryptedFile
-from osbench.common.errors import ContextError, OsbenchError, TaskError
-from osbench.common.openstack import rally_conf
+from osbench.common.errors import ConfigError, ContextError, OsbenchError, TaskError
+from osbench.common.plugin import cloud_platform
 from osbench.common.plugin.plugins import Plugins
 from osbench.common.task import Named, Workload
 from osbench.coordinator.contexts import context_stack
@@ -258,31 +258,41 @@ ADMIN = {"username": "a", "password": "p", "project_name": "x"}
 CLOUD = {"openstack": {"auth_url": "http://cloud/v3", "admin": ADMIN}}
 
 
+class Cloud:
+    """A cloud with settings of this host."""
+
+    def __init__(self, timeout):
+        self._timeout = timeout
+
+    def context(self):
+        if self._timeout is None:
+            raise ConfigError("rally.conf is not readable")
+        return {"timeout": self._timeout}
+
+
 @pytest.mark.parametrize(
-    ("scenario", "deployment", "given"),
-    [
-        (
-            "NovaServers.boot_server@native",
-            CLOUD,
-            {"wait_timeouts": {"nova_server_boot_timeout": 4.0}},
-        ),
-        ("Dummy.dummy@native", {"osbench": {}}, {}),
-        ("Dummy.dummy@native", None, {}),
-    ],
+    ("deployment", "given"), [(CLOUD, {"timeout": 4}), ({"osbench": {}}, {}), (None, {})]
 )
-def test_workers_get_the_timeouts_of_rally_conf(
-    folder, plugins, monkeypatch, tmp_path, scenario, deployment, given
+def test_workers_get_the_settings_of_this_host_for_a_cloud(
+    folder, plugins, monkeypatch, deployment, given
 ):
-    file = tmp_path / "rally.conf"
-    file.write_text("[openstack]\nnova_server_boot_timeout = 4\n")
-    monkeypatch.setattr(rally_conf, "FILES", (file,))
+    monkeypatch.setattr(cloud_platform, "loaded", lambda *_: lambda: Cloud(4))
     record = None if deployment is None else Deployment.from_spec("c", deployment)
     store = ContextStateStore(folder, folder.parents[1], "r1", record)
     contexts = ContextStack(store, plugins)
 
-    _, context = contexts.ready(0, workload(scenario), {"made": 1}, lambda _: None)
+    _, context = contexts.ready(0, workload("Dummy.dummy@native"), {"made": 1}, lambda _: None)
 
     assert context == {"made": 1, **given}
+
+
+def test_settings_that_cannot_be_read_end_the_preparation(folder, plugins, monkeypatch):
+    monkeypatch.setattr(cloud_platform, "loaded", lambda *_: lambda: Cloud(None))
+    record = Deployment.from_spec("c", CLOUD)
+    contexts = ContextStack(ContextStateStore(folder, folder.parents[1], "r1", record), plugins)
+
+    with pytest.raises(ContextError, match="not readable"):
+        contexts.ready(0, workload("Dummy.dummy@native"), {}, lambda _: None)
 
 
 def test_all_is_undone_although_the_disk_is_full(objects, plugins, log, monkeypatch):

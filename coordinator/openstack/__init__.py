@@ -1,1 +1,0 @@
-"""The OpenStack cloud of a deployment, for the coordinator: records, checks, leftovers."""
