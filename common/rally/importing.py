@@ -14,6 +14,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from types import ModuleType
 
+from osbench.common.config.rally_conf import configuration_file
 from osbench.common.errors import PluginError
 from osbench.common.named_files import expanded, read_named
 from osbench.common.plugin.loading.class_guard import execute
@@ -22,7 +23,6 @@ from osbench.common.rally import own_classes
 from osbench.common.rally.own_classes import OwnClass
 from osbench.common.rally.removed_modules import imports_removed
 from osbench.common.secrets.masking import error_text
-from osbench.edges.openstack.common.rally_conf import configuration_file
 
 #: Packages whose import marks a file as Rally's, and the one that marks it as osbench's.
 _RALLY = frozenset(("rally", "rally_openstack"))

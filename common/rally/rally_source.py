@@ -9,11 +9,11 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from osbench.common.config.rally_conf import configuration_file
 from osbench.common.errors import PluginError, Problem
 from osbench.common.plugin.plugin_source import PluginSource, SourceUse
 from osbench.common.rally import configuration, importing, plugin_hints, plugin_registry, validators
 from osbench.common.task import Workload
-from osbench.edges.openstack.common.rally_conf import configuration_file
 
 if TYPE_CHECKING:
     from osbench.common.deployment.record import Deployment

@@ -9,7 +9,6 @@ from typing import Any
 
 from osbench.common.deployment.credential import Credential
 from osbench.common.plugin.context import ContextEnvironment
-from osbench.edges.openstack.common.cloud_users import CHOICE, RANDOM, USERS, CloudUser
 
 
 def users_for_rally(environment: ContextEnvironment, platform: Mapping[str, Any]) -> dict[str, Any]:
@@ -19,6 +18,13 @@ def users_for_rally(environment: ContextEnvironment, platform: Mapping[str, Any]
     Rally's data of the cloud. Users come with tenants and `user_choice_method`, if the native
     context `users` was set up before.
     """
+    # another edge, which only clouds need
+    from osbench.edges.openstack.common.cloud_users import (  # noqa: PLC0415
+        CHOICE,
+        RANDOM,
+        USERS,
+    )
+
     added: dict[str, Any] = {}
     admin = platform.get("admin")
     if admin:
@@ -50,6 +56,9 @@ def users_for_rally(environment: ContextEnvironment, platform: Mapping[str, Any]
 
 def native_users(carried: Mapping[str, Any]) -> list[dict[str, Any]]:
     """Return the users in Rally's context object as osbench's context `users` stores them."""
+    # another edge, which only clouds need
+    from osbench.edges.openstack.common.cloud_users import CloudUser  # noqa: PLC0415
+
     found = []
     for one in carried.get("users") or ():
         login = one["credential"]

@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any
 
+from osbench.common.config import rally_conf
 from osbench.common.errors import ConfigError
-from osbench.edges.openstack.common import rally_conf
 
 #: Key of a workload's context: the timeouts that rally.conf sets, by option.
 CONFIGURED_KEY = "wait_timeouts"

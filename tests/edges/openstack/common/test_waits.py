@@ -8,9 +8,10 @@ from typing import Any
 
 import pytest
 
+from osbench.common.config import rally_conf
 from osbench.common.errors import ConfigError
 from osbench.common.plugin.plugins import Plugins
-from osbench.edges.openstack.common import rally_conf, waits
+from osbench.edges.openstack.common import waits
 
 BOOT = "nova_server_boot_timeout"
 #: Waits whose prepoll_delay no code of Rally reads.

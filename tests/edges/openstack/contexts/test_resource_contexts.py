@@ -82,7 +82,7 @@ def test_a_volume_that_fails_is_told_and_goes(cloud):
 def test_a_volume_that_never_gets_ready_is_told(cloud, monkeypatch, tmp_path):
     file = tmp_path / "rally.conf"
     file.write_text("[openstack]\ncinder_volume_create_timeout = 0\n")
-    monkeypatch.setattr("osbench.edges.openstack.common.rally_conf.FILES", (file,))
+    monkeypatch.setattr("osbench.common.config.rally_conf.FILES", (file,))
     chain = Chain(cloud)
     said = r"^a volume is still in creating after 0 s \(cinder_volume_create_timeout\); see"
 

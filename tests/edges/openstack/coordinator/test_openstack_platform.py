@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from osbench.common.config import rally_conf
 from osbench.common.errors import ConfigError
-from osbench.edges.openstack.common import rally_conf
 from osbench.edges.openstack.coordinator.openstack_platform import OpenStackPlatform
 
 
