@@ -62,7 +62,7 @@ COMMANDS = {
     "runs": ("runs", "List, show, delete, prune and share the runs in the data directory."),
     "sla": ("results", "Print the verdicts of a run, and exit with its exit code."),
     "status": ("runs", "Show the progress of a run, or how it ended."),
-    "trace": ("trace", "Show where iterations spent their time."),
+    "trace": (EDGE, "Show where iterations spent their time."),
     "trends": ("trends", "Show percentiles over runs, and their lasting changes."),
     "use": ("default_use", "Choose the deployment record that commands use by default."),
     "validate": ("validate", "Check task files without running them; `-` is standard input."),

@@ -9,12 +9,12 @@ from osbench.coordinator.comparison.compared_run import ComparedRun
 from osbench.coordinator.comparison.run_series import SeriesKey, log_value
 from osbench.coordinator.formatting import count, plain, three_digits
 from osbench.coordinator.storage.run_directory import RunDirectory
-from osbench.coordinator.traces.analysis.comparison import compare_runs
-from osbench.coordinator.traces.analysis.features import Features
-from osbench.coordinator.traces.analysis.span_calls import CallMean, call_means, changed_means
-from osbench.coordinator.traces.collection.archive import Archive
-from osbench.coordinator.traces.collection.trace_set import of_iterations
-from osbench.coordinator.traces.model.span_keys import SpanKey
+from osbench.edges.traces.analysis.comparison import compare_runs
+from osbench.edges.traces.analysis.features import Features
+from osbench.edges.traces.analysis.span_calls import CallMean, call_means, changed_means
+from osbench.edges.traces.collection.archive import Archive
+from osbench.edges.traces.collection.trace_set import of_iterations
+from osbench.edges.traces.model.span_keys import SpanKey
 
 #: Changed counts that are named.
 _SHOWN = 3

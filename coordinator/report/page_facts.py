@@ -22,7 +22,6 @@ from osbench.coordinator.report.run_facts import RunFacts
 from osbench.coordinator.results.block_contents import counted_rows
 from osbench.coordinator.results.charts import about_of
 from osbench.coordinator.storage.run_directory import RunDirectory
-from osbench.coordinator.traces.output.report_traces import WorkloadTraces, report_traces
 
 Ints = NDArray[np.int64]
 
@@ -70,8 +69,6 @@ class PageFacts:
     report: Report
     #: See `report.timeline`; None if the run has none.
     timeline: Mapping[str, Any] | None
-    #: By workload; empty of a run without workloads.
-    traces: tuple[WorkloadTraces, ...] = ()
     #: All iterations that ran, or only the ones with useful traces.
     rows: tuple[TableRow, ...] = ()
     rows_are_all: bool = True
@@ -80,14 +77,14 @@ class PageFacts:
     first_outputs: Mapping[int, Mapping[tuple[str, str], Any]] = field(default_factory=dict)
     #: When iterations failed, by number of the workload and kind of error; seconds after t0.
     failed_s: Mapping[tuple[int, Kind], NDArray[np.float64]] = field(default_factory=dict)
-    #: Parts that optional packages add, by name and number of the workload.
-    parts: Mapping[str, Mapping[int, PagePart]] = field(default_factory=dict)
+    #: Parts that optional packages add, by name.
+    parts: Mapping[str, PagePart] = field(default_factory=dict)
 
 
 def gather(facts: RunFacts, *, live: bool = False) -> PageFacts:
-    """Return all data that the page of a run shows; no traces and iterations for a live page.
+    """Return all data that the page of a run shows; no iterations for a live page.
 
-    Reads traces, result blocks and parts from the run directory. If more than `ROWS` iterations
+    Reads result blocks and parts from the run directory. If more than `ROWS` iterations
     ran, only rows with useful traces are included. Raises DamagedRun.
     """
     report, directory = facts.report, facts.directory
@@ -99,23 +96,21 @@ def gather(facts: RunFacts, *, live: bool = False) -> PageFacts:
         manifest=facts.manifest,
         report=report,
         timeline=facts.timeline,
-        parts=page_parts(directory),
+        parts=page_parts(facts, live=live),
     )
     if live:
         return found
     workloads = report.workloads
-    traces = tuple(report_traces(directory, facts.summary)) if workloads else ()
     are_all = sum(one.ran for one in workloads) <= ROWS
     failures = FailureTimes()
     blocks = _noted(counted(directory), failures)
     rows = (
         all_rows(blocks, workloads)
         if are_all
-        else some_rows(blocks, workloads, traced_numbers(workloads, kept_of(traces)))
+        else some_rows(blocks, workloads, traced_numbers(workloads, _useful(found)))
     )
     return replace(
         found,
-        traces=traces,
         rows=tuple(rows),
         rows_are_all=are_all,
         first_outputs=_first_outputs(directory, workloads),
@@ -130,14 +125,12 @@ def _noted(blocks: Iterable[Reported], failures: FailureTimes) -> Iterator[Repor
         yield one
 
 
-def kept_of(traces: Sequence[WorkloadTraces]) -> dict[int, list[int]]:
-    """Return by workload the numbers of iterations with kept traces.
-
-    The picked examples come first, then all kept ones in ascending order; examples occur twice.
-    """
+def _useful(page: PageFacts) -> dict[int, list[int]]:
+    """Return by workload the iterations that parts of the page show, the most useful first."""
+    parts = page.parts.values()
     return {
-        one.workload: [*(pick.iteration for pick in one.picks), *sorted(one.kept.values())]
-        for one in traces
+        number: [iteration for part in parts for iteration in part.iterations(number)]
+        for number in range(len(page.report.workloads))
     }
 
 

@@ -2,24 +2,76 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any, Protocol
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar, Self
 
 from osbench.common.plugin import entry_points
-from osbench.coordinator.storage.run_directory import RunDirectory
+from osbench.coordinator.report.run_facts import RunFacts
 
 
-class PagePart(Protocol):
-    """A part of one workload's section; its template has the same name, and sees all it has."""
+@dataclass(frozen=True, kw_only=True)
+class SlowReason:
+    """The reason why slow iterations of a workload were slow; "" if there is none."""
 
-    def payload(self) -> dict[str, Any]:
-        """Return additions to the data of the section's charts, as JSON values."""
+    text: str
+    #: The text names a clear cause.
+    is_clear: bool = False
+    #: Id of the page's element with all causes; "" for none.
+    details: str = ""
+    #: Id of an example, as in `PagePart.anchors`; "" for none.
+    example: str = ""
 
 
-def page_parts(directory: RunDirectory) -> dict[str, Mapping[int, PagePart]]:
-    """Read the parts of a run's page from its directory: by name, then number of the workload.
+class PagePart:
+    """A part of the page of a run; a method that is not overridden adds nothing.
 
-    Raises DamagedRun.
+    Templates are named `PACKAGE:FILE`, a file in the folder `assets` of a package. They see the
+    variables of the page, and the part under its name in `parts`.
     """
+
+    #: Template of the last charts over time, in the section of each workload `m`; "" for none.
+    OVER_TIME: ClassVar[str] = ""
+    #: Templates of what a live page replaces, by the end of the id of its element: "ID" in the
+    #: section `w1` is the element `w1-ID`.
+    LIVE: ClassVar[Mapping[str, str]] = {}
+    #: Template of a section after those of the workloads, its id, and its name in the bar; "" for
+    #: none.
+    SECTION: ClassVar[str] = ""
+    ANCHOR: ClassVar[str] = ""
+    TITLE: ClassVar[str] = ""
+    #: Scripts of the page, named as templates are.
+    SCRIPTS: ClassVar[Sequence[str]] = ()
+
+    @classmethod
+    def of(cls, facts: RunFacts, *, live: bool) -> Self | None:
+        """Return the part of a run's page, None if the page has none. Raises DamagedRun."""
+        raise NotImplementedError
+
+    def payload(self, workload: int) -> Mapping[str, Any]:
+        """Return additions to the data of a workload's charts, as JSON values."""
+        return {}
+
+    def iterations(self, workload: int) -> Sequence[int]:
+        """Return iterations that the page's table must have, the most useful first."""
+        return ()
+
+    def explanation(self, workload: int) -> SlowReason | None:
+        """Return why slow iterations were slow; None if the part does not look for it."""
+        return None
+
+    def anchors(self) -> Mapping[str, str]:
+        """Return ids of what shows an iteration, by its trace id; its element is `t-ID`."""
+        return {}
+
+
+def page_part_types() -> dict[str, type[PagePart]]:
+    """Return the types of all installed parts by name, sorted. Raises PluginError."""
     names = sorted(entry_points.names("page_part"))
-    return {name: entry_points.loaded("page_part", name)(directory) for name in names}
+    return {name: entry_points.loaded("page_part", name) for name in names}
+
+
+def page_parts(facts: RunFacts, *, live: bool) -> dict[str, PagePart]:
+    """Read the parts of a run's page, by name. Raises DamagedRun."""
+    found = {name: one.of(facts, live=live) for name, one in page_part_types().items()}
+    return {name: part for name, part in found.items() if part is not None}

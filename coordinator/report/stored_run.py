@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
 from functools import cached_property
@@ -20,16 +19,12 @@ from osbench.common.plugin.exporter import (
 from osbench.common.protocol.columns import Columns
 from osbench.coordinator.report.foreign_results import foreign_results
 from osbench.coordinator.report.iterations import counted, iterations, starts
+from osbench.coordinator.report.kept_traces import kept_traces
 from osbench.coordinator.report.model.model import Report, WorkloadReport
 from osbench.coordinator.report.model.time_figures import TimeFigures
 from osbench.coordinator.statistics.latency_matrix import LatencyMatrix, bounds_of
 from osbench.coordinator.storage.run_directory import RunDirectory
 from osbench.coordinator.storage.run_documents import read_timeline
-from osbench.coordinator.traces.collection.archive import Archive
-from osbench.coordinator.traces.sources.otlp import to_otlp
-
-#: Kept traces of an export request: some hundred kB.
-_TRACES = 100
 
 #: Kinds of durations.
 DURATIONS = ("service", "response", "start_lag")
@@ -57,10 +52,10 @@ class StoredRun(ExportedRun):
         return self._durations
 
     def trace_requests(self) -> Iterator[dict[str, Any]]:
-        """Yield the kept traces as OTLP export requests, each with up to `_TRACES` traces."""
-        traces = Archive(self.directory.path, self.directory.files).traces()
-        while some := list(itertools.islice(traces, _TRACES)):
-            yield to_otlp(some)
+        """Yield the kept traces as OTLP export requests. Raises DamagedRun."""
+        traces = kept_traces()
+        if traces is not None:
+            yield from traces.export_requests(self.directory)
 
     def rally_results(self) -> list[dict[str, Any]]:
         """Return the results in the form that Rally passes to its own exporters.

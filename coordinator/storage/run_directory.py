@@ -14,7 +14,7 @@ log           the last lines of the coordinator's log, see osbench.coordinator.s
 lock          held by the coordinator as long as it lives; empty
 controls/     requests to change or end the load, see osbench.coordinator.storage.control_requests
 reserve       space for the last decisions and documents, freed when the disk is full
-traces/       the stored part of its traces, see osbench.coordinator.traces.collection.archive
+traces/       the stored part of its traces, see osbench.edges.traces.collection.archive
 """
 
 from __future__ import annotations

@@ -13,9 +13,9 @@ import amqp
 import pytest
 
 from helpers.json_server import serving
-from osbench.coordinator.counters.counter_query import WINDOW
-from osbench.coordinator.counters.default_queries import DEFAULT_QUERIES
-from osbench.coordinator.counters.prometheus import Prometheus
+from osbench.edges.traces.counters.counter_query import WINDOW
+from osbench.edges.traces.counters.default_queries import DEFAULT_QUERIES
+from osbench.edges.traces.counters.prometheus import Prometheus
 from servers import rabbitmq_server
 from servers.child import PATIENCE_S
 from servers.memcached import CONNECTIONS, Memcached, memcached

@@ -11,7 +11,7 @@ import pytest
 from helpers.dashboard import DASHBOARD, panels
 from helpers.json_server import LoopbackServer, QuietHandler, serving
 from helpers.runs import Cluster, site
-from osbench.coordinator.counters.prometheus import Prometheus
+from osbench.edges.traces.counters.prometheus import Prometheus
 from servers import RedisServer
 from servers.child import PATIENCE_S, free_port
 from servers.prometheus_server import prometheus

@@ -29,12 +29,12 @@ HEAVY |= {"importlib.metadata", "requests", "rich", "tempfile", "urllib3", "yaml
 UNUSED = {"keystoneauth1", "pycurl", "requests", "rich.progress", "urllib3"}
 #: What explains slow iterations; a run without requests and traces has nothing to explain.
 EXPLAINING = {
-    "osbench.coordinator.counters.counter_collection",
+    "osbench.edges.traces.counters.counter_collection",
     "osbench.coordinator.report.html",
-    "osbench.coordinator.traces.analysis",
-    "osbench.coordinator.traces.collection.collector",
-    "osbench.coordinator.traces.receiving",
-    "osbench.coordinator.traces.sources.trace_backend",
+    "osbench.edges.traces.analysis",
+    "osbench.edges.traces.collection.collector",
+    "osbench.edges.traces.receiving",
+    "osbench.edges.traces.sources.trace_backend",
     "osbench.coordinator.web",
 }
 #: Runs the command of `sys.argv`, and writes the modules of its process to the file MODULES.

@@ -20,11 +20,11 @@ from helpers.result_rows import row_of
 from osbench.common.outcomes import Outcome
 from osbench.common.protocol.columns import encode_rows
 from osbench.coordinator.storage.run_directory import RunDirectory
-from osbench.coordinator.traces.collection.archive import Archive
-from osbench.coordinator.traces.collection.collector import Collection, CollectionSettings
-from osbench.coordinator.traces.collection.retention import Retention
-from osbench.coordinator.traces.collection.trace_set import of_run
-from osbench.coordinator.traces.output.waterfalls import Waterfall, WaterfallRow, waterfall
+from osbench.edges.traces.collection.archive import Archive
+from osbench.edges.traces.collection.collector import Collection, CollectionSettings
+from osbench.edges.traces.collection.retention import Retention
+from osbench.edges.traces.collection.trace_set import of_run
+from osbench.edges.traces.output.waterfalls import Waterfall, WaterfallRow, waterfall
 from servers import RedisServer
 from servers.child import PATIENCE_S
 

@@ -14,7 +14,7 @@ from helpers.runs import Site, site
 from helpers.shown_page import page_of
 from osbench.coordinator.report.run_facts import read_facts
 from osbench.coordinator.storage.run_directory import RunDirectory
-from osbench.coordinator.traces.output.report_traces import WorkloadTraces, report_traces
+from osbench.edges.traces.output.report_traces import WorkloadTraces, report_traces
 from servers import redis_server
 from servers.traced_shop import KEY, traced_shop
 

@@ -20,7 +20,7 @@ from osprofiler import profiler, web
 from osprofiler.drivers import base
 
 from helpers.driver_environment import driver_environment
-from osbench.coordinator.traces.sources.redis_store import RedisTraces
+from osbench.edges.traces.sources.redis_store import RedisTraces
 from osbench_osprofiler import driver, hook
 from osbench_osprofiler.store_queue import StoreQueue
 from servers.child import PATIENCE_S

@@ -24,12 +24,12 @@ from helpers.synthetic_traces import (
 from osbench.common.outcomes import Outcome
 from osbench.common.protocol.columns import encode_rows
 from osbench.coordinator.storage.run_directory import RunDirectory
-from osbench.coordinator.traces.collection.archive import Archive
-from osbench.coordinator.traces.collection.collector import Collection, CollectionSettings
-from osbench.coordinator.traces.collection.retention import Retention
-from osbench.coordinator.traces.collection.trace_set import of_run
-from osbench.coordinator.traces.model.spans import Trace, uuid_form
-from osbench.coordinator.traces.sources.otlp import to_otlp
+from osbench.edges.traces.collection.archive import Archive
+from osbench.edges.traces.collection.collector import Collection, CollectionSettings
+from osbench.edges.traces.collection.retention import Retention
+from osbench.edges.traces.collection.trace_set import of_run
+from osbench.edges.traces.model.spans import Trace, uuid_form
+from osbench.edges.traces.sources.otlp import to_otlp
 
 pytestmark = pytest.mark.functional
 

@@ -12,10 +12,10 @@ import pytest
 
 from helpers.synthetic_traces import events_of, traces
 from osbench.common.errors import StoreError
-from osbench.coordinator.traces.model.spans import uuid_form
-from osbench.coordinator.traces.sources import redis_store
-from osbench.coordinator.traces.sources.files import open_file
-from osbench.coordinator.traces.sources.redis_store import RedisTraces
+from osbench.edges.traces.model.spans import uuid_form
+from osbench.edges.traces.sources import redis_store
+from osbench.edges.traces.sources.files import open_file
+from osbench.edges.traces.sources.redis_store import RedisTraces
 
 pytestmark = pytest.mark.functional
 

@@ -9,11 +9,13 @@ from helpers.report_facts import facts_of
 from helpers.synthetic_traces import Work, spans_of
 from osbench.coordinator.report.html import render_page
 from osbench.coordinator.report.page_facts import gather
-from osbench.coordinator.traces.analysis.digest import digest_of
-from osbench.coordinator.traces.collection.trace_set import TraceSet
-from osbench.coordinator.traces.model.spans import Trace
-from osbench.coordinator.traces.output.report_traces import TracePick, WorkloadTraces
-from osbench.coordinator.traces.output.waterfalls import waterfall
+from osbench.edges.traces.analysis.digest import digest_of
+from osbench.edges.traces.collection.trace_set import TraceSet
+from osbench.edges.traces.model.spans import Trace
+from osbench.edges.traces.output.report_traces import TracePick, WorkloadTraces
+from osbench.edges.traces.output.waterfalls import waterfall
+from osbench.edges.traces.page.trace_part import TracePart
+from osbench.edges.traces.page.trace_views import trace_section
 
 
 def set_of(*found: Trace) -> TraceSet:
@@ -42,5 +44,5 @@ def page_with_trace(data: Path, root: Work, store: str = "") -> str:
     )  # fmt: skip
     traces = (WorkloadTraces(name="w", workload=0, traced=1, picks=(pick,)),)
     facts = gather(facts_of(data))
-    manifest = {**facts.manifest, "trace_store": store}
-    return render_page(replace(facts, traces=traces, manifest=manifest))
+    part = TracePart(traces, trace_section(traces, facts.report.workloads, store))
+    return render_page(replace(facts, parts={**facts.parts, "traces": part}))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import configparser
 import os
 import shutil
 import subprocess
@@ -34,14 +35,33 @@ def copy_sources(folder: Path) -> None:
             shutil.copy(REPOSITORY / name, folder)
 
 
-def install_wheel(folder: Path) -> Path:
+def remove_edges(sources: Path) -> None:
+    """Take the edges and their entry points away, as their READMEs say."""
+    shutil.rmtree(sources / "edges")
+    (sources / "src" / "osbench" / "edges").unlink()
+    setup = configparser.ConfigParser(interpolation=None)
+    setup.optionxform = str  # type: ignore[assignment, method-assign]
+    setup.read(sources / "setup.cfg")
+    groups = setup["options.entry_points"]
+    for name, lines in list(groups.items()):
+        kept = [line for line in lines.splitlines() if "= osbench.edges." not in line]
+        groups[name] = "\n".join(kept)
+        if not any(kept):
+            del groups[name]
+    with (sources / "setup.cfg").open("w", encoding="utf-8") as file:
+        setup.write(file)
+
+
+def install_wheel(folder: Path, *, edges: bool = True) -> Path:
     """Build the wheel and install it into a new environment; return the folder of its commands.
 
-    `folder` is empty. Raises CalledProcessError.
+    `folder` is empty. Without `edges` the wheel is of the core alone. Raises CalledProcessError.
     """
     sources = folder / "sources"
     sources.mkdir(parents=True)
     copy_sources(sources)
+    if not edges:
+        remove_edges(sources)
     environment = folder / "environment"
     command = [sys.executable, REPOSITORY / ".ci" / "environment.py", "--bare", environment]
     kept = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from osbench.coordinator.counters.counter_series import CounterSeries, WorkloadCounters
 from osbench.coordinator.results.counter_figures import SHARE_UNIT, CounterKind
+from osbench.edges.traces.counters.counter_series import CounterSeries, WorkloadCounters
 
 
 def share(name: str, host: str, values: Sequence[float]) -> CounterSeries:

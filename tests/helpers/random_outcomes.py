@@ -17,7 +17,6 @@ from osbench.common.outcomes import LifeEvent, Outcome
 from osbench.common.protocol.columns import Failure, decode_rows, encode_rows
 from osbench.common.task import HookConfig, Named
 from osbench.coordinator.contexts.history import ContextRecord
-from osbench.coordinator.counters.counter_series import CounterSeries, WorkloadCounters
 from osbench.coordinator.hooks.executor import HookReport, Result
 from osbench.coordinator.report.model.plan_figures import PlanComparison
 from osbench.coordinator.report.run_outcome import RunOutcome
@@ -29,6 +28,7 @@ from osbench.coordinator.results.stage_statistics import StageFigures
 from osbench.coordinator.results.totals import Bound
 from osbench.coordinator.results.worker_figures import WorkerFigures
 from osbench.coordinator.results.workload_statistics import WorkloadStatistics
+from osbench.edges.traces.counters.counter_series import CounterSeries, WorkloadCounters
 
 NUMBERS = st.floats(0, 1e6, allow_nan=False)
 TEXTS = st.text(max_size=12)

@@ -11,12 +11,12 @@ import msgpack
 
 from helpers.sample_reports import full_report
 from helpers.summaries import to_json
-from osbench.coordinator.counters.counter_file import write_counters
 from osbench.coordinator.report.model.model import FINISHED
 from osbench.coordinator.report.run_facts import RunFacts
 from osbench.coordinator.report.run_outcome import RunOutcome
 from osbench.coordinator.report.timeline import to_timeline
 from osbench.coordinator.storage.run_directory import RunDirectory
+from osbench.edges.traces.counters.counter_file import write_counters
 
 #: Criteria of the sample reports, by workload.
 SLA: tuple[Mapping[str, Any], ...] = ({"failure_rate": {"max": 0}}, {"failure_rate": {"max": 0}})

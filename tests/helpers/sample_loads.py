@@ -17,7 +17,6 @@ from osbench.common.plugin.runner import Capacity
 from osbench.common.plugin.sla import Verdict
 from osbench.common.protocol.columns import decode_rows, encode_rows
 from osbench.common.task import Named
-from osbench.coordinator.counters.counter_series import WorkloadCounters
 from osbench.coordinator.report.model.plan_figures import PlanComparison, PlannedFigure
 from osbench.coordinator.report.run_outcome import RunOutcome
 from osbench.coordinator.results.core_use import CpuProfile
@@ -29,6 +28,7 @@ from osbench.coordinator.results.search.trials import SearchOutcome, TrialFigure
 from osbench.coordinator.results.stage_statistics import StageFigures
 from osbench.coordinator.results.totals import Accounting, Bound, Offered, Tracing, Warmup
 from osbench.coordinator.results.workload_statistics import WorkloadStatistics
+from osbench.edges.traces.counters.counter_series import WorkloadCounters
 
 #: Iterations of a stage, and seconds of one.
 _ITERATIONS, _STAGE_S = 400, 10.0

@@ -13,9 +13,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from osbench.common.outcomes import Outcome
-from osbench.coordinator.traces.analysis.features import Features
-from osbench.coordinator.traces.model.span_keys import SpanKey
-from osbench.coordinator.traces.model.spans import Span, Trace, span_key, trace_key, uuid_form
+from osbench.edges.traces.analysis.features import Features
+from osbench.edges.traces.model.span_keys import SpanKey
+from osbench.edges.traces.model.spans import Span, Trace, span_key, trace_key, uuid_form
 
 #: When the first trace starts, nanoseconds since 1970.
 BEGIN = 1_775_000_000_000_000_000

@@ -5,7 +5,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from helpers.examples import examples
-from osbench.coordinator.traces.model.clock_stretches import Bounds, fit
+from osbench.edges.traces.model.clock_stretches import Bounds, fit
 
 MS = 1_000_000
 

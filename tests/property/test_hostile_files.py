@@ -29,8 +29,6 @@ from osbench.common.errors import ConfigError, DeploymentError, OsbenchError, Ta
 from osbench.common.protocol.columns import encode_rows
 from osbench.common.protocol.keyring import Keyring
 from osbench.common.yaml_documents import load_yaml
-from osbench.coordinator.counters.counter_file import read_counters
-from osbench.coordinator.counters.counter_series import figures_of
 from osbench.coordinator.results.block_contents import counted_rows
 from osbench.coordinator.statistics.latency_matrix import LatencyMatrix
 from osbench.coordinator.storage import failure, run_listing
@@ -40,10 +38,12 @@ from osbench.coordinator.storage.run_documents import read_timeline, summary_of
 from osbench.coordinator.taskfile import document
 from osbench.coordinator.taskfile.loading import read
 from osbench.coordinator.taskfile.parsing import parse
-from osbench.coordinator.traces.collection.archive import Archive
-from osbench.coordinator.traces.model.spans import Span, Trace
-from osbench.coordinator.traces.sources.files import open_file
-from osbench.coordinator.traces.sources.pairing import event_of, pair
+from osbench.edges.traces.collection.archive import Archive
+from osbench.edges.traces.counters.counter_file import read_counters
+from osbench.edges.traces.counters.counter_series import figures_of
+from osbench.edges.traces.model.spans import Span, Trace
+from osbench.edges.traces.sources.files import open_file
+from osbench.edges.traces.sources.pairing import event_of, pair
 
 quick = settings(max_examples=examples(60))
 LAUGHS = "a0: &a0 [x, x, x, x, x, x, x, x, x, x]\n" + "".join(

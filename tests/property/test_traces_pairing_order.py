@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 
 from helpers.examples import examples
 from helpers.synthetic_traces import events_of, shuffled, traces
-from osbench.coordinator.traces.sources.pairing import event_of, pair
+from osbench.edges.traces.sources.pairing import event_of, pair
 
 
 @settings(max_examples=examples(60))

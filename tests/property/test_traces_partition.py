@@ -5,12 +5,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from helpers.examples import examples
-from osbench.coordinator.traces.model.clock_samples import ClockSamples
-from osbench.coordinator.traces.model.clock_skew import Clocks
-from osbench.coordinator.traces.model.critical_path import critical_path
-from osbench.coordinator.traces.model.spans import Span, Trace
-from osbench.coordinator.traces.model.tree import Tree
-from osbench.coordinator.traces.model.wait_graph import WaitGraph, has_branches, replayed
+from osbench.edges.traces.model.clock_samples import ClockSamples
+from osbench.edges.traces.model.clock_skew import Clocks
+from osbench.edges.traces.model.critical_path import critical_path
+from osbench.edges.traces.model.spans import Span, Trace
+from osbench.edges.traces.model.tree import Tree
+from osbench.edges.traces.model.wait_graph import WaitGraph, has_branches, replayed
 
 INSTANTS = st.integers(0, 60)
 

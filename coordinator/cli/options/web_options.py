@@ -9,11 +9,11 @@ from typing import Any
 import click
 
 from osbench.common.network.address import Address
+from osbench.common.network.backend_url import parse_backend_url
 from osbench.common.network.listen_address import is_listen_address, parse_listen_address
 from osbench.coordinator.cli.options.option_rules import RuledCommand
 from osbench.coordinator.cli.options.option_table import option
 from osbench.coordinator.cli.options.shared_options import OutputOptions
-from osbench.coordinator.traces.sources.backend_url import parse_backend_url
 
 #: The options, and what they mean without a value.
 WEB, OTLP = "--web", "--otlp"

@@ -22,6 +22,7 @@ from osbench.coordinator.cli.run_exports import RunExports
 from osbench.coordinator.cli.run_views.iteration_view import print_iteration, print_traceback
 from osbench.coordinator.formatting import plain
 from osbench.coordinator.report.iteration_record import iteration_records
+from osbench.coordinator.report.kept_traces import kept_traces
 from osbench.coordinator.report.model.model import Report
 from osbench.coordinator.results.block_contents import counted_contents
 from osbench.coordinator.storage.progress import Snapshot
@@ -147,14 +148,11 @@ def _print_start(directory: RunDirectory, terminal: Console) -> None:
 
 def _print_trace(settings: CommandSettings, run_id: str, trace_id: str, terminal: Console) -> None:
     """Print the spans of a trace as a tree, or the reason why they cannot be shown."""
-    # few runs are traced, and these take a while to import
-    from osbench.coordinator.cli.run_views.trace_view import print_trace  # noqa: PLC0415
-    from osbench.coordinator.traces.collection.lookup import find_trace  # noqa: PLC0415
-
+    traces = kept_traces()
+    if traces is None:
+        return
     try:
-        found, trace_set, iteration = find_trace(settings, trace_id, run_id, None, None)
+        traces.print_spans(settings, run_id, trace_id, terminal)
     except OsbenchError as error:
         terminal.print(Text(f"   no spans: {plain(str(error), 1000)}"), highlight=False)
-    else:
-        print_trace(found, trace_set, iteration, terminal)
     terminal.print()

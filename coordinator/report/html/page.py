@@ -28,16 +28,12 @@ from osbench.coordinator.report.html.section_order import (
     run_emphasis,
     workload_blocks,
 )
+from osbench.coordinator.report.html.slow_reasons import WhyView, explanations_of, why_of
 from osbench.coordinator.report.html.time_charts import payload
-from osbench.coordinator.report.html.trace_views import (
-    TraceSection,
-    WhyView,
-    trace_section,
-    why_of,
-)
 from osbench.coordinator.report.html.workload_facts import WorkloadFacts, workloads_of
 from osbench.coordinator.report.html.workload_view import ACTIONS, WorkloadView, view_of
 from osbench.coordinator.report.page_facts import PageFacts
+from osbench.coordinator.report.page_part import PagePart
 
 _PERCENTILES = (
     ("p50", "p50"),
@@ -55,7 +51,6 @@ _LIVE_PARTS = {
     "criteria-part": "criteria.j2",
     "errors-part": "errors.j2",
     "tables": "tables.j2",
-    "counters-part": "counters.j2",
 }
 
 
@@ -75,11 +70,15 @@ def live_parts(facts: PageFacts) -> tuple[str, list[dict[str, Any]]]:
     """
     page = PageViews.of(facts)
     context = page.context()
+    templates = {
+        **_LIVE_PARTS,
+        **{at: name for part in facts.parts.values() for at, name in part.LIVE.items()},
+    }
     charts = []
     for view, numbers in zip(page.views, page.payloads, strict=True):
         html = {
             f"{view.facts.anchor}-{part}": template_of(name).render(context, m=view)
-            for part, name in _LIVE_PARTS.items()
+            for part, name in templates.items()
         }
         charts.append({**numbers, "html": html})
     return template_of("overview.j2").render(context), charts
@@ -94,7 +93,7 @@ class PageViews:
     workloads: Sequence[WorkloadFacts]
     views: Sequence[WorkloadView]
     overview: OverviewView
-    traces: TraceSection | None
+    parts: Mapping[str, PagePart]
     why: WhyView
     #: Emphasis of the run, and of each of its workloads.
     emphasis: Emphasis
@@ -104,30 +103,27 @@ class PageViews:
 
     @classmethod
     def of(cls, facts: PageFacts) -> PageViews:
-        """Compute all views of a run from its facts; a live page has no traces and no table."""
+        """Compute all views of a run from its facts; a live page has no table."""
         workloads, first = workloads_of(facts), facts.first_outputs
         views = [view_of(one, first.get(one.number, {})) for one in workloads]
-        traces = None if facts.live else trace_section(facts.traces, workloads, _store(facts))
-        groups = traces.groups if traces else []
-        examples = {group.number: group.examples() for group in groups}
+        explanations = {} if facts.live else explanations_of(workloads, facts.parts.values())
+        why = why_of(workloads, explanations)
         has_run = any(one.report.ran for one in workloads)
-        explained = {group.number for group in groups if group.has_cause}
-        emphases = [emphasis_of(one.report, has_cause=one.number in explained) for one in workloads]
+        emphases = [
+            emphasis_of(one.report, has_cause=one.number in why.by_workload) for one in workloads
+        ]
         return cls(
             live=facts.live,
             head=run_head(facts),
             workloads=workloads,
             views=views,
             overview=overview_of(facts, views),
-            traces=traces,
-            why=why_of(workloads, groups),
+            parts=facts.parts,
+            why=why,
             emphasis=run_emphasis(facts, emphases),
             emphases=emphases,
-            payloads=[
-                payload(one.facts, one.charts, one.criteria, examples.get(one.facts.number, []))
-                for one in views
-            ],
-            table=table_of(facts, _shown(traces)) if traces and has_run else None,
+            payloads=[payload(one.facts, one.charts, one.criteria) for one in views],
+            table=table_of(facts, _shown(facts.parts)) if has_run and not facts.live else None,
         )
 
     @property
@@ -165,8 +161,7 @@ class PageViews:
         On a page of several runs, `page` is the address of this run's own report, to which links
         lead, and `mark` the prefix of its anchors. "" otherwise.
         """
-        groups = self.traces.groups if self.traces else []
-        shown = _shown(self.traces)
+        shown = _shown(self.parts)
         return {
             "NB": page_numbers.NARROW,
             "live": self.live,
@@ -175,20 +170,17 @@ class PageViews:
             "run": self.head,
             "views": self.views,
             "overview": self.overview,
-            "traces": self.traces,
-            "groups": groups,
+            "parts": self.parts,
+            "sections": [one for one in self.parts.values() if one.SECTION],
+            "over_time": [one.OVER_TIME for one in self.parts.values() if one.OVER_TIME],
             "failures": failures_of(self.views, shown),
             "why": self.why,
             "emphases": self.emphases,
             "overview_blocks": overview_blocks(self.emphasis),
             "workload_blocks": [workload_blocks(one) for one in self.emphases],
             "traced": 0 if self.live else _traced(self.workloads),
-            "waterfalls": len(shown),
             "shown_traces": shown,
-            "examples": [
-                next((one.examples() for one in groups if one.number == number), [])
-                for number in range(len(self.views))
-            ],
+            "examples": [one["examples"] for one in self.payloads],
             "heat_tables": [] if self.live else [heat_table(one.charts.heat) for one in self.views],
             "table": self.table,
             "table_rows": SHOWN,
@@ -197,18 +189,9 @@ class PageViews:
         }
 
 
-def _store(facts: PageFacts) -> str:
-    """Return the connection string of OSProfiler's trace store; "" if there is none."""
-    return str(facts.manifest.get("trace_store") or "")
-
-
-def _shown(traces: TraceSection | None) -> dict[str, str]:
-    """Return the element id of each waterfall (spans of a trace over time) by trace id.
-
-    {} for None.
-    """
-    groups = traces.groups if traces else []
-    return {fall.trace_id: fall.id for group in groups for fall in group.waterfalls}
+def _shown(parts: Mapping[str, PagePart]) -> dict[str, str]:
+    """Return the id of the element that shows an iteration, by its trace id."""
+    return {trace: found for part in parts.values() for trace, found in part.anchors().items()}
 
 
 def _traced(workloads: Sequence[WorkloadFacts]) -> int:
@@ -225,7 +208,7 @@ def _embedded(document: Mapping[str, Any]) -> Markup:
 
 @functools.cache
 def _environment() -> jinja2.Environment:
-    loader = jinja2.FunctionLoader(lambda name: page_assets.text(f"templates/{name}"))
+    loader = jinja2.FunctionLoader(page_assets.template)
     environment = jinja2.Environment(
         loader=loader,
         autoescape=True,

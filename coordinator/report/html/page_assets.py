@@ -15,12 +15,13 @@ from importlib.resources import files
 
 from markupsafe import Markup
 
+from osbench.coordinator.report.page_part import page_part_types
+
 #: Scripts in the order in which they are joined into one.
 _SCRIPTS = (
     "format.js",
     "axes.js",
     "timecharts.js",
-    "counters.js",
     "histogram.js",
     "curve.js",
     "staircase.js",
@@ -29,10 +30,9 @@ _SCRIPTS = (
     "iterations.js",
     "address.js",
     "chrome.js",
-    "start.js",
 )
-#: Of the live page alone.
-_LIVE_SCRIPTS = ("update.js",)
+#: Of the live page alone, and the last one, after scripts of parts.
+_LIVE_SCRIPT, _LAST_SCRIPT = "update.js", "start.js"
 _LIGHT, _DARK = 0, 1
 
 
@@ -56,6 +56,18 @@ def text(name: str) -> str:
     """Return the content of a file in `assets`, by its path there; cached. Raises OSError."""
     folder = files("osbench.coordinator.report.html") / "assets"
     return folder.joinpath(*name.split("/")).read_text(encoding="utf-8")
+
+
+@functools.cache
+def text_of_part(name: str) -> str:
+    """Return the content of a template or script of a `PagePart`: PACKAGE:FILE. Raises OSError."""
+    package, _, file = name.partition(":")
+    return (files(package) / "assets" / file).read_text(encoding="utf-8")
+
+
+def template(name: str) -> str:
+    """Return a template by its name: of the page, or of a part. Raises OSError."""
+    return text_of_part(name) if ":" in name else text(f"templates/{name}")
 
 
 @functools.cache
@@ -88,8 +100,14 @@ def scripts(live: bool) -> tuple[str, ...]:
 
     `live`: the own script also updates the page.
     """
-    names = (*_SCRIPTS, *_LIVE_SCRIPTS) if live else _SCRIPTS
-    own = "\n".join(text(f"scripts/{name}") for name in names)
+    parts = [name for one in page_part_types().values() for name in one.SCRIPTS]
+    last = [_LAST_SCRIPT, _LIVE_SCRIPT] if live else [_LAST_SCRIPT]
+    texts = [
+        *(text(f"scripts/{name}") for name in _SCRIPTS),
+        *map(text_of_part, parts),
+        *(text(f"scripts/{name}") for name in last),
+    ]
+    own = "\n".join(texts)
     return text("echarts.js"), f'(() => {{\n"use strict";\n{own}}})();\n'
 
 

@@ -85,12 +85,12 @@ def payload(
     workload: WorkloadFacts,
     data: ChartData,
     criteria: Sequence[CriterionRow],
-    examples: Sequence[Mapping[str, Any]],
 ) -> dict[str, Any]:
     """Return the chart data as JSON values for the page's script.
 
-    Durations are in milliseconds, times in seconds after t0. `criteria` give the limits to draw,
-    `examples` the marks of waterfalls in the heat map. At most `FAILED_POINTS` failed iterations.
+    Durations are in milliseconds, times in seconds after t0. `criteria` give the limits to draw.
+    `examples`, marks in the heat map, come from parts of the page. At most `FAILED_POINTS` failed
+    iterations.
     """
     failed = workload.list_of("failed")[:FAILED_POINTS]
     return {
@@ -117,7 +117,7 @@ def payload(
             for due, latency, iteration in failed
             if latency > 0
         ],
-        "examples": list(examples),
+        "examples": [],
         "marks": [
             {
                 "kind": mark["kind"],
@@ -146,7 +146,11 @@ def payload(
         "intervals": _intervals(workload.report.main_times),
         "staircase": to_json(workload.report.staircase),
         "lagLimit": 1e3 * workload.lag_limit_s,
-        **{key: one for part in workload.parts.values() for key, one in part.payload().items()},
+        **{
+            key: one
+            for part in workload.parts.values()
+            for key, one in part.payload(workload.number).items()
+        },
     }
 
 

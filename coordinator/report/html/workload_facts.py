@@ -98,7 +98,7 @@ def workloads_of(facts: PageFacts) -> list[WorkloadFacts]:
             timeline=timelines[number] if number < len(timelines) else {},
             asked=asked[number] if number < len(asked) else {},
             failed_s={kind: at for (of, kind), at in facts.failed_s.items() if of == number},
-            parts={name: some[number] for name, some in facts.parts.items() if number in some},
+            parts=facts.parts,
             troubles=troubles,
         )
         for number, report in enumerate(found)

@@ -19,7 +19,7 @@ import psutil
 from helpers.otlp_requests import request_of
 from osbench.common.config import config
 from osbench.common.trace_mark import TraceMark
-from osbench.coordinator.traces.receiving.otlp_receiver import OtlpReceiver
+from osbench.edges.traces.receiving.otlp_receiver import OtlpReceiver
 
 #: Spans of a request, as the batch processors of SDKs send them, and of a trace.
 TOGETHER, EACH = 512, 4

@@ -18,9 +18,9 @@ from helpers.synthetic_traces import Fault, Work, events_of, find, slow_query, t
 from osbench.common.outcomes import Outcome
 from osbench.common.protocol.columns import encode_rows, row
 from osbench.coordinator.storage.run_directory import RunDirectory
-from osbench.coordinator.traces.collection.collector import Collection, CollectionSettings
-from osbench.coordinator.traces.collection.retention import Retention
-from osbench.coordinator.traces.model.spans import Trace, uuid_form
+from osbench.edges.traces.collection.collector import Collection, CollectionSettings
+from osbench.edges.traces.collection.retention import Retention
+from osbench.edges.traces.model.spans import Trace, uuid_form
 from servers import RedisServer, redis_server
 
 #: Traces of other runs for each of ours.

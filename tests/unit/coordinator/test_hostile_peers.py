@@ -23,21 +23,21 @@ from osbench.common.network import download
 from osbench.common.plugin.plugins import Plugins
 from osbench.coordinator.archives import fsspec_store
 from osbench.coordinator.archives.archive_store import store_of
-from osbench.coordinator.counters import prometheus
-from osbench.coordinator.counters.prometheus import (
-    Prometheus,
-    PrometheusAwayError,
-    QueryRefusedError,
-)
 from osbench.coordinator.exporters import posting
 from osbench.coordinator.exporters.alert import post_alert
-from osbench.coordinator.traces.sources import redis_store, trace_backend
-from osbench.coordinator.traces.sources.redis_store import RedisTraces
-from osbench.coordinator.traces.sources.trace_backend import BackendState, TraceBackend
 from osbench.edges.openstack.common import thread_sessions
 from osbench.edges.openstack.common.account import Account
 from osbench.edges.openstack.common.request_errors import AuthenticationFailed
 from osbench.edges.openstack.common.thread_sessions import ThreadSessions
+from osbench.edges.traces.counters import prometheus
+from osbench.edges.traces.counters.prometheus import (
+    Prometheus,
+    PrometheusAwayError,
+    QueryRefusedError,
+)
+from osbench.edges.traces.sources import redis_store, trace_backend
+from osbench.edges.traces.sources.redis_store import RedisTraces
+from osbench.edges.traces.sources.trace_backend import BackendState, TraceBackend
 from servers.child import PATIENCE_S
 from servers.hostile_peer import MODES, hostile_peer
 

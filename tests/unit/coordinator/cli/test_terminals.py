@@ -15,8 +15,8 @@ from osbench.coordinator.cli import command
 from osbench.coordinator.cli.commands import runs
 from osbench.coordinator.cli.group import Group
 from osbench.coordinator.storage.run_directory import RunDirectory
-from osbench.coordinator.traces.model.spans import uuid_form
-from osbench.coordinator.traces.sources.otlp import to_otlp
+from osbench.edges.traces.model.spans import uuid_form
+from osbench.edges.traces.sources.otlp import to_otlp
 
 #: By name of the golden file: the command's words.
 SHOWN = {

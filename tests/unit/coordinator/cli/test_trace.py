@@ -18,13 +18,13 @@ from helpers.synthetic_traces import (
 )
 from osbench.common.outcomes import Outcome
 from osbench.common.protocol.columns import encode_rows
-from osbench.coordinator.cli.commands.trace import trace as command
 from osbench.coordinator.storage.run_directory import RunDirectory
-from osbench.coordinator.traces.analysis.digest import Digest, Survey
-from osbench.coordinator.traces.analysis.features import NO_GROUP
-from osbench.coordinator.traces.collection.archive import Archive
-from osbench.coordinator.traces.model.spans import uuid_form
-from osbench.coordinator.traces.sources.otlp import to_otlp
+from osbench.edges.traces.analysis.digest import Digest, Survey
+from osbench.edges.traces.analysis.features import NO_GROUP
+from osbench.edges.traces.collection.archive import Archive
+from osbench.edges.traces.model.spans import uuid_form
+from osbench.edges.traces.sources.otlp import to_otlp
+from osbench.edges.traces.trace_command import trace as command
 
 LOG = """\
 2020-02-27T08:04:25.000000          {a} {a} {b} engine-run-start

@@ -13,7 +13,7 @@ from osbench.coordinator.archives.run_archive import RunArchive
 from osbench.coordinator.comparison import compared_run
 from osbench.coordinator.comparison.compared_run import ComparedRun, finished_runs
 from osbench.coordinator.comparison.slower_calls import changed_calls
-from osbench.coordinator.traces.collection.archive import Archive
+from osbench.edges.traces.collection.archive import Archive
 
 RUNS = ["20260401-101500-abcd", "20260402-101500-abcd", "20260403-101500-abcd"]
 

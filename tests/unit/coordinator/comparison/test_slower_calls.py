@@ -13,8 +13,8 @@ from osbench.coordinator.comparison.comparing import compare_sides
 from osbench.coordinator.comparison.comparison_page import compare_page
 from osbench.coordinator.comparison.evidence import Evidence
 from osbench.coordinator.storage.run_directory import RunDirectory
-from osbench.coordinator.traces.analysis.digest import Digest, Survey
-from osbench.coordinator.traces.collection.archive import Archive
+from osbench.edges.traces.analysis.digest import Digest, Survey
+from osbench.edges.traces.collection.archive import Archive
 
 QUEUE = Queue(duration_s=60)
 

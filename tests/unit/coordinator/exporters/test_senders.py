@@ -23,8 +23,8 @@ from osbench.coordinator.exporters import opensearch, otlp_metrics, posting
 from osbench.coordinator.report.stored_run import LiveRun, StoredRun
 from osbench.coordinator.results.totals import Accounting
 from osbench.coordinator.storage.run_documents import read_timeline
-from osbench.coordinator.traces.collection.archive import Archive
-from osbench.coordinator.traces.model.spans import Span, Trace
+from osbench.edges.traces.collection.archive import Archive
+from osbench.edges.traces.model.spans import Span, Trace
 
 ROWS = [
     row(at, due=100 * at, started=100 * at, ended=100 * at + 20, outcome=outcome)

@@ -19,8 +19,8 @@ from osbench.coordinator.results.block_contents import counted_rows
 from osbench.coordinator.results.workload_results import WorkloadResults
 from osbench.coordinator.sla.evaluator import SlaEvaluator
 from osbench.coordinator.storage.run_directory import RunDirectory
-from osbench.coordinator.traces.collection.client_times import client_times
-from osbench.coordinator.traces.collection.traced_iterations import traced_iterations
+from osbench.edges.traces.collection.client_times import client_times
+from osbench.edges.traces.collection.traced_iterations import traced_iterations
 
 TRACE = bytes(range(16))
 SPOILT: list[dict[str, Any]] = [

@@ -7,8 +7,8 @@ from osbench.common.deployment.record import Deployment
 from osbench.common.histogram import Histogram
 from osbench.coordinator.run.sample_rate import SampleRatePlan
 from osbench.coordinator.run.sampling import planned_in_all, sampling
-from osbench.coordinator.traces.collection.overhead import tracing_overhead
-from osbench.coordinator.traces.collection.traced_iterations import Latencies
+from osbench.edges.traces.collection.overhead import tracing_overhead
+from osbench.edges.traces.collection.traced_iterations import Latencies
 
 PLAN = SampleRatePlan(tail_percent=99, tail_traces=50, budget=512 << 20, spans_per_trace=30)
 

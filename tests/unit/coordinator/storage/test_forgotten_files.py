@@ -6,9 +6,9 @@ from pathlib import Path
 
 from osbench.coordinator.storage import resumable
 from osbench.coordinator.storage.run_directory import RunDirectory
-from osbench.coordinator.traces.collection.queried_traces import QUERIED
-from osbench.coordinator.traces.collection.received import WORKERS
-from osbench.coordinator.traces.receiving.otlp_receiver import SPOOL
+from osbench.edges.traces.collection.queried_traces import QUERIED
+from osbench.edges.traces.collection.received import WORKERS
+from osbench.edges.traces.receiving.otlp_receiver import SPOOL
 
 
 def test_spools_of_spans_are_deleted_and_traces_stay(tmp_path: Path) -> None:

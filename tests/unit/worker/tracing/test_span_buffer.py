@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from osbench.coordinator.traces.sources.worker_spans import worker_spans
+from osbench.edges.traces.sources.worker_spans import worker_spans
 from osbench.worker.tracing.profiling import Tracer, trace_headers
 from osbench.worker.tracing.span_buffer import SpanBuffer
 

@@ -12,15 +12,14 @@ const OPTIONS = {
   fails: failuresOption,
   bands: bandsOption,
   heat: heatOption,
-  shares: sharesOption,
-  queue1: (chart, view) => queueOption(chart, view, 0),
-  queue2: (chart, view) => queueOption(chart, view, 1),
-  queue3: (chart, view) => queueOption(chart, view, 2),
   curve: curveOption,
   hist: durationsOption,
   histf: failedDurationsOption,
 };
-const OVER_TIME = ["load", "rates", "fails", "bands", "heat", "shares", "queue1", "queue2", "queue3"];
+const OVER_TIME = ["load", "rates", "fails", "bands", "heat"];
+// Of optional parts: [label, text] of what a chart knows at a moment, or null; and what follows new numbers.
+const READINGS = [];
+const FOLLOWERS = [];
 
 function armZoom(plot) {
   if (!fine) return;
@@ -133,8 +132,10 @@ function readOut(stage, x) {
   const tail = chart.p99.rows.find((row) => Math.abs(row[0] - x) <= chart.p99.width / 2);
   if (tail) put("p99", duration(tail[1]));
   if (load.failed[second]) put("failed", `${significant(load.failed[second])}/s`, "err");
-  const full = fullestAt(chart, x);
-  if (full) put(full.label, `${significant(100 * full.value)} %`);
+  for (const read of READINGS) {
+    const known = read(chart, x);
+    if (known) put(...known);
+  }
   const late = chart.spoilt.some(([from, to]) => x >= from && x <= to);
   if (late) put("starts", chart.late, "warn");
 }

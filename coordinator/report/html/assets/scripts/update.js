@@ -9,32 +9,13 @@ function update(frame) {
     const stage = stages[number];
     if (!stage) return;
     stage.chart = data.workloads[number] = chart;
-    showCounters(stage, chart.counters || { shares: [], queues: [] });
+    for (const follow of FOLLOWERS) follow(stage, chart);
     for (const [name, plot] of Object.entries(stage.plots)) {
       plot.setOption(OPTIONS[name](chart, stage.view, plot.getDom()), true);
     }
     for (const name of OVER_TIME) if (stage.plots[name]) armZoom(stage.plots[name]);
   });
   markWide();
-}
-
-// Counters come, and change their places, while the page is open.
-function showCounters(stage, { shares, queues, caption }) {
-  const put = (name, isKnown, ...text) => {
-    const holder = byId(`${stage.anchor}-${name}`);
-    const figure = holder.parentElement;
-    figure.hidden = !isKnown;
-    if (!isKnown) return;
-    figure.querySelector("figcaption").replaceChildren(...text);
-    if (!stage.plots[name]) addPlot(stage, name);
-  };
-  put("shares", shares.length > 0, "System under test ", element("span", caption));
-  for (let place = 0; place < 3; place++) {
-    const name = `queue${place + 1}`;
-    const { label, unit } = queues[place] || {};
-    put(name, queues[place], `${label} `, element("span", unit));
-    byId(`${stage.anchor}-${name}`).setAttribute("aria-label", `${label} over time`);
-  }
 }
 
 const written = new WeakMap();

@@ -1,0 +1,214 @@
+"""Traces that commands work on, with their digest: of a run, or in a file."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from osbench.common.errors import OsbenchError, UsageError
+from osbench.coordinator.formatting import count, distinct
+from osbench.coordinator.storage.run_directory import RunDirectory
+from osbench.edges.traces.analysis.coverage import TraceCoverage
+from osbench.edges.traces.analysis.digest import GRACE_S, digest_of
+from osbench.edges.traces.analysis.features import Features
+from osbench.edges.traces.analysis.ranking import Ranked, ranked_from
+from osbench.edges.traces.analysis.resource_causes import IterationCounters
+from osbench.edges.traces.analysis.what_if import PredictedLoad
+from osbench.edges.traces.collection.archive import Archive
+from osbench.edges.traces.collection.client_times import client_times
+from osbench.edges.traces.collection.iteration_counters import iteration_counters
+from osbench.edges.traces.collection.predicted_loads import predicted_loads
+from osbench.edges.traces.counters.counter_file import read_counters
+from osbench.edges.traces.model.clock_skew import Clocks, clocks_from
+from osbench.edges.traces.model.critical_path import Path as CriticalPath
+from osbench.edges.traces.model.critical_path import critical_path
+from osbench.edges.traces.model.spans import Trace
+from osbench.edges.traces.model.stale_spans import Usual, leave_out_stale
+from osbench.edges.traces.model.tree import Tree
+from osbench.edges.traces.sources.files import open_file
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class TraceSet:
+    """Traces that a command works on, with their digest: of a run, or in a file.
+
+    The digest is feature table, clock offsets, counts and ranking.
+    """
+
+    #: Run id or file name.
+    name: str
+    features: Features
+    clocks: Clocks
+    usual: Usual
+    coverage: TraceCoverage
+    ranking: tuple[Ranked, ...]
+    #: Iterates over the traces whose spans are available.
+    traces: Callable[[], Iterator[Trace]]
+    #: Total number of traces, and of entries that could not be read.
+    traced: int
+    skipped: int
+    #: Use the topmost spans of traces without a root as roots: the callers' spans are elsewhere.
+    any_root: bool = False
+    #: Number of the scenario's pauses, and their seconds, which the ranking leaves out.
+    pauses: int = 0
+    paused_s: float = 0.0
+    #: Arguments, parameters, queries and messages were kept.
+    has_arguments: bool = False
+    #: Reads the loads and limits of the groups; none of a file.
+    predicted_loads: Callable[[], tuple[PredictedLoad, ...]] = tuple
+    #: The run received spans by OTLP.
+    by_otlp: bool = False
+    #: Messages on the queries to a backend.
+    queried: tuple[str, ...] = ()
+    #: Reads the counters of the system under test for the features; None if there are none.
+    counters: Callable[[], IterationCounters | None] = lambda: None
+
+    def tree_and_paths(self, trace: Trace) -> tuple[Tree, list[CriticalPath]]:
+        """Return the tree of a trace without stale spans, and the critical path of each root.
+
+        If the trace is of an iteration, only the root of the iteration counts.
+        """
+        tree = Tree(trace, self.clocks, any_root=self.any_root)
+        roots = [tree.iteration] if tree.iteration is not None else list(tree.roots)
+        paths = []
+        for root in roots:
+            leave_out_stale(tree, root, self.usual, GRACE_S)
+            paths.append(critical_path(tree, root, self.clocks))
+        return tree, paths
+
+
+def has_traces(directory: RunDirectory) -> bool:
+    """Return whether a run has collected traces.
+
+    Raises DamagedRun if they are missing or differ from the run's digests.
+    """
+    return Archive(directory.path, directory.files).exists
+
+
+def of_run(directory: RunDirectory) -> TraceSet:
+    """Return the collected traces of a run; spans of kept traces are read when iterated.
+
+    Raises UsageError if the run has none, OsbenchError if their files cannot be read, DamagedRun if
+    they differ from the run's digests.
+    """
+    archive = Archive(directory.path, directory.files)
+    if not archive.exists:
+        summary = directory.read("summary.json") or {"workloads": []}
+        states = {one["tracing"]["state"] for one in summary["workloads"]}
+        why = f" (tracing: {', '.join(sorted(states))})" if states else ""
+        raise UsageError(
+            f"run {directory.path.name} has no traces{why}; give its deployment profiler_hmac_key "
+            "and a profiler_conn_str of redis://, or use `run --otlp` or `run --traces-from`"
+        )
+    found = archive.collection()
+    features = archive.features()
+    try:
+        return _collected(directory, found, features, archive.traces)
+    except (AttributeError, KeyError, TypeError, ValueError):
+        path = directory.path / "traces" / "collection.json"
+        raise OsbenchError(f"cannot read {path}: it is not such a document") from None
+
+
+def _collected(
+    directory: RunDirectory,
+    found: Mapping[str, Any],
+    features: Features,
+    traces: Callable[[], Iterator[Trace]],
+) -> TraceSet:
+    """Return the trace set of a run's `collection.json` (`found`), features and kept traces.
+
+    Raises AttributeError, KeyError, TypeError or ValueError for a document of another form.
+    """
+    return TraceSet(
+        name=f"{directory.path.name} (PARTIAL)" if directory.damage else directory.path.name,
+        features=features,
+        clocks=clocks_from(found["clocks"]),
+        usual=_usual(found["usual"]),
+        coverage=TraceCoverage.from_dict(found["census"]),
+        ranking=tuple(ranked_from(found["ranking"])),
+        traces=traces,
+        traced=int(found["traced"]),
+        skipped=int(found["skipped"]),
+        # not in the archives of earlier versions
+        pauses=int(found.get("pauses", 0)),
+        paused_s=float(found.get("paused_s", 0.0)),
+        has_arguments=found.get("arguments", False),
+        predicted_loads=lambda: predicted_loads(directory, features),
+        by_otlp=found.get("by_otlp", False),
+        queried=tuple(map(str, found.get("queried", ()))),
+        counters=lambda: iteration_counters(directory, features, read_counters(directory)),
+    )
+
+
+def of_iterations(directory: RunDirectory) -> TraceSet:
+    """Return the times of a run's iterations that clients measured, as if they were traces.
+
+    Rows are iterations; there are no spans. Raises UsageError if the run has no iterations,
+    DamagedRun.
+    """
+    summary = directory.read("summary.json") or {"workloads": []}
+    workloads = summary["workloads"]
+    found = client_times(
+        directory,
+        distinct([one["name"] for one in workloads]),
+        {at: int(one["warmup"]["seconds"] * 1e9) for at, one in enumerate(workloads)},
+        range(len(workloads)),
+    )
+    features = found.features
+    if not len(features):
+        raise UsageError(
+            f"run {directory.path.name} has neither traces nor iterations to explain; choose "
+            "another run"
+        )
+    return TraceSet(
+        name=f"{directory.path.name} (PARTIAL)" if directory.damage else directory.path.name,
+        features=features,
+        clocks=Clocks(),
+        usual={},
+        coverage=TraceCoverage(),
+        ranking=(),
+        traces=lambda: iter(()),
+        traced=0,
+        skipped=0,
+        predicted_loads=lambda: predicted_loads(directory, features),
+        counters=lambda: iteration_counters(directory, features, read_counters(directory)),
+    )
+
+
+def of_file(path: Path, *, everything: bool = False) -> TraceSet:
+    """Return the traces in a file, all in memory; `everything` keeps arguments and queries.
+
+    Raises UsageError if the file cannot be read or has none.
+    """
+    source = open_file(path, everything=everything)
+    found = list(source.all())
+    if not found:
+        raise UsageError(
+            f"{path} has no spans"
+            + (
+                f": {count(source.skipped, 'entry', 'entries')} could not be read"
+                if source.skipped
+                else ""
+            )
+        )
+    digest = digest_of(found, any_root=True)
+    return TraceSet(
+        name=path.name,
+        features=digest.table.close(),
+        clocks=digest.clocks,
+        usual=digest.usual,
+        coverage=digest.coverage,
+        ranking=tuple(digest.ranking.rows()),
+        traces=lambda: iter(found),
+        traced=len(found),
+        skipped=source.skipped,
+        any_root=True,
+        pauses=digest.ranking.pauses,
+        paused_s=digest.ranking.paused_ns / 1e9,
+    )
+
+
+def _usual(rows: list[Any]) -> Usual:
+    return {(tuple(outer), tuple(inner)): number for outer, inner, number in rows}
