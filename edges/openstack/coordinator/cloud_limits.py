@@ -5,10 +5,11 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping
 from http import HTTPStatus
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from osbench.common.deployment.credential import Credential
 from osbench.common.deployment.record import Deployment
+from osbench.common.deployment.service_catalogue import ApiVersion
 from osbench.common.errors import DeploymentError, Problem
 from osbench.common.plugin.plugin_names import NATIVE, asked
 from osbench.common.plugin.plugins import Plugins
@@ -21,10 +22,12 @@ from osbench.coordinator.taskfile.places import (
     scenario_place,
     uses,
 )
+from osbench.edges.openstack.common.account import Account
+from osbench.edges.openstack.common.cloud import Cloud
 from osbench.edges.openstack.common.cloud_users import chosen_users, makes_users
-
-if TYPE_CHECKING:
-    from osbench.edges.openstack.common.cloud import Cloud
+from osbench.edges.openstack.common.object_lists import require, sought
+from osbench.edges.openstack.common.request_errors import AuthenticationFailed, RequestFailed
+from osbench.edges.openstack.common.thread_sessions import ThreadSessions
 
 #: Timeout of a request, seconds.
 _REQUEST_S = 30.0
@@ -47,11 +50,6 @@ def cloud_limits(task: Task, plugins: Plugins, deployment: Deployment) -> list[P
     asking = [one for one in task.workloads if _needs(one, plugins) is not None]
     if deployment.platform != "openstack" or not asking:
         return []
-    # only clouds need them, and they are slow to import
-    from osbench.edges.openstack.common.request_errors import (  # noqa: PLC0415
-        AuthenticationFailed,
-        RequestFailed,
-    )
 
     try:
         return [
@@ -110,10 +108,6 @@ class _Look:
         )
 
     def _client(self) -> Cloud:
-        from osbench.common.deployment.service_catalogue import ApiVersion  # noqa: PLC0415
-        from osbench.edges.openstack.common.account import Account  # noqa: PLC0415 - slow, see above
-        from osbench.edges.openstack.common.cloud import Cloud  # noqa: PLC0415
-        from osbench.edges.openstack.common.thread_sessions import ThreadSessions  # noqa: PLC0415
 
         deployment = self._deployment
         users = [] if self._makes_projects() else self._users()
@@ -148,7 +142,6 @@ class _Look:
     # names
 
     def _missing_names(self) -> Iterator[Problem]:
-        from osbench.edges.openstack.common.object_lists import require  # noqa: PLC0415 - see above
 
         place = args_place(self._workload, self._version)
         for argument, kind in self._declared("OBJECTS").items():
@@ -233,7 +226,6 @@ class _Look:
         quotas. Empty if unknown. Looks the flavor up in Nova, unless the context `flavors` makes
         flavors.
         """
-        from osbench.edges.openstack.common.object_lists import sought  # noqa: PLC0415 - see above
 
         args = self._workload.args
         flavor = args.get("flavor")
