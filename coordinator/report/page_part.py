@@ -35,8 +35,7 @@ class PagePart:
     #: Templates of what a live page replaces, by the end of the id of its element: "ID" in the
     #: section `w1` is the element `w1-ID`.
     LIVE: ClassVar[Mapping[str, str]] = {}
-    #: Template of a section after those of the workloads, its id, and its name in the bar; "" for
-    #: none.
+    #: Template of a section after all workloads, its id, and its name in the bar; "" for none.
     SECTION: ClassVar[str] = ""
     ANCHOR: ClassVar[str] = ""
     TITLE: ClassVar[str] = ""
@@ -61,7 +60,7 @@ class PagePart:
         return None
 
     def anchors(self) -> Mapping[str, str]:
-        """Return ids of what shows an iteration, by its trace id; its element is `t-ID`."""
+        """Return ids by trace id: the element `t-ID` shows the iteration."""
         return {}
 
 

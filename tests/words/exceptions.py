@@ -14,6 +14,6 @@ class Allowed(NamedTuple):
 
 
 EXCEPTIONS: tuple[Allowed, ...] = (
-    Allowed("cli/commands/trace.py", "jq -r .sentence", "a key of the JSON object"),
+    Allowed("traces/trace_command.py", "jq -r .sentence", "a key of the JSON object"),
     Allowed("worker/http/wire/__init__.py", "parser.answer(request, phases)", "a name of the API"),
 )

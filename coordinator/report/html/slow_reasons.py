@@ -38,7 +38,7 @@ def explanations_of(
 ) -> dict[int, SlowReason]:
     """Return the explanation of each workload of a finished run by its number.
 
-    It is the one of the first part that looks for it; without such a part, the one of the report.
+    The first part that looks for it gives it; without such a part, the report.
     """
     given = list(parts)
     found = {}
