@@ -43,6 +43,33 @@ class ContextEnvironment:
 Surroundings = ContextEnvironment
 
 
+@dataclass(frozen=True, kw_only=True)
+class ResourceInError:
+    """A resource that is in error, or changing."""
+
+    #: In the plural.
+    kind: str
+    #: As its service reports it; with the change that is being made, if that is separate.
+    state: str
+    in_error: bool
+    #: Iteration that created it; 0 if a context did.
+    iteration: int
+
+
+@dataclass(kw_only=True)
+class ErrorSearchResult:
+    """Resources found in error or changing, and kinds that could not be listed."""
+
+    #: By kind that was listed.
+    found: dict[str, list[ResourceInError]] = field(default_factory=dict)
+    #: Kinds that could not be listed, and why.
+    unlisted: dict[str, str] = field(default_factory=dict)
+    #: Time for which changes were awaited, seconds.
+    waited_s: float = 0.0
+    #: Reason if the search was broken off; else "".
+    problem: str = ""
+
+
 class Context:
     """Base class of contexts, which run in the coordinator.
 
@@ -93,6 +120,14 @@ class Context:
         """Remove the resources in `made`, also after a `setup` that failed or was killed midway.
 
         Subclasses override this. After an exception it is called again.
+        """
+        raise NotImplementedError
+
+    def in_error(self, patient: Callable[[], bool]) -> ErrorSearchResult:
+        """Search resources of the workload that are in error or changing; remove none.
+
+        Only called of a subclass that overrides it, after the load and before `cleanup`. Changing
+        resources are awaited while `patient` returns true.
         """
         raise NotImplementedError
 

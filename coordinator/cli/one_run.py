@@ -18,6 +18,7 @@ from oslo_config import cfg
 from osbench.common.config import logs
 from osbench.common.errors import DamagedRun, OsbenchError, TaskError, UsageError
 from osbench.common.import_block import import_block
+from osbench.common.plugin.cloud_platform import cloud_of
 from osbench.common.plugin.plugins import Plugins
 from osbench.common.protocol import timers
 from osbench.common.protocol.keyring import Keyring
@@ -27,7 +28,6 @@ from osbench.coordinator.cli.live_view import LiveView
 from osbench.coordinator.cli.options.adhoc import Adhoc
 from osbench.coordinator.cli.options.task_options import TaskOptions, read_plugins, read_task
 from osbench.coordinator.cli.progress_display import Progress
-from osbench.coordinator.deployments.single_logins import single_logins
 from osbench.coordinator.local.local_start import EarlyStart
 from osbench.coordinator.run.connection import connected
 from osbench.coordinator.run.plan import RunInterface, RunOptions, RunPlan, plan_run
@@ -301,8 +301,8 @@ def execute_plan(
     if view is not None:
         view.begin(plan.conf.data_dir, plan.run_id)
     notes: tuple[str, ...] = ()
-    if plan.deployment is not None:
-        logins = single_logins(plan.deployment, plan.lasts_s)
+    if plan.deployment is not None and (cloud := cloud_of(plan.deployment)) is not None:
+        logins = cloud.single_logins(plan.deployment, plan.lasts_s)
         plan, notes = replace(plan, deployment=logins.deployment), logins.notes
     directory = RunDirectory.of(plan.conf.data_dir, plan.run_id)
     with (

@@ -12,18 +12,11 @@ import click
 from osbench.common.errors import DeploymentError, OsbenchError, UsageError
 from osbench.common.escaping import escaped
 from osbench.common.plugin import plugin_names
+from osbench.common.plugin.cloud_platform import FoundOrphans, Orphan, installed_cloud
 from osbench.common.plugin.plugins import Plugins
 from osbench.common.protocol.envelope import Signer
 from osbench.common.protocol.redis_client import connect
 from osbench.coordinator.cli.base import CommandSettings, echo
-from osbench.coordinator.contexts.orphans import (
-    OSBENCH,
-    RALLY,
-    FoundOrphans,
-    Naming,
-    Orphan,
-    OrphanSearch,
-)
 from osbench.coordinator.contexts.state_store import FILE, ContextStateStore
 from osbench.coordinator.fleet.heartbeats import HeartbeatReader
 from osbench.coordinator.formatting import count
@@ -51,21 +44,21 @@ def remove_orphans(
     record = settings.deployment(deployment)
     if record is None:
         raise DeploymentError("no deployment is in use: name one with --deployment")
-    naming = RALLY if rally else OSBENCH
+    owner = "Rally task" if rally else "run"
     try:
-        search = OrphanSearch(record, naming)
+        search = installed_cloud().orphans(record, rally=rally)
         found = search.find(time.time() - older_s)
     except OSError as error:
         raise UsageError(
             f"cannot reach the cloud of {record.name}: {error}; check it with `osbench-coord "
             f"deployment check {record.name}`"
         ) from None
-    removable = _without_kept(settings, found, naming)
-    _tell(found, older, naming)
+    removable = _without_kept(settings, found, rally=rally)
+    _tell(found, older, owner)
     if sure and older_s:
         for run in [one for one in found.ageless if removable.pop(one, None)]:
             echo(
-                f"left out: no resource of {naming.what} {run} has a time of creation; leave out"
+                f"left out: no resource of {owner} {run} has a time of creation; leave out"
                 " --yes to be asked, or give --older 0s",
                 err=True,
             )
@@ -73,13 +66,13 @@ def remove_orphans(
         echo("no resources to remove", err=True)
         return found.problems
     for run, orphans in removable.items():
-        echo(f"{naming.what} {run}: {_kinds(orphans)}")
+        echo(f"{owner} {run}: {_kinds(orphans)}")
         for orphan in orphans:
             echo(escaped(f"  {_line(orphan)}"))
     every = [orphan for orphans in removable.values() for orphan in orphans]
     if any(orphan.kind == "projects" for orphan in every):
         echo("with the security groups of these projects")
-    what = f"{count(len(every), 'resource')} of {count(len(removable), naming.what)}"
+    what = f"{count(len(every), 'resource')} of {count(len(removable), owner)}"
     if dry_run:
         echo(f"{what} would be removed", err=True)
         return found.problems
@@ -103,14 +96,14 @@ def _line(orphan: Orphan) -> str:
 
 
 def _without_kept(
-    settings: CommandSettings, found: FoundOrphans, naming: Naming
+    settings: CommandSettings, found: FoundOrphans, *, rally: bool
 ) -> dict[str, list[Orphan]]:
     """Return the resources to remove, by run: of runs that no directory and no worker needs.
 
     A directory without contexts to undo needs none. Prints a note for each run that is left out.
     """
     every = list(RunDirectory.all(str(settings.data_dir)))
-    if naming is RALLY:
+    if rally:
         needed = _needed_by_rally(settings, every)
     else:
         needed = {one.path.name: one.refusal() for one in every}
@@ -159,10 +152,10 @@ def _served(settings: CommandSettings) -> frozenset[str]:
     return frozenset(beat.run for beat in present)
 
 
-def _tell(found: FoundOrphans, older: str, naming: Naming) -> None:
+def _tell(found: FoundOrphans, older: str, owner: str) -> None:
     for run, number in found.young.items():
         what = count(number, "resource")
-        echo(f"left out: {naming.what} {run} has {what}, some younger than {older}", err=True)
+        echo(f"left out: {owner} {run} has {what}, some younger than {older}", err=True)
     if found.unseen:
         kinds = ", ".join(found.unseen)
         echo(f"not searched, as the deployment has no admin: {kinds}", err=True)

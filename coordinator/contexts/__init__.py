@@ -1,1 +1,1 @@
-"""The built-in contexts, one per file, and the stack that sets them up and undoes them."""
+"""The stack that sets up contexts and undoes them, and a context for tests."""

@@ -10,13 +10,17 @@ import dataclasses
 import logging
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any, TypeVar, cast
+from typing import Any, TypeVar, cast
 
 from osbench.common.errors import ConfigError, ContextError, OsbenchError
 from osbench.common.escaping import one_line
-from osbench.common.openstack import waits
-from osbench.common.openstack.cloud_users import NAMES_KEY
-from osbench.common.plugin.context import Context, ContextEnvironment, no_progress
+from osbench.common.plugin.cloud_platform import cloud_of, installed_cloud
+from osbench.common.plugin.context import (
+    Context,
+    ContextEnvironment,
+    ErrorSearchResult,
+    no_progress,
+)
 from osbench.common.plugin.left_behind import LeftBehind
 from osbench.common.plugin.plugin_names import NATIVE
 from osbench.common.plugin.plugins import Plugins
@@ -32,9 +36,6 @@ from osbench.coordinator.contexts.state_store import (
     PreparedWorkload,
     drop_unstorable,
 )
-
-if TYPE_CHECKING:
-    from osbench.coordinator.contexts.error_search import ErrorSearchResult
 
 LOG = logging.getLogger(__name__)
 
@@ -181,17 +182,12 @@ class ContextStack:
 
         Changing resources are awaited while `patient` returns true. If `poll` raises
         KeyboardInterrupt, or the search an exception, the result has that as its problem. None if
-        the workload has no context `cleanup`, which names the services of its iterations, or is
-        being undone.
+        the workload has no context that can search (`Context.in_error`), or is being undone.
         """
-        entries = [one for one in self._store.of(number) if NAMES_KEY in one.made]
-        if not entries or self.is_over(number):
+        searching = (entry for entry in self._store.of(number) if self._searches(entry))
+        entry = next(searching, None)
+        if entry is None or self.is_over(number):
             return None
-        from osbench.coordinator.contexts.error_search import (  # noqa: PLC0415 - of few runs, slow
-            ErrorSearch,
-            ErrorSearchResult,
-        )
-
         environment = ContextEnvironment(
             run=self._store.run,
             deployment=self._store.deployment,
@@ -199,12 +195,11 @@ class ContextStack:
             workload=number,
             tell=self._tell,
         )
-        entry = entries[0]
 
         def search() -> ErrorSearchResult:
             try:
-                key = entry.made[NAMES_KEY]
-                return ErrorSearch(environment, entry.config, key).run(patient)
+                cls = _class(self._plugins, entry.name)
+                return cls(entry.config, environment, entry.made).in_error(patient)
             except Exception as error:
                 LOG.debug("resources in error", exc_info=True)
                 problem = f"resources in error could not be searched: {_reason(error)}"
@@ -215,6 +210,9 @@ class ContextStack:
                 return run_polling(search, poll)
         except KeyboardInterrupt:
             return ErrorSearchResult(problem="Ctrl-C ended the search for resources in error")
+
+    def _searches(self, entry: Entry) -> bool:
+        return _class(self._plugins, entry.name).in_error is not Context.in_error
 
     def _tell(self, what: str, done: int, planned: int) -> None:
         self._told = done, planned, time.monotonic()
@@ -307,7 +305,7 @@ class ContextStack:
         self, workload: Workload, made: Mapping[str, Any], poll: Poll
     ) -> tuple[dict[str, Any], dict[str, Any]]:
         plugin = self._plugins.scenario(workload.scenario)
-        made, prepare = {**made, **self._wait_timeouts(plugin)}, plugin.prepare
+        made, prepare = {**made, **self._of_host(plugin)}, plugin.prepare
         if prepare is None:
             return dict(workload.args), made
         environment = self._environment(workload, contexts_of(workload, self._plugins))
@@ -315,19 +313,16 @@ class ContextStack:
             partial(prepare, workload.args, dataclasses.replace(environment, context=made)), poll
         )
 
-    def _wait_timeouts(self, plugin: ScenarioPlugin) -> dict[str, Any]:
-        """Return the part of the context with the timeouts of rally.conf; {} if it sets none.
+    def _of_host(self, plugin: ScenarioPlugin) -> dict[str, Any]:
+        """Return the part of the context that the configuration of this host gives, for the cloud.
 
-        Rally's own scenarios get them otherwise. Raises ContextError if the file is invalid.
+        Rally's own scenarios get it otherwise. Raises ContextError if the configuration is invalid.
         """
-        deployment = self._store.deployment
-        if plugin.source != NATIVE or deployment is None or deployment.platform != "openstack":
-            return {}
+        cloud = cloud_of(self._store.deployment) if plugin.source == NATIVE else None
         try:
-            timeouts = waits.configured_timeouts()
+            return cloud.context() if cloud is not None else {}
         except ConfigError as error:
             raise ContextError(str(error)) from error
-        return {waits.CONFIGURED_KEY: timeouts} if timeouts else {}
 
     def _environment(
         self, workload: Workload, chain: Sequence[Named], number: int = 0
@@ -463,10 +458,7 @@ def _clean_up(
             try:
                 _instance(store, plugins, entry, environment).cleanup()
             except LeftBehind as left:
-                # the clients of a cloud are slow to import
-                from osbench.coordinator.contexts.leftovers import remove_left  # noqa: PLC0415
-
-                remove_left(left, environment)
+                installed_cloud().remove_left(left, environment)
     except Exception as error:
         LOG.debug("context %s", entry.name, exc_info=True)
         return f"context {entry.name} cannot be undone: {_reason(error)}"

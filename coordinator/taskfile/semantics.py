@@ -8,7 +8,6 @@ from functools import partial
 from typing import Any, cast
 
 from osbench.common.errors import PluginError, Problem
-from osbench.common.openstack.waits import rally_sleeps
 from osbench.common.plugin.iteration_rows import BRANCH, IterationRows
 from osbench.common.plugin.loading.checked_returns import plugin_error_text
 from osbench.common.plugin.plugin_names import NATIVE, RALLY, asked
@@ -286,10 +285,10 @@ def _other_limits(workload: Workload, plugins: Plugins) -> Iterator[str]:
         yield f"{said} {needs.less}"
     elif workload.args.get("session") != "per_iteration":
         yield f"{said} logs in in each iteration, as here with `session: per_iteration`"
-    if needs.waits:
+    if needs.sleeps:
         yield (
             f"{', '.join(limits)}: durations differ from those of Rally's scenario, {name}@rally, "
-            f"which sleeps {rally_sleeps(needs.waits)}; those here are at most 10 % or 0.1 s late"
+            f"which sleeps {needs.sleeps}; those here are at most 10 % or 0.1 s late"
         )
 
 

@@ -6,11 +6,11 @@ from collections.abc import Iterator
 
 from osbench.common.deployment.record import Deployment
 from osbench.common.errors import Problem
+from osbench.common.plugin.cloud_platform import cloud_of
 from osbench.common.plugin.plugin_names import NATIVE, asked
 from osbench.common.plugin.plugin_source import SourceUse
 from osbench.common.plugin.plugins import Plugins
 from osbench.common.task import Task
-from osbench.coordinator.taskfile.login_limits import login_limits
 from osbench.coordinator.taskfile.places import args_place, scenario_place, uses
 
 
@@ -20,10 +20,13 @@ def check(task: Task, plugins: Plugins, deployment: Deployment | None) -> list[P
     Also asks the frameworks of foreign plug-ins (sources, such as Rally): they may send requests to
     the cloud and, if the record has no users, create a temporary user there.
     """
-    return login_limits(task, plugins, deployment) + [
+    cloud, found = cloud_of(deployment), list[Problem]()
+    if cloud is not None and deployment is not None:
+        found = cloud.login_problems(task, plugins, deployment)
+    return found + [
         problem
-        for source, found in _by_source(task, plugins).items()
-        for problem in plugins.source(source).cloud_problems(found, deployment)
+        for source, asked_of in _by_source(task, plugins).items()
+        for problem in plugins.source(source).cloud_problems(asked_of, deployment)
     ]
 
 

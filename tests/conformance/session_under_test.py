@@ -19,11 +19,11 @@ from keystoneauth1 import session as keystoneauth_session
 from requests.adapters import HTTPAdapter
 from requests.models import PreparedRequest
 
+from osbench.edges.openstack.worker import fast_session
+from osbench.edges.openstack.worker.fast_session import FastSession
+from osbench.edges.openstack.worker.session_site import SessionSite
+from osbench.edges.openstack.worker.short_way import ShortWay
 from osbench.worker.http.tls_contexts import Trust
-from osbench.worker.openstack import fast_session
-from osbench.worker.openstack.fast_session import FastSession
-from osbench.worker.openstack.session_site import SessionSite
-from osbench.worker.openstack.short_way import ShortWay
 
 SEND = requests.Session.send
 WAY = ShortWay()

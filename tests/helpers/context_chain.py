@@ -5,8 +5,8 @@ from __future__ import annotations
 from helpers.cloud_workload import RUN
 from helpers.fake_cloud import FakeCloud
 from osbench.common.deployment.record import Deployment
-from osbench.common.openstack import resource_names
 from osbench.common.plugin.context import ContextEnvironment
+from osbench.edges.openstack.common import resource_names
 
 
 class Chain:

@@ -10,14 +10,14 @@ import pytest
 from keystoneauth1.session import Session
 
 from osbench.common.deployment.record import Deployment
-from osbench.common.openstack.account import Account
 from osbench.common.plugin.context import ContextEnvironment
 from osbench.common.plugin.plugins import Plugins
-from osbench.coordinator.contexts.users import Users
 from osbench.coordinator.deployments.check import check
-from osbench.coordinator.deployments.single_logins import single_logins
 from osbench.coordinator.taskfile import parse
-from osbench.coordinator.taskfile.login_limits import role_limits
+from osbench.edges.openstack.common.account import Account
+from osbench.edges.openstack.contexts.users import Users
+from osbench.edges.openstack.coordinator.login_limits import role_limits
+from osbench.edges.openstack.coordinator.single_logins import single_logins
 from services.catalogue import admin
 from services.lab import Lab
 

@@ -21,7 +21,7 @@ from helpers.lab.population import population
 from helpers.lab.rally_command import Rally, workloads
 from helpers.lab.span_chains import Trace
 from helpers.runs import checked, site
-from osbench.worker.scenarios.openstack_scenario import ACCEPTED, READY
+from osbench.edges.openstack.scenarios.openstack_scenario import ACCEPTED, READY
 from services.catalogue import admin
 from services.lab import Lab
 

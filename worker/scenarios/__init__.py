@@ -1,1 +1,1 @@
-"""The scenarios that ship with osbench: HTTP requests, OpenStack services, dummies for tests."""
+"""The scenarios that ship with osbench: HTTP requests, flows of them, dummies for tests."""

@@ -34,12 +34,12 @@ from osbench.worker.engine.users.possible_users import refuse_too_many
 from osbench.worker.http.observer import OBSERVER_KEY, Observer
 from osbench.worker.session.row_feed import RowFeed
 from osbench.worker.session.users_of import users_of
+from osbench.worker.session.worker_cloud import WorkerCloud, worker_cloud
 from osbench.worker.tracing.span_buffer import SpanBuffer
 from osbench.worker.tracing.span_writer import SpanWriter
 from osbench.worker.tracing.trace_ids import seed_of
 
 if TYPE_CHECKING:
-    from osbench.worker.openstack.short_way import ShortWay
     from osbench.worker.tracing.profiling import Tracer, TraceSink
 
 
@@ -70,7 +70,7 @@ class Preparation:
         self._writer: SpanWriter | None = None
         #: Spans that travel with results.
         self.spans = SpanBuffer(conf.worker.trace_queue_spans)
-        self._short_way: ShortWay | None = None
+        self._cloud: WorkerCloud | None = None
         self._store = ""
         self._processes = int(conf.worker.processes or usable_cores())
 
@@ -185,23 +185,9 @@ class Preparation:
             context["deployment"] = deployment
             fast = self._conf.worker.openstack_transport == options.FAST
             if fast and (deployment.admin or deployment.users):
-                self._use_fast_transport(context)
+                self._cloud = self._cloud or worker_cloud()
+                context |= self._cloud.use_fast_transport(worker_bound(self._conf))
         return context
-
-    def _use_fast_transport(self, context: dict[str, Any]) -> None:
-        """Make OpenStack's clients in this process send requests by osbench's HTTP client.
-
-        Done once for the process, by replacing a function of keystoneauth1. The shared state is
-        added to `context`, in place.
-        """
-        # keystoneauth1 is slow to import, and only clouds need it
-        from osbench.worker.openstack.client_sessions import ClientSessions  # noqa: PLC0415
-        from osbench.worker.openstack.short_way import SHORT_WAY, ShortWay  # noqa: PLC0415
-
-        if self._short_way is None:
-            self._short_way = ShortWay(worker_bound(self._conf))
-            ClientSessions(self._short_way).install()
-        context[SHORT_WAY] = self._short_way
 
     def _tracer(self, specification: Specification, *, is_coroutine: bool) -> Tracer | None:
         if specification.sample_rate <= 0:

@@ -11,7 +11,8 @@ from osbench.common.ports import threads as threading
 from osbench.common.protocol.messages import Specification
 from osbench.worker.engine.users.pacing import thinking
 from osbench.worker.engine.users.user_plan import UserPlan
-from osbench.worker.http.user.request_base import Bases, Reach, Token, request_limit_s
+from osbench.worker.http.user.request_base import Bases, Reach
+from osbench.worker.session.worker_cloud import worker_cloud
 
 
 def users_of(
@@ -53,7 +54,7 @@ def _sessions(
     """
     wish = specification.http
     service = wish.get("service", "")
-    reach = _reach(service, specification, context) if service else None
+    reach = worker_cloud().reach(service, specification.scenario, context) if service else None
     lock = threading.Lock()
     made: list[Callable[[VirtualUser], Any]] = []
 
@@ -97,30 +98,3 @@ def _opener(
     bases = Bases(specification.http, reach)
     kind = LoopHttpSession if is_coroutine else HttpSession
     return lambda user: kind(clients, bases.of(user.number))
-
-
-def _reach(service: str, specification: Specification, context: Mapping[str, Any]) -> Reach:
-    """Return a function from a virtual user's number to service URL, headers and token.
-
-    The users of the deployment are logged in here. Raises DeploymentError, AuthenticationFailed,
-    ConnectionError and TimeoutError.
-    """
-    # only clouds need them, and they are slow to import
-    from osbench.common.openstack.account_token import AccountToken  # noqa: PLC0415
-    from osbench.common.openstack.cloud import Cloud  # noqa: PLC0415
-    from osbench.common.openstack.cloud_users import openstack_of  # noqa: PLC0415
-    from osbench.worker.openstack.user_selector import UserSelector  # noqa: PLC0415
-
-    deployment = openstack_of(context.get("deployment"), specification.scenario)
-    selector = context.get("user_selector")
-    if selector is None:
-        selector = UserSelector(context, deployment, request_limit_s(context))
-        selector.warm(admin=False, users=True)
-
-    def reached(number: int) -> tuple[str, Mapping[str, str], Token]:
-        account = selector.user(number)
-        cloud = Cloud(account, selector.sessions.session, selector.versions)
-        token = AccountToken(account, selector.sessions.session)
-        return cloud.address(service), cloud.headers(service), token
-
-    return reached

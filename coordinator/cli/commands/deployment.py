@@ -8,6 +8,7 @@ from pathlib import Path
 import click
 
 from osbench.common.escaping import escaped, one_line
+from osbench.common.plugin.cloud_platform import Finding, installed_cloud
 from osbench.common.secrets.url_masking import mask_url
 from osbench.coordinator.cli.base import CommandSettings, echo, echo_json, echo_table, with_settings
 from osbench.coordinator.cli.group import Group
@@ -15,7 +16,8 @@ from osbench.coordinator.cli.options.option_rules import Alternatives, Rule, Rul
 from osbench.coordinator.cli.options.option_table import flag, option, options
 from osbench.coordinator.cli.options.shared_options import json_flag
 from osbench.coordinator.cli.time_limit import timeout_option
-from osbench.coordinator.deployments.check import Finding, check
+from osbench.coordinator.deployments.check import check
+from osbench.coordinator.deployments.new_record import record_of_file
 from osbench.coordinator.deployments.registry import Listed
 from osbench.coordinator.text_table import TextTable, names, texts
 
@@ -85,15 +87,12 @@ def create(
       {"osbench": {"services": {"shop": "http://shop:8080"},
                    "profiler_hmac_key": "..."}}
     """
-    # needed by this command only, and OpenStack's libraries are slow to import
-    from osbench.coordinator.deployments import new_record  # noqa: PLC0415
-
     if path:
-        made = new_record.from_file(name, path)
+        made = record_of_file(name, path)
     elif cloud:
-        made = new_record.from_cloud(name, cloud, region, os.environ)
+        made = installed_cloud().record_of_cloud(name, cloud, region, os.environ)
     else:
-        made = new_record.from_environment(name, os.environ)
+        made = installed_cloud().record_of_environment(name, os.environ)
     used = settings.deployments.create(made.deployment, use=use)
     for note in made.notes:
         echo(f"note: {one_line(note)}", err=True)

@@ -11,6 +11,7 @@ import click
 
 from osbench.common.deployment.record import Deployment
 from osbench.common.errors import Problem, TaskError
+from osbench.common.plugin.cloud_platform import cloud_of
 from osbench.common.plugin.plugins import Plugins
 from osbench.common.task import Task
 from osbench.coordinator.cli.base import CommandSettings, echo, with_settings
@@ -24,9 +25,7 @@ from osbench.coordinator.cli.options.task_options import (
     warn_of_unused,
 )
 from osbench.coordinator.taskfile import read_args, source_validation
-from osbench.coordinator.taskfile.cloud_limits import cloud_limits
 from osbench.coordinator.taskfile.loading import TaskTemplate
-from osbench.coordinator.taskfile.login_limits import role_limits
 from osbench.coordinator.taskfile.semantics import notes
 
 #: Exit code if a file has problems.
@@ -68,8 +67,9 @@ def examine(
     asks, problems = deployment is not None, list[Problem]()
     if deployment is not None:
         problems = source_validation.check(task, plugins, deployment)
-        problems = problems or role_limits(task, plugins, deployment)
-        problems = problems or cloud_limits(task, plugins, deployment)
+        cloud = cloud_of(deployment)
+        if cloud is not None and not problems:
+            problems = cloud.cloud_problems(task, plugins, deployment)
     return ValidationResult(
         source=source,
         task=task,

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any, Self
 
-from osbench.common.openstack.service_catalogue import SERVICES
+from osbench.common.deployment.service_catalogue import SERVICES
 from osbench.edges.traces.model.critical_path import Path
 from osbench.edges.traces.model.spans import LOST_START, LOST_STOP, STEPPED, Trace
 from osbench.edges.traces.model.tree import ORPHAN, STALE, Tree

@@ -26,6 +26,7 @@ Removal, by name:
 - `SETTLE_S`, `SETTLE_LATE_S`: seconds after which it looks again, for requests still in progress;
   the latter if a process was killed or iterations timed out
 - `is_from_iteration`: whether an iteration of the workload gave a name
+- `ErrorSearch`: the search for resources of a workload that are in error
 
 Keys of `made`, which workers read:
 
@@ -39,10 +40,12 @@ Errors, besides Python's TimeoutError and ConnectionError, and those of `osbench
 - `AuthenticationFailed`: Keystone gave no token
 """
 
+from osbench.common.deployment.service_catalogue import SERVICES
 from osbench.common.named_files import expanded, read_text
-from osbench.common.openstack import neutron
-from osbench.common.openstack.cloud import Cloud
-from osbench.common.openstack.cloud_users import (
+from osbench.common.yaml_documents import load_yaml
+from osbench.edges.openstack.common import neutron
+from osbench.edges.openstack.common.cloud import Cloud
+from osbench.edges.openstack.common.cloud_users import (
     CHOICE,
     CHOSEN,
     NAMES_KEY,
@@ -54,15 +57,18 @@ from osbench.common.openstack.cloud_users import (
     chosen_users,
     makes_users,
 )
-from osbench.common.openstack.object_lists import sought
-from osbench.common.openstack.request_errors import AuthenticationFailed, RequestFailed
-from osbench.common.openstack.resource_names import is_from_iteration
-from osbench.common.openstack.service_catalogue import SERVICES
-from osbench.common.yaml_documents import load_yaml
-from osbench.coordinator.contexts.cloud_access import AT_ONCE, CloudAccess
-from osbench.coordinator.contexts.per_project import PerProjectContext
-from osbench.coordinator.contexts.resource_cleanup import SETTLE_LATE_S, SETTLE_S, remove_resources
-from osbench.coordinator.contexts.resources import KIND_NAMES, kinds, probe
+from osbench.edges.openstack.common.object_lists import sought
+from osbench.edges.openstack.common.request_errors import AuthenticationFailed, RequestFailed
+from osbench.edges.openstack.common.resource_names import is_from_iteration
+from osbench.edges.openstack.coordinator.cloud_access import AT_ONCE, CloudAccess
+from osbench.edges.openstack.coordinator.error_search import ErrorSearch
+from osbench.edges.openstack.coordinator.per_project import PerProjectContext
+from osbench.edges.openstack.coordinator.resource_cleanup import (
+    SETTLE_LATE_S,
+    SETTLE_S,
+    remove_resources,
+)
+from osbench.edges.openstack.coordinator.resources import KIND_NAMES, kinds, probe
 
 __all__ = [
     "AT_ONCE",
@@ -81,6 +87,7 @@ __all__ = [
     "Cloud",
     "CloudAccess",
     "CloudUser",
+    "ErrorSearch",
     "PerProjectContext",
     "RequestFailed",
     "chosen_users",

@@ -7,9 +7,9 @@ import time
 from typing import Any
 
 from osbench.common.deployment.record import Deployment
+from osbench.edges.openstack.worker.cloud_sessions import Sessions
+from osbench.edges.openstack.worker.short_way import SHORT_WAY
 from osbench.plugin import atomic, scenario
-from osbench.worker.openstack.cloud_sessions import Sessions
-from osbench.worker.openstack.short_way import SHORT_WAY
 
 
 class Bench(scenario.Scenario):

@@ -17,10 +17,10 @@ import requests
 from osbench.common.deployment.credential import Credential
 from osbench.common.errors import StoreError
 from osbench.common.network import download
-from osbench.common.openstack import thread_sessions
-from osbench.common.openstack.account import Account
-from osbench.common.openstack.request_errors import AuthenticationFailed
-from osbench.common.openstack.thread_sessions import ThreadSessions
+from osbench.edges.openstack.common import thread_sessions
+from osbench.edges.openstack.common.account import Account
+from osbench.edges.openstack.common.request_errors import AuthenticationFailed
+from osbench.edges.openstack.common.thread_sessions import ThreadSessions
 from osbench.edges.traces.counters import prometheus
 from osbench.edges.traces.counters.prometheus import (
     Prometheus,

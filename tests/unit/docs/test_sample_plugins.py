@@ -15,8 +15,8 @@ from osbench.common.errors import ContextError
 from osbench.common.plugin.context import Context, ContextEnvironment
 from osbench.common.plugin.plugins import Plugins
 from osbench.common.plugin.sla import Sla
-from osbench.coordinator.contexts import cloud_access
 from osbench.coordinator.taskfile.schema.schema_errors import validate
+from osbench.edges.openstack.coordinator import cloud_access
 
 PLUGINS = Plugins([str(REPOSITORY / "samples" / "plugins")])
 RUN = "20260401-120000-ab12"

@@ -8,7 +8,6 @@ from keystoneauth1 import exceptions, session
 
 from osbench.common.deployment.record import Deployment
 from osbench.common.network.causes import root_cause
-from osbench.common.openstack.request_errors import refusal
 from osbench.coordinator.deployments.check import check
 from servers import free_port
 
@@ -37,20 +36,6 @@ def test_a_dead_proxy_is_named_without_its_password(proxy: str, url: str) -> Non
         assert root_cause(raised.value) == (
             f"cannot connect to the proxy {proxy}: [Errno 111] Connection refused"
         )
-
-
-def test_a_cloud_behind_a_dead_proxy_is_not_said_to_refuse(proxy: str) -> None:
-    user = {"username": "ann", "password": "pw", "project_name": "ops"}
-    record = Deployment.from_spec("cloud", {"openstack": {"auth_url": CLOUD, "admin": user}})
-    assert record.admin
-    with pytest.raises(exceptions.ClientException) as raised:
-        session.Session().get(CLOUD, authenticated=False)
-
-    error = refusal(record.admin, raised.value)
-    (finding, *_) = check(record, 5.0)
-
-    assert str(error).startswith(f"{CLOUD}: cannot connect to the proxy {proxy}: ")
-    assert f"cannot connect to the proxy {proxy}: Connection refused" in finding.detail
 
 
 def test_a_service_behind_a_dead_proxy_is_not_said_to_be_dead(proxy: str) -> None:

@@ -11,7 +11,6 @@ from pathlib import Path
 
 import pytest
 
-import osbench.worker.scenarios
 from helpers.readme import REPOSITORY
 from osbench.common import errors
 from osbench.common.plugin import plugin_files
@@ -205,19 +204,21 @@ def test_an_entry_point_of_what_is_no_scenario(points, target: str, said: str):
 
 def test_every_scenario_of_ours_has_an_entry_point():
     """By its class: one that setup.cfg lacks is not found."""
-    marked = set()
-    for found in pkgutil.iter_modules(osbench.worker.scenarios.__path__):
-        module = importlib.import_module(f"osbench.worker.scenarios.{found.name}")
-        for cls in plugin_files.classes(module):
-            marked |= {name for name, _ in plugin_files.scenarios(cls, str(module.__file__))}
     setup = configparser.ConfigParser()
     setup.read(REPOSITORY / "setup.cfg")
-    points = setup["options.entry_points"]["osbench.scenario"].split("\n")
+    declared = setup["options.entry_points"]["osbench.scenario"].split("\n")
+    points = dict(line.split(" = ") for line in declared if line)
+    packages = {target.partition(":")[0].rpartition(".")[0] for target in points.values()}
+    marked = set()
+    for package in map(importlib.import_module, packages):
+        for found in pkgutil.iter_modules(package.__path__):
+            module = importlib.import_module(f"{package.__name__}.{found.name}")
+            for cls in plugin_files.classes(module):
+                marked |= {name for name, _ in plugin_files.scenarios(cls, str(module.__file__))}
 
+    assert packages == {"osbench.worker.scenarios", "osbench.edges.openstack.scenarios"}
     assert len(marked) > 60
-    assert {name.partition(".")[0] for name in marked} == {
-        line.partition(" = ")[0] for line in points if line
-    }
+    assert {name.partition(".")[0] for name in marked} == points.keys()
     assert marked <= set(Plugins().scenario_names())
 
 

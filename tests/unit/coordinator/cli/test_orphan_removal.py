@@ -8,12 +8,12 @@ from typing import Any
 
 import pytest
 
-from osbench.common.rally.context_object import codec
+from osbench.common.plugin.cloud_platform import FoundOrphans, Orphan
 from osbench.coordinator.cli import orphan_removal
-from osbench.coordinator.contexts.orphans import RALLY, FoundOrphans, Orphan
 from osbench.coordinator.contexts.state_store import ContextStateStore, Entry
 from osbench.coordinator.storage import resumable
 from osbench.coordinator.storage.run_directory import RunDirectory
+from osbench.edges.rally.context_object import codec
 
 OWNER = "1f2e3d4c-5b6a-4000-8000-000000000000"
 
@@ -34,7 +34,7 @@ def removable(tmp_path: Path) -> dict[str, list[Orphan]]:
     settings: Any = SimpleNamespace(data_dir=tmp_path)
     orphan = Orphan(service="zaqar", kind="queues", name="q", identity="q", run="", created_at=None)
     found = FoundOrphans(by_run={"1f2e3d4c": [orphan], "00000000": [orphan]})
-    return orphan_removal._without_kept(settings, found, RALLY)
+    return orphan_removal._without_kept(settings, found, rally=True)
 
 
 def test_the_task_of_a_run_that_can_be_resumed_is_left_out(

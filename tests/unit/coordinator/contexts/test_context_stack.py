@@ -9,11 +9,11 @@ import pytest
 
 from osbench.common.deployment.record import Deployment
 from osbench.common.encrypted_file import EncryptedFile
-from osbench.common.errors import ContextError, OsbenchError, TaskError
-from osbench.common.openstack import rally_conf
+from osbench.common.errors import ConfigError, ContextError, OsbenchError, TaskError
+from osbench.common.plugin import cloud_platform
 from osbench.common.plugin.plugins import Plugins
 from osbench.common.task import Named, Workload
-from osbench.coordinator.contexts import context_stack, error_search
+from osbench.coordinator.contexts import context_stack
 from osbench.coordinator.contexts.context_stack import ContextStack, contexts_of, undo
 from osbench.coordinator.contexts.state_store import (
     FILE,
@@ -48,6 +48,22 @@ class Noted(context.Context):
             NEVER.wait()
         if self.config.get("fail") == "cleanup":
             raise OSError()
+
+
+class Searching(Noted):
+    NAME = "searching"
+
+    def __init__(self, config, *more):
+        super().__init__(config, *more)
+        if config.get("fail") == "__init__":
+            raise KeyError("odd\\ud800")
+
+    def in_error(self, patient):
+        while patient():
+            pass
+        if self.config.get("fail") == "search":
+            raise KeyError("odd\\ud800")
+        return context.ErrorSearchResult(waited_s=float(len(self.made)))
 
 
 class First(Noted):
@@ -242,31 +258,41 @@ ADMIN = {"username": "a", "password": "p", "project_name": "x"}
 CLOUD = {"openstack": {"auth_url": "http://cloud/v3", "admin": ADMIN}}
 
 
+class Cloud:
+    """A cloud with settings of this host."""
+
+    def __init__(self, timeout):
+        self._timeout = timeout
+
+    def context(self):
+        if self._timeout is None:
+            raise ConfigError("rally.conf is not readable")
+        return {"timeout": self._timeout}
+
+
 @pytest.mark.parametrize(
-    ("scenario", "deployment", "given"),
-    [
-        (
-            "NovaServers.boot_server@native",
-            CLOUD,
-            {"wait_timeouts": {"nova_server_boot_timeout": 4.0}},
-        ),
-        ("Dummy.dummy@native", {"osbench": {}}, {}),
-        ("Dummy.dummy@native", None, {}),
-    ],
+    ("deployment", "given"), [(CLOUD, {"timeout": 4}), ({"osbench": {}}, {}), (None, {})]
 )
-def test_workers_get_the_timeouts_of_rally_conf(
-    folder, plugins, monkeypatch, tmp_path, scenario, deployment, given
+def test_workers_get_the_settings_of_this_host_for_a_cloud(
+    folder, plugins, monkeypatch, deployment, given
 ):
-    file = tmp_path / "rally.conf"
-    file.write_text("[openstack]\nnova_server_boot_timeout = 4\n")
-    monkeypatch.setattr(rally_conf, "FILES", (file,))
+    monkeypatch.setattr(cloud_platform, "loaded", lambda *_: lambda: Cloud(4))
     record = None if deployment is None else Deployment.from_spec("c", deployment)
     store = ContextStateStore(folder, folder.parents[1], "r1", record)
     contexts = ContextStack(store, plugins)
 
-    _, context = contexts.ready(0, workload(scenario), {"made": 1}, lambda _: None)
+    _, context = contexts.ready(0, workload("Dummy.dummy@native"), {"made": 1}, lambda _: None)
 
     assert context == {"made": 1, **given}
+
+
+def test_settings_that_cannot_be_read_end_the_preparation(folder, plugins, monkeypatch):
+    monkeypatch.setattr(cloud_platform, "loaded", lambda *_: lambda: Cloud(None))
+    record = Deployment.from_spec("c", CLOUD)
+    contexts = ContextStack(ContextStateStore(folder, folder.parents[1], "r1", record), plugins)
+
+    with pytest.raises(ContextError, match="not readable"):
+        contexts.ready(0, workload("Dummy.dummy@native"), {}, lambda _: None)
 
 
 def test_all_is_undone_although_the_disk_is_full(objects, plugins, log, monkeypatch):
@@ -488,30 +514,18 @@ def test_no_context_is_named_when_none_is_under_way(objects, plugins, monkeypatc
     assert (during, contexts.silent) == (None, None)
 
 
-class Searching(error_search.ErrorSearch):
-    """A search that ends only if `patient` says so, on a cloud that is not asked."""
-
-    def run(self, patient):
-        while patient():
-            pass
-        return error_search.ErrorSearchResult(waited_s=float(len(self._kinds)))
-
-
 @pytest.fixture
-def with_cleanup(folder, monkeypatch):
-    monkeypatch.setattr(error_search, "ErrorSearch", Searching)
-    admin = {"username": "ann", "password": "x", "project_name": "p"}
-    spec = {"openstack": {"auth_url": "http://127.0.0.1:1/v3", "admin": admin}}
-    record = Deployment.from_spec("cloud", spec)
-    store = ContextStateStore(folder, folder.parents[1], "r1", record)
-    made = {"names_key": "key"}
-    store.add(Entry(workload=0, name="cleanup", config=["nova", "cinder"], made=made))
-    store.add(Entry(workload=1, name="first", config={}))
-    return store
+def searching(objects):
+    """A workload with a context that searches, and one with another context."""
+    made = {"names": "key", "other": 1, "third": 2}
+    objects.add(Entry(workload=0, name="first", config={}))
+    objects.add(Entry(workload=0, name="searching", config={}, made=made))
+    objects.add(Entry(workload=1, name="first", config={}))
+    return objects
 
 
-def test_resources_in_error_are_searched_in_the_services_of_the_cleanup(with_cleanup, plugins):
-    contexts = ContextStack(with_cleanup, plugins)
+def test_resources_in_error_are_searched_by_the_context_that_can(searching, plugins):
+    contexts = ContextStack(searching, plugins)
     shown = []
 
     def poll(undoing):
@@ -519,21 +533,20 @@ def test_resources_in_error_are_searched_in_the_services_of_the_cleanup(with_cle
 
     found = contexts.in_error(0, poll=poll, patient=lambda: not shown)
 
-    # servers, snapshots and volumes
     assert (found.waited_s, found.problem) == (3.0, "")
     assert shown[0] == "looking for resources in error"
-    # no cleanup, and no context at all
+    # no context that searches, and no context at all
     assert contexts.in_error(1, poll=poll, patient=lambda: False) is None
     assert contexts.in_error(2, poll=poll, patient=lambda: False) is None
 
 
-def test_a_search_that_the_user_breaks_off_says_so(with_cleanup, plugins):
+def test_a_search_that_the_user_breaks_off_says_so(searching, plugins):
     over = threading.Event()
 
     def poll(undoing):
         raise KeyboardInterrupt
 
-    contexts = ContextStack(with_cleanup, plugins)
+    contexts = ContextStack(searching, plugins)
     found = contexts.in_error(0, poll=poll, patient=lambda: not over.wait(0.01))
     over.set()
 
@@ -541,21 +554,17 @@ def test_a_search_that_the_user_breaks_off_says_so(with_cleanup, plugins):
     assert contexts.history.under_way is None
 
 
-@pytest.mark.parametrize("place", ["__init__", "run"])
-def test_an_exception_of_a_search_is_its_problem(with_cleanup, plugins, monkeypatch, place):
-    def fail(*_):
-        raise KeyError("odd\ud800")
+@pytest.mark.parametrize("place", ["__init__", "search"])
+def test_an_exception_of_a_search_is_its_problem(objects, plugins, place):
+    objects.add(Entry(workload=0, name="searching", config={"fail": place}))
 
-    monkeypatch.setattr(Searching, place, fail)
-    found = ContextStack(with_cleanup, plugins).in_error(
-        0, poll=lambda _: None, patient=lambda: True
-    )
+    found = ContextStack(objects, plugins).in_error(0, poll=lambda _: None, patient=lambda: False)
 
     assert found.problem == ("resources in error could not be searched: KeyError: 'odd\\ud800'")
 
 
-def test_nothing_is_searched_once_contexts_are_being_undone(with_cleanup, plugins):
-    with_cleanup.prepared[0] = PreparedWorkload(args={}, context={}, over=True)
-    contexts = ContextStack(with_cleanup, plugins)
+def test_nothing_is_searched_once_contexts_are_being_undone(searching, plugins):
+    searching.prepared[0] = PreparedWorkload(args={}, context={}, over=True)
+    contexts = ContextStack(searching, plugins)
 
     assert contexts.in_error(0, poll=lambda _: None, patient=lambda: False) is None

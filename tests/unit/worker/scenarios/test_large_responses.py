@@ -9,12 +9,9 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
 import pytest
-import requests
 
 from helpers.hostile import bounded
 from helpers.packed_zeros import MIB, whole_gzip
-from osbench.common.network.response_bound import ResponseBound
-from osbench.common.openstack.thread_sessions import keep_connections
 from osbench.common.plugin.atomic import Recorder
 from osbench.worker.engine.body import without_loop
 from osbench.worker.scenarios.http_requests import HttpRequests
@@ -65,27 +62,3 @@ def test_packed_answers_are_not_unpacked(url, redirects, more, in_loop, monkeypa
             scenario = HttpRequests({**context, "iteration": 7})
             work = scenario.check_request(f"{url}/{redirects}", "GET", 200, **more)
             asyncio.run(work) if in_loop else without_loop(lambda work=work: work)()
-
-
-def transport_with(most_bytes: int) -> requests.Session:
-    transport = requests.Session()
-    keep_connections(transport, ResponseBound(most_bytes))
-    return transport
-
-
-def test_an_answer_of_a_cloud_is_read_to_a_bound(url):
-    size = len(whole_gzip(64))
-    refused = f"the response of {size:,} bytes decodes to more than the 4 MiB that are read"
-    with (
-        transport_with(4 * MIB) as transport,
-        bounded(32 * MIB),
-        pytest.raises(requests.RequestException, match=refused),
-    ):
-        transport.get(f"{url}/0")
-
-
-def test_an_answer_of_a_cloud_within_the_bound_is_there(url):
-    with transport_with(64 * MIB) as transport:
-        assert transport.get(f"{url}/0").content == bytes(64 * MIB)
-        with transport.get(f"{url}/0", stream=True) as streamed:
-            assert next(streamed.iter_content(10)) == bytes(10)

@@ -18,6 +18,8 @@ from osbench.common.plugin.atomic import ActionTimer
 from osbench.common.plugin.context import ContextEnvironment
 from osbench.common.plugin.plugins import Plugins
 from osbench.common.plugin.scenario import Scenario, VirtualUser
+from osbench.edges.openstack.worker.client_sessions import ClientSessions
+from osbench.edges.openstack.worker.short_way import SHORT_WAY, ShortWay
 from osbench.worker.engine.body import Body, without_loop
 from osbench.worker.engine.closed_coroutines import ClosedCoroutines
 from osbench.worker.engine.closed_engine import ClosedEngine
@@ -26,8 +28,6 @@ from osbench.worker.engine.users.user_plan import UserPlan
 from osbench.worker.http.http_clients import HttpClients
 from osbench.worker.http.user.http_session import HttpSession, LoopHttpSession
 from osbench.worker.http.user.request_base import Base
-from osbench.worker.openstack.client_sessions import ClientSessions
-from osbench.worker.openstack.short_way import SHORT_WAY, ShortWay
 from osbench.worker.scenarios.http_flow import HttpFlow
 from osbench.worker.scenarios.http_requests import HttpRequests
 from osbench.worker.tracing.iteration_profiler import IterationProfiler

@@ -11,8 +11,8 @@ import pytest
 from helpers.result_rows import row
 from helpers.stored_runs import RUN, block
 from osbench.common.outcomes import Outcome
+from osbench.common.plugin.context import ErrorSearchResult, ResourceInError
 from osbench.coordinator.contexts import context_stack
-from osbench.coordinator.contexts.error_search import ErrorSearchResult, ResourceInError
 from osbench.coordinator.results.drill_statistics import DrillStatistics
 from osbench.coordinator.run.workload import left_resources
 from osbench.coordinator.run.workload.left_resources import note_left

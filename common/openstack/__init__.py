@@ -1,1 +1,0 @@
-"""Access to an OpenStack cloud for coordinator and workers: accounts, requests, names."""

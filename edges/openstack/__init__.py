@@ -1,0 +1,1 @@
+"""An OpenStack cloud under test: its scenarios, contexts, users, records and checks."""

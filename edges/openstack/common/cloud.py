@@ -1,0 +1,176 @@
+"""Sends requests to the services of a cloud as a user."""
+
+from __future__ import annotations
+
+import contextlib
+import uuid
+from collections.abc import Mapping
+from typing import Any
+from urllib.parse import urlsplit
+
+import requests
+from keystoneauth1 import exceptions
+
+from osbench.common.deployment.service_catalogue import SERVICES, ApiVersion, Service, overridden
+from osbench.common.foreign_json import read_json
+from osbench.edges.openstack.common.account import Account, SessionOf
+from osbench.edges.openstack.common.request_errors import (
+    RequestFailed,
+    explanation,
+    refusal,
+    unreachable,
+)
+
+#: Identifies this process to Zaqar.
+CLIENT_ID = str(uuid.uuid4())
+#: Most bytes that are read of an error.
+_ERROR_BYTES = 16 << 10
+
+
+class Cloud:
+    """Sends requests to services as one account. Cheap to create, even for a single iteration."""
+
+    def __init__(
+        self, account: Account, session: SessionOf, versions: Mapping[str, ApiVersion] | None = None
+    ) -> None:
+        self.account = account
+        self.session = session
+        self._versions = versions or {}
+
+    @property
+    def user_id(self) -> str:
+        """Return the id of the user; logs in if there is no token."""
+        return self.account.user_id(self.session())
+
+    @property
+    def project_id(self) -> str:
+        """Return the id of the user's project; logs in if there is no token."""
+        return self.account.project_id(self.session())
+
+    def address(self, service: str) -> str:
+        """Return the URL, with API version, of a service given by its name or a catalogue type.
+
+        Raises DeploymentError if the catalogue does not have it, and login errors.
+        """
+        known = SERVICES.get(service) or Service(types=(service,))
+        account = self.account.for_service(service)
+        return account.address(overridden(known, self._versions.get(service)), self.session())
+
+    def request(
+        self,
+        method: str,
+        service: str,
+        path: str,
+        *,
+        headers: Mapping[str, str] | None = None,
+        expected: tuple[int, ...] = (),
+        microversion: str = "",
+        **options: Any,
+    ) -> requests.Response:
+        """Send a request to a service and return the response; `options` are for keystoneauth1.
+
+        `expected`: accepted statuses; () accepts all below 400, others raise RequestFailed.
+        `microversion`: sent if the service has microversions and none is configured. Raises
+        TimeoutError or ConnectionError without a response, AuthenticationFailed, DeploymentError.
+        """
+        url = f"{self.address(service)}/{path.removeprefix('/')}".rstrip("/")
+        account = self.account.for_service(service)
+        if account is not self.account:
+            options["auth"] = account.login
+        sent = {**self.headers(service, microversion), **(headers or {})}
+        try:
+            response = self.send(method, url, headers=sent, **options)
+        except exceptions.HttpError as error:
+            # only authenticating raises it here
+            raise refusal(account.credential, error) from error
+        except exceptions.ConnectionError as error:
+            raise unreachable(_asked(error) or f"{method} {_shown(url)}", error) from error
+        wanted = response.status_code in expected if expected else response.status_code < 400
+        if not wanted:
+            raise _failed(method, url, response)
+        return response
+
+    def send(self, method: str, url: str, **options: Any) -> requests.Response:
+        """Send a request with this account's token and return the response, whatever its status.
+
+        The option `auth` replaces the account's login. Raises exceptions of keystoneauth1.
+        """
+        given = {"auth": self.account.login, "authenticated": True, "raise_exc": False, **options}
+        found: requests.Response = self.session().request(url, method, **given)
+        return found
+
+    def document(self, method: str, service: str, path: str, **options: Any) -> Any:
+        """Send a request as `request` does; return the JSON value of the body, None if it is empty.
+
+        Raises the errors of `request`, and RequestFailed if the body is not JSON.
+        """
+        response = self.request(method, service, path, **options)
+        if not response.content:
+            return None
+        try:
+            return read_json(response.content)
+        except ValueError:
+            raise RequestFailed(
+                f"{method} {_shown(response.url)}: the response is not JSON",
+                status=response.status_code,
+                request_id=_request_id(response),
+            ) from None
+
+    def headers(self, service: str, wanted: str = "") -> dict[str, str]:
+        """Return the headers of every request to a service: Accept, Client-ID, the microversion.
+
+        `wanted`: the microversion of the request, "" for none; a configured microversion replaces
+        it.
+        """
+        headers = {"Accept": "application/json"}
+        known = SERVICES.get(service)
+        if known is None:
+            return headers
+        if known.client_id:
+            headers["Client-ID"] = CLIENT_ID
+        if known.microversion:
+            wish = self._versions.get(service)
+            wished = wish.version.removeprefix("v") if wish is not None else ""
+            version = wished if "." in wished else wanted
+            if version:
+                headers["OpenStack-API-Version"] = f"{known.microversion} {version}"
+        return headers
+
+
+def _asked(error: BaseException) -> str:
+    """Return "METHOD URL" of the request that got no response, from an exception; "" if unknown.
+
+    It may be a request for a token, or the target of a redirect.
+    """
+    found: BaseException | None = error
+    while found is not None:
+        request = getattr(found, "request", None)
+        if isinstance(found, requests.RequestException) and request is not None:
+            return f"{request.method} {_shown(request.url)}"
+        found = found.__cause__ or found.__context__
+    return ""
+
+
+def _failed(method: str, url: str, response: requests.Response) -> RequestFailed:
+    document: Any = ""
+    # the body may not be read yet, and of any length
+    with contextlib.closing(response), contextlib.suppress(ValueError, requests.RequestException):
+        document = read_json(next(response.iter_content(_ERROR_BYTES), b""))
+    detail = explanation(document)
+    reason = f" {response.reason}" if response.reason else ""
+    status = f"{response.status_code}{reason}"
+    return RequestFailed(
+        f"{method} {_shown(url)}: {status}" + (f": {detail}" if detail else ""),
+        status=response.status_code,
+        request_id=_request_id(response),
+    )
+
+
+def _request_id(response: requests.Response) -> str:
+    return response.headers.get("X-Openstack-Request-Id", "")
+
+
+def _shown(url: str) -> str:
+    """Return the URL for messages, without user information, query and fragment."""
+    parts = urlsplit(url)
+    return f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}{parts.path}"

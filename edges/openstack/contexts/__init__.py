@@ -1,0 +1,1 @@
+"""Contexts that make resources of iterations in a cloud, one per file."""
