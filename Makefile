@@ -175,7 +175,7 @@ check: lint types words
 
 docs: $(VENV)/.ready
 	$(BIN)/python -m osbench.common.config.config > etc/osbench.conf
-	$(BIN)/python -m osbench.coordinator.cli.reference > docs/task-reference.md
+	$(BIN)/python -m osbench.coordinator.front.cli.reference > docs/task-reference.md
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
 
 # in a folder of its own: node_modules is no part of the package

@@ -18,7 +18,7 @@ def main() -> None:
     drop_foreign_variables(os.environ)
     with import_block():
         from osbench.common.config import logs  # noqa: PLC0415 - takes a moment
-        from osbench.coordinator.cli import main as command  # noqa: PLC0415 - takes a moment
+        from osbench.coordinator.front.cli import main as command  # noqa: PLC0415 - takes a moment
 
         logs.quieten()
 

@@ -25,7 +25,7 @@ import demo
 from osbench.coordinator.report.html import render_page
 from osbench.coordinator.report.page_facts import gather
 from osbench.coordinator.report.run_facts import read_facts
-from osbench.coordinator.storage.run_directory import RunDirectory
+from osbench.coordinator.results.storage.run_directory import RunDirectory
 
 DOCS = demo.SAMPLES.parent / "docs"
 TASK = demo.SAMPLES / "tasks" / "evening.yaml"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from osbench.coordinator.report.model.time_figures import ByState
-from osbench.coordinator.statistics.action_paths import NESTED
+from osbench.coordinator.results.statistics.action_paths import NESTED
 
 #: Actions that a table shows at once.
 SHOWN = 20

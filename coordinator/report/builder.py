@@ -14,9 +14,9 @@ from osbench.coordinator.report.findings.observations import observations
 from osbench.coordinator.report.model.plan_figures import PlanComparison
 from osbench.coordinator.report.report_section import ReportSection
 from osbench.coordinator.report.run_outcome import RunOutcome
-from osbench.coordinator.results.outcome import WorkloadOutcome
-from osbench.coordinator.results.totals import Accounting, Bound
-from osbench.coordinator.results.workload_requests import false_bodies, other_clients
+from osbench.coordinator.results.accounting.outcome import WorkloadOutcome
+from osbench.coordinator.results.accounting.totals import Accounting, Bound
+from osbench.coordinator.results.accounting.workload_requests import false_bodies, other_clients
 
 
 @dataclass(frozen=True, kw_only=True)

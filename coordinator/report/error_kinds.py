@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from osbench.coordinator.report.iterations import Errors, Reported
 from osbench.coordinator.report.model.workload_parts import ErrorReport
-from osbench.coordinator.results.error_groups import shown_kind
+from osbench.coordinator.results.accounting.error_groups import shown_kind
 
 #: Type of an error, and its message as `shown_kind` has it.
 Kind = tuple[str, str]

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 
 from osbench.common.plugin.sla import Verdict
 from osbench.coordinator.formatting import count
-from osbench.coordinator.results.totals import NOT_MADE, Accounting
+from osbench.coordinator.results.accounting.totals import NOT_MADE, Accounting
 
 #: The load generator was the limit, or its delays may be why a criterion failed.
 LIMITED = 4

@@ -20,9 +20,9 @@ from osbench.common.secrets.url_masking import mask_url
 from osbench.common.yaml_documents import load_yaml
 from osbench.coordinator.report.error_json import to_error_json
 from osbench.coordinator.report.html_exporter import HtmlPage
-from osbench.coordinator.storage.run_directory import RunDirectory
-from osbench.coordinator.taskfile.schema.schema_durations import in_seconds
-from osbench.coordinator.taskfile.schema.schema_errors import validate
+from osbench.coordinator.results.storage.run_directory import RunDirectory
+from osbench.coordinator.task.taskfile.schema.schema_durations import in_seconds
+from osbench.coordinator.task.taskfile.schema.schema_errors import validate
 
 #: Exit code of runs that lost iterations.
 LOST = 3

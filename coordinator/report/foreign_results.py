@@ -7,7 +7,7 @@ from typing import Any, Protocol, TextIO
 
 from osbench.common.plugin import entry_points
 from osbench.coordinator.report.model.model import Report
-from osbench.coordinator.storage.run_directory import RunDirectory
+from osbench.coordinator.results.storage.run_directory import RunDirectory
 
 
 class ForeignResults(Protocol):

@@ -8,7 +8,7 @@ from typing import ClassVar
 from osbench.common.plugin.exporter import ExportedRun, Exporter
 from osbench.coordinator.report.run_facts import read_facts
 from osbench.coordinator.report.stored_run import StoredRun
-from osbench.coordinator.storage.run_directory import RunDirectory
+from osbench.coordinator.results.storage.run_directory import RunDirectory
 
 
 class HtmlPage(Exporter):

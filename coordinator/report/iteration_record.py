@@ -11,8 +11,8 @@ from osbench.common.protocol.exchanges import FALSE_BODY, OWN_TWICE, PHASES
 from osbench.common.protocol.iteration_outputs import outputs
 from osbench.coordinator.report.iterations import one_iteration, worker_names
 from osbench.coordinator.report.model.model import Report
-from osbench.coordinator.storage.run_directory import RunDirectory
-from osbench.coordinator.storage.worker_log import WorkerLog
+from osbench.coordinator.results.storage.run_directory import RunDirectory
+from osbench.coordinator.results.storage.worker_log import WorkerLog
 
 
 def iteration_records(

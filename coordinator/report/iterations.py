@@ -19,8 +19,11 @@ from osbench.common.outcomes import Outcome
 from osbench.common.plugin.exporter import IterationRow
 from osbench.common.protocol.columns import COLUMNS, Columns, select
 from osbench.coordinator.report.model.model import Report
-from osbench.coordinator.results.block_contents import counted_contents, planned_workloads
-from osbench.coordinator.storage.run_directory import RunDirectory
+from osbench.coordinator.results.accounting.block_contents import (
+    counted_contents,
+    planned_workloads,
+)
+from osbench.coordinator.results.storage.run_directory import RunDirectory
 
 _WORDS = {int(outcome): outcome.name.lower() for outcome in Outcome}
 _NO_ERROR = ("", "", "")

@@ -9,8 +9,8 @@ from typing import Any, Protocol
 from rich.console import Console
 
 from osbench.common.plugin import entry_points
-from osbench.coordinator.deployments.registry import Deployments
-from osbench.coordinator.storage.run_directory import RunDirectory
+from osbench.coordinator.results.storage.run_directory import RunDirectory
+from osbench.coordinator.task.deployments.registry import Deployments
 
 
 class TraceLocations(Protocol):

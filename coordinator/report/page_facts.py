@@ -19,9 +19,9 @@ from osbench.coordinator.report.iterations import Reported, counted
 from osbench.coordinator.report.model.model import Report, WorkloadReport
 from osbench.coordinator.report.page_part import PagePart, page_parts
 from osbench.coordinator.report.run_facts import RunFacts
-from osbench.coordinator.results.block_contents import counted_rows
-from osbench.coordinator.results.charts import about_of
-from osbench.coordinator.storage.run_directory import RunDirectory
+from osbench.coordinator.results.accounting.block_contents import counted_rows
+from osbench.coordinator.results.accounting.charts import about_of
+from osbench.coordinator.results.storage.run_directory import RunDirectory
 
 Ints = NDArray[np.int64]
 

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from osbench.common.plugin import entry_points
 from osbench.common.task import Task
 from osbench.coordinator.report.model.plan_figures import PlanComparison
-from osbench.coordinator.results.outcome import WorkloadOutcome
+from osbench.coordinator.results.accounting.outcome import WorkloadOutcome
 
 #: Gets the number of a workload and its outcome; None if there is nothing to say of it.
 ReportSection = Callable[[int, WorkloadOutcome], PlanComparison | None]

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Protocol
 from rich.console import Console
 
 from osbench.common.plugin import entry_points
-from osbench.coordinator.storage.run_directory import RunDirectory
-from osbench.coordinator.storage.run_store import SharedRun
+from osbench.coordinator.results.storage.run_directory import RunDirectory
+from osbench.coordinator.results.storage.run_store import SharedRun
 
 if TYPE_CHECKING:
     # of pages, which terminals do without

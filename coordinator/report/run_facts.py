@@ -9,9 +9,13 @@ from typing import Any
 
 from osbench.common.errors import UsageError
 from osbench.coordinator.report.model.model import CRASHED, FINISHED, RUNNING, Report
-from osbench.coordinator.storage import failure
-from osbench.coordinator.storage.run_directory import RunDirectory
-from osbench.coordinator.storage.run_documents import SUMMARY_FORMAT, read_timeline, summary_of
+from osbench.coordinator.results.storage import failure
+from osbench.coordinator.results.storage.run_directory import RunDirectory
+from osbench.coordinator.results.storage.run_documents import (
+    SUMMARY_FORMAT,
+    read_timeline,
+    summary_of,
+)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from osbench.coordinator.report.model.plan_figures import PlanComparison
-from osbench.coordinator.results.outcome import WorkloadOutcome
+from osbench.coordinator.results.accounting.outcome import WorkloadOutcome
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -22,9 +22,9 @@ from osbench.coordinator.report.iterations import counted, iterations, starts
 from osbench.coordinator.report.kept_traces import kept_traces
 from osbench.coordinator.report.model.model import Report, WorkloadReport
 from osbench.coordinator.report.model.time_figures import TimeFigures
-from osbench.coordinator.statistics.latency_matrix import LatencyMatrix, bounds_of
-from osbench.coordinator.storage.run_directory import RunDirectory
-from osbench.coordinator.storage.run_documents import read_timeline
+from osbench.coordinator.results.statistics.latency_matrix import LatencyMatrix, bounds_of
+from osbench.coordinator.results.storage.run_directory import RunDirectory
+from osbench.coordinator.results.storage.run_documents import read_timeline
 
 #: Kinds of durations.
 DURATIONS = ("service", "response", "start_lag")

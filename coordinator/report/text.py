@@ -21,7 +21,7 @@ from osbench.coordinator.report.statements.last_lines import causes, commands
 from osbench.coordinator.report.statements.statement import Look, Phrase, Statement
 from osbench.coordinator.report.statements.statements import statements
 from osbench.coordinator.report.times_table import times_lines
-from osbench.coordinator.results.totals import Accounting
+from osbench.coordinator.results.accounting.totals import Accounting
 
 #: Lines of a log that a note shows.
 _NOTE_LINES = 16

@@ -11,9 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from osbench.coordinator.report.run_outcome import RunOutcome
-from osbench.coordinator.results.load_profile import LoadProfile
-from osbench.coordinator.results.outcome import WorkloadOutcome
-from osbench.coordinator.statistics.latency_matrix import (
+from osbench.coordinator.results.accounting.load_profile import LoadProfile
+from osbench.coordinator.results.accounting.outcome import WorkloadOutcome
+from osbench.coordinator.results.statistics.latency_matrix import (
     LatencyMatrix,
     bounds_of,
     buckets_of,

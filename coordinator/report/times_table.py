@@ -13,7 +13,7 @@ from osbench.coordinator.report.findings.own_lateness import lateness_note
 from osbench.coordinator.report.model.model import WorkloadReport
 from osbench.coordinator.report.model.time_figures import ByState, TimeFigures
 from osbench.coordinator.report.model.workload_parts import OwnLateness
-from osbench.coordinator.statistics.action_paths import NESTED
+from osbench.coordinator.results.statistics.action_paths import NESTED
 
 #: Columns: heading, key, whether it is a percentile.
 _COLUMNS = (

@@ -1,1 +1,1 @@
-"""Results of a workload, counted as blocks arrive: ledger, statistics, errors and charts."""
+"""The results: every iteration accounted for, statistics, and the run directory on disk."""

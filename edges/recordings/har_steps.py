@@ -21,7 +21,7 @@ from osbench.common.secrets.secret_names import (
     names_beside,
     secret_segments,
 )
-from osbench.coordinator.taskfile.flow_task import (
+from osbench.coordinator.task.taskfile.flow_task import (
     Computed,
     FlowTask,
     RecordingOptions,

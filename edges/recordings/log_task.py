@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 
 from osbench.common.errors import UsageError
 from osbench.coordinator.formatting import count, plain, timestamp
-from osbench.coordinator.taskfile.first_task import ADDRESS
-from osbench.coordinator.taskfile.flow_task import (
+from osbench.coordinator.task.taskfile.first_task import ADDRESS
+from osbench.coordinator.task.taskfile.flow_task import (
     Computed,
     FlowTask,
     RecordingOptions,

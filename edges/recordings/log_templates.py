@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from osbench.common import plain_paths
 from osbench.common.secrets.masking import holds_secret
-from osbench.coordinator.taskfile.flow_task import step_name
+from osbench.coordinator.task.taskfile.flow_task import step_name
 
 ID = "{id}"
 #: Requests that are kept with their templates, and templates at most; others are counted together.

@@ -12,7 +12,7 @@ from urllib.parse import quote
 from osbench.common.errors import UsageError
 from osbench.common.secrets.masking import holds_secret
 from osbench.common.secrets.secret_names import Place, is_secret
-from osbench.coordinator.taskfile.flow_task import (
+from osbench.coordinator.task.taskfile.flow_task import (
     Computed,
     FlowTask,
     RecordingOptions,

@@ -7,8 +7,8 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, ClassVar
 
-from osbench.coordinator.runners import runner_schema
-from osbench.coordinator.runners.schedule import MOST
+from osbench.coordinator.plugins.runners import runner_schema
+from osbench.coordinator.plugins.runners.schedule import MOST
 from osbench.edges.recordings.arrival_file import ArrivalFile, ArrivalFileError
 from osbench.edges.recordings.arrival_rows import ArrivalRows
 from osbench.plugin import runner

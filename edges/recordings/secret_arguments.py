@@ -8,7 +8,7 @@ import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
-from osbench.coordinator.taskfile.flow_task import Computed
+from osbench.coordinator.task.taskfile.flow_task import Computed
 
 #: Names that mean something else in a task file.
 _TAKEN = frozenset(

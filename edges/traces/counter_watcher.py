@@ -8,10 +8,10 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from osbench.common.plugin.sla import SpanSelection
-from osbench.coordinator.results.load_span import LoadSpan, load_spans
-from osbench.coordinator.results.outcome import WorkloadOutcome
-from osbench.coordinator.run.plan import RunPlan
-from osbench.coordinator.run.watcher import Findings, WatchedRun, Watcher
+from osbench.coordinator.load.run.plan import RunPlan
+from osbench.coordinator.load.run.watcher import Findings, WatchedRun, Watcher
+from osbench.coordinator.results.accounting.load_span import LoadSpan, load_spans
+from osbench.coordinator.results.accounting.outcome import WorkloadOutcome
 
 if TYPE_CHECKING:
     from osbench.edges.traces.counters.counter_collection import CounterSettings

@@ -9,7 +9,7 @@ from typing import Any
 from rich.console import Console
 
 from osbench.coordinator.report.kept_traces import TraceLocations
-from osbench.coordinator.storage.run_directory import RunDirectory
+from osbench.coordinator.results.storage.run_directory import RunDirectory
 from osbench.edges.traces.collection.archive import Archive
 from osbench.edges.traces.collection.lookup import find_trace
 from osbench.edges.traces.output.trace_view import print_trace

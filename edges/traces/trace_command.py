@@ -12,7 +12,7 @@ import click
 
 from osbench.common.errors import UsageError
 from osbench.common.escaping import escaped
-from osbench.coordinator.cli.base import (
+from osbench.coordinator.front.cli.base import (
     CommandSettings,
     console,
     echo,
@@ -20,9 +20,9 @@ from osbench.coordinator.cli.base import (
     with_settings,
     write_file,
 )
-from osbench.coordinator.cli.group import Group
-from osbench.coordinator.cli.options.option_rules import Rule, RuledCommand
-from osbench.coordinator.cli.options.option_table import (
+from osbench.coordinator.front.cli.group import Group
+from osbench.coordinator.front.cli.options.option_rules import Rule, RuledCommand
+from osbench.coordinator.front.cli.options.option_table import (
     OptionSet,
     flag,
     option,
@@ -30,8 +30,12 @@ from osbench.coordinator.cli.options.option_table import (
     options,
     repeated,
 )
-from osbench.coordinator.cli.options.shared_options import damaged_flag, json_flag, workload_name
-from osbench.coordinator.cli.run_views.damaged_runs import found_run
+from osbench.coordinator.front.cli.options.shared_options import (
+    damaged_flag,
+    json_flag,
+    workload_name,
+)
+from osbench.coordinator.front.cli.run_views.damaged_runs import found_run
 from osbench.edges.traces.analysis.comparison import compare_runs
 from osbench.edges.traces.analysis.explanation import explain, members
 from osbench.edges.traces.analysis.ranking import mistral_table

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING
 from osbench.common.errors import UsageError
 from osbench.common.plugin.sla import SpanSelection
 from osbench.common.secrets.url_masking import mask_url
-from osbench.coordinator.results.outcome import WorkloadOutcome
-from osbench.coordinator.results.search.trials import GROWN
-from osbench.coordinator.run.plan import RunPlan
-from osbench.coordinator.run.watcher import Findings, WatchedRun, Watcher
+from osbench.coordinator.load.run.plan import RunPlan
+from osbench.coordinator.load.run.watcher import Findings, WatchedRun, Watcher
+from osbench.coordinator.results.accounting.outcome import WorkloadOutcome
+from osbench.coordinator.results.accounting.search.trials import GROWN
 
 if TYPE_CHECKING:
     from osbench.edges.traces.collection.collected import Collected

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from helpers.latency_processes import PERCENTS, PROCESSES, Process, matrix_of
-from osbench.coordinator.statistics.block_intervals import block_intervals
+from osbench.coordinator.results.statistics.block_intervals import block_intervals
 
 RUNS = 1000
 #: Shares of intervals that hold the truth, and standard errors that chance is given.

@@ -14,7 +14,7 @@ import msgpack
 import zstandard
 
 from bench.stage import BenchError, Stage
-from osbench.coordinator.storage.frames import read_frames
+from osbench.coordinator.results.storage.frames import read_frames
 
 _POLL_S = 0.01
 #: Length and CRC-32 before each record.

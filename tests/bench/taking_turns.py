@@ -8,7 +8,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from osbench.coordinator.statistics.percentiles import interval_ranks
+from osbench.coordinator.results.statistics.percentiles import interval_ranks
 
 #: Makes the request of a turn: method, path, body and headers.
 Request = tuple[str, str, bytes | None, Mapping[str, str]]

@@ -21,7 +21,7 @@ from chaos.faults import FAULTS, FILLER, Skipped
 from chaos.schedule import Fault, RunShape, Schedule
 from helpers.arena import PATIENCE_S, Arena, Load, arena, wait_until
 from helpers.judge import STATES
-from osbench.coordinator.storage.run_listing import FINISHED, RESUMABLE
+from osbench.coordinator.results.storage.run_listing import FINISHED, RESUMABLE
 
 #: What a round adds up, over its runs.
 SUMS = (

@@ -148,7 +148,7 @@ def test_the_image_has_the_programs(installed: Path, program: str) -> None:
 
 
 def test_the_programs_are_those_that_were_copied(installed: Path) -> None:
-    where = "import osbench.worker.main, osbench.coordinator.cli as c; print(c.__file__)"
+    where = "import osbench.worker.main, osbench.coordinator.front.cli as c; print(c.__file__)"
 
     done = in_image(installed, "python", "-P", "-c", where)
 

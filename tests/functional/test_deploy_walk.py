@@ -16,8 +16,8 @@ import pytest
 from helpers.compose_stand_in import Compose
 from helpers.kubernetes_stand_in import Cluster
 from helpers.readme import REPOSITORY, blocks
-from osbench.coordinator.results.block_contents import counted_rows
-from osbench.coordinator.storage.run_directory import RunDirectory
+from osbench.coordinator.results.accounting.block_contents import counted_rows
+from osbench.coordinator.results.storage.run_directory import RunDirectory
 from servers import folder
 from servers.child import PATIENCE_S
 

@@ -16,7 +16,7 @@ import pytest
 from helpers.drills import at, hook, phase_of, resumable
 from helpers.fake_cloud import FakeCloud, fake_cloud
 from helpers.runs import Site, site
-from osbench.coordinator.storage.run_directory import RunDirectory
+from osbench.coordinator.results.storage.run_directory import RunDirectory
 from servers import counting_server
 
 pytestmark = pytest.mark.functional

@@ -16,10 +16,10 @@ from osbench.common.protocol.keyring import Keyring
 from osbench.common.protocol.messages import Heartbeat, Offer
 from osbench.common.protocol.redis_client import Client, connect
 from osbench.common.protocol.wire import Wire
-from osbench.coordinator.fleet.heartbeats import OTHER_VERSION, HeartbeatReader
-from osbench.coordinator.fleet.membership import Membership
-from osbench.coordinator.fleet.pool import WorkerPool
-from osbench.coordinator.fleet.worker_request import WorkerRequest
+from osbench.coordinator.load.fleet.heartbeats import OTHER_VERSION, HeartbeatReader
+from osbench.coordinator.load.fleet.membership import Membership
+from osbench.coordinator.load.fleet.pool import WorkerPool
+from osbench.coordinator.load.fleet.worker_request import WorkerRequest
 from servers import RedisServer, redis_server
 
 

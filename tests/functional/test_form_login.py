@@ -12,7 +12,7 @@ from helpers.json_server import serving
 from helpers.readme import files
 from helpers.recordings import write_har
 from helpers.runs import Site
-from osbench.coordinator.storage.run_directory import RunDirectory
+from osbench.coordinator.results.storage.run_directory import RunDirectory
 
 pytestmark = pytest.mark.functional
 

@@ -10,7 +10,7 @@ import pytest
 
 from helpers.runs import Cluster, Finished, Site, site
 from osbench.common.protocol import redis_keys
-from osbench.coordinator.storage.run_directory import RunDirectory
+from osbench.coordinator.results.storage.run_directory import RunDirectory
 from servers import redis_server
 
 pytestmark = pytest.mark.functional

@@ -11,7 +11,7 @@ import pytest
 from helpers.fake_cloud import FakeCloud, fake_cloud
 from helpers.runs import Cluster, Site, site
 from osbench.common.outcomes import Outcome
-from osbench.coordinator.run.plan import new_run_id
+from osbench.coordinator.load.run.plan import new_run_id
 from osbench.edges.openstack.common.resource_names import in_iteration, of_contexts
 from servers import redis_server
 

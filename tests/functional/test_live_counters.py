@@ -11,7 +11,7 @@ import pytest
 from helpers.live_browser import Browsed
 from helpers.runs import Cluster, Site, Started, site
 from helpers.web import printed_address
-from osbench.coordinator.storage.run_directory import RunDirectory
+from osbench.coordinator.results.storage.run_directory import RunDirectory
 from osbench.edges.traces.counters.counter_file import read_counters
 from servers.prometheus_server import node_exporter, prometheus
 

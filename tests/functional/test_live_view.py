@@ -21,10 +21,10 @@ from helpers.made_runs import made_run
 from helpers.readme import blocks
 from helpers.runs import Cluster, Started, site
 from helpers.web import held, printed_address, serving, snapshot, worker_progress
-from osbench.coordinator.storage import resumable
-from osbench.coordinator.storage.progress import CriterionState, FailureProgress
-from osbench.coordinator.storage.run_documents import write_summary
-from osbench.coordinator.storage.run_log import RunLog
+from osbench.coordinator.results.storage import resumable
+from osbench.coordinator.results.storage.progress import CriterionState, FailureProgress
+from osbench.coordinator.results.storage.run_documents import write_summary
+from osbench.coordinator.results.storage.run_log import RunLog
 from servers import Child, folder, redis_server
 
 pytestmark = [pytest.mark.functional, pytest.mark.browser]

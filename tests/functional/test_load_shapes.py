@@ -13,8 +13,8 @@ import pytest
 
 from helpers.runs import Site, checked, site
 from osbench.common.plugin.runner import Totals
-from osbench.coordinator.runners.rps import Rps
-from osbench.coordinator.runners.stages import StagedRate
+from osbench.coordinator.plugins.runners.rps import Rps
+from osbench.coordinator.plugins.runners.stages import StagedRate
 from servers import CountingServer, counting_server
 
 pytestmark = pytest.mark.functional

@@ -22,9 +22,9 @@ from osbench.common.config import config
 from osbench.common.errors import FleetError, StoreError, StoreLost, StoreUnreachable
 from osbench.common.protocol import broker, redis_client
 from osbench.common.protocol.keyring import Keyring
-from osbench.coordinator.local import local_start, watchdog
-from osbench.coordinator.local.local_mode import LocalMode
-from osbench.coordinator.local.local_start import EarlyStart
+from osbench.coordinator.load.local import local_start, watchdog
+from osbench.coordinator.load.local.local_mode import LocalMode
+from osbench.coordinator.load.local.local_start import EarlyStart
 from servers.child import PATIENCE_S
 
 pytestmark = pytest.mark.functional

@@ -35,7 +35,7 @@ EXPLAINING = {
     "osbench.edges.traces.collection.collector",
     "osbench.edges.traces.receiving",
     "osbench.edges.traces.sources.trace_backend",
-    "osbench.coordinator.web",
+    "osbench.coordinator.front.web",
 }
 #: Runs the command of `sys.argv`, and writes the modules of its process to the file MODULES.
 COMMAND = """
@@ -78,11 +78,11 @@ def test_workers_start_before_the_coordinator_imports_what_a_run_needs(tmp_path:
     found = modules_of(
         tmp_path,
         "import json, os, sys; import osbench.coordinator.main;"
-        " import osbench.coordinator.cli.commands.run;"
+        " import osbench.coordinator.front.cli.commands.run;"
         " json.dump(sorted(sys.modules), open(os.environ['MODULES'], 'w'))",
     )
 
-    assert "osbench.coordinator.local.local_start" in found
+    assert "osbench.coordinator.load.local.local_start" in found
     assert sorted(found & (HEAVY - {"importlib.metadata", "oslo_config", "tempfile"})) == []
 
 

@@ -16,7 +16,7 @@ from helpers.shown_page import page_of
 from osbench.coordinator.report.html import live_parts
 from osbench.coordinator.report.page_facts import gather
 from osbench.coordinator.report.run_facts import RunFacts, read_facts
-from osbench.coordinator.storage.run_directory import RunDirectory
+from osbench.coordinator.results.storage.run_directory import RunDirectory
 from servers import redis_server
 from servers.traced_shop import KEY, traced_shop
 

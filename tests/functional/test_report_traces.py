@@ -13,7 +13,7 @@ import pytest
 from helpers.runs import Site, site
 from helpers.shown_page import page_of
 from osbench.coordinator.report.run_facts import read_facts
-from osbench.coordinator.storage.run_directory import RunDirectory
+from osbench.coordinator.results.storage.run_directory import RunDirectory
 from osbench.edges.traces.output.report_traces import WorkloadTraces, report_traces
 from servers import redis_server
 from servers.traced_shop import KEY, traced_shop

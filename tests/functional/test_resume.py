@@ -17,7 +17,7 @@ import pytest
 
 from helpers.refolded import refolded, reported
 from helpers.runs import Cluster, Finished, Site, Started, site
-from osbench.coordinator.storage.run_directory import RunDirectory
+from osbench.coordinator.results.storage.run_directory import RunDirectory
 from servers import CountingServer, redis_server
 
 pytestmark = [pytest.mark.functional, pytest.mark.timeout(900)]

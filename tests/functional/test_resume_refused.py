@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from helpers.runs import Cluster, site
-from osbench.coordinator.storage.run_directory import RunDirectory
+from osbench.coordinator.results.storage.run_directory import RunDirectory
 from servers import redis_server
 
 pytestmark = [pytest.mark.functional, pytest.mark.timeout(600)]

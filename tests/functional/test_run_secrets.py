@@ -23,7 +23,7 @@ from helpers.planted_secrets import SecretService
 from helpers.recordings import write_har
 from helpers.runs import Cluster, Finished, Site, site
 from osbench.common.protocol.keyring import Keyring
-from osbench.coordinator.storage.run_directory import RunDirectory
+from osbench.coordinator.results.storage.run_directory import RunDirectory
 from servers import CountingServer, redis_server
 from servers.child import PATIENCE_S
 

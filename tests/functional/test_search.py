@@ -22,7 +22,7 @@ from helpers.browser import chromium, watched
 from helpers.runs import Cluster, Site, checked, site
 from helpers.shown_page import page_of
 from osbench.coordinator.report.run_facts import read_facts
-from osbench.coordinator.storage.run_directory import RunDirectory
+from osbench.coordinator.results.storage.run_directory import RunDirectory
 from servers import redis_server
 
 pytestmark = pytest.mark.functional

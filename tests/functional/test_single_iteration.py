@@ -14,7 +14,7 @@ import yaml
 from helpers.commands import coord
 from helpers.json_server import LoopbackServer, QuietHandler, serving
 from helpers.runs import site
-from osbench.coordinator.storage.run_directory import RunDirectory
+from osbench.coordinator.results.storage.run_directory import RunDirectory
 from servers import redis_server
 
 pytestmark = pytest.mark.functional

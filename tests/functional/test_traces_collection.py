@@ -23,7 +23,7 @@ from helpers.synthetic_traces import (
 )
 from osbench.common.outcomes import Outcome
 from osbench.common.protocol.columns import encode_rows
-from osbench.coordinator.storage.run_directory import RunDirectory
+from osbench.coordinator.results.storage.run_directory import RunDirectory
 from osbench.edges.traces.collection.archive import Archive
 from osbench.edges.traces.collection.collector import Collection, CollectionSettings
 from osbench.edges.traces.collection.retention import Retention

@@ -19,7 +19,7 @@ installed = entry_points.names
 entry_points.names = lambda group: (
     [] if group in ("watcher", "page_part") else installed(group)
 )
-from osbench.coordinator.cli import main
+from osbench.coordinator.front.cli import main
 main(sys.argv[1:], prog_name="osbench-coord")
 """
 FEW = {

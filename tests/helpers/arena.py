@@ -23,8 +23,8 @@ from helpers.judge import STATES, Ending, Seen, Told, miscounts, violations, wro
 from helpers.processes import holds, is_living
 from helpers.runs import Cluster, Site, Started, asked, free, site
 from osbench.common.errors import OsbenchError
-from osbench.coordinator.storage.resumable import PLAN
-from osbench.coordinator.storage.run_directory import RunDirectory
+from osbench.coordinator.results.storage.resumable import PLAN
+from osbench.coordinator.results.storage.run_directory import RunDirectory
 from servers.child import PATIENCE_S
 from servers.fragile_redis import FragileRedis, fragile_redis
 from servers.iteration_log import IterationLog, iteration_log

@@ -47,7 +47,7 @@ def call(home: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
     name that nobody knows, takes four seconds of CPU.
     """
     from osbench.common.plugin import plugin_source, plugins
-    from osbench.coordinator.cli import main
+    from osbench.coordinator.front.cli import main
 
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(home)

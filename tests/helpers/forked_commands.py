@@ -450,7 +450,7 @@ def _take_over(command: Sequence[str], env: Mapping[str, str]) -> None:
 
 def _fork_local_workers() -> None:
     """Have local mode fork its workers, once: at first nothing of a run has happened here."""
-    from osbench.coordinator.local import child, local_start
+    from osbench.coordinator.load.local import child, local_start
 
     left = [local_start._COMMAND] if sys.argv[1:2] == ["run"] else []
 

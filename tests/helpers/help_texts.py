@@ -15,8 +15,8 @@ import click
 from click.testing import CliRunner
 
 from helpers.import_path import TESTS, import_path
-from osbench.coordinator.cli import COMMANDS, command
-from osbench.coordinator.cli import main as coordinator
+from osbench.coordinator.front.cli import COMMANDS, command
+from osbench.coordinator.front.cli import main as coordinator
 from osbench.worker.main import main as worker
 
 #: Columns of a terminal.

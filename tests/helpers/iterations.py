@@ -9,7 +9,7 @@ from typing import Any
 from helpers.result_rows import row_of
 from osbench.common.outcomes import Outcome
 from osbench.common.protocol.columns import Columns, decode_rows, encode_rows
-from osbench.coordinator.results.workload_statistics import WorkloadStatistics
+from osbench.coordinator.results.accounting.workload_statistics import WorkloadStatistics
 
 #: 1/512 s in nanoseconds.
 TICK = 1_953_125

@@ -14,8 +14,8 @@ from helpers.made_runs import RUN, made_run
 from helpers.planted_counters import counters_of, share
 from helpers.synthetic_traces import traces
 from osbench.common.outcomes import Outcome
-from osbench.coordinator.storage.digests import COVERED, DIGESTS
-from osbench.coordinator.storage.run_directory import RunDirectory
+from osbench.coordinator.results.storage.digests import COVERED, DIGESTS
+from osbench.coordinator.results.storage.run_directory import RunDirectory
 from osbench.edges.traces.analysis.digest import Digest, Survey
 from osbench.edges.traces.collection.archive import Archive
 from osbench.edges.traces.counters.counter_file import write_counters

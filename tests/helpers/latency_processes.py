@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from helpers.queue_runs import lindley
-from osbench.coordinator.statistics.latency_matrix import LatencyMatrix
+from osbench.coordinator.results.statistics.latency_matrix import LatencyMatrix
 
 Floats = NDArray[np.float64]
 Random = np.random.Generator

@@ -17,11 +17,11 @@ from osbench.common.protocol.columns import encode_rows
 from osbench.common.protocol.exchanges import OWN, pack_kept
 from osbench.common.protocol.messages import Block, Will
 from osbench.common.task import Named
-from osbench.coordinator.results.accounts import Accounts
-from osbench.coordinator.results.workload_results import WorkloadResults
-from osbench.coordinator.sla.evaluator import SlaEvaluator
-from osbench.coordinator.storage.run_directory import RunDirectory
-from osbench.coordinator.transport.receiver import Receiver
+from osbench.coordinator.load.transport.receiver import Receiver
+from osbench.coordinator.plugins.sla.evaluator import SlaEvaluator
+from osbench.coordinator.results.accounting.accounts import Accounts
+from osbench.coordinator.results.accounting.workload_results import WorkloadResults
+from osbench.coordinator.results.storage.run_directory import RunDirectory
 
 RUN = "r"
 CLOSED, OPEN = 0, 1

@@ -8,17 +8,17 @@ from typing import Any
 from helpers.fixed_clock import FixedClock
 from osbench.common.plugin.runner import Runner, Step
 from osbench.common.plugin.scenario import Scenario
-from osbench.coordinator.dispatch.dispatcher import Dispatcher
-from osbench.coordinator.results.accounts import Accounts
-from osbench.coordinator.results.workload_results import WorkloadResults
-from osbench.coordinator.run.load_clock import LoadClock
-from osbench.coordinator.run.run_history import RunHistory
-from osbench.coordinator.run.services import RunPort
-from osbench.coordinator.run.status import RunStatus
-from osbench.coordinator.run.workload.stop_rules import StopRules
-from osbench.coordinator.run.workload.workload_run import WorkloadRun
-from osbench.coordinator.run.workload.workload_workers import WorkloadWorkers
-from osbench.coordinator.sla.evaluator import SlaEvaluator
+from osbench.coordinator.load.dispatch.dispatcher import Dispatcher
+from osbench.coordinator.load.run.load_clock import LoadClock
+from osbench.coordinator.load.run.run_history import RunHistory
+from osbench.coordinator.load.run.services import RunPort
+from osbench.coordinator.load.run.status import RunStatus
+from osbench.coordinator.load.run.workload.stop_rules import StopRules
+from osbench.coordinator.load.run.workload.workload_run import WorkloadRun
+from osbench.coordinator.load.run.workload.workload_workers import WorkloadWorkers
+from osbench.coordinator.plugins.sla.evaluator import SlaEvaluator
+from osbench.coordinator.results.accounting.accounts import Accounts
+from osbench.coordinator.results.accounting.workload_results import WorkloadResults
 
 NOW_S = 100.0
 

@@ -17,8 +17,8 @@ from collections.abc import Sequence
 
 from osbench.common.config import config
 from osbench.common.protocol import redis_client, redis_keys
-from osbench.coordinator.local.local_mode import LocalMode
-from osbench.coordinator.local.local_start import LocalStart
+from osbench.coordinator.load.local.local_mode import LocalMode
+from osbench.coordinator.load.local.local_start import LocalStart
 
 SLEEP = [sys.executable, "-S", "-c", "import time; time.sleep(600)"]
 

@@ -14,13 +14,13 @@ from helpers.summaries import to_json
 from osbench.common.outcomes import Outcome
 from osbench.common.plugin.plugins import Plugins
 from osbench.common.protocol.messages import Block
+from osbench.coordinator.plugins.sla.evaluator import SlaEvaluator
 from osbench.coordinator.report.timeline import to_timeline
-from osbench.coordinator.results.totals import Accounting, Offered, Tracing
-from osbench.coordinator.results.worker_figures import WorkerFigures
-from osbench.coordinator.results.workload_results import WorkloadResults
-from osbench.coordinator.sla.evaluator import SlaEvaluator
-from osbench.coordinator.storage.run_directory import RunDirectory
-from osbench.coordinator.storage.run_documents import write_summary, write_timeline
+from osbench.coordinator.results.accounting.totals import Accounting, Offered, Tracing
+from osbench.coordinator.results.accounting.worker_figures import WorkerFigures
+from osbench.coordinator.results.accounting.workload_results import WorkloadResults
+from osbench.coordinator.results.storage.run_directory import RunDirectory
+from osbench.coordinator.results.storage.run_documents import write_summary, write_timeline
 
 ROWS = 10_000
 RUN = "20260401-101500-abcd"

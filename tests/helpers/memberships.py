@@ -6,8 +6,8 @@ import time
 from typing import Any
 
 from helpers.heartbeats import heartbeat
-from osbench.coordinator.fleet.membership import Membership
-from osbench.coordinator.fleet.worker import Readiness, WorkerHandle
+from osbench.coordinator.load.fleet.membership import Membership
+from osbench.coordinator.load.fleet.worker import Readiness, WorkerHandle
 
 
 def handle(name: str = "w", **fields: Any) -> WorkerHandle:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from osbench.coordinator.results.counter_figures import SHARE_UNIT, CounterKind
+from osbench.coordinator.results.accounting.counter_figures import SHARE_UNIT, CounterKind
 from osbench.edges.traces.counters.counter_series import CounterSeries, WorkloadCounters
 
 

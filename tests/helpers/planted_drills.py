@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from helpers.result_rows import row_of
 from osbench.common.outcomes import Outcome
 from osbench.common.protocol.columns import Columns, decode_rows, encode_rows
-from osbench.coordinator.results.drill_statistics import DrillStatistics
+from osbench.coordinator.results.accounting.drill_statistics import DrillStatistics
 
 NS = 1_000_000_000
 #: From one beat of an event loop to the next, seconds.

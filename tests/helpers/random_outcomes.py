@@ -16,18 +16,18 @@ from helpers.result_rows import row_of
 from osbench.common.outcomes import LifeEvent, Outcome
 from osbench.common.protocol.columns import Failure, decode_rows, encode_rows
 from osbench.common.task import HookConfig, Named
-from osbench.coordinator.contexts.history import ContextRecord
-from osbench.coordinator.hooks.executor import HookReport, Result
+from osbench.coordinator.plugins.contexts.history import ContextRecord
+from osbench.coordinator.plugins.hooks.executor import HookReport, Result
 from osbench.coordinator.report.model.plan_figures import PlanComparison
 from osbench.coordinator.report.run_outcome import RunOutcome
-from osbench.coordinator.results.charts import Charts
-from osbench.coordinator.results.core_use import CpuProfile
-from osbench.coordinator.results.outcome import WorkloadOutcome
-from osbench.coordinator.results.search.trials import SearchOutcome, TrialFigures
-from osbench.coordinator.results.stage_statistics import StageFigures
-from osbench.coordinator.results.totals import Bound
-from osbench.coordinator.results.worker_figures import WorkerFigures
-from osbench.coordinator.results.workload_statistics import WorkloadStatistics
+from osbench.coordinator.results.accounting.charts import Charts
+from osbench.coordinator.results.accounting.core_use import CpuProfile
+from osbench.coordinator.results.accounting.outcome import WorkloadOutcome
+from osbench.coordinator.results.accounting.search.trials import SearchOutcome, TrialFigures
+from osbench.coordinator.results.accounting.stage_statistics import StageFigures
+from osbench.coordinator.results.accounting.totals import Bound
+from osbench.coordinator.results.accounting.worker_figures import WorkerFigures
+from osbench.coordinator.results.accounting.workload_statistics import WorkloadStatistics
 from osbench.edges.traces.counters.counter_series import CounterSeries, WorkloadCounters
 
 NUMBERS = st.floats(0, 1e6, allow_nan=False)

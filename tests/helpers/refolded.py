@@ -11,14 +11,14 @@ from helpers.sample_reports import constant_workload, run_report
 from helpers.summaries import to_json
 from osbench.common.plugin.plugins import Plugins
 from osbench.common.task import Named
+from osbench.coordinator.plugins.sla.evaluator import SlaEvaluator
 from osbench.coordinator.report.timeline import to_timeline
-from osbench.coordinator.results.accounts import Accounts
-from osbench.coordinator.results.totals import Warmup
-from osbench.coordinator.results.workload_results import WorkloadResults
-from osbench.coordinator.results.workload_statistics import WorkloadStatistics
-from osbench.coordinator.sla.evaluator import SlaEvaluator
-from osbench.coordinator.storage.run_directory import RunDirectory
-from osbench.coordinator.storage.run_documents import read_timeline
+from osbench.coordinator.results.accounting.accounts import Accounts
+from osbench.coordinator.results.accounting.totals import Warmup
+from osbench.coordinator.results.accounting.workload_results import WorkloadResults
+from osbench.coordinator.results.accounting.workload_statistics import WorkloadStatistics
+from osbench.coordinator.results.storage.run_directory import RunDirectory
+from osbench.coordinator.results.storage.run_documents import read_timeline
 
 #: What of a workload's summary and timeline follows from journal and blocks alone.
 _SUMMARY = (

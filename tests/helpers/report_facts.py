@@ -15,7 +15,7 @@ from osbench.coordinator.report.model.model import FINISHED
 from osbench.coordinator.report.run_facts import RunFacts
 from osbench.coordinator.report.run_outcome import RunOutcome
 from osbench.coordinator.report.timeline import to_timeline
-from osbench.coordinator.storage.run_directory import RunDirectory
+from osbench.coordinator.results.storage.run_directory import RunDirectory
 from osbench.edges.traces.counters.counter_file import write_counters
 
 #: Criteria of the sample reports, by workload.

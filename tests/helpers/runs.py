@@ -27,10 +27,10 @@ from osbench.common.protocol import redis_keys
 from osbench.common.protocol.envelope import Signer
 from osbench.common.protocol.keyring import Keyring
 from osbench.common.protocol.messages import Heartbeat
-from osbench.coordinator.fleet.heartbeats import HeartbeatReader
-from osbench.coordinator.local import watchdog
+from osbench.coordinator.load.fleet.heartbeats import HeartbeatReader
+from osbench.coordinator.load.local import watchdog
 from osbench.coordinator.report.run_facts import RunFacts, read_facts
-from osbench.coordinator.storage.run_directory import RunDirectory
+from osbench.coordinator.results.storage.run_directory import RunDirectory
 from servers import RedisServer, folder
 from servers.child import PATIENCE_S
 

@@ -18,8 +18,8 @@ from osbench.common.outcomes import Outcome
 from osbench.common.protocol.columns import encode_rows
 from osbench.common.protocol.exchanges import OWN, OWN_TWICE, pack_exchange, pack_other
 from osbench.coordinator.report.stored_run import StoredRun
-from osbench.coordinator.results.worker_figures import WorkerFigures
-from osbench.coordinator.storage.run_directory import RunDirectory
+from osbench.coordinator.results.accounting.worker_figures import WorkerFigures
+from osbench.coordinator.results.storage.run_directory import RunDirectory
 
 NAMES = ("shop.buy", "http.post", "libcurl: option proxies")
 #: Seconds of warm-up of the first workload.

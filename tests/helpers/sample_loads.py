@@ -19,15 +19,21 @@ from osbench.common.protocol.columns import decode_rows, encode_rows
 from osbench.common.task import Named
 from osbench.coordinator.report.model.plan_figures import PlanComparison, PlannedFigure
 from osbench.coordinator.report.run_outcome import RunOutcome
-from osbench.coordinator.results.core_use import CpuProfile
-from osbench.coordinator.results.drill_figures import LeftFigures, LeftKind
-from osbench.coordinator.results.drill_statistics import DrillStatistics
-from osbench.coordinator.results.marks import Mark
-from osbench.coordinator.results.outcome import WorkloadOutcome
-from osbench.coordinator.results.search.trials import SearchOutcome, TrialFigures
-from osbench.coordinator.results.stage_statistics import StageFigures
-from osbench.coordinator.results.totals import Accounting, Bound, Offered, Tracing, Warmup
-from osbench.coordinator.results.workload_statistics import WorkloadStatistics
+from osbench.coordinator.results.accounting.core_use import CpuProfile
+from osbench.coordinator.results.accounting.drill_figures import LeftFigures, LeftKind
+from osbench.coordinator.results.accounting.drill_statistics import DrillStatistics
+from osbench.coordinator.results.accounting.marks import Mark
+from osbench.coordinator.results.accounting.outcome import WorkloadOutcome
+from osbench.coordinator.results.accounting.search.trials import SearchOutcome, TrialFigures
+from osbench.coordinator.results.accounting.stage_statistics import StageFigures
+from osbench.coordinator.results.accounting.totals import (
+    Accounting,
+    Bound,
+    Offered,
+    Tracing,
+    Warmup,
+)
+from osbench.coordinator.results.accounting.workload_statistics import WorkloadStatistics
 from osbench.edges.traces.counters.counter_series import WorkloadCounters
 
 #: Iterations of a stage, and seconds of one.

@@ -14,14 +14,14 @@ from osbench.common.plugin.sla import Verdict
 from osbench.common.protocol.columns import Failure, decode_rows, encode_rows
 from osbench.common.protocol.exchanges import OWN, pack_exchange, pack_other
 from osbench.common.task import HookConfig, Named
-from osbench.coordinator.contexts.history import ContextRecord, ContextStep, Fault
-from osbench.coordinator.hooks.executor import Error, HookReport, Result
+from osbench.coordinator.plugins.contexts.history import ContextRecord, ContextStep, Fault
+from osbench.coordinator.plugins.hooks.executor import Error, HookReport, Result
 from osbench.coordinator.report.run_outcome import RunOutcome
-from osbench.coordinator.results.charts import Charts
-from osbench.coordinator.results.outcome import WorkloadOutcome
-from osbench.coordinator.results.totals import Accounting, Cost, Offered, Shift, Tracing
-from osbench.coordinator.results.worker_figures import WorkerFigures
-from osbench.coordinator.results.workload_statistics import WorkloadStatistics
+from osbench.coordinator.results.accounting.charts import Charts
+from osbench.coordinator.results.accounting.outcome import WorkloadOutcome
+from osbench.coordinator.results.accounting.totals import Accounting, Cost, Offered, Shift, Tracing
+from osbench.coordinator.results.accounting.worker_figures import WorkerFigures
+from osbench.coordinator.results.accounting.workload_statistics import WorkloadStatistics
 
 MS = 1_000_000
 ACTIONS = ("keystone_v3.create_token", "http.post")

@@ -15,12 +15,12 @@ from osbench.common.outcomes import DROP_REASONS, Outcome
 from osbench.common.protocol.columns import decode_rows, encode_rows
 from osbench.coordinator.report.stored_run import StoredRun
 from osbench.coordinator.report.timeline import to_timeline
-from osbench.coordinator.results.outcome import WorkloadOutcome
-from osbench.coordinator.results.totals import Accounting
-from osbench.coordinator.results.worker_figures import WorkerFigures
-from osbench.coordinator.results.workload_statistics import WorkloadStatistics
-from osbench.coordinator.storage.run_directory import RunDirectory
-from osbench.coordinator.storage.run_documents import write_timeline
+from osbench.coordinator.results.accounting.outcome import WorkloadOutcome
+from osbench.coordinator.results.accounting.totals import Accounting
+from osbench.coordinator.results.accounting.worker_figures import WorkerFigures
+from osbench.coordinator.results.accounting.workload_statistics import WorkloadStatistics
+from osbench.coordinator.results.storage.run_directory import RunDirectory
+from osbench.coordinator.results.storage.run_documents import write_timeline
 
 RUN = "20260401-120000-ab12cd"
 WORKER = "node1.7.aa"

@@ -12,13 +12,13 @@ from pathlib import Path
 
 from helpers.runs import Started
 from osbench.common.network.address import Address
-from osbench.coordinator.storage.progress import Snapshot, WorkerProgress
-from osbench.coordinator.storage.run_directory import RunDirectory
-from osbench.coordinator.storage.run_store import RunStore
-from osbench.coordinator.web.access_tokens import AccessTokens
-from osbench.coordinator.web.run_starts import RunStarts
-from osbench.coordinator.web.runs_shown import RunsShown
-from osbench.coordinator.web.web_server import WebServer
+from osbench.coordinator.front.web.access_tokens import AccessTokens
+from osbench.coordinator.front.web.run_starts import RunStarts
+from osbench.coordinator.front.web.runs_shown import RunsShown
+from osbench.coordinator.front.web.web_server import WebServer
+from osbench.coordinator.results.storage.progress import Snapshot, WorkerProgress
+from osbench.coordinator.results.storage.run_directory import RunDirectory
+from osbench.coordinator.results.storage.run_store import RunStore
 
 TOKENS = AccessTokens(token="full-0123456789abcdef", read_token="read-0123456789abcdef")
 
@@ -26,9 +26,9 @@ TOKENS = AccessTokens(token="full-0123456789abcdef", read_token="read-0123456789
 _HOLDER = """
 import sys, threading
 from pathlib import Path
-from osbench.coordinator.storage.control_requests import AbortWatch
-from osbench.coordinator.storage.run_directory import RunDirectory
-from osbench.coordinator.storage.run_store import RunStore
+from osbench.coordinator.results.storage.control_requests import AbortWatch
+from osbench.coordinator.results.storage.run_directory import RunDirectory
+from osbench.coordinator.results.storage.run_store import RunStore
 run, over = RunDirectory(Path(sys.argv[1])), threading.Event()
 run.lock()
 with AbortWatch(run, lambda now: over.set()):

@@ -12,8 +12,8 @@ from keystoneauth1.session import Session
 from osbench.common.deployment.record import Deployment
 from osbench.common.plugin.context import ContextEnvironment
 from osbench.common.plugin.plugins import Plugins
-from osbench.coordinator.deployments.check import check
-from osbench.coordinator.taskfile import parse
+from osbench.coordinator.task.deployments.check import check
+from osbench.coordinator.task.taskfile import parse
 from osbench.edges.openstack.common.account import Account
 from osbench.edges.openstack.contexts.users import Users
 from osbench.edges.openstack.coordinator.login_limits import role_limits

@@ -16,9 +16,9 @@ from helpers.rally_loader import Loaded, RallyLoader
 from osbench.common.errors import Problem, TaskError
 from osbench.common.plugin.plugin_names import RALLY
 from osbench.common.plugin.plugins import Plugins
-from osbench.coordinator.taskfile import parse
-from osbench.coordinator.taskfile.loading import read
-from osbench.coordinator.taskfile.semantics import check
+from osbench.coordinator.task.taskfile import parse
+from osbench.coordinator.task.taskfile.loading import read
+from osbench.coordinator.task.taskfile.semantics import check
 
 HEADS = ("files", "workloads", "scenarios", "contexts", "accepted", "refused")
 

@@ -7,7 +7,7 @@ import json
 import pytest
 from click.testing import CliRunner
 
-from osbench.coordinator.cli import main
+from osbench.coordinator.front.cli import main
 from services.catalogue import admin
 from services.lab import Lab
 

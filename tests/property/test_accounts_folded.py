@@ -15,9 +15,9 @@ from hypothesis import strategies as st
 from helpers.examples import examples
 from helpers.live_accounts import LiveAccounts, register
 from helpers.sample_reports import shown
-from osbench.coordinator.results.accounts import Accounts
-from osbench.coordinator.storage.frames import placed_frames
-from osbench.coordinator.storage.run_directory import RunDirectory
+from osbench.coordinator.results.accounting.accounts import Accounts
+from osbench.coordinator.results.storage.frames import placed_frames
+from osbench.coordinator.results.storage.run_directory import RunDirectory
 
 STEPS = 120
 seeds = st.integers(0, 2**32)

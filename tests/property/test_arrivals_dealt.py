@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from osbench.common.intervals import Intervals
-from osbench.coordinator.dispatch.arrivals import (
+from osbench.coordinator.load.dispatch.arrivals import (
     SLICE_NS,
     Dues,
     deal,

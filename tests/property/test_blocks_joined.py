@@ -18,9 +18,9 @@ from osbench.common.outcomes import Outcome
 from osbench.common.protocol.columns import encode_rows
 from osbench.common.protocol.exchanges import PHASES, pack_exchange, pack_other
 from osbench.common.protocol.messages import Block
-from osbench.coordinator.results.merging import LIMIT, groups, join
-from osbench.coordinator.results.workload_results import WorkloadResults
-from osbench.coordinator.sla.evaluator import SlaEvaluator
+from osbench.coordinator.plugins.sla.evaluator import SlaEvaluator
+from osbench.coordinator.results.accounting.merging import LIMIT, groups, join
+from osbench.coordinator.results.accounting.workload_results import WorkloadResults
 
 WORKERS = ("w1", "w2")
 NAMES = ["outer", "inner"]

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from osbench.common.histogram import HIGHEST_NS, Histogram
-from osbench.coordinator.results.examples import Exemplars
+from osbench.coordinator.results.accounting.examples import Exemplars
 
 values = st.one_of(
     st.integers(0, 5_000),

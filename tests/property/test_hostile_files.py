@@ -29,15 +29,15 @@ from osbench.common.errors import ConfigError, DeploymentError, OsbenchError, Ta
 from osbench.common.protocol.columns import encode_rows
 from osbench.common.protocol.keyring import Keyring
 from osbench.common.yaml_documents import load_yaml
-from osbench.coordinator.results.block_contents import counted_rows
-from osbench.coordinator.statistics.latency_matrix import LatencyMatrix
-from osbench.coordinator.storage import failure, run_listing
-from osbench.coordinator.storage.frames import cut_torn_tail, read_frames
-from osbench.coordinator.storage.run_directory import RunDirectory
-from osbench.coordinator.storage.run_documents import read_timeline, summary_of
-from osbench.coordinator.taskfile import document
-from osbench.coordinator.taskfile.loading import read
-from osbench.coordinator.taskfile.parsing import parse
+from osbench.coordinator.results.accounting.block_contents import counted_rows
+from osbench.coordinator.results.statistics.latency_matrix import LatencyMatrix
+from osbench.coordinator.results.storage import failure, run_listing
+from osbench.coordinator.results.storage.frames import cut_torn_tail, read_frames
+from osbench.coordinator.results.storage.run_directory import RunDirectory
+from osbench.coordinator.results.storage.run_documents import read_timeline, summary_of
+from osbench.coordinator.task.taskfile import document
+from osbench.coordinator.task.taskfile.loading import read
+from osbench.coordinator.task.taskfile.parsing import parse
 from osbench.edges.traces.collection.archive import Archive
 from osbench.edges.traces.counters.counter_file import read_counters
 from osbench.edges.traces.counters.counter_series import figures_of

@@ -32,9 +32,9 @@ from osbench.common.protocol.messages import (
     Will,
 )
 from osbench.common.protocol.unpacking import CONTAINERS, DEPTH, unpack
-from osbench.coordinator.results.merging import groups, join
-from osbench.coordinator.results.workload_results import WorkloadResults
-from osbench.coordinator.sla.evaluator import SlaEvaluator
+from osbench.coordinator.plugins.sla.evaluator import SlaEvaluator
+from osbench.coordinator.results.accounting.merging import groups, join
+from osbench.coordinator.results.accounting.workload_results import WorkloadResults
 from osbench.edges.rally.adapters.records import records
 
 RING = Keyring.generate()

@@ -11,7 +11,7 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, 
 
 from osbench.common.intervals import Intervals
 from osbench.common.outcomes import RAN, Outcome
-from osbench.coordinator.results.ledger import Ledger
+from osbench.coordinator.results.accounting.ledger import Ledger
 
 MEMBERS = ("a", "b", "c")
 outcomes = st.sampled_from([int(outcome) for outcome in Outcome])

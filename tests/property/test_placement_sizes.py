@@ -7,8 +7,8 @@ from hypothesis import strategies as st
 
 from helpers.memberships import handle
 from osbench.common.protocol import timers
-from osbench.coordinator.dispatch import batch_sizes
-from osbench.coordinator.fleet.worker import GROWTH
+from osbench.coordinator.load.dispatch import batch_sizes
+from osbench.coordinator.load.fleet.worker import GROWTH
 
 user_limits = st.integers(1, 2000)
 rates = st.floats(0.001, 1e6)

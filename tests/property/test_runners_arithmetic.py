@@ -10,11 +10,11 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from osbench.common.plugin.runner import Totals, split
-from osbench.coordinator.runners.constant import Constant
-from osbench.coordinator.runners.constant_for_duration import ConstantForDuration
-from osbench.coordinator.runners.rps import Rps
-from osbench.coordinator.runners.runner_schema import HORIZON_S
-from osbench.coordinator.runners.stages import StagedRate
+from osbench.coordinator.plugins.runners.constant import Constant
+from osbench.coordinator.plugins.runners.constant_for_duration import ConstantForDuration
+from osbench.coordinator.plugins.runners.rps import Rps
+from osbench.coordinator.plugins.runners.runner_schema import HORIZON_S
+from osbench.coordinator.plugins.runners.stages import StagedRate
 
 NOTHING = Totals(allotted=0, settled=0)
 CAPACITIES = st.lists(st.integers(0, 300), min_size=1, max_size=12)

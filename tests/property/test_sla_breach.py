@@ -11,7 +11,7 @@ from helpers.iterations import Iteration, columns, ok, statistics
 from osbench.common.histogram import Histogram, rank
 from osbench.common.outcomes import RAN
 from osbench.common.plugin.plugins import Plugins
-from osbench.coordinator.statistics.percentiles import least_percentile
+from osbench.coordinator.results.statistics.percentiles import least_percentile
 
 PLUGINS = Plugins()
 TICKS = st.one_of(st.integers(1, 4), st.integers(1, 3000))

@@ -5,7 +5,7 @@ from helpers.result_rows import row_of
 from helpers.sample_reports import shown
 from osbench.common.protocol.columns import Failure, decode_rows, encode_rows
 from osbench.common.protocol.exchanges import pack_exchange
-from osbench.coordinator.results.workload_statistics import WorkloadStatistics
+from osbench.coordinator.results.accounting.workload_statistics import WorkloadStatistics
 
 NAMES = ("boot", "wait")
 FAILURES = [

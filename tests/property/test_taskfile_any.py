@@ -6,9 +6,9 @@ from hypothesis import strategies as st
 from osbench.common.errors import TaskError
 from osbench.common.plugin.plugins import Plugins
 from osbench.common.task import Task
-from osbench.coordinator.taskfile import parse
-from osbench.coordinator.taskfile.document import read
-from osbench.coordinator.taskfile.semantics import check, notes
+from osbench.coordinator.task.taskfile import parse
+from osbench.coordinator.task.taskfile.document import read
+from osbench.coordinator.task.taskfile.semantics import check, notes
 
 KEYS = [
     "version",

@@ -10,8 +10,8 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, ru
 
 from helpers.memberships import handle as joined
 from osbench.common.plugin.runner import split
-from osbench.coordinator.dispatch.moved_users import regrant
-from osbench.coordinator.fleet.worker import Readiness, WorkerHandle
+from osbench.coordinator.load.dispatch.moved_users import regrant
+from osbench.coordinator.load.fleet.worker import Readiness, WorkerHandle
 
 
 def handle(name: int, capacity: int) -> WorkerHandle:

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
 from helpers.memberships import handle
-from osbench.coordinator.fleet.worker import Readiness, WorkerState
+from osbench.coordinator.load.fleet.worker import Readiness, WorkerState
 
 LOST_AFTER_S = 2.0
 

@@ -20,7 +20,7 @@ from helpers.import_path import TESTS, import_path
 from osbench.common.protocol import redis_keys
 from osbench.common.protocol.envelope import Signer
 from osbench.common.protocol.keyring import Keyring
-from osbench.coordinator.fleet.heartbeats import HeartbeatReader
+from osbench.coordinator.load.fleet.heartbeats import HeartbeatReader
 from servers import Child, RedisServer, redis_server
 
 #: Simulated workers of a process, at most.

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 from statistics import fmean
 
-from osbench.coordinator.statistics.student_t import quantile
+from osbench.coordinator.results.statistics.student_t import quantile
 
 #: Blocks of which the means are taken.
 BLOCKS = 12

@@ -8,13 +8,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from osbench.common.errors import OsbenchError, UsageError
-from osbench.coordinator.run.connection import Connection
-from osbench.coordinator.run.lifecycle import Run
-from osbench.coordinator.run.plan import RunInterface, RunPlan
-from osbench.coordinator.run.resumption import plan_file
-from osbench.coordinator.run.services import RunServices
-from osbench.coordinator.storage import resumable
-from osbench.coordinator.storage.run_directory import RunDirectory
+from osbench.coordinator.load.run.connection import Connection
+from osbench.coordinator.load.run.lifecycle import Run
+from osbench.coordinator.load.run.plan import RunInterface, RunPlan
+from osbench.coordinator.load.run.resumption import plan_file
+from osbench.coordinator.load.run.services import RunServices
+from osbench.coordinator.results.storage import resumable
+from osbench.coordinator.results.storage.run_directory import RunDirectory
 from world import present
 from world.fibers import BOOTED_NS, Process
 from world.knowledge import Knowledge

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from osbench.common.errors import OsbenchError
 from osbench.common.protocol.keyring import KEPT
-from osbench.coordinator.storage.frames import read_frames
+from osbench.coordinator.results.storage.frames import read_frames
 from world.fibers import S
 
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from osbench.common.errors import StoreError
-from osbench.coordinator.storage import resumable
+from osbench.coordinator.results.storage import resumable
 from world import present
 from world.coordinators import STATES, SimulatedRun
 from world.scenes import play_out, when

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from osbench.coordinator.storage.run_directory import RunDirectory
-from osbench.coordinator.storage.run_documents import read_timeline
+from osbench.coordinator.results.storage.run_directory import RunDirectory
+from osbench.coordinator.results.storage.run_documents import read_timeline
 from world.coordinators import SimulatedRun
 from world.fibers import S
 from world.judges import Finding, judge

@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import BinaryIO
 
 from osbench.common.errors import StorageError
-from osbench.coordinator.storage import frames
-from osbench.coordinator.storage.run_directory import RESERVE_BYTES, RunDirectory
+from osbench.coordinator.results.storage import frames
+from osbench.coordinator.results.storage.run_directory import RESERVE_BYTES, RunDirectory
 from world import present
 from world.fibers import Process
 

@@ -11,9 +11,9 @@ from typing import Any
 import pytest
 
 from helpers.refolded import refolded, reported
-from osbench.coordinator.results.block_contents import counted_rows
-from osbench.coordinator.storage import resumable
-from osbench.coordinator.storage.run_directory import RunDirectory
+from osbench.coordinator.results.accounting.block_contents import counted_rows
+from osbench.coordinator.results.storage import resumable
+from osbench.coordinator.results.storage.run_directory import RunDirectory
 from world.coordinators import SimulatedRun
 from world.resumed_scenes import (
     Points,

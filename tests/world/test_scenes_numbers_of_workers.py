@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from osbench.coordinator.runners.user_stages import StagedUsers
+from osbench.coordinator.plugins.runners.user_stages import StagedUsers
 from world.coordinators import SimulatedRun
 from world.fibers import S
 from world.scenes import code_and_ok, play_out, staffed

@@ -11,9 +11,9 @@ import pytest
 from helpers.refolded import refolded, reported
 from osbench.common.errors import OlderCopy, UsageError
 from osbench.common.protocol import timers
-from osbench.coordinator.cli.commands import workers as workers_command
-from osbench.coordinator.results.block_contents import counted_rows
-from osbench.coordinator.storage.run_directory import RunDirectory
+from osbench.coordinator.front.cli.commands import workers as workers_command
+from osbench.coordinator.results.accounting.block_contents import counted_rows
+from osbench.coordinator.results.storage.run_directory import RunDirectory
 from world import coordinators
 from world.coordinators import STATES, SimulatedRun
 from world.faults import Files, files_of, restore

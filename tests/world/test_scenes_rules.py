@@ -8,8 +8,8 @@ import pytest
 
 from osbench.common.protocol import redis_keys
 from osbench.common.protocol.messages import Control
-from osbench.coordinator.storage.run_directory import RunDirectory
-from osbench.coordinator.transport.channel import Channel
+from osbench.coordinator.load.transport.channel import Channel
+from osbench.coordinator.results.storage.run_directory import RunDirectory
 from world.coordinators import SimulatedRun
 from world.fibers import S
 from world.scenes import (

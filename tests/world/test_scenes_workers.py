@@ -7,8 +7,8 @@ import re
 
 import pytest
 
-from osbench.coordinator.results.block_contents import counted_rows
-from osbench.coordinator.storage.run_directory import RunDirectory
+from osbench.coordinator.results.accounting.block_contents import counted_rows
+from osbench.coordinator.results.storage.run_directory import RunDirectory
 from world.coordinators import SimulatedRun
 from world.fibers import S
 from world.scenes import (

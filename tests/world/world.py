@@ -17,13 +17,13 @@ from osbench.common.config.config import load
 from osbench.common.plugin.plugins import Plugins
 from osbench.common.protocol import broker as broker_module
 from osbench.common.protocol.keyring import ADOPT_S, KEPT, Keyring
-from osbench.coordinator.run import lifecycle, load_clock, services
-from osbench.coordinator.run.connection import Connection
-from osbench.coordinator.run.plan import RunOptions, RunPlan, plan_run
-from osbench.coordinator.run.resumption import plan_file
-from osbench.coordinator.run.services import RunServices
-from osbench.coordinator.storage import checkpoint
-from osbench.coordinator.taskfile import parse
+from osbench.coordinator.load.run import lifecycle, load_clock, services
+from osbench.coordinator.load.run.connection import Connection
+from osbench.coordinator.load.run.plan import RunOptions, RunPlan, plan_run
+from osbench.coordinator.load.run.resumption import plan_file
+from osbench.coordinator.load.run.services import RunServices
+from osbench.coordinator.results.storage import checkpoint
+from osbench.coordinator.task.taskfile import parse
 from osbench.worker.process import will_sender
 from osbench.worker.session import workloads
 from world import coordinators, event_loop, present, simulated_disk

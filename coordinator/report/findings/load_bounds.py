@@ -30,11 +30,11 @@ from dataclasses import dataclass, field
 from osbench.common.histogram import Histogram
 from osbench.common.protocol import timers
 from osbench.coordinator.formatting import count, plain, spaced
-from osbench.coordinator.results.core_use import HostUse, host_uses
-from osbench.coordinator.results.generator_delay import is_full
-from osbench.coordinator.results.outcome import WorkloadOutcome
-from osbench.coordinator.results.totals import NOT_MADE, Bound
-from osbench.coordinator.results.worker_figures import WorkerFigures
+from osbench.coordinator.results.accounting.core_use import HostUse, host_uses
+from osbench.coordinator.results.accounting.generator_delay import is_full
+from osbench.coordinator.results.accounting.outcome import WorkloadOutcome
+from osbench.coordinator.results.accounting.totals import NOT_MADE, Bound
+from osbench.coordinator.results.accounting.worker_figures import WorkerFigures
 
 GENERATOR, SERVICE, TASK = "generator", "service", "task"
 

@@ -9,9 +9,9 @@ import numpy as np
 
 from osbench.common.histogram import Histogram
 from osbench.coordinator.formatting import count, spaced
-from osbench.coordinator.results.outcome import WorkloadOutcome
-from osbench.coordinator.results.workload_statistics import WorkloadStatistics
-from osbench.coordinator.statistics.latency_matrix import LatencyMatrix, percentile_of
+from osbench.coordinator.results.accounting.outcome import WorkloadOutcome
+from osbench.coordinator.results.accounting.workload_statistics import WorkloadStatistics
+from osbench.coordinator.results.statistics.latency_matrix import LatencyMatrix, percentile_of
 
 #: A closed load stands still if nothing begins for so long, and for so many times the p95 of its
 #: iterations, and their mean with think time.

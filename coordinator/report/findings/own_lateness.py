@@ -5,8 +5,8 @@ from __future__ import annotations
 from osbench.coordinator.formatting import spaced
 from osbench.coordinator.report.model.model import WorkloadReport
 from osbench.coordinator.report.model.workload_parts import OwnLateness
-from osbench.coordinator.results.outcome import WorkloadOutcome
-from osbench.coordinator.statistics.percentiles import percentile_key
+from osbench.coordinator.results.accounting.outcome import WorkloadOutcome
+from osbench.coordinator.results.statistics.percentiles import percentile_key
 
 #: Part of a percentile from which the generator's lateness in it is noticeable.
 PART = 0.1

@@ -18,7 +18,7 @@ from osbench.coordinator.report.html.page_numbers import (
 )
 from osbench.coordinator.report.html.workload_view import WorkloadView
 from osbench.coordinator.report.model.workload_parts import SearchReport
-from osbench.coordinator.results.search.trials import DISTURBED, TrialFigures
+from osbench.coordinator.results.accounting.search.trials import DISTURBED, TrialFigures
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from osbench.coordinator.statistics.latency_matrix import (
+from osbench.coordinator.results.statistics.latency_matrix import (
     LatencyMatrix,
     bounds_of,
     percentile_of,

@@ -25,7 +25,7 @@ from osbench.coordinator.report.html.workload_view import WorkloadView
 from osbench.coordinator.report.model.model import CRASHED, FINISHED, RUNNING
 from osbench.coordinator.report.page_facts import PageFacts
 from osbench.coordinator.report.severity import MANY, has_held, severity
-from osbench.coordinator.results.totals import Bound
+from osbench.coordinator.results.accounting.totals import Bound
 
 _REASONS = 4
 _NOT_OK = STATES[1:]

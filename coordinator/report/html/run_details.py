@@ -14,7 +14,7 @@ from osbench.coordinator.formatting import timestamp
 from osbench.coordinator.report.html.page_numbers import DASH, percent_text
 from osbench.coordinator.report.html.workload_facts import WorkloadFacts
 from osbench.coordinator.report.page_facts import PageFacts
-from osbench.coordinator.taskfile.task_yaml import plain_yaml
+from osbench.coordinator.task.taskfile.task_yaml import plain_yaml
 
 _TEXT = 100_000
 _NOTES = 100

@@ -12,9 +12,9 @@ from numpy.typing import NDArray
 
 from osbench.coordinator.formatting import plain
 from osbench.coordinator.report.html.workload_facts import WorkloadFacts
-from osbench.coordinator.results.worker_figures import WorkerFigures
-from osbench.coordinator.statistics.latency_matrix import LatencyMatrix, percentile_of
-from osbench.coordinator.statistics.proportions import share_interval
+from osbench.coordinator.results.accounting.worker_figures import WorkerFigures
+from osbench.coordinator.results.statistics.latency_matrix import LatencyMatrix, percentile_of
+from osbench.coordinator.results.statistics.proportions import share_interval
 
 Ints = NDArray[np.int64]
 

@@ -15,7 +15,7 @@ from osbench.coordinator.report.error_kinds import Kind
 from osbench.coordinator.report.model.model import WorkloadReport
 from osbench.coordinator.report.page_facts import PageFacts
 from osbench.coordinator.report.page_part import PagePart
-from osbench.coordinator.statistics.latency_matrix import LatencyMatrix
+from osbench.coordinator.results.statistics.latency_matrix import LatencyMatrix
 
 #: Limit for a run without a timeline, of an older release.
 _LAG_LIMIT_S = 0.1

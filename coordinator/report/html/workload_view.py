@@ -54,8 +54,8 @@ from osbench.coordinator.report.statements.search_statements import (
     search_interval,
 )
 from osbench.coordinator.report.statements.statements import statements
-from osbench.coordinator.results.marks import CONTROL, JOIN, LOSS, PHASE, STOP, WARMUP
-from osbench.coordinator.statistics.action_paths import NESTED
+from osbench.coordinator.results.accounting.marks import CONTROL, JOIN, LOSS, PHASE, STOP, WARMUP
+from osbench.coordinator.results.statistics.action_paths import NESTED
 
 #: Actions that are in the page; of more the JSON object has all.
 ACTIONS = 200

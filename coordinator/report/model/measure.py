@@ -7,9 +7,9 @@ from uuid import UUID
 
 from osbench.common.plugin.plugin_names import NATIVE
 from osbench.common.secrets.masking import mask
-from osbench.coordinator.contexts.history import ContextRecord, ContextStep
 from osbench.coordinator.formatting import timestamp
-from osbench.coordinator.hooks.executor import HookReport, Result
+from osbench.coordinator.plugins.contexts.history import ContextRecord, ContextStep
+from osbench.coordinator.plugins.hooks.executor import HookReport, Result
 from osbench.coordinator.report.exit_code import meaning
 from osbench.coordinator.report.findings.own_lateness import own_lateness
 from osbench.coordinator.report.model import json_codec
@@ -43,13 +43,13 @@ from osbench.coordinator.report.model.workload_parts import (
 )
 from osbench.coordinator.report.run_outcome import RunOutcome
 from osbench.coordinator.report.staircase.stage_steps import staircase_of_load
-from osbench.coordinator.results.error_groups import ErrorGroup
-from osbench.coordinator.results.outcome import WorkloadOutcome
-from osbench.coordinator.results.search.trials import SearchOutcome
-from osbench.coordinator.results.workload_requests import requests_summary
-from osbench.coordinator.results.workload_statistics import STALLS, WorkloadStatistics
-from osbench.coordinator.statistics.action_paths import NESTED
-from osbench.coordinator.statistics.percentiles import times_of
+from osbench.coordinator.results.accounting.error_groups import ErrorGroup
+from osbench.coordinator.results.accounting.outcome import WorkloadOutcome
+from osbench.coordinator.results.accounting.search.trials import SearchOutcome
+from osbench.coordinator.results.accounting.workload_requests import requests_summary
+from osbench.coordinator.results.accounting.workload_statistics import STALLS, WorkloadStatistics
+from osbench.coordinator.results.statistics.action_paths import NESTED
+from osbench.coordinator.results.statistics.percentiles import times_of
 
 #: Bins at most of the load profile.
 PROFILE_BINS = 120

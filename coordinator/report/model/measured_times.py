@@ -8,10 +8,10 @@ from typing import Any
 
 from osbench.common.histogram import Histogram, rank
 from osbench.coordinator.report.model.time_figures import ByState, TimeFigures
-from osbench.coordinator.results.workload_statistics import Timings
-from osbench.coordinator.statistics.block_intervals import BlockIntervals, block_intervals
-from osbench.coordinator.statistics.latency_matrix import LatencyMatrix
-from osbench.coordinator.statistics.percentiles import REPORTED, percentile_key
+from osbench.coordinator.results.accounting.workload_statistics import Timings
+from osbench.coordinator.results.statistics.block_intervals import BlockIntervals, block_intervals
+from osbench.coordinator.results.statistics.latency_matrix import LatencyMatrix
+from osbench.coordinator.results.statistics.percentiles import REPORTED, percentile_key
 
 _NAMES = tuple(percentile_key(percent) for percent in REPORTED)
 

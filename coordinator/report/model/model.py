@@ -35,12 +35,18 @@ from osbench.coordinator.report.model.workload_parts import (
     UserFigures,
 )
 from osbench.coordinator.report.staircase.staircase import Staircase
-from osbench.coordinator.results.counter_figures import CounterFigures
-from osbench.coordinator.results.drill_figures import DrillFigures
-from osbench.coordinator.results.stage_statistics import StageFigures
-from osbench.coordinator.results.totals import Accounting, Bound, Offered, Tracing, Warmup
-from osbench.coordinator.results.worker_figures import WorkerFigures
-from osbench.coordinator.storage.run_documents import SUMMARY_FORMAT
+from osbench.coordinator.results.accounting.counter_figures import CounterFigures
+from osbench.coordinator.results.accounting.drill_figures import DrillFigures
+from osbench.coordinator.results.accounting.stage_statistics import StageFigures
+from osbench.coordinator.results.accounting.totals import (
+    Accounting,
+    Bound,
+    Offered,
+    Tracing,
+    Warmup,
+)
+from osbench.coordinator.results.accounting.worker_figures import WorkerFigures
+from osbench.coordinator.results.storage.run_documents import SUMMARY_FORMAT
 
 #: States of a run: a coordinator holds it; it has its summary; it ended without one.
 RUNNING, FINISHED, CRASHED = "running", "finished", "crashed"

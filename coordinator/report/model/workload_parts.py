@@ -13,11 +13,11 @@ from typing import Any
 
 from osbench.common.plugin.plugin_names import NATIVE
 from osbench.common.plugin.runner import Capacity
-from osbench.coordinator.contexts.history import Fault
-from osbench.coordinator.hooks.executor import Error
+from osbench.coordinator.plugins.contexts.history import Fault
+from osbench.coordinator.plugins.hooks.executor import Error
 from osbench.coordinator.report.model.json_codec import OMITTED
 from osbench.coordinator.report.model.time_figures import BriefTimes
-from osbench.coordinator.results.search.trials import TrialFigures
+from osbench.coordinator.results.accounting.search.trials import TrialFigures
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -6,9 +6,13 @@ from collections.abc import Iterator, Sequence
 from statistics import fmean
 
 from osbench.coordinator.report.staircase.staircase import Staircase, StaircaseStep, staircase_of
-from osbench.coordinator.results.counter_figures import Counters
-from osbench.coordinator.results.outcome import WorkloadOutcome
-from osbench.coordinator.results.search.trials import DISTURBED, SearchOutcome, TrialFigures
+from osbench.coordinator.results.accounting.counter_figures import Counters
+from osbench.coordinator.results.accounting.outcome import WorkloadOutcome
+from osbench.coordinator.results.accounting.search.trials import (
+    DISTURBED,
+    SearchOutcome,
+    TrialFigures,
+)
 
 
 def staircase_of_load(outcome: WorkloadOutcome) -> Staircase | None:

@@ -11,8 +11,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from osbench.coordinator.formatting import duration, plain, three_digits
-from osbench.coordinator.results.counter_figures import NEAR_LIMIT
-from osbench.coordinator.statistics.scalability import (
+from osbench.coordinator.results.accounting.counter_figures import NEAR_LIMIT
+from osbench.coordinator.results.statistics.scalability import (
     FittedTerm,
     NoFit,
     ScalabilityFit,

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from osbench.coordinator.formatting import count, plain
 from osbench.coordinator.report.model.model import WorkloadReport
 from osbench.coordinator.report.statements.statement import Look, Statement, said
-from osbench.coordinator.results.counter_figures import (
+from osbench.coordinator.results.accounting.counter_figures import (
     NEAR_LIMIT,
     CounterFigures,
     CounterKind,

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from osbench.coordinator.formatting import count, duration, plain, three_digits
 from osbench.coordinator.report.model.model import WorkloadReport
 from osbench.coordinator.report.statements.statement import Look, Statement, said
-from osbench.coordinator.results.drill_figures import (
+from osbench.coordinator.results.accounting.drill_figures import (
     Bounds,
     DrillFigures,
     LeftKind,

@@ -9,7 +9,7 @@ from osbench.coordinator.report.error_kinds import kinds_of
 from osbench.coordinator.report.model.model import WorkloadReport
 from osbench.coordinator.report.model.workload_parts import Outputs, RequestCounts
 from osbench.coordinator.report.statements.statement import Look, Phrase, Statement, each, said
-from osbench.coordinator.results.totals import Cost, Shift, Tracing
+from osbench.coordinator.results.accounting.totals import Cost, Shift, Tracing
 
 #: Charts that are described; the JSON object has all.
 CHARTS = 10

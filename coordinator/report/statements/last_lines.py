@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from osbench.coordinator.formatting import count, plain
 from osbench.coordinator.report.model.model import Report, WorkloadReport
 from osbench.coordinator.report.statements.search_statements import search_headline
-from osbench.coordinator.results.totals import NOT_MADE
+from osbench.coordinator.results.accounting.totals import NOT_MADE
 
 #: Causes that are named.
 _CAUSES = 4

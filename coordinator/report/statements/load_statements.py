@@ -12,8 +12,8 @@ from osbench.coordinator.report.statements.search_statements import (
     search_statements,
 )
 from osbench.coordinator.report.statements.statement import Look, Statement, each, said
-from osbench.coordinator.results.stage_statistics import StageFigures
-from osbench.coordinator.results.totals import Offered
+from osbench.coordinator.results.accounting.stage_statistics import StageFigures
+from osbench.coordinator.results.accounting.totals import Offered
 
 #: Stages that have a line each.
 STAGES = 20

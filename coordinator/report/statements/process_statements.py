@@ -11,8 +11,8 @@ from osbench.coordinator.report.model.model import WorkloadReport
 from osbench.coordinator.report.model.time_figures import BriefTimes
 from osbench.coordinator.report.model.workload_parts import ContextStepReport, HookRun, UserTimes
 from osbench.coordinator.report.statements.statement import Look, Phrase, Statement, each, said
-from osbench.coordinator.results.core_use import host_uses
-from osbench.coordinator.results.worker_figures import WorkerFigures
+from osbench.coordinator.results.accounting.core_use import host_uses
+from osbench.coordinator.results.accounting.worker_figures import WorkerFigures
 
 #: Most hosts that are named, and most hosts whose load is shown.
 _HOSTS = 4

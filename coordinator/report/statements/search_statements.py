@@ -9,8 +9,8 @@ from typing import NamedTuple
 from osbench.coordinator.formatting import count, duration, plain, seconds_of, three_digits
 from osbench.coordinator.report.model.workload_parts import SearchReport
 from osbench.coordinator.report.statements.statement import Look, Statement, each, said
-from osbench.coordinator.results.search.trials import DISTURBED, TrialFigures
-from osbench.coordinator.results.stage_statistics import StageFigures
+from osbench.coordinator.results.accounting.search.trials import DISTURBED, TrialFigures
+from osbench.coordinator.results.accounting.stage_statistics import StageFigures
 
 #: Trials that have a line each.
 TRIALS = 20

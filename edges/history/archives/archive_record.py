@@ -18,9 +18,9 @@ import zstandard
 
 from osbench.common.decompression import decompressed
 from osbench.common.foreign_json import read_json
-from osbench.coordinator.storage.digests import Entry
-from osbench.coordinator.storage.run_documents import SUMMARY, is_summary
-from osbench.coordinator.storage.run_listing import (
+from osbench.coordinator.results.storage.digests import Entry
+from osbench.coordinator.results.storage.run_documents import SUMMARY, is_summary
+from osbench.coordinator.results.storage.run_listing import (
     BROKEN_OFF,
     FINISHED,
     RESUMABLE,

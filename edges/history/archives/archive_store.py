@@ -21,7 +21,7 @@ from osbench.common.plugin import entry_points
 from osbench.common.ports import disk
 from osbench.common.regular_files import open_regular, read_regular, size_of, sync_directory
 from osbench.common.secrets.url_masking import mask_url
-from osbench.coordinator.storage.frames import reason_of
+from osbench.coordinator.results.storage.frames import reason_of
 
 #: Bytes that are copied at once.
 _CHUNK = 1 << 20

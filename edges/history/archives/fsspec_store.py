@@ -10,8 +10,8 @@ from osbench.common.errors import ArchiveError, UsageError
 from osbench.common.network.exchange_deadline import LEAST_BYTES_S
 from osbench.common.secrets.masking import error_text
 from osbench.common.secrets.url_masking import mask_url
-from osbench.coordinator.deployments.at_once import call_within
 from osbench.coordinator.formatting import plain
+from osbench.coordinator.task.deployments.at_once import call_within
 
 #: Seconds for each operation, and one more for each LEAST_BYTES_S bytes of a run.
 TOTAL_S = 120.0

@@ -17,8 +17,8 @@ import zstandard
 
 from osbench.common.errors import RefusedRun
 from osbench.common.regular_files import open_regular
-from osbench.coordinator.storage.digests import COVERED, DIGESTS, Entry
-from osbench.coordinator.storage.run_log import LOG
+from osbench.coordinator.results.storage.digests import COVERED, DIGESTS, Entry
+from osbench.coordinator.results.storage.run_log import LOG
 
 #: Files of a run that are archived. The others belong to its host: locks, plans, secrets.
 FILES = frozenset((*COVERED, DIGESTS, LOG))

@@ -28,11 +28,11 @@ from osbench.common.errors import (
 )
 from osbench.common.regular_files import make_private_directory, write_private
 from osbench.coordinator.formatting import plain, size
-from osbench.coordinator.storage.digests import Entry, damaged, entry_of
-from osbench.coordinator.storage.frames import reason_of
-from osbench.coordinator.storage.run_directory import RunDirectory
-from osbench.coordinator.storage.run_documents import SUMMARY
-from osbench.coordinator.storage.run_listing import DAMAGED, RUNNING, described
+from osbench.coordinator.results.storage.digests import Entry, damaged, entry_of
+from osbench.coordinator.results.storage.frames import reason_of
+from osbench.coordinator.results.storage.run_directory import RunDirectory
+from osbench.coordinator.results.storage.run_documents import SUMMARY
+from osbench.coordinator.results.storage.run_listing import DAMAGED, RUNNING, described
 from osbench.edges.history.archives.archive_record import (
     INDEX,
     MOST_PACKED,

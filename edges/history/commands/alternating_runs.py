@@ -8,16 +8,16 @@ from dataclasses import dataclass, replace
 import click
 
 from osbench.common.errors import INTERRUPTED, OsbenchError, UsageError
-from osbench.coordinator.cli.base import CommandSettings
-from osbench.coordinator.cli.one_run import Interrupts, Wanted, checked_plan
-from osbench.coordinator.cli.options.option_table import option, repeated
-from osbench.coordinator.cli.options.shared_options import FleetOptions, quiet_flag
-from osbench.coordinator.cli.options.task_options import TaskOptions
-from osbench.coordinator.cli.progress_display import Progress
-from osbench.coordinator.cli.repeated_runs import run_tagged
 from osbench.coordinator.formatting import count
-from osbench.coordinator.run.plan import RunOptions, new_run_id
-from osbench.coordinator.storage.run_directory import RunDirectory
+from osbench.coordinator.front.cli.base import CommandSettings
+from osbench.coordinator.front.cli.one_run import Interrupts, Wanted, checked_plan
+from osbench.coordinator.front.cli.options.option_table import option, repeated
+from osbench.coordinator.front.cli.options.shared_options import FleetOptions, quiet_flag
+from osbench.coordinator.front.cli.options.task_options import TaskOptions
+from osbench.coordinator.front.cli.progress_display import Progress
+from osbench.coordinator.front.cli.repeated_runs import run_tagged
+from osbench.coordinator.load.run.plan import RunOptions, new_run_id
+from osbench.coordinator.results.storage.run_directory import RunDirectory
 from osbench.edges.history.commands.comparison_options import ComparisonOptions
 from osbench.edges.history.comparison.compared_run import ComparedRun, is_limited, read_compared_run
 from osbench.edges.history.comparison.comparing import compare_sides

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from osbench.coordinator.cli.base import CommandSettings
-from osbench.coordinator.cli.run_views.damaged_runs import warn_of
-from osbench.coordinator.storage.run_directory import RunDirectory, named
+from osbench.coordinator.front.cli.base import CommandSettings
+from osbench.coordinator.front.cli.run_views.damaged_runs import warn_of
+from osbench.coordinator.results.storage.run_directory import RunDirectory, named
 from osbench.edges.history.archives.run_archive import ArchivedRun, RunArchive
 
 

@@ -7,10 +7,10 @@ import sys
 import click
 
 from osbench.common.errors import UsageError
-from osbench.coordinator.cli.base import CommandSettings, with_settings
-from osbench.coordinator.cli.options.option_rules import RuledCommand
-from osbench.coordinator.cli.options.option_table import flag, option_set, options, repeated
-from osbench.coordinator.cli.options.shared_options import archive_url
+from osbench.coordinator.front.cli.base import CommandSettings, with_settings
+from osbench.coordinator.front.cli.options.option_rules import RuledCommand
+from osbench.coordinator.front.cli.options.option_table import flag, option_set, options, repeated
+from osbench.coordinator.front.cli.options.shared_options import archive_url
 from osbench.edges.history.commands.archive_access import archived_runs
 from osbench.edges.history.commands.comparison_options import (
     TAG,

@@ -10,13 +10,13 @@ from typing import Any
 import click
 
 from osbench.common.errors import UsageError
-from osbench.coordinator.cli.base import CommandSettings, console, echo_json, write_file
-from osbench.coordinator.cli.options.option_table import OptionSet, flag, option
-from osbench.coordinator.cli.options.shared_options import damaged_flag, json_flag, page_file
-from osbench.coordinator.cli.run_views.damaged_runs import found_run, warn_of
 from osbench.coordinator.formatting import count
+from osbench.coordinator.front.cli.base import CommandSettings, console, echo_json, write_file
+from osbench.coordinator.front.cli.options.option_table import OptionSet, flag, option
+from osbench.coordinator.front.cli.options.shared_options import damaged_flag, json_flag, page_file
+from osbench.coordinator.front.cli.run_views.damaged_runs import found_run, warn_of
 from osbench.coordinator.report.exit_code import meaning
-from osbench.coordinator.storage.run_directory import RunDirectory
+from osbench.coordinator.results.storage.run_directory import RunDirectory
 from osbench.edges.history.archives.run_archive import ArchivedRun
 from osbench.edges.history.commands.archive_access import run_of_both
 from osbench.edges.history.comparison.compared_run import (

@@ -9,11 +9,11 @@ from pathlib import Path
 import click
 
 from osbench.common.errors import INTERRUPTED, UsageError
-from osbench.coordinator.cli.base import CommandSettings, echo, with_settings
-from osbench.coordinator.cli.options.option_rules import RuledCommand
-from osbench.coordinator.cli.options.option_table import option_set, repeated
-from osbench.coordinator.cli.options.task_options import TaskOptions
-from osbench.coordinator.cli.progress_display import Progress
+from osbench.coordinator.front.cli.base import CommandSettings, echo, with_settings
+from osbench.coordinator.front.cli.options.option_rules import RuledCommand
+from osbench.coordinator.front.cli.options.option_table import option_set, repeated
+from osbench.coordinator.front.cli.options.task_options import TaskOptions
+from osbench.coordinator.front.cli.progress_display import Progress
 from osbench.coordinator.report.exit_code import LIMITED
 from osbench.edges.history.commands.alternating_runs import AlternatingRuns, PairOptions
 from osbench.edges.history.commands.comparison_options import (

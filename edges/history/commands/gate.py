@@ -11,19 +11,19 @@ from typing import NoReturn
 import click
 
 from osbench.common.errors import INTERRUPTED, UsageError
-from osbench.coordinator.cli.base import (
+from osbench.coordinator.front.cli.base import (
     CommandSettings,
     DurationType,
     echo,
     with_settings,
     write_file,
 )
-from osbench.coordinator.cli.options.option_rules import RuledCommand
-from osbench.coordinator.cli.options.option_table import option, option_set
-from osbench.coordinator.cli.options.task_options import TaskOptions
-from osbench.coordinator.cli.progress_display import Progress
+from osbench.coordinator.front.cli.options.option_rules import RuledCommand
+from osbench.coordinator.front.cli.options.option_table import option, option_set
+from osbench.coordinator.front.cli.options.task_options import TaskOptions
+from osbench.coordinator.front.cli.progress_display import Progress
 from osbench.coordinator.report.exit_code import LIMITED
-from osbench.coordinator.taskfile.loading import TaskTemplate
+from osbench.coordinator.task.taskfile.loading import TaskTemplate
 from osbench.edges.history.commands.alternating_runs import AlternatingRuns, PairOptions
 from osbench.edges.history.commands.comparison_options import ComparisonOptions, exit_code, show
 from osbench.edges.history.commands.served_trees import Serving, changed_files, find_commit, served

@@ -11,15 +11,15 @@ import click
 from osbench.common.errors import ArchiveError, DamagedArchive, OsbenchError, RefusedRun, UsageError
 from osbench.common.escaping import escaped
 from osbench.common.secrets.url_masking import mask_url
-from osbench.coordinator.cli.base import CommandSettings, echo, with_settings
-from osbench.coordinator.cli.options.option_rules import Rule, RuledCommand
-from osbench.coordinator.cli.options.option_table import option, options
-from osbench.coordinator.cli.options.shared_options import wanted_tags
 from osbench.coordinator.formatting import count
+from osbench.coordinator.front.cli.base import CommandSettings, echo, with_settings
+from osbench.coordinator.front.cli.options.option_rules import Rule, RuledCommand
+from osbench.coordinator.front.cli.options.option_table import option, options
+from osbench.coordinator.front.cli.options.shared_options import wanted_tags
 from osbench.coordinator.report.exit_code import worst
-from osbench.coordinator.storage.run_directory import RunDirectory, named
-from osbench.coordinator.storage.run_listing import RESUMABLE, RUNNING, described
-from osbench.coordinator.storage.run_retention import check_writable
+from osbench.coordinator.results.storage.run_directory import RunDirectory, named
+from osbench.coordinator.results.storage.run_listing import RESUMABLE, RUNNING, described
+from osbench.coordinator.results.storage.run_retention import check_writable
 from osbench.edges.history.archives.run_archive import ArchivedRun, RunArchive
 from osbench.edges.history.commands.archive_access import archive_at
 

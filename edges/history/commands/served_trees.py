@@ -13,8 +13,8 @@ from pathlib import Path
 
 from osbench.common.errors import OsbenchError, UsageError
 from osbench.common.ports import clock
-from osbench.coordinator.local.child import Child, last_lines
-from osbench.coordinator.local.lifeline import Lifeline
+from osbench.coordinator.load.local.child import Child, last_lines
+from osbench.coordinator.load.local.lifeline import Lifeline
 
 #: Between two looks whether a service accepts connections, seconds.
 _LOOK_S = 0.05

@@ -12,7 +12,7 @@ import click
 from rich.console import Console
 
 from osbench.common.errors import UsageError
-from osbench.coordinator.cli.base import (
+from osbench.coordinator.front.cli.base import (
     CommandSettings,
     console,
     echo,
@@ -20,9 +20,9 @@ from osbench.coordinator.cli.base import (
     with_settings,
     write_file,
 )
-from osbench.coordinator.cli.options.option_rules import Rule, RuledCommand
-from osbench.coordinator.cli.options.option_table import OptionSet, flag, option, option_set
-from osbench.coordinator.cli.options.shared_options import (
+from osbench.coordinator.front.cli.options.option_rules import Rule, RuledCommand
+from osbench.coordinator.front.cli.options.option_table import OptionSet, flag, option, option_set
+from osbench.coordinator.front.cli.options.shared_options import (
     archive_url,
     damaged_flag,
     json_flag,

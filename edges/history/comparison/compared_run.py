@@ -13,8 +13,12 @@ from osbench.common.errors import DamagedRun, OsbenchError, UsageError
 from osbench.coordinator.formatting import distinct
 from osbench.coordinator.report.exit_code import AROUND, LIMITED
 from osbench.coordinator.report.model.model import Report, WorkloadReport
-from osbench.coordinator.storage.run_directory import RunDirectory
-from osbench.coordinator.storage.run_documents import SUMMARY_FORMAT, read_timeline, summary_of
+from osbench.coordinator.results.storage.run_directory import RunDirectory
+from osbench.coordinator.results.storage.run_documents import (
+    SUMMARY_FORMAT,
+    read_timeline,
+    summary_of,
+)
 from osbench.edges.history.archives.run_archive import ArchivedRun
 
 #: Exit codes of runs with the requested load, unless they have a bound of the generator.

@@ -9,8 +9,8 @@ from dataclasses import dataclass, replace
 
 from osbench.common.errors import UsageError
 from osbench.coordinator.formatting import three_digits
-from osbench.coordinator.statistics.rank_test import family_p, shift_interval
-from osbench.coordinator.statistics.two_samples import Shifted, holm
+from osbench.coordinator.results.statistics.rank_test import family_p, shift_interval
+from osbench.coordinator.results.statistics.two_samples import Shifted, holm
 from osbench.edges.history.comparison.compared_run import ComparedRun
 from osbench.edges.history.comparison.comparison_result import (
     Basis,

@@ -13,7 +13,7 @@ from rich.text import Text
 
 from osbench.coordinator.formatting import count, duration, plain
 from osbench.coordinator.report.staircase.staircase_text import staircase_lines
-from osbench.coordinator.storage.run_directory import RunDirectory
+from osbench.coordinator.results.storage.run_directory import RunDirectory
 from osbench.coordinator.text_table import TextTable, figures, names, texts
 from osbench.edges.history.comparison.compared_run import ComparedRun, read_compared_run
 from osbench.edges.history.comparison.comparison_result import (

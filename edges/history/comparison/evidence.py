@@ -12,9 +12,9 @@ from itertools import groupby
 
 from osbench.coordinator.formatting import count
 from osbench.coordinator.report.model.model import Report
-from osbench.coordinator.statistics.block_intervals import BlockEstimate, block_intervals
-from osbench.coordinator.statistics.latency_matrix import LatencyMatrix
-from osbench.coordinator.statistics.two_samples import Shifted, paired, pooled, welch
+from osbench.coordinator.results.statistics.block_intervals import BlockEstimate, block_intervals
+from osbench.coordinator.results.statistics.latency_matrix import LatencyMatrix
+from osbench.coordinator.results.statistics.two_samples import Shifted, paired, pooled, welch
 from osbench.edges.history.comparison.compared_run import ComparedRun
 from osbench.edges.history.comparison.comparison_result import Basis
 from osbench.edges.history.comparison.run_series import SeriesKey, log_values

@@ -10,7 +10,7 @@ from typing import Any
 from osbench.common.secrets.masking import mask
 from osbench.coordinator.formatting import count, duration, plain, three_digits
 from osbench.coordinator.report.exit_code import LIMITED, meaning
-from osbench.coordinator.results.totals import Offered
+from osbench.coordinator.results.accounting.totals import Offered
 from osbench.edges.history.comparison.compared_run import ComparedRun
 from osbench.edges.history.comparison.comparison_result import Caveat
 from osbench.edges.history.comparison.run_series import common_workloads

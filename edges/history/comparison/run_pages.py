@@ -7,8 +7,8 @@ from typing import cast
 
 from osbench.common.errors import UsageError
 from osbench.coordinator.report.html.page_assets import PageFrame
-from osbench.coordinator.storage.run_directory import RunDirectory
-from osbench.coordinator.storage.run_store import SharedRun
+from osbench.coordinator.results.storage.run_directory import RunDirectory
+from osbench.coordinator.results.storage.run_store import SharedRun
 from osbench.edges.history.archives.run_archive import ArchivedRun
 from osbench.edges.history.comparison.compared_run import (
     earlier_runs,

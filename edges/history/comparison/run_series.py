@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from osbench.coordinator.report.model.time_figures import ByState, TimeFigures
-from osbench.coordinator.statistics.percentiles import percentile_key
+from osbench.coordinator.results.statistics.percentiles import percentile_key
 from osbench.edges.history.comparison.compared_run import ComparedRun
 
 #: Percentiles that are compared. More of them would each need clearer evidence.

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from osbench.common.errors import DamagedRun, OsbenchError
 from osbench.coordinator.formatting import count, plain, three_digits
-from osbench.coordinator.storage.run_directory import RunDirectory
+from osbench.coordinator.results.storage.run_directory import RunDirectory
 from osbench.edges.history.comparison.compared_run import ComparedRun
 from osbench.edges.history.comparison.run_series import SeriesKey, log_value
 from osbench.edges.traces.analysis.comparison import compare_runs

@@ -8,9 +8,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from osbench.coordinator.formatting import duration, plain
-from osbench.coordinator.statistics.change_points import ENOUGH, change_points
-from osbench.coordinator.statistics.student_t import upper_p
-from osbench.coordinator.statistics.two_samples import Shifted
+from osbench.coordinator.results.statistics.change_points import ENOUGH, change_points
+from osbench.coordinator.results.statistics.student_t import upper_p
+from osbench.coordinator.results.statistics.two_samples import Shifted
 from osbench.edges.history.comparison.compared_run import ComparedRun
 from osbench.edges.history.comparison.findable_changes import findable_sentence
 from osbench.edges.history.comparison.slower_calls import changed_calls

@@ -15,15 +15,15 @@ from typing import Any
 import msgpack
 
 from osbench.common.errors import CalibrationError, OsbenchError
-from osbench.coordinator.cli.one_run import Interrupts, execute_plan
-from osbench.coordinator.cli.progress_display import Progress
 from osbench.coordinator.formatting import count
+from osbench.coordinator.front.cli.one_run import Interrupts, execute_plan
+from osbench.coordinator.front.cli.progress_display import Progress
+from osbench.coordinator.load.run.plan import RunOptions, RunPlan, new_run_id, plan_run
 from osbench.coordinator.report.model.model import Report, WorkloadReport
-from osbench.coordinator.results.block_contents import counted_rows
-from osbench.coordinator.run.plan import RunOptions, RunPlan, new_run_id, plan_run
-from osbench.coordinator.storage.control_requests import ask
-from osbench.coordinator.storage.progress import Snapshot
-from osbench.coordinator.storage.run_directory import RunDirectory
+from osbench.coordinator.results.accounting.block_contents import counted_rows
+from osbench.coordinator.results.storage.control_requests import ask
+from osbench.coordinator.results.storage.progress import Snapshot
+from osbench.coordinator.results.storage.run_directory import RunDirectory
 from osbench.edges.history.sizing.calibration_task import (
     TAG,
     Calibration,

@@ -14,7 +14,7 @@ import click
 
 from osbench.common.cpu_quota import usable_cores
 from osbench.common.plugin.scenario import MOST_COROUTINES
-from osbench.coordinator.cli.base import (
+from osbench.coordinator.front.cli.base import (
     CommandSettings,
     DurationType,
     FiniteRange,
@@ -22,18 +22,18 @@ from osbench.coordinator.cli.base import (
     echo,
     with_settings,
 )
-from osbench.coordinator.cli.one_run import Wanted, checked_plan
-from osbench.coordinator.cli.options.adhoc import ADHOC_RULES, Adhoc
-from osbench.coordinator.cli.options.option_rules import Rule, RuledCommand
-from osbench.coordinator.cli.options.option_table import OptionSet, flag, option, option_set
-from osbench.coordinator.cli.options.shared_options import (
+from osbench.coordinator.front.cli.one_run import Wanted, checked_plan
+from osbench.coordinator.front.cli.options.adhoc import ADHOC_RULES, Adhoc
+from osbench.coordinator.front.cli.options.option_rules import Rule, RuledCommand
+from osbench.coordinator.front.cli.options.option_table import OptionSet, flag, option, option_set
+from osbench.coordinator.front.cli.options.shared_options import (
     deployment_name,
     json_flag,
     quiet_flag,
 )
-from osbench.coordinator.cli.options.task_options import TaskOptions
-from osbench.coordinator.run.plan import RunPlan, WorkloadPlan
-from osbench.coordinator.storage.run_retention import check_writable
+from osbench.coordinator.front.cli.options.task_options import TaskOptions
+from osbench.coordinator.load.run.plan import RunPlan, WorkloadPlan
+from osbench.coordinator.results.storage.run_retention import check_writable
 from osbench.edges.history.sizing.iteration_cost import IterationCost
 from osbench.edges.history.sizing.load_levels import load_levels
 from osbench.edges.history.sizing.sizing_document import Sizing, to_document

@@ -11,7 +11,7 @@ from osbench.common.task import Task
 from osbench.coordinator.formatting import spaced, three_digits
 from osbench.coordinator.report.model.plan_figures import PlanComparison, PlannedFigure
 from osbench.coordinator.report.report_section import ReportSection
-from osbench.coordinator.results.outcome import WorkloadOutcome
+from osbench.coordinator.results.accounting.outcome import WorkloadOutcome
 from osbench.edges.history.sizing.sizing_file import load_sizing, task_digest
 
 #: Less CPU time than this share of a core, over all workers, says nothing of an iteration's cost.

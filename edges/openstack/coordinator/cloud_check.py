@@ -10,8 +10,8 @@ from osbench.common.deployment.credential import Credential
 from osbench.common.deployment.record import Deployment
 from osbench.common.plugin.cloud_platform import Finding
 from osbench.common.secrets.masking import mask_text
-from osbench.coordinator.deployments.at_once import at_once
-from osbench.coordinator.deployments.check import plain_cause
+from osbench.coordinator.task.deployments.at_once import at_once
+from osbench.coordinator.task.deployments.check import plain_cause
 from osbench.edges.openstack.common.account import Account
 from osbench.edges.openstack.common.thread_sessions import ThreadSessions
 from osbench.edges.openstack.coordinator.service_check import check_services

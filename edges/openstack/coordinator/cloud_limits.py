@@ -15,7 +15,7 @@ from osbench.common.plugin.plugin_names import NATIVE, asked
 from osbench.common.plugin.plugins import Plugins
 from osbench.common.plugin.runner import Runner
 from osbench.common.task import Task, Workload
-from osbench.coordinator.taskfile.places import (
+from osbench.coordinator.task.taskfile.places import (
     args_place,
     inside,
     runner_place,

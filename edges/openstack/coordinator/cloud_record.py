@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from osbench.common.deployment.record import Deployment
 from osbench.common.plugin.cloud_platform import NewRecord
-from osbench.coordinator.deployments.new_record import checked_record
+from osbench.coordinator.task.deployments.new_record import checked_record
 from osbench.edges.openstack.coordinator.environment_record import (
     openstack_variables,
     profiling_of,

@@ -11,7 +11,7 @@ from osbench.common.errors import DeploymentError, Problem
 from osbench.common.plugin.plugin_names import NATIVE, asked
 from osbench.common.plugin.plugins import Plugins
 from osbench.common.task import Task, Workload
-from osbench.coordinator.taskfile.places import scenario_place, uses
+from osbench.coordinator.task.taskfile.places import scenario_place, uses
 from osbench.edges.openstack.common.cloud_users import CHOSEN, chosen_users, makes_users
 
 #: Contexts that act as the administrator; `users` only if it makes some.

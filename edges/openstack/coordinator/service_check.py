@@ -23,9 +23,9 @@ from osbench.common.deployment.service_catalogue import SERVICES, ApiVersion
 from osbench.common.errors import DeploymentError
 from osbench.common.network.causes import root_cause
 from osbench.common.secrets.url_masking import mask_url
-from osbench.coordinator.deployments.at_once import at_once
-from osbench.coordinator.deployments.span_probe import NO_SPANS, connected, first_spans, signed
 from osbench.coordinator.formatting import spaced
+from osbench.coordinator.task.deployments.at_once import at_once
+from osbench.coordinator.task.deployments.span_probe import NO_SPANS, connected, first_spans, signed
 from osbench.edges.openstack.common.account import Account
 from osbench.edges.openstack.common.cloud import Cloud
 from osbench.edges.openstack.common.request_errors import AuthenticationFailed

@@ -28,19 +28,19 @@ from osbench.common.protocol.columns import Row, encode_rows, pack_actions, row
 from osbench.common.protocol.messages import Block
 from osbench.common.secrets.masking import mask
 from osbench.common.task import Named
-from osbench.coordinator.contexts.history import ContextRecord, ContextStep, Fault
+from osbench.coordinator.plugins.contexts.history import ContextRecord, ContextStep, Fault
+from osbench.coordinator.plugins.sla.evaluator import SlaEvaluator
 from osbench.coordinator.report.exit_code import exit_code
 from osbench.coordinator.report.model.measure import measured
 from osbench.coordinator.report.run_outcome import RunOutcome
 from osbench.coordinator.report.timeline import to_timeline
-from osbench.coordinator.results.outcome import WorkloadOutcome
-from osbench.coordinator.results.totals import Offered, Tracing
-from osbench.coordinator.results.worker_figures import WorkerFigures
-from osbench.coordinator.results.workload_results import WorkloadResults
-from osbench.coordinator.sla.evaluator import SlaEvaluator
-from osbench.coordinator.storage import digests
-from osbench.coordinator.storage.run_directory import RunDirectory
-from osbench.coordinator.storage.run_documents import write_summary, write_timeline
+from osbench.coordinator.results.accounting.outcome import WorkloadOutcome
+from osbench.coordinator.results.accounting.totals import Offered, Tracing
+from osbench.coordinator.results.accounting.worker_figures import WorkerFigures
+from osbench.coordinator.results.accounting.workload_results import WorkloadResults
+from osbench.coordinator.results.storage import digests
+from osbench.coordinator.results.storage.run_directory import RunDirectory
+from osbench.coordinator.results.storage.run_documents import write_summary, write_timeline
 
 #: Iterations of a block.
 ROWS = 5000

@@ -15,8 +15,8 @@ from uuid import NAMESPACE_URL, uuid5
 
 from osbench import __version__
 from osbench.common.secrets.masking import mask
-from osbench.coordinator.contexts.history import Fault
-from osbench.coordinator.hooks.executor import Error
+from osbench.coordinator.plugins.contexts.history import Fault
+from osbench.coordinator.plugins.hooks.executor import Error
 from osbench.coordinator.report.iterations import starts
 from osbench.coordinator.report.model import json_codec
 from osbench.coordinator.report.model.model import Report, WorkloadReport
@@ -26,7 +26,7 @@ from osbench.coordinator.report.model.workload_parts import (
     HookResult,
     HookRun,
 )
-from osbench.coordinator.storage.run_directory import RunDirectory
+from osbench.coordinator.results.storage.run_directory import RunDirectory
 from osbench.edges.rally.results import rally_charts
 from osbench.edges.rally.results.rally_rows import iterations
 from osbench.edges.rally.results.rally_statistics import Durations

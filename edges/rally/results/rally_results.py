@@ -7,7 +7,7 @@ from typing import Any, TextIO
 
 from osbench.coordinator.report.foreign_results import ForeignResults
 from osbench.coordinator.report.model.model import Report
-from osbench.coordinator.storage.run_directory import RunDirectory
+from osbench.coordinator.results.storage.run_directory import RunDirectory
 from osbench.edges.rally.results import rally_json
 from osbench.edges.rally.results.rally_import import import_file
 

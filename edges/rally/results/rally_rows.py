@@ -15,8 +15,8 @@ from osbench.common.intervals import Intervals
 from osbench.common.outcomes import Outcome
 from osbench.common.protocol.columns import Columns, select
 from osbench.coordinator.report.iterations import settling
-from osbench.coordinator.results.block_contents import counted_contents, counted_rows
-from osbench.coordinator.storage.run_directory import RunDirectory
+from osbench.coordinator.results.accounting.block_contents import counted_contents, counted_rows
+from osbench.coordinator.results.storage.run_directory import RunDirectory
 from osbench.edges.rally.adapters.records import records
 
 #: A time after all others, nanoseconds.

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from osbench.coordinator.formatting import plain
-from osbench.coordinator.results.counter_figures import (
+from osbench.coordinator.results.accounting.counter_figures import (
     SHARE_UNIT,
     CounterKind,
     counter_label,

@@ -18,9 +18,9 @@ from osbench.common.intervals import Intervals
 from osbench.common.outcomes import Outcome
 from osbench.common.protocol.columns import Columns, select
 from osbench.common.protocol.exchanges import PHASES, action_lines
-from osbench.coordinator.results.block_contents import counted_contents
-from osbench.coordinator.statistics.action_paths import name_paths
-from osbench.coordinator.storage.run_directory import RunDirectory
+from osbench.coordinator.results.accounting.block_contents import counted_contents
+from osbench.coordinator.results.statistics.action_paths import name_paths
+from osbench.coordinator.results.storage.run_directory import RunDirectory
 from osbench.edges.traces.analysis.features import ITERATION, Features
 from osbench.edges.traces.collection.traced_iterations import new_rows
 from osbench.edges.traces.model.span_keys import LATE_START, SpanKey, Vocabulary

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from osbench.common.plugin.sla import SpanFigures
-    from osbench.coordinator.results.totals import Cost
+    from osbench.coordinator.results.accounting.totals import Cost
     from osbench.edges.traces.analysis.comparison import Comparison
 
 

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from osbench.common.errors import StoreError, UsageError
 from osbench.common.plugin.sla import SpanFigures, SpanSelection
 from osbench.coordinator.formatting import count, distinct, plain
-from osbench.coordinator.storage.run_directory import RunDirectory
+from osbench.coordinator.results.storage.run_directory import RunDirectory
 from osbench.edges.traces.analysis.comparison import Comparison, compare_parts
 from osbench.edges.traces.analysis.digest import Digest, Survey
 from osbench.edges.traces.analysis.explanation import explain

@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from osbench.coordinator.results.outcome import WorkloadOutcome
+from osbench.coordinator.results.accounting.outcome import WorkloadOutcome
 
 Ints = NDArray[np.int64]
 

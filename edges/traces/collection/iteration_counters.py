@@ -9,9 +9,9 @@ import numpy as np
 from osbench.common.intervals import Intervals
 from osbench.common.outcomes import Outcome
 from osbench.common.protocol.columns import select
-from osbench.coordinator.results.block_contents import counted_rows
-from osbench.coordinator.results.outcome import WorkloadOutcome
-from osbench.coordinator.storage.run_directory import RunDirectory
+from osbench.coordinator.results.accounting.block_contents import counted_rows
+from osbench.coordinator.results.accounting.outcome import WorkloadOutcome
+from osbench.coordinator.results.storage.run_directory import RunDirectory
 from osbench.edges.traces.analysis.features import Features
 from osbench.edges.traces.analysis.resource_causes import IterationCounters
 from osbench.edges.traces.collection.traced_iterations import new_rows

@@ -11,7 +11,7 @@ import numpy as np
 from osbench.common.errors import DeploymentError, StoreError, UsageError
 from osbench.coordinator.formatting import distinct, plain
 from osbench.coordinator.report.kept_traces import TraceLocations
-from osbench.coordinator.storage.run_directory import RunDirectory
+from osbench.coordinator.results.storage.run_directory import RunDirectory
 from osbench.edges.traces.analysis.digest import digest_of
 from osbench.edges.traces.analysis.features import NO_GROUP
 from osbench.edges.traces.collection.archive import Archive

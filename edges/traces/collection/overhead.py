@@ -9,8 +9,8 @@ from __future__ import annotations
 import math
 
 from osbench.common.histogram import Histogram, rank
-from osbench.coordinator.results.totals import Cost, Shift
-from osbench.coordinator.statistics.percentiles import interval_ranks
+from osbench.coordinator.results.accounting.totals import Cost, Shift
+from osbench.coordinator.results.statistics.percentiles import interval_ranks
 from osbench.edges.traces.collection.traced_iterations import Latencies
 
 _Z = 1.96

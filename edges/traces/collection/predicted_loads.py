@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from osbench.coordinator.results.totals import is_open_load
-from osbench.coordinator.storage.run_directory import RunDirectory
+from osbench.coordinator.results.accounting.totals import is_open_load
+from osbench.coordinator.results.storage.run_directory import RunDirectory
 from osbench.edges.traces.analysis.features import ITERATION, Features
 from osbench.edges.traces.analysis.what_if import DurationLimit, PredictedLoad
 from osbench.edges.traces.collection.traced_iterations import traced_iterations

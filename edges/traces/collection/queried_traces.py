@@ -15,7 +15,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 
 from osbench.coordinator.formatting import count
-from osbench.coordinator.storage.run_directory import RunDirectory
+from osbench.coordinator.results.storage.run_directory import RunDirectory
 from osbench.edges.traces.model.spans import Span
 from osbench.edges.traces.sources.span_spool import SpanSpool
 from osbench.edges.traces.sources.trace_backend import (

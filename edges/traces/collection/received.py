@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from osbench.coordinator.formatting import count
-from osbench.coordinator.storage.run_directory import RunDirectory
+from osbench.coordinator.results.storage.run_directory import RunDirectory
 from osbench.edges.traces.collection.queried_traces import QUERIED
 from osbench.edges.traces.model.spans import Trace
 from osbench.edges.traces.receiving.otlp_receiver import SPOOL

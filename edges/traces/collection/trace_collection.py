@@ -12,8 +12,8 @@ from oslo_config import cfg
 from osbench.common.deployment.record import Deployment
 from osbench.common.plugin.sla import SpanSelection
 from osbench.common.secrets.masking import error_text
-from osbench.coordinator.results.outcome import WorkloadOutcome
-from osbench.coordinator.storage.run_directory import RunDirectory
+from osbench.coordinator.results.accounting.outcome import WorkloadOutcome
+from osbench.coordinator.results.storage.run_directory import RunDirectory
 from osbench.edges.traces.collection.collected import Collected
 from osbench.edges.traces.collection.collector import Collection, CollectionSettings
 from osbench.edges.traces.collection.compared_parts import compared_parts

@@ -9,7 +9,7 @@ from typing import Any
 
 from osbench.common.errors import OsbenchError, UsageError
 from osbench.coordinator.formatting import count, distinct
-from osbench.coordinator.storage.run_directory import RunDirectory
+from osbench.coordinator.results.storage.run_directory import RunDirectory
 from osbench.edges.traces.analysis.coverage import TraceCoverage
 from osbench.edges.traces.analysis.digest import GRACE_S, digest_of
 from osbench.edges.traces.analysis.features import Features

@@ -12,8 +12,8 @@ from osbench.common.histogram import Histogram
 from osbench.common.intervals import Intervals
 from osbench.common.outcomes import Outcome
 from osbench.common.protocol.columns import Columns, Failure, select
-from osbench.coordinator.results.block_contents import counted_contents
-from osbench.coordinator.storage.run_directory import RunDirectory
+from osbench.coordinator.results.accounting.block_contents import counted_contents
+from osbench.coordinator.results.storage.run_directory import RunDirectory
 
 Ints = NDArray[np.int64]
 

@@ -8,8 +8,8 @@ from dataclasses import replace
 
 from osbench.common.secrets.masking import error_text
 from osbench.coordinator.formatting import distinct
-from osbench.coordinator.results.outcome import WorkloadOutcome
-from osbench.coordinator.storage.run_directory import RunDirectory
+from osbench.coordinator.results.accounting.outcome import WorkloadOutcome
+from osbench.coordinator.results.storage.run_directory import RunDirectory
 from osbench.edges.traces.analysis.comparison import Comparison, compare_parts
 from osbench.edges.traces.analysis.explanation import explain
 from osbench.edges.traces.analysis.resource_causes import IterationCounters

@@ -18,8 +18,8 @@ from oslo_config import cfg
 from osbench.common.errors import StorageError
 from osbench.common.secrets.masking import error_text
 from osbench.coordinator.formatting import count, spaced
-from osbench.coordinator.results.load_span import LoadSpan
-from osbench.coordinator.storage.run_directory import RunDirectory
+from osbench.coordinator.results.accounting.load_span import LoadSpan
+from osbench.coordinator.results.storage.run_directory import RunDirectory
 from osbench.edges.traces.counters.counter_file import read_counters, write_counters
 from osbench.edges.traces.counters.counter_query import CounterQuery, read_queries
 from osbench.edges.traces.counters.counter_series import (

@@ -13,8 +13,8 @@ import zstandard
 from osbench.common.decompression import decompressed
 from osbench.common.protocol.unpacking import unpack
 from osbench.common.regular_files import read_regular
-from osbench.coordinator.results.counter_figures import CounterKind
-from osbench.coordinator.storage.run_directory import RunDirectory
+from osbench.coordinator.results.accounting.counter_figures import CounterKind
+from osbench.coordinator.results.storage.run_directory import RunDirectory
 from osbench.edges.traces.counters.counter_series import CounterSeries, Floats, WorkloadCounters
 
 COUNTERS = "counters"

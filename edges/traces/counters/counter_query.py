@@ -17,7 +17,7 @@ from osbench.common.errors import UsageError
 from osbench.common.named_files import read_text
 from osbench.common.yaml_documents import load_yaml
 from osbench.coordinator.formatting import count, plain
-from osbench.coordinator.results.counter_figures import SHARE_UNIT, CounterKind
+from osbench.coordinator.results.accounting.counter_figures import SHARE_UNIT, CounterKind
 
 #: Stands for a duration in queries.
 WINDOW = "$window"

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from osbench.coordinator.results.counter_figures import (
+from osbench.coordinator.results.accounting.counter_figures import (
     CounterFigures,
     CounterKind,
     counter_label,

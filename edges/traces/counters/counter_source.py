@@ -13,7 +13,7 @@ import numpy as np
 
 from osbench.common.secrets.masking import mask_text
 from osbench.coordinator.formatting import plain
-from osbench.coordinator.results.load_span import LoadSpan
+from osbench.coordinator.results.accounting.load_span import LoadSpan
 from osbench.edges.traces.counters.counter_query import WINDOW, CounterQuery
 from osbench.edges.traces.counters.counter_series import (
     CounterSeries,

@@ -6,7 +6,7 @@ prometheus/memcached_exporter and the plug-in rabbitmq_prometheus.
 
 from __future__ import annotations
 
-from osbench.coordinator.results.counter_figures import SHARE_UNIT, CounterKind
+from osbench.coordinator.results.accounting.counter_figures import SHARE_UNIT, CounterKind
 from osbench.edges.traces.counters.counter_query import CounterQuery
 
 _QUEUE = CounterKind.QUEUE

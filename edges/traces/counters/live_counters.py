@@ -14,8 +14,8 @@ import numpy as np
 
 from osbench.common.errors import OsbenchError
 from osbench.common.secrets.masking import error_text
-from osbench.coordinator.results.load_span import LoadSpan
-from osbench.coordinator.storage.run_directory import RunDirectory
+from osbench.coordinator.results.accounting.load_span import LoadSpan
+from osbench.coordinator.results.storage.run_directory import RunDirectory
 from osbench.edges.traces.counters.counter_collection import CounterSettings
 from osbench.edges.traces.counters.counter_file import write_counters
 from osbench.edges.traces.counters.counter_query import CounterQuery

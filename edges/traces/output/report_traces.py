@@ -10,8 +10,8 @@ import numpy as np
 
 from osbench.common.errors import DamagedRun, OsbenchError
 from osbench.common.outcomes import Outcome
-from osbench.coordinator.results.totals import is_open_load
-from osbench.coordinator.storage.run_directory import RunDirectory
+from osbench.coordinator.results.accounting.totals import is_open_load
+from osbench.coordinator.results.storage.run_directory import RunDirectory
 from osbench.edges.traces.analysis.explanation import Answer, explain
 from osbench.edges.traces.analysis.notes import trace_notes
 from osbench.edges.traces.analysis.ranking import Ranked

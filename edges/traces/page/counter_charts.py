@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from osbench.coordinator.report.html.page_numbers import NARROW
-from osbench.coordinator.results.counter_figures import (
+from osbench.coordinator.results.accounting.counter_figures import (
     SHARE_UNIT,
     CounterFigures,
     CounterKind,

@@ -17,7 +17,7 @@ from osbench.common.errors import StoreError
 from osbench.common.foreign_json import read_json
 from osbench.common.protocol.redis_client import connect
 from osbench.common.secrets.url_masking import mask_url
-from osbench.coordinator.deployments.at_once import call_within
+from osbench.coordinator.task.deployments.at_once import call_within
 from osbench.edges.traces.model.spans import Trace, is_trace_key, uuid_form
 from osbench.edges.traces.sources.pairing import SpanEvent, event_of, pair
 

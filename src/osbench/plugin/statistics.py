@@ -10,13 +10,13 @@
 - `unknown(path, known)`: a message on an action that no iteration had, with similar ones
 """
 
-from osbench.coordinator.statistics.action_paths import name_paths, unknown
-from osbench.coordinator.statistics.percentiles import (
+from osbench.coordinator.results.statistics.action_paths import name_paths, unknown
+from osbench.coordinator.results.statistics.percentiles import (
     PercentileEstimate,
     least_percentile,
     percentiles,
 )
-from osbench.coordinator.statistics.windows import OVER_S, Window, Windows
+from osbench.coordinator.results.statistics.windows import OVER_S, Window, Windows
 
 __all__ = [
     "OVER_S",

@@ -12,7 +12,7 @@ from bench.harness.intake import Intake
 from bench.harness.stream import Stream
 from osbench.common.protocol.envelope import Signer
 from osbench.common.protocol.keyring import Keyring
-from osbench.coordinator.transport.channel import READ_LIMIT
+from osbench.coordinator.load.transport.channel import READ_LIMIT
 
 
 def main() -> None:

@@ -10,11 +10,11 @@ from osbench.common.plugin.plugins import Plugins
 from osbench.common.protocol.envelope import Signer
 from osbench.common.protocol.messages import Block
 from osbench.common.task import Named
-from osbench.coordinator.results.accounts import Accounts
-from osbench.coordinator.results.merging import groups
-from osbench.coordinator.results.workload_results import WorkloadResults
-from osbench.coordinator.sla.evaluator import SlaEvaluator
-from osbench.coordinator.storage.run_directory import RunDirectory
+from osbench.coordinator.plugins.sla.evaluator import SlaEvaluator
+from osbench.coordinator.results.accounting.accounts import Accounts
+from osbench.coordinator.results.accounting.merging import groups
+from osbench.coordinator.results.accounting.workload_results import WorkloadResults
+from osbench.coordinator.results.storage.run_directory import RunDirectory
 
 
 class Intake:

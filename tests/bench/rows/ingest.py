@@ -7,7 +7,7 @@ from collections.abc import Callable
 from bench.comparison import Comparison, Target
 from bench.rounds import interleave
 from bench.stage import Stage
-from osbench.coordinator.transport.channel import READ_LIMIT
+from osbench.coordinator.load.transport.channel import READ_LIMIT
 
 NEEDS = ()
 

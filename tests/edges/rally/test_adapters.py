@@ -9,8 +9,8 @@ from osbench.common.plugin.hook import Event, Failed
 from osbench.common.plugin.plugins import Plugins
 from osbench.common.protocol.columns import Columns
 from osbench.common.task import HookConfig, Named
-from osbench.coordinator.hooks.executor import ActiveHook
-from osbench.coordinator.sla.evaluator import SlaEvaluator
+from osbench.coordinator.plugins.hooks.executor import ActiveHook
+from osbench.coordinator.plugins.sla.evaluator import SlaEvaluator
 from osbench.edges.rally import importing
 from osbench.edges.rally.adapters.hook_adapter import hook_class
 from osbench.edges.rally.adapters.sla_adapter import sla_class

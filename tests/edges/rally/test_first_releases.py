@@ -13,7 +13,7 @@ import pytest
 
 from osbench.common.errors import PluginError, TaskError
 from osbench.common.plugin.plugins import Plugins
-from osbench.coordinator.taskfile.loading import checked
+from osbench.coordinator.task.taskfile.loading import checked
 
 pytest.importorskip("rally")
 

@@ -6,7 +6,7 @@ from osbench.common.errors import PluginError
 from osbench.common.plugin.plugins import Plugins
 from osbench.common.plugin.runner import Totals
 from osbench.common.plugin.scripted_runner import ScriptedRunner
-from osbench.coordinator.runners.constant import Constant
+from osbench.coordinator.plugins.runners.constant import Constant
 from osbench.edges.rally import importing
 
 PLUGIN = '''

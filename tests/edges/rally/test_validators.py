@@ -11,8 +11,8 @@ from click.testing import CliRunner, Result
 
 from osbench.common.plugin.plugin_names import RALLY
 from osbench.common.plugin.plugins import Plugins
-from osbench.coordinator.cli import main
-from osbench.coordinator.cli.commands.plugin import scenario_text
+from osbench.coordinator.front.cli import main
+from osbench.coordinator.front.cli.commands.plugin import scenario_text
 
 pytest.importorskip("rally", reason="Rally is not installed: pip install osbench[rally]")
 

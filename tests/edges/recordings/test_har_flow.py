@@ -13,8 +13,8 @@ from click.testing import CliRunner, Result
 
 from helpers.examples import examples
 from helpers.recordings import entry, shop, write_har
-from osbench.coordinator.cli import main
-from osbench.coordinator.taskfile.template import render
+from osbench.coordinator.front.cli import main
+from osbench.coordinator.task.taskfile.template import render
 
 SITE = "https://shop.example"
 PAGE = {"_resourceType": "document"}

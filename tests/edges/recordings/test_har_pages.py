@@ -11,8 +11,8 @@ import yaml
 from click.testing import CliRunner, Result
 
 from helpers.recordings import entry, write_har
-from osbench.coordinator.cli import main
-from osbench.coordinator.taskfile.template import render
+from osbench.coordinator.front.cli import main
+from osbench.coordinator.task.taskfile.template import render
 
 SITE = "https://shop.example"
 TOKEN = "4fJ/9s+kQ2mZx81bVw0aLg=="

@@ -12,9 +12,9 @@ import yaml
 from click.testing import CliRunner, Result
 
 from osbench.common.errors import UsageError
-from osbench.coordinator.cli import main
-from osbench.coordinator.cli.commands.init import ReadingProgress
-from osbench.coordinator.taskfile.template import render
+from osbench.coordinator.front.cli import main
+from osbench.coordinator.front.cli.commands.init import ReadingProgress
+from osbench.coordinator.task.taskfile.template import render
 from osbench.edges.recordings import log_reader
 from osbench.edges.recordings.arrival_file import ArrivalFile
 from osbench.edges.recordings.log_reader import LogReader

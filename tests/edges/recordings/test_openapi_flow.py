@@ -11,8 +11,8 @@ import pytest
 import yaml
 from click.testing import CliRunner, Result
 
-from osbench.coordinator.cli import main
-from osbench.coordinator.taskfile.template import names, render
+from osbench.coordinator.front.cli import main
+from osbench.coordinator.task.taskfile.template import names, render
 from osbench.edges.recordings.openapi_styles import query_fields
 
 PETS = """

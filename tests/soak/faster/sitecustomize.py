@@ -15,9 +15,9 @@ INTERVALS = {
     "osbench.common.protocol.timers": ("", ("BEAT_S", "POLL_S")),
     "osbench.worker.process.agent": ("osbench.worker.main", ("READ_S", "OFFSET_S", "OFFER_S")),
     "osbench.worker.process.beat_sender": ("osbench.worker.main", ("LIST_S",)),
-    "osbench.coordinator.run.load_loop": ("osbench-coord", ("READ_S", "TEND_S", "RESTATE_S")),
-    "osbench.coordinator.run.specification": ("osbench-coord", ("SHIP_S",)),
-    "osbench.coordinator.run.workload.load_view": ("osbench-coord", ("SHOW_S",)),
+    "osbench.coordinator.load.run.load_loop": ("osbench-coord", ("READ_S", "TEND_S", "RESTATE_S")),
+    "osbench.coordinator.load.run.specification": ("osbench-coord", ("SHIP_S",)),
+    "osbench.coordinator.load.run.workload.load_view": ("osbench-coord", ("SHOW_S",)),
 }
 
 _command = " ".join(sys.orig_argv)

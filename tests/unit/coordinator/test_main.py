@@ -9,14 +9,14 @@ import sys
 #: A command that has ended, and a Ctrl-C while Python cleans up.
 LATE = """
 import atexit, os, signal, sys
-import osbench.coordinator.cli
+import osbench.coordinator.front.cli
 from osbench.coordinator.main import main
 
 def command(prog_name):
     atexit.register(os.kill, os.getpid(), signal.SIGINT)
     sys.exit(7)
 
-osbench.coordinator.cli.main = command
+osbench.coordinator.front.cli.main = command
 main()
 """
 

@@ -14,7 +14,7 @@ from helpers.kept_runs import kept_run
 from helpers.web import TOKENS, serving
 from osbench.common.errors import PluginError
 from osbench.common.plugin import entry_points
-from osbench.coordinator.cli import main, repeated_runs
+from osbench.coordinator.front.cli import main, repeated_runs
 
 RUNS = ["20260401-101500-abcd", "20260402-101500-abcd"]
 #: Groups and names of entry points of the edge.

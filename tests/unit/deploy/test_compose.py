@@ -13,7 +13,7 @@ from click.testing import CliRunner
 from helpers.composefile import NotSet, read, seconds
 from helpers.readme import REPOSITORY
 from osbench.common.config.options import OPTIONS
-from osbench.coordinator.cli import main as coord
+from osbench.coordinator.front.cli import main as coord
 from osbench.worker.main import main as worker
 
 DEPLOY = REPOSITORY / "deploy"

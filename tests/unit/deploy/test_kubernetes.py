@@ -21,7 +21,7 @@ from helpers.readme import REPOSITORY
 from osbench.common.config.config import load
 from osbench.common.config.options import OPTIONS
 from osbench.common.network.listen_address import parse_listen_address
-from osbench.coordinator.cli import main as coord
+from osbench.coordinator.front.cli import main as coord
 from osbench.worker.main import main as worker
 from osbench.worker.process.worker_metrics import GAUGES
 

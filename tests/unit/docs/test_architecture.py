@@ -143,7 +143,7 @@ def test_two_modules_give_redis_the_commands_of_runs() -> None:
         "common/protocol/redis_client.py",
         "common/protocol/store.py",
         "common/protocol/wire.py",
-        "coordinator/doctor/redis_checks.py",
+        "coordinator/front/doctor/redis_checks.py",
     ]
 
 

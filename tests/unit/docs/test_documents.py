@@ -13,8 +13,8 @@ import yaml
 
 from helpers.readme import REPOSITORY, blocks, files, text
 from osbench.common.plugin.plugins import Plugins
-from osbench.coordinator.cli import main
-from osbench.coordinator.taskfile import load
+from osbench.coordinator.front.cli import main
+from osbench.coordinator.task.taskfile import load
 
 GUIDES = (
     "docs/first-run.md",

@@ -15,7 +15,7 @@ PAGE = REPOSITORY / "docs" / "task-reference.md"
 
 def test_the_page_is_what_the_module_writes() -> None:
     written = subprocess.run(
-        [sys.executable, "-m", "osbench.coordinator.cli.reference"],
+        [sys.executable, "-m", "osbench.coordinator.front.cli.reference"],
         check=True,
         capture_output=True,
         text=True,

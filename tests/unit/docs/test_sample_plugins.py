@@ -15,7 +15,7 @@ from osbench.common.errors import ContextError
 from osbench.common.plugin.context import Context, ContextEnvironment
 from osbench.common.plugin.plugins import Plugins
 from osbench.common.plugin.sla import Sla
-from osbench.coordinator.taskfile.schema.schema_errors import validate
+from osbench.coordinator.task.taskfile.schema.schema_errors import validate
 from osbench.edges.openstack.coordinator import cloud_access
 
 PLUGINS = Plugins([str(REPOSITORY / "samples" / "plugins")])

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from osbench.common.errors import OsbenchError
-from osbench.coordinator.results.accounts import Accounts
-from osbench.coordinator.run import lifecycle
-from osbench.coordinator.storage.run_directory import RunDirectory
+from osbench.coordinator.load.run import lifecycle
+from osbench.coordinator.results.accounting.accounts import Accounts
+from osbench.coordinator.results.storage.run_directory import RunDirectory
 from world.coordinators import SimulatedRun
 from world.judges.finding import Finding
 

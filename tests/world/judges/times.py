@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from osbench.common.outcomes import Outcome
-from osbench.coordinator.results.block_contents import counted_rows
-from osbench.coordinator.storage.run_directory import RunDirectory
+from osbench.coordinator.results.accounting.block_contents import counted_rows
+from osbench.coordinator.results.storage.run_directory import RunDirectory
 from world import present
 from world.coordinators import SimulatedRun
 from world.judges.finding import Finding

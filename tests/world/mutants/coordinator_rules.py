@@ -12,25 +12,25 @@ import numpy as np
 from osbench.common.intervals import Intervals
 from osbench.common.protocol import redis_keys
 from osbench.common.protocol.messages import Block, Heartbeat
-from osbench.coordinator.dispatch import batches
-from osbench.coordinator.dispatch.batches import Batches
-from osbench.coordinator.dispatch.dispatcher import Dispatcher
-from osbench.coordinator.fleet import heartbeats, pool
-from osbench.coordinator.fleet.membership import Membership
-from osbench.coordinator.fleet.pool import WorkerPool
-from osbench.coordinator.fleet.worker import WorkerHandle
-from osbench.coordinator.results.accounts import Accounts
-from osbench.coordinator.results.ledger import Ledger
-from osbench.coordinator.run import load_loop, release
-from osbench.coordinator.run.failover import Failover
-from osbench.coordinator.run.lifecycle import Run
-from osbench.coordinator.run.load_clock import LoadClock
-from osbench.coordinator.run.services import RunServices
-from osbench.coordinator.run.workload.user_allocation import UserAllocation
-from osbench.coordinator.run.workload.workload_run import WorkloadRun
-from osbench.coordinator.transport.channel import Channel
-from osbench.coordinator.transport.controls import Controls
-from osbench.coordinator.transport.receiver import Receiver
+from osbench.coordinator.load.dispatch import batches
+from osbench.coordinator.load.dispatch.batches import Batches
+from osbench.coordinator.load.dispatch.dispatcher import Dispatcher
+from osbench.coordinator.load.fleet import heartbeats, pool
+from osbench.coordinator.load.fleet.membership import Membership
+from osbench.coordinator.load.fleet.pool import WorkerPool
+from osbench.coordinator.load.fleet.worker import WorkerHandle
+from osbench.coordinator.load.run import load_loop, release
+from osbench.coordinator.load.run.failover import Failover
+from osbench.coordinator.load.run.lifecycle import Run
+from osbench.coordinator.load.run.load_clock import LoadClock
+from osbench.coordinator.load.run.services import RunServices
+from osbench.coordinator.load.run.workload.user_allocation import UserAllocation
+from osbench.coordinator.load.run.workload.workload_run import WorkloadRun
+from osbench.coordinator.load.transport.channel import Channel
+from osbench.coordinator.load.transport.controls import Controls
+from osbench.coordinator.load.transport.receiver import Receiver
+from osbench.coordinator.results.accounting.accounts import Accounts
+from osbench.coordinator.results.accounting.ledger import Ledger
 from world.mutants.mutant import Change, mutant, timers_with
 
 # grants
@@ -397,7 +397,7 @@ def _heard_again() -> Sequence[Change]:
     unseen="it bounds how much is lost, not whether",
 )
 def _fresh() -> Sequence[Change]:
-    from osbench.coordinator.fleet import worker
+    from osbench.coordinator.load.fleet import worker
 
     return [(worker, "timers", timers_with(FRESH_S=1e9))]
 

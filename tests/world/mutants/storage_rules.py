@@ -7,11 +7,11 @@ from pathlib import Path
 from typing import Any
 
 from osbench.common.protocol.messages import Block
-from osbench.coordinator.results.accounts import Accounts, Arrival
-from osbench.coordinator.run.services import RunPort
-from osbench.coordinator.storage import frames, replay, run_directory
-from osbench.coordinator.storage.run_directory import RunDirectory
-from osbench.coordinator.transport.receiver import Receiver
+from osbench.coordinator.load.run.services import RunPort
+from osbench.coordinator.load.transport.receiver import Receiver
+from osbench.coordinator.results.accounting.accounts import Accounts, Arrival
+from osbench.coordinator.results.storage import frames, replay, run_directory
+from osbench.coordinator.results.storage.run_directory import RunDirectory
 from world import present, threads
 from world.mutants.mutant import Change, mutant
 from world.simulated_disk import SimulatedDisk

@@ -11,7 +11,7 @@ import pytest
 import zstandard
 
 from helpers.kept_runs import kept_run
-from osbench.coordinator.storage.run_index import rows_of
+from osbench.coordinator.results.storage.run_index import rows_of
 from osbench.edges.history.archives.archive_record import ArchiveRecord, decoded, run_of
 from osbench.edges.history.archives.run_archive import RunArchive
 
@@ -46,7 +46,7 @@ def of_document(document: Any) -> bytes:
 
 
 def test_a_record_says_what_the_run_directory_says(place: Path, record: ArchiveRecord) -> None:
-    from osbench.coordinator.storage.run_directory import RunDirectory
+    from osbench.coordinator.results.storage.run_directory import RunDirectory
 
     (run,) = RunDirectory.all(str(place))
     (here,) = rows_of(str(place), [run])

@@ -12,8 +12,8 @@ import pytest
 from helpers.kept_runs import kept_run
 from helpers.made_runs import made_run
 from helpers.web import TOKENS, serving
-from osbench.coordinator.storage.run_directory import RunDirectory
-from osbench.coordinator.web import runs_shown
+from osbench.coordinator.front.web import runs_shown
+from osbench.coordinator.results.storage.run_directory import RunDirectory
 from osbench.edges.history.archives.run_archive import RunArchive
 
 RUNS = ["20260401-101500-abcd", "20260402-101500-abcd", "20260403-101500-abcd"]

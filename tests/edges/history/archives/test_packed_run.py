@@ -11,7 +11,7 @@ import pytest
 import zstandard
 
 from osbench.common.errors import RefusedRun
-from osbench.coordinator.storage.digests import Entry, entry_of
+from osbench.coordinator.results.storage.digests import Entry, entry_of
 from osbench.edges.history.archives.packed_run import is_bomb, pack, unpack
 
 RUN = "20260401-101500-abcd"

@@ -24,9 +24,9 @@ from osbench.common.errors import (
     StorageError,
     UsageError,
 )
-from osbench.coordinator.storage.digests import COVERED, DIGESTS
-from osbench.coordinator.storage.run_directory import RunDirectory
-from osbench.coordinator.storage.run_documents import summary_of
+from osbench.coordinator.results.storage.digests import COVERED, DIGESTS
+from osbench.coordinator.results.storage.run_directory import RunDirectory
+from osbench.coordinator.results.storage.run_documents import summary_of
 from osbench.edges.history.archives.archive_store import FolderStore
 from osbench.edges.history.archives.run_archive import RunArchive
 from servers.child import PATIENCE_S
@@ -444,7 +444,7 @@ _WRITER = """
 import sys, time
 from pathlib import Path
 from osbench.edges.history.archives.run_archive import RunArchive
-from osbench.coordinator.storage.run_directory import RunDirectory
+from osbench.coordinator.results.storage.run_directory import RunDirectory
 team, data, go = sys.argv[1:]
 print("ready", flush=True)
 while not Path(go).exists():

@@ -14,10 +14,10 @@ from click.testing import CliRunner, Result
 from helpers.kept_runs import kept_run
 from helpers.made_runs import made_run
 from helpers.queue_runs import Queue, side
-from osbench.coordinator.cli.commands.runs import runs
-from osbench.coordinator.cli.group import Group
-from osbench.coordinator.storage.run_directory import RunDirectory
-from osbench.coordinator.storage.run_documents import write_timeline
+from osbench.coordinator.front.cli.commands.runs import runs
+from osbench.coordinator.front.cli.group import Group
+from osbench.coordinator.results.storage.run_directory import RunDirectory
+from osbench.coordinator.results.storage.run_documents import write_timeline
 from osbench.edges.history.commands.compare import compare
 from osbench.edges.history.commands.trends import trends
 from osbench.edges.history.comparison.compared_run import ComparedRun

@@ -14,10 +14,10 @@ from helpers.commands import call
 from helpers.queue_runs import Queue, side
 from helpers.recording_server import recording_server
 from osbench.common.errors import OsbenchError
-from osbench.coordinator.cli.group import Group
-from osbench.coordinator.cli.progress_display import Progress
-from osbench.coordinator.storage.run_directory import RunDirectory
-from osbench.coordinator.storage.run_documents import write_timeline
+from osbench.coordinator.front.cli.group import Group
+from osbench.coordinator.front.cli.progress_display import Progress
+from osbench.coordinator.results.storage.run_directory import RunDirectory
+from osbench.coordinator.results.storage.run_documents import write_timeline
 from osbench.edges.history.commands import alternating_runs
 from osbench.edges.history.commands.alternating_runs import AlternatingRuns, sound_pairs
 from osbench.edges.history.commands.compare import compare

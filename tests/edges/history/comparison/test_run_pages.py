@@ -14,8 +14,8 @@ import pytest
 from helpers.made_runs import made_run
 from helpers.queue_runs import Queue, side
 from helpers.web import TOKENS, serving
+from osbench.coordinator.front.web.report_page import framed
 from osbench.coordinator.report.html import page_assets
-from osbench.coordinator.web.report_page import framed
 from osbench.edges.history.comparison import compared_run
 from osbench.edges.history.comparison.comparing import compare_sides
 from osbench.edges.history.comparison.comparison_page import compare_page

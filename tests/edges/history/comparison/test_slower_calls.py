@@ -9,7 +9,7 @@ from helpers.synthetic_traces import Fault, many_queries, queue_wait, traces
 from osbench.common.outcomes import Outcome
 from osbench.common.protocol.columns import encode_rows, pack_actions, row
 from osbench.common.protocol.exchanges import OWN, pack_exchange
-from osbench.coordinator.storage.run_directory import RunDirectory
+from osbench.coordinator.results.storage.run_directory import RunDirectory
 from osbench.edges.history.comparison.comparing import compare_sides
 from osbench.edges.history.comparison.comparison_page import compare_page
 from osbench.edges.history.comparison.evidence import Evidence

@@ -17,7 +17,7 @@ from helpers.stored_runs import ROWS, T0_AT, stored_run
 from osbench.common.errors import ExportError
 from osbench.common.plugin.exporter import ExportedRun
 from osbench.common.plugin.plugins import Plugins
-from osbench.coordinator.results.totals import Warmup
+from osbench.coordinator.results.accounting.totals import Warmup
 from osbench.edges.history.exporters import hdr
 
 WIDEST_NS = 864 * 10**12

@@ -21,8 +21,8 @@ from osbench.common.plugin.exporter import DurationCounts
 from osbench.common.plugin.plugins import Plugins
 from osbench.common.plugin.sla import Verdict
 from osbench.coordinator.report.stored_run import LiveRun, StoredRun
-from osbench.coordinator.results.totals import Accounting
-from osbench.coordinator.storage.run_documents import read_timeline
+from osbench.coordinator.results.accounting.totals import Accounting
+from osbench.coordinator.results.storage.run_documents import read_timeline
 from osbench.edges.history.exporters import opensearch, otlp_metrics, posting
 from osbench.edges.traces.collection.archive import Archive
 from osbench.edges.traces.model.spans import Span, Trace

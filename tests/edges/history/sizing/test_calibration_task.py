@@ -3,7 +3,7 @@ import pytest
 from osbench.common.plugin.plugins import Plugins
 from osbench.common.plugin.runner import Totals
 from osbench.common.task import HookConfig, Named, Subtask, Task, Workload
-from osbench.coordinator.taskfile import semantics
+from osbench.coordinator.task.taskfile import semantics
 from osbench.edges.history.sizing.calibration_task import calibration_of, calibration_task
 
 

@@ -1,10 +1,10 @@
-from osbench.coordinator.runners.constant import Constant
-from osbench.coordinator.runners.constant_for_duration import ConstantForDuration
-from osbench.coordinator.runners.rps import Rps
-from osbench.coordinator.runners.search import Search
-from osbench.coordinator.runners.serial import Serial
-from osbench.coordinator.runners.stages import StagedRate
-from osbench.coordinator.runners.user_stages import StagedUsers
+from osbench.coordinator.plugins.runners.constant import Constant
+from osbench.coordinator.plugins.runners.constant_for_duration import ConstantForDuration
+from osbench.coordinator.plugins.runners.rps import Rps
+from osbench.coordinator.plugins.runners.search import Search
+from osbench.coordinator.plugins.runners.serial import Serial
+from osbench.coordinator.plugins.runners.stages import StagedRate
+from osbench.coordinator.plugins.runners.user_stages import StagedUsers
 from osbench.edges.history.sizing.load_levels import load_levels
 from osbench.plugin import runner
 

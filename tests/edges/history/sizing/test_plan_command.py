@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 
-from osbench.coordinator.cli.group import Group
+from osbench.coordinator.front.cli.group import Group
 from osbench.edges.history.sizing.plan_command import plan
 
 GIVEN = ("--no-calibration", "--cost", "1ms", "--service-time", "100ms")

@@ -11,10 +11,10 @@ from helpers.sample_reports import constant_workload, run_report
 from helpers.summaries import to_json
 from osbench.coordinator.report.model.model import Report
 from osbench.coordinator.report.text import render
-from osbench.coordinator.results.outcome import WorkloadOutcome
-from osbench.coordinator.results.totals import Accounting, Offered
-from osbench.coordinator.results.worker_figures import WorkerFigures
-from osbench.coordinator.results.workload_statistics import WorkloadStatistics
+from osbench.coordinator.results.accounting.outcome import WorkloadOutcome
+from osbench.coordinator.results.accounting.totals import Accounting, Offered
+from osbench.coordinator.results.accounting.worker_figures import WorkerFigures
+from osbench.coordinator.results.accounting.workload_statistics import WorkloadStatistics
 from osbench.edges.history.sizing.planned_figures import compared_with_plan
 
 LEVEL = {"from_s": 0, "to_s": 10, "begin": 100, "end": 100, "rate": 100}

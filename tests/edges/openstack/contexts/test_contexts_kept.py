@@ -6,8 +6,8 @@ from helpers.fake_cloud import fake_cloud
 from osbench.common.deployment.record import Deployment
 from osbench.common.plugin.plugins import Plugins
 from osbench.common.task import Named, Workload
-from osbench.coordinator.contexts.context_stack import ContextStack, undo
-from osbench.coordinator.contexts.state_store import ContextStateStore
+from osbench.coordinator.plugins.contexts.context_stack import ContextStack, undo
+from osbench.coordinator.plugins.contexts.state_store import ContextStateStore
 from osbench.edges.openstack.common import resource_names
 
 RUN = "20260401-120000-ab12"

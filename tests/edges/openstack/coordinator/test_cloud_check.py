@@ -11,7 +11,7 @@ from helpers.fake_cloud import FakeCloud, fake_cloud
 from helpers.fake_keystone import PASSCODE, PASSWORD, fake_keystone
 from helpers.json_server import LoopbackServer, QuietHandler, serving
 from osbench.common.deployment.record import Deployment
-from osbench.coordinator.deployments.check import check
+from osbench.coordinator.task.deployments.check import check
 from servers import free_port
 
 

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from osbench.common.errors import DeploymentError
-from osbench.coordinator.deployments.new_record import record_of_file
+from osbench.coordinator.task.deployments.new_record import record_of_file
 from osbench.edges.openstack.coordinator import cloud_record
 
 AUTH = {

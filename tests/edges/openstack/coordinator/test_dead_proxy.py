@@ -6,7 +6,7 @@ import pytest
 from keystoneauth1 import exceptions, session
 
 from osbench.common.deployment.record import Deployment
-from osbench.coordinator.deployments.check import check
+from osbench.coordinator.task.deployments.check import check
 from osbench.edges.openstack.common.request_errors import refusal
 from servers import free_port
 

@@ -14,8 +14,8 @@ from osbench.common.errors import ContextError
 from osbench.common.plugin.context import ContextEnvironment
 from osbench.common.plugin.left_behind import LeftBehind
 from osbench.common.plugin.plugins import Plugins
-from osbench.coordinator.contexts.context_stack import undo
-from osbench.coordinator.contexts.state_store import ContextStateStore, Entry
+from osbench.coordinator.plugins.contexts.context_stack import undo
+from osbench.coordinator.plugins.contexts.state_store import ContextStateStore, Entry
 from osbench.edges.openstack.coordinator.leftovers import remove_left
 
 OWNER = "1f2e3d4c-0000-4000-8000-000000000000"

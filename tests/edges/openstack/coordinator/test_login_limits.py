@@ -10,7 +10,7 @@ import pytest
 from helpers.fake_cloud import PASSWORD, FakeCloud, fake_cloud
 from osbench.common.deployment.record import Deployment
 from osbench.common.plugin.plugins import Plugins
-from osbench.coordinator.taskfile import parse
+from osbench.coordinator.task.taskfile import parse
 from osbench.edges.openstack.coordinator.login_limits import login_limits, role_limits
 
 PLUGINS = Plugins()

@@ -9,7 +9,7 @@ import pytest
 
 from helpers.fake_cloud import FakeCloud, fake_cloud
 from osbench.common.deployment.record import Deployment
-from osbench.coordinator.deployments import span_probe
+from osbench.coordinator.task.deployments import span_probe
 from osbench.edges.openstack.coordinator.service_check import (
     ServiceResponse,
     check_services,

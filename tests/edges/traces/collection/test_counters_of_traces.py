@@ -15,7 +15,7 @@ from helpers.synthetic_traces import MS, Fault, slow_query, traces
 from helpers.trace_backends import FakeTempo, StoredTraces
 from osbench.common.outcomes import Outcome
 from osbench.common.protocol.columns import encode_rows
-from osbench.coordinator.storage.run_directory import RunDirectory
+from osbench.coordinator.results.storage.run_directory import RunDirectory
 from osbench.edges.traces.analysis.explanation import explain
 from osbench.edges.traces.collection.collector import Collection, CollectionSettings
 from osbench.edges.traces.collection.queried_traces import QuerySettings

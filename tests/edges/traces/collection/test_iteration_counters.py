@@ -15,7 +15,7 @@ from helpers.planted_counters import counters_of, queue, share, wandering
 from helpers.result_rows import row
 from osbench.common.outcomes import Outcome
 from osbench.common.protocol.columns import encode_rows
-from osbench.coordinator.storage.run_directory import RunDirectory
+from osbench.coordinator.results.storage.run_directory import RunDirectory
 from osbench.edges.traces.analysis.explanation import Explanation, explain
 from osbench.edges.traces.collection.iteration_counters import iteration_counters
 from osbench.edges.traces.collection.trace_set import of_iterations

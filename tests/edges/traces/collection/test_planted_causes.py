@@ -21,7 +21,7 @@ from helpers.synthetic_traces import (
 from helpers.trace_backends import FakeJaeger, FakeTempo, Spans, StoredTraces
 from osbench.common.outcomes import Outcome
 from osbench.common.protocol.columns import encode_rows
-from osbench.coordinator.storage.run_directory import RunDirectory
+from osbench.coordinator.results.storage.run_directory import RunDirectory
 from osbench.edges.traces.collection.collector import (
     Collected,
     Collection,

@@ -5,7 +5,7 @@ import json
 import numpy as np
 
 from helpers.synthetic_traces import table_of
-from osbench.coordinator.storage.run_directory import RunDirectory
+from osbench.coordinator.results.storage.run_directory import RunDirectory
 from osbench.edges.traces.collection.predicted_loads import duration_limits, predicted_loads
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from osbench.coordinator.storage.run_directory import RunDirectory
+from osbench.coordinator.results.storage.run_directory import RunDirectory
 from osbench.edges.traces.collection import queried_traces
 from osbench.edges.traces.collection.queried_traces import (
     QUERIED,

@@ -14,9 +14,9 @@ import pytest
 from helpers.fake_prometheus import FakePrometheus
 from helpers.json_server import serving
 from osbench.common.errors import StorageError
-from osbench.coordinator.results.counter_figures import CounterKind
-from osbench.coordinator.results.load_span import LoadSpan
-from osbench.coordinator.storage.run_directory import RunDirectory
+from osbench.coordinator.results.accounting.counter_figures import CounterKind
+from osbench.coordinator.results.accounting.load_span import LoadSpan
+from osbench.coordinator.results.storage.run_directory import RunDirectory
 from osbench.edges.traces.counters.counter_collection import (
     CounterSettings,
     collect_counters,

@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 
 from helpers.planted_counters import counters_of, queue, share
-from osbench.coordinator.storage.run_directory import RunDirectory
+from osbench.coordinator.results.storage.run_directory import RunDirectory
 from osbench.edges.traces.counters.counter_file import read_counters, write_counters
 from osbench.edges.traces.page.counter_charts import counter_charts
 

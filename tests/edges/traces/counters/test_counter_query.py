@@ -8,7 +8,7 @@ import pytest
 
 from osbench.common.config.config import load
 from osbench.common.errors import UsageError
-from osbench.coordinator.results.counter_figures import CounterKind
+from osbench.coordinator.results.accounting.counter_figures import CounterKind
 from osbench.edges.traces.counters.counter_collection import counter_settings
 from osbench.edges.traces.counters.counter_query import read_queries
 from osbench.edges.traces.counters.default_queries import DEFAULT_QUERIES

@@ -15,9 +15,9 @@ import pytest
 
 from helpers.fake_prometheus import FakePrometheus
 from helpers.json_server import serving
-from osbench.coordinator.results.counter_figures import CounterKind
-from osbench.coordinator.results.load_span import LoadSpan
-from osbench.coordinator.storage.run_directory import RunDirectory
+from osbench.coordinator.results.accounting.counter_figures import CounterKind
+from osbench.coordinator.results.accounting.load_span import LoadSpan
+from osbench.coordinator.results.storage.run_directory import RunDirectory
 from osbench.edges.traces.counters import counter_source, live_counters
 from osbench.edges.traces.counters.counter_collection import CounterSettings
 from osbench.edges.traces.counters.counter_file import COUNTERS, read_counters

@@ -13,7 +13,7 @@ from helpers.raw_answers import HUGE, answering
 from osbench.common.deployment.record import Deployment
 from osbench.common.network.bounded_adapter import BoundedAdapter, bounded_session
 from osbench.common.network.response_bound import ResponseBound
-from osbench.coordinator.deployments.check import check
+from osbench.coordinator.task.deployments.check import check
 
 MIB = 1 << 20
 ENDLESS = b"HTTP/1.1 200 OK\r\n\r\n"

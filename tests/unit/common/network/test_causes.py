@@ -8,7 +8,7 @@ from keystoneauth1 import exceptions, session
 
 from osbench.common.deployment.record import Deployment
 from osbench.common.network.causes import root_cause
-from osbench.coordinator.deployments.check import check
+from osbench.coordinator.task.deployments.check import check
 from servers import free_port
 
 #: Nobody serves there, and nobody is asked: it is behind the proxy.

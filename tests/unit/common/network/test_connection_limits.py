@@ -24,7 +24,7 @@ from osbench.common.network.connection_limits import (
     BoundedConnection,
     Connections,
 )
-from osbench.coordinator.web.web_server import WebServer
+from osbench.coordinator.front.web.web_server import WebServer
 from servers.child import PATIENCE_S
 
 RUN = "20260401-120000-ab12"

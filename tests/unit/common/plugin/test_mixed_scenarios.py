@@ -13,7 +13,7 @@ from osbench.common.plugin.loading import mixed_scenario
 from osbench.common.plugin.loading.mixed_scenario import MixedScenario, MixPart
 from osbench.common.plugin.plugins import Plugins
 from osbench.common.plugin.scenario import Scenario
-from osbench.coordinator.cli.commands.plugin import scenario_text
+from osbench.coordinator.front.cli.commands.plugin import scenario_text
 
 
 class Shop(Scenario):

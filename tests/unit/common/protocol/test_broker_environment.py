@@ -42,7 +42,7 @@ def spy(self, name):
         read.add(name)
     return plain(self, name)
 os.environ.__class__.__getitem__ = spy
-import osbench.worker.process.process, osbench.coordinator.transport.publisher
+import osbench.worker.process.process, osbench.coordinator.load.transport.publisher
 print(json.dumps(sorted(read)))
 """
 

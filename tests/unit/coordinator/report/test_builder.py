@@ -9,7 +9,7 @@ from typing import Any
 from helpers.sample_reports import constant_workload, restart_hook
 from osbench.coordinator.report.builder import ReportBuilder, RunEnd
 from osbench.coordinator.report.run_outcome import RunOutcome
-from osbench.coordinator.results.totals import Accounting
+from osbench.coordinator.results.accounting.totals import Accounting
 
 #: The end of a run that nobody disturbed.
 ENDED = RunEnd()

@@ -9,7 +9,7 @@ from helpers.sample_reports import columns
 from osbench.coordinator.report.error_kinds import FailureTimes, kinds_of
 from osbench.coordinator.report.iterations import Errors, Reported
 from osbench.coordinator.report.model.workload_parts import ErrorReport
-from osbench.coordinator.results.error_groups import shown_kind
+from osbench.coordinator.results.accounting.error_groups import shown_kind
 
 UUID = "0b2c7f0e-8e2f-4b6e-9a3e-3f1f4b7f2a10"
 

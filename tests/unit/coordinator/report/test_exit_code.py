@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from osbench.common.plugin.sla import Verdict
 from osbench.coordinator.report.exit_code import exit_code, meaning
-from osbench.coordinator.results.totals import Accounting
+from osbench.coordinator.results.accounting.totals import Accounting
 
 #: Each cause, first to last, with its code.
 CAUSES = [

@@ -17,9 +17,9 @@ from osbench.common.plugin.exporter import json_values
 from osbench.common.protocol.columns import COLUMNS, Column, replaced
 from osbench.coordinator.report.iterations import iterations
 from osbench.coordinator.report.model.model import Report, WorkloadReport
-from osbench.coordinator.results.worker_figures import WorkerFigures
-from osbench.coordinator.storage.frames import FrameFile
-from osbench.coordinator.storage.run_directory import RunDirectory
+from osbench.coordinator.results.accounting.worker_figures import WorkerFigures
+from osbench.coordinator.results.storage.frames import FrameFile
+from osbench.coordinator.results.storage.run_directory import RunDirectory
 
 TRACE = bytes(range(16))
 BOOM = (3, "Boom", 'no "route", sorry', "")

@@ -14,8 +14,8 @@ from helpers.shown_page import page_of, shown_page
 from osbench.coordinator.report.model.model import FINISHED, Report
 from osbench.coordinator.report.run_facts import RunFacts
 from osbench.coordinator.report.text import render
-from osbench.coordinator.storage.run_directory import RunDirectory
-from osbench.coordinator.storage.run_documents import is_summary
+from osbench.coordinator.results.storage.run_directory import RunDirectory
+from osbench.coordinator.results.storage.run_documents import is_summary
 
 Golden = Callable[[str, str], None]
 

@@ -23,7 +23,7 @@ from osbench.coordinator.report.page_facts import (
     traced_numbers,
 )
 from osbench.coordinator.report.run_facts import read_facts
-from osbench.coordinator.results.charts import Charts
+from osbench.coordinator.results.accounting.charts import Charts
 
 
 def test_exemplars_and_kept_traces_of_a_large_run(tmp_path: Path) -> None:

@@ -7,7 +7,7 @@ import pytest
 from osbench.coordinator.report.model.model import WorkloadReport
 from osbench.coordinator.report.model.workload_parts import SlaVerdict
 from osbench.coordinator.report.severity import has_held, severity
-from osbench.coordinator.results.totals import Accounting, Bound
+from osbench.coordinator.results.accounting.totals import Accounting, Bound
 
 HELD = WorkloadReport(name="held", accounting=Accounting(planned=9, ok=9))
 BROKEN = WorkloadReport(name="broken", sla=(SlaVerdict(criterion="c", success=False),))

@@ -11,8 +11,8 @@ from helpers.summaries import to_json
 from osbench.coordinator.formatting import count, duration, plain, three_digits
 from osbench.coordinator.report.model.model import Report
 from osbench.coordinator.report.text import render
-from osbench.coordinator.results.totals import Warmup
-from osbench.coordinator.results.workload_users import UserLives, read_events
+from osbench.coordinator.results.accounting.totals import Warmup
+from osbench.coordinator.results.accounting.workload_users import UserLives, read_events
 
 
 def text_of(report, width=80, **options):

@@ -18,10 +18,14 @@ from osbench.common.errors import UsageError
 from osbench.coordinator.report.model.model import CRASHED, FINISHED, RUNNING
 from osbench.coordinator.report.run_facts import read_facts
 from osbench.coordinator.report.timeline import to_timeline
-from osbench.coordinator.results.workload_statistics import WorkloadStatistics
-from osbench.coordinator.statistics.latency_matrix import LatencyMatrix
-from osbench.coordinator.storage.run_directory import RunDirectory
-from osbench.coordinator.storage.run_documents import TIMELINE, read_timeline, write_timeline
+from osbench.coordinator.results.accounting.workload_statistics import WorkloadStatistics
+from osbench.coordinator.results.statistics.latency_matrix import LatencyMatrix
+from osbench.coordinator.results.storage.run_directory import RunDirectory
+from osbench.coordinator.results.storage.run_documents import (
+    TIMELINE,
+    read_timeline,
+    write_timeline,
+)
 
 LIMIT_S = 0.1
 

@@ -12,10 +12,10 @@ import pytest
 from helpers.sample_reports import constant_workload, rps_workload
 from osbench.common.protocol.columns import Failure
 from osbench.coordinator.report.findings.load_bounds import load_bounds
-from osbench.coordinator.results.outcome import WorkloadOutcome
-from osbench.coordinator.results.totals import Accounting, Bound, Offered
-from osbench.coordinator.results.worker_figures import WorkerFigures
-from osbench.coordinator.results.workload_statistics import WorkloadStatistics
+from osbench.coordinator.results.accounting.outcome import WorkloadOutcome
+from osbench.coordinator.results.accounting.totals import Accounting, Bound, Offered
+from osbench.coordinator.results.accounting.worker_figures import WorkerFigures
+from osbench.coordinator.results.accounting.workload_statistics import WorkloadStatistics
 
 LIMIT_S = 0.1
 #: Cores of the workers' host.

@@ -11,9 +11,9 @@ from helpers.result_rows import row_of
 from helpers.sample_reports import constant_workload
 from osbench.common.protocol.columns import decode_rows, encode_rows
 from osbench.coordinator.report.findings.observations import observations
-from osbench.coordinator.results.outcome import WorkloadOutcome
-from osbench.coordinator.results.totals import Accounting, Offered
-from osbench.coordinator.results.workload_statistics import WorkloadStatistics
+from osbench.coordinator.results.accounting.outcome import WorkloadOutcome
+from osbench.coordinator.results.accounting.totals import Accounting, Offered
+from osbench.coordinator.results.accounting.workload_statistics import WorkloadStatistics
 
 CLOSED = Offered(duration_s=30.0, concurrency=10, concurrency_held=1.0)
 OPEN = Offered(duration_s=60.0, rate_planned=50.0, rate_offered=50.0)

@@ -12,9 +12,9 @@ from helpers.sample_reports import constant_workload, rps_workload, run_report
 from osbench.common.outcomes import Outcome
 from osbench.coordinator.report.findings.own_lateness import lateness_note, own_lateness
 from osbench.coordinator.report.model.measure import measured
-from osbench.coordinator.results.outcome import WorkloadOutcome
-from osbench.coordinator.results.totals import Offered
-from osbench.coordinator.results.workload_statistics import WorkloadStatistics
+from osbench.coordinator.results.accounting.outcome import WorkloadOutcome
+from osbench.coordinator.results.accounting.totals import Offered
+from osbench.coordinator.results.accounting.workload_statistics import WorkloadStatistics
 
 MS = 1_000_000
 #: Service times of 10 ms, one in twenty of 76 ms.

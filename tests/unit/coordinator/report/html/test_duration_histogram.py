@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from osbench.coordinator.report.html.duration_histogram import histogram
-from osbench.coordinator.statistics.latency_matrix import LatencyMatrix
+from osbench.coordinator.results.statistics.latency_matrix import LatencyMatrix
 
 times_s = st.floats(1e-7, 3600)
 

@@ -12,7 +12,7 @@ from osbench.coordinator.report.html.latency_series import (
     heat,
     heat_table,
 )
-from osbench.coordinator.statistics.latency_matrix import LatencyMatrix
+from osbench.coordinator.results.statistics.latency_matrix import LatencyMatrix
 
 MS = 1_000_000
 

@@ -13,7 +13,7 @@ from osbench.coordinator.report.html import output_views
 from osbench.coordinator.report.html.output_views import OutputView
 from osbench.coordinator.report.model.workload_parts import Outputs
 from osbench.coordinator.report.run_facts import read_facts
-from osbench.coordinator.results.charts import Charts
+from osbench.coordinator.results.accounting.charts import Charts
 
 
 def complete(kind: str, data: object) -> OutputView:

@@ -23,8 +23,8 @@ from osbench.coordinator.report.html.workload_facts import workloads_of
 from osbench.coordinator.report.model.model import CRASHED, FINISHED, RUNNING
 from osbench.coordinator.report.page_facts import gather
 from osbench.coordinator.report.staircase.staircase import StaircaseStep, staircase_of
-from osbench.coordinator.results.marks import Mark
-from osbench.coordinator.results.totals import Offered
+from osbench.coordinator.results.accounting.marks import Mark
+from osbench.coordinator.results.accounting.totals import Offered
 
 Golden = Callable[[str, str], None]
 

@@ -14,8 +14,8 @@ from helpers.shown_page import page_of
 from osbench.coordinator.report.html.worker_rows import failing_worker, worker_rows
 from osbench.coordinator.report.html.workload_facts import WorkloadFacts
 from osbench.coordinator.report.model.model import WorkloadReport
-from osbench.coordinator.results.worker_figures import WorkerFigures
-from osbench.coordinator.statistics.latency_matrix import LatencyMatrix
+from osbench.coordinator.results.accounting.worker_figures import WorkerFigures
+from osbench.coordinator.results.statistics.latency_matrix import LatencyMatrix
 
 MS = 1_000_000
 

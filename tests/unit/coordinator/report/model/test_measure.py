@@ -10,7 +10,7 @@ from helpers.sample_reports import constant_workload, full_report, rps_workload,
 from helpers.summaries import to_json
 from osbench.common.errors import Problem, StoreUnreachable, TaskError
 from osbench.coordinator.report.error_json import to_error_json
-from osbench.coordinator.results.workload_statistics import WorkloadStatistics
+from osbench.coordinator.results.accounting.workload_statistics import WorkloadStatistics
 
 STATES = ("ok", "failed", "timed_out", "dropped", "lost", "not_started")
 

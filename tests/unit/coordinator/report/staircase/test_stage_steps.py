@@ -16,10 +16,10 @@ from osbench.coordinator.report.model.model import Report
 from osbench.coordinator.report.staircase.staircase import Staircase
 from osbench.coordinator.report.staircase.staircase_text import STEPS, staircase_lines
 from osbench.coordinator.report.text import render
-from osbench.coordinator.results.search.trials import SearchOutcome, TrialFigures
-from osbench.coordinator.results.stage_statistics import StageFigures
-from osbench.coordinator.results.totals import Warmup
-from osbench.coordinator.statistics.scalability import scalability
+from osbench.coordinator.results.accounting.search.trials import SearchOutcome, TrialFigures
+from osbench.coordinator.results.accounting.stage_statistics import StageFigures
+from osbench.coordinator.results.accounting.totals import Warmup
+from osbench.coordinator.results.statistics.scalability import scalability
 
 
 def stages(levels, terms=(100.0, 0.1, 0.004)):

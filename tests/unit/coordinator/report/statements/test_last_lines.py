@@ -9,7 +9,7 @@ import pytest
 from osbench.coordinator.report.model.model import Report, WorkloadReport
 from osbench.coordinator.report.model.workload_parts import SlaVerdict
 from osbench.coordinator.report.statements.last_lines import causes, commands
-from osbench.coordinator.results.totals import Accounting, Bound, Tracing
+from osbench.coordinator.results.accounting.totals import Accounting, Bound, Tracing
 
 RUN = "20260401-120000-ab12cd"
 HELD = SlaVerdict(criterion="failure_rate", success=True, detail="0 of 9 failed")

@@ -12,7 +12,7 @@ from osbench.coordinator.report.statements.search_statements import (
     search_interval,
     search_statements,
 )
-from osbench.coordinator.results.search.trials import TrialFigures
+from osbench.coordinator.results.accounting.search.trials import TrialFigures
 
 P95 = "percentile: p95 of response time 31.0ms, allowed 20ms"
 

@@ -18,7 +18,7 @@ from osbench.coordinator.report.model.workload_parts import (
 )
 from osbench.coordinator.report.statements.iteration_statements import CHECKS
 from osbench.coordinator.report.statements.statements import statements
-from osbench.coordinator.results.drill_figures import LeftFigures, LeftKind
+from osbench.coordinator.results.accounting.drill_figures import LeftFigures, LeftKind
 
 WORKLOADS = measured(all_kinds()).workloads
 

@@ -7,7 +7,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from osbench.coordinator.run.workload.user_allocation import ClosedUserAllocation
+from osbench.coordinator.load.run.workload.user_allocation import ClosedUserAllocation
 from osbench.worker.engine.users import pacing
 from osbench.worker.engine.users.pacing import Pacing
 

@@ -1,0 +1,70 @@
+"""HTML pages with reports, trends and comparisons of runs, for the web server."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from functools import cache
+from typing import Any
+
+from osbench.coordinator.front.web import web_pages
+from osbench.coordinator.front.web.report_page import framed, merged
+from osbench.coordinator.report.html import page_assets
+from osbench.coordinator.report.html.page import live_parts, render_page
+from osbench.coordinator.report.html.page_assets import PageFrame
+from osbench.coordinator.report.page_facts import gather
+from osbench.coordinator.report.run_comparison import comparison_pages
+from osbench.coordinator.report.run_facts import RunFacts
+from osbench.coordinator.results.storage.run_directory import RunDirectory
+from osbench.coordinator.results.storage.run_store import SharedRun
+
+
+def report(facts: RunFacts, bar: str) -> str:
+    """Return the report page of a run that has ended; `bar`: HTML above it."""
+    return render_page(gather(facts), framed(bar))
+
+
+def live(facts: RunFacts, bar: str) -> str:
+    """Return the report page of a running run, which a script updates; `bar`: HTML above it."""
+    return render_page(gather(facts, live=True), framed(bar, live=True))
+
+
+@cache
+def report_policy(live: bool) -> str:
+    """Return the Content-Security-Policy of report pages; `live`: of running runs. Cached."""
+    return merged(page_assets.policy(live))
+
+
+@cache
+def comparison_policy() -> str:
+    """Return the Content-Security-Policy of comparison and trend pages. Cached."""
+    return merged(comparison_pages().policy())
+
+
+def parts(facts: RunFacts) -> tuple[str, list[dict[str, Any]]]:
+    """Return the parts of a running run's report that change: HTML of the overview, data of its
+    charts.
+
+    Each chart is a dict of JSON values, which may have HTML under "html".
+    """
+    return live_parts(gather(facts, live=True))
+
+
+def trend(
+    data_dir: str,
+    run: RunDirectory,
+    alike: Iterable[RunDirectory],
+    shared: Iterable[SharedRun],
+) -> str:
+    """Return the HTML page with the trend of `run`, as of `ComparisonPages.trend`."""
+    return comparison_pages().trend(data_dir, run, alike, shared, _frame())
+
+
+def comparison(
+    data_dir: str, runs: tuple[RunDirectory, RunDirectory], shared: Iterable[SharedRun]
+) -> str:
+    """Return the HTML page that compares two runs, as of `ComparisonPages.compare`."""
+    return comparison_pages().compare(data_dir, runs, shared, _frame())
+
+
+def _frame() -> PageFrame:
+    return framed(web_pages.links("", "", ""))

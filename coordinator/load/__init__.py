@@ -1,0 +1,1 @@
+"""The load: the life of a run, workers, dispatch, and the servers of local mode."""

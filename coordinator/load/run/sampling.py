@@ -1,0 +1,108 @@
+"""Decides whether a workload is traced, and which fraction of its iterations.
+
+The setting of the workload precedes that of the deployment, which precedes the configuration: of
+Rally for a scenario of Rally, if it says so, else of osbench.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from oslo_config import cfg
+
+from osbench.common.config.options import AUTO
+from osbench.common.deployment.record import Deployment
+from osbench.common.task import Workload
+from osbench.coordinator.load.run.sample_rate import SampleRatePlan
+
+
+@dataclass(frozen=True, kw_only=True)
+class Sampling:
+    """Tracing of one workload: which fraction of its iterations is traced, and why.
+
+    If none is traced, or traces cannot be read, `state` has the reason.
+    """
+
+    #: Fraction of the iterations that are traced, 0 to 1.
+    rate: float
+    #: "on", or why no trace is taken or read.
+    state: str
+    #: How the rate was worked out; "" if it was given.
+    reason: str = ""
+
+
+def sampling(
+    workload: Workload,
+    deployment: Deployment | None,
+    conf: cfg.ConfigOpts,
+    planned: int | None = None,
+    in_all: int = 0,
+    *,
+    otlp: bool = False,
+    of_source: bool | None = None,
+) -> Sampling:
+    """Return whether a workload is traced, and which fraction of its iterations.
+
+    `planned` is the number of its iterations, None if unknown; `in_all` is `planned_in_all` of its
+    task. `otlp`: the run receives or queries spans, and needs neither a key nor a store.
+    `of_source`: whether the scenario's framework traces by its configuration; None: it says
+    nothing.
+    """
+    if not _wanted(workload, deployment, conf, of_source):
+        return Sampling(rate=0.0, state="switched off")
+    if not otlp and (deployment is None or not deployment.profiler_hmac_key):
+        return Sampling(rate=0.0, state="no key")
+    rate, reason = conf.benchmark.profiler_sample_rate, ""
+    if rate == AUTO:
+        rate, reason = _plan(conf).rate(planned, in_all)
+    if not rate:
+        return Sampling(rate=0.0, state="sample rate 0", reason=reason)
+    if otlp or (deployment is not None and deployment.readable_store):
+        state = "on"
+    elif deployment is not None and deployment.profiler_conn_str:
+        state = "store not redis://"
+    else:
+        state = "no store in the record"
+    return Sampling(rate=float(rate), state=state, reason=reason)
+
+
+def planned_in_all(
+    workloads: Iterable[tuple[Workload, int | None, bool | None]],
+    deployment: Deployment | None,
+    conf: cfg.ConfigOpts,
+) -> int:
+    """Return the sum of the planned iterations of workloads for which tracing is switched on.
+
+    `workloads` has each with its planned number, of which None, unknown, counts as 0, and with
+    `of_source` as in `sampling`.
+    """
+    return sum(
+        planned or 0
+        for workload, planned, of_source in workloads
+        if _wanted(workload, deployment, conf, of_source)
+    )
+
+
+def _wanted(
+    workload: Workload,
+    deployment: Deployment | None,
+    conf: cfg.ConfigOpts,
+    of_source: bool | None,
+) -> bool:
+    wanted = workload.enable_profiler
+    if wanted is None and deployment is not None:
+        wanted = deployment.enable_profiler
+    if wanted is None:
+        wanted = of_source
+    return bool(conf.benchmark.enable_profiler if wanted is None else wanted)
+
+
+def _plan(conf: cfg.ConfigOpts) -> SampleRatePlan:
+    traces = conf.traces
+    return SampleRatePlan(
+        tail_percent=traces.tail_percent,
+        tail_traces=traces.tail_traces,
+        budget=traces.store_budget_mib << 20,
+        spans_per_trace=traces.spans_per_trace,
+    )

@@ -1,0 +1,352 @@
+"""Virtual users of a load: asks the runner for its step, and sets the user limit of each worker.
+
+A user limit is the number of virtual users that a worker may have. A closed load keeps them all
+busy; an open load starts iterations at planned times, on as many of them as it needs. All
+that differs between the two is here.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from itertools import accumulate
+
+from osbench.common.plugin.runner import Step, Totals, split
+from osbench.coordinator.load.dispatch.moved_users import regrant
+from osbench.coordinator.load.fleet.worker import NOT_GRANTED, WorkerHandle
+from osbench.coordinator.load.run.workload.load_parts import LoadParts, Phase
+from osbench.coordinator.results.accounting.totals import Offered
+
+#: Seconds after the stop time within which its results arrive.
+LINGER_S = 0.25
+#: Seconds until other parts of the turns of `max_rate` hold: all workers know them by then.
+PARTS_S = 1.0
+
+
+class UserAllocation:
+    """The user limits of the workers of one load.
+
+    A subclass each is for closed, open and scripted runners.
+    """
+
+    def __init__(self, load: LoadParts) -> None:
+        self._load = load
+        #: The last step of the runner.
+        self.step = Step()
+
+    def ask(self) -> None:
+        """Ask the runner for the load to be offered, and grant virtual users to workers.
+
+        Keeps the runner's reply in `step`; also updates the stop time, the pace of workers and the
+        numbers of users. Raises StorageError.
+        """
+        load = self._load
+        workers, ledger, data = load.workers, load.results.ledger, load.plan.data
+        active, elapsed_s = workers.active, load.elapsed()
+        totals = Totals(
+            allotted=load.dispatcher.planned,
+            settled=ledger.decided,
+            ended=load.results.script_end is not None,
+        )
+        capacity = [worker.capacity for worker in active]
+        step = load.runner.step(elapsed_s, totals, capacity)
+        self.step = step if data is None else data.within(step, totals)
+        load.rules.apply(self.step, elapsed_s)
+        others = [worker for worker in workers.present if worker not in active]
+        limits = self._limits(capacity, elapsed_s)
+        regrant([*active, *others], [*limits, *[0] * len(others)], self._unheard())
+        self._pace(active)
+        if load.phase is not Phase.PREPARING:
+            self._number(active, self._most(active, capacity))
+
+    def _unheard(self) -> int:
+        """Return the count of users that workers of an earlier coordinator may still have.
+
+        They have not accepted this coordinator yet, and start their granted iterations for as long
+        as their lease lasts.
+        """
+        users = self._load.results.users
+        return sum(users.count(worker.mid) for worker in self._load.workers.unheard)
+
+    def _number(self, workers: Sequence[WorkerHandle], most: Sequence[int]) -> None:
+        """Assign numbers to the virtual users that each worker may have and that lack one.
+
+        The numbers are journalled. `most`: the greatest number of users of each of `workers`, in
+        order. Raises StorageError.
+        """
+        load = self._load
+        register = load.results.users
+        for worker, many in zip(workers, most, strict=True):
+            numbers = register.wanted(worker.mid, many)
+            if numbers:
+                record = {"do": "users", "workload": load.number, "mid": worker.mid}
+                load.services.port.decide([{**record, "numbers": numbers}])
+                # workers receive them with the next control record
+                worker.granted = NOT_GRANTED
+
+    def _limits(self, capacity: Sequence[int], elapsed_s: float) -> Sequence[int]:
+        """Return how many virtual users each active worker is to have, in their order.
+
+        `capacity`: how many each can have, in the same order; `elapsed_s`: seconds after t0.
+        """
+        raise NotImplementedError
+
+    def _most(self, workers: Sequence[WorkerHandle], capacity: Sequence[int]) -> Sequence[int]:
+        """Return the most virtual users that each of `workers` will ever have, in their order.
+
+        `capacity`: the most that each can have, in the same order.
+        """
+        raise NotImplementedError
+
+    def _pace(self, workers: Sequence[WorkerHandle]) -> None:
+        """Limit the rate of each worker's iterations if a closed load has `max_rate`.
+
+        Does nothing here.
+        """
+
+    def note_held(self) -> None:
+        """Note the numbers of users that are requested and that live workers have.
+
+        Does nothing unless the load is closed.
+        """
+
+    def skip_gap(self) -> None:
+        """Drop arrivals due without a coordinator; does nothing unless the load is open."""
+
+    @property
+    def asked(self) -> Sequence[tuple[float, float]]:
+        """Return the requested load over time: (seconds after t0, virtual users or arrivals/s)."""
+        return self._load.runner.asked()
+
+    @property
+    def timed(self) -> bool:
+        """Return whether the runner ends the load at a time, not by a number of iterations."""
+        return self.step.stop_s is not None
+
+    @property
+    def planned(self) -> int | None:
+        """Number of iterations of the plan; None if something else ends the load."""
+        return self._load.runner.planned
+
+    @property
+    def budget(self) -> int | None:
+        """Number of iterations that the closed ledger accounts for; None for all that started."""
+        return self._load.runner.planned
+
+    @property
+    def linger_s(self) -> float:
+        """Seconds after the stop time in which users report their waits; 0 if no user does."""
+        return 0.0
+
+    @property
+    def script_lost(self) -> bool:
+        """Return whether a scripted runner's worker is gone for good; False for other runners."""
+        return False
+
+    @property
+    def runs_short(self) -> bool:
+        """Return whether some worker may run out of work before the next pass of the loop.
+
+        The passes are short then.
+        """
+        return False
+
+    @property
+    def scant(self) -> int:
+        """The number of workers if some worker has few granted iterations for each user, else 0."""
+        return 0
+
+    def offered(self, duration_s: float, cut_short: str | None) -> Offered:
+        """Return the offered load next to the requested load, for the report.
+
+        `duration_s`: seconds of load; `cut_short`: cause of an early end, or None.
+        """
+        raise NotImplementedError
+
+
+class OpenUserAllocation(UserAllocation):
+    """Grants virtual users of an open load, which run arrivals (iterations with a planned time)."""
+
+    def _limits(self, capacity: Sequence[int], elapsed_s: float) -> Sequence[int]:
+        # beyond the capacity of workers if the user wishes so
+        most = self._load.specification.max_concurrency
+        return split(most, [1 << 30] * len(capacity)) if most else capacity
+
+    def _most(self, workers: Sequence[WorkerHandle], capacity: Sequence[int]) -> Sequence[int]:
+        return [worker.target for worker in workers]
+
+    def skip_gap(self) -> None:
+        """Drop arrivals that were due up to now, while there was no coordinator.
+
+        Asks the runner repeatedly, as it plans arrivals in parts.
+        """
+        elapsed_s = self._load.elapsed()
+        while True:
+            self.ask()
+            self._load.dispatcher.skip(self.step, elapsed_s)
+            if not self.step.arrivals or self.step.arrivals[-1] >= elapsed_s:
+                return
+
+    def offered(self, duration_s: float, cut_short: str | None) -> Offered:
+        """Return the offered load next to the requested load: rates in arrivals per second.
+
+        `duration_s`: seconds of load; `cut_short`: cause of an early end, or None.
+        """
+        dispatcher, statistics = self._load.dispatcher, self._load.results.statistics
+        return Offered(
+            duration_s=duration_s,
+            rate_planned=dispatcher.rate_planned,
+            rate_offered=statistics.rate_started,
+            cut_short=cut_short,
+        )
+
+
+class ClosedUserAllocation(UserAllocation):
+    """Grants virtual users of a closed load, which are kept busy with iterations."""
+
+    def __init__(self, load: LoadParts) -> None:
+        super().__init__(load)
+        workload = load.plan.workload
+        #: Users that start a second, and iterations of all, at most; None for no bound.
+        self._start_rate: float | None = workload.users.get("start_rate")
+        self._max_rate: float | None = workload.users.get("max_rate")
+        #: Users of each membership by which turns of `max_rate` are parted, and the number of the
+        #: turn from which this holds.
+        self._paced: dict[str, int] = {}
+        self._paced_from = 0
+        #: Virtual users that were requested and held when that was last noted.
+        self._noted: tuple[int, int] | None = None
+
+    def _limits(self, capacity: Sequence[int], elapsed_s: float) -> Sequence[int]:
+        # as far as its users start already
+        asked, due = self.step.users or (), self._due(elapsed_s)
+        return asked if due >= sum(asked) else split(due, capacity)
+
+    def _due(self, elapsed_s: float) -> int:
+        """Return how many virtual users the load is to have `elapsed_s` seconds after t0.
+
+        The lesser of the runner's request and the number that `start_rate` has let start.
+        """
+        users, rate = self._load.runner.users(elapsed_s), self._start_rate
+        return min(users, math.floor(rate * max(0.0, elapsed_s)) + 1) if rate else users
+
+    def _most(self, workers: Sequence[WorkerHandle], capacity: Sequence[int]) -> Sequence[int]:
+        plan = self._load.plan
+        in_all = split(plan.runner.concurrency, capacity)
+        return [max(one.target, most) for one, most in zip(workers, in_all, strict=True)]
+
+    def _pace(self, workers: Sequence[WorkerHandle]) -> None:
+        """Give each worker its part of the starts that `max_rate` allows, as large as its users.
+
+        Other parts hold from a turn on that has not come yet, so that no turn is taken twice or by
+        no worker. Does nothing without `max_rate`.
+        """
+        rate, users = self._max_rate, {worker.mid: worker.user_limit for worker in workers}
+        if not rate or not any(users.values()):
+            return
+        elapsed_s = self._load.elapsed()
+        holds = not self._paced_from or elapsed_s * rate >= self._paced_from
+        if users != self._paced and holds:
+            # there are no parts before the first ones
+            turn = math.ceil((elapsed_s + PARTS_S) * rate) if self._paced else 0
+            self._paced_from = max(0, turn)
+            self._paced = users
+        ends = dict(zip(self._paced, accumulate(self._paced.values()), strict=True))
+        in_all = sum(self._paced.values())
+        for worker in workers:
+            end = ends.get(worker.mid, 0)
+            begin = end - self._paced.get(worker.mid, 0)
+            worker.pace = rate
+            worker.pace_part = (begin, end, in_all, self._paced_from)
+
+    def note_held(self) -> None:
+        """Note in the journal how many users are requested, and how many live workers have.
+
+        Nothing is noted while neither changes. Without further work no more users count as
+        requested than there are; after the stop time 0 do.
+        """
+        load = self._load
+        elapsed_s = load.elapsed()
+        held = sum(worker.user_limit for worker in load.workers.present)
+        asked = 0 if load.rules.reached(elapsed_s) else self._due(elapsed_s)
+        if not load.dispatcher.has_work(self.step):
+            # there is nothing to do for others
+            asked = min(asked, held)
+        if (asked, held) != self._noted:
+            self._noted = asked, held
+            event = {"do": "held", "workload": load.number, "at_s": load.rules.within(elapsed_s)}
+            load.services.port.note({**event, "asked": asked, "held": held})
+
+    @property
+    def asked(self) -> Sequence[tuple[float, float]]:
+        """Return the requested load over time: (seconds after t0, virtual users), in order.
+
+        If `start_rate` alone shapes the load, a ramp from 0.
+        """
+        points, rate = self._load.runner.asked(), self._start_rate
+        if not rate or len(points) != 1:
+            return points
+        users = points[0][1]
+        return ((0.0, 0.0), (users / rate, users))
+
+    @property
+    def _is_loaded(self) -> bool:
+        return self._load.under_load and self._load.elapsed() >= 0
+
+    @property
+    def linger_s(self) -> float:
+        """Seconds after the stop time in which users report how long they waited.
+
+        0 unless a time ends the load.
+        """
+        return LINGER_S if self.timed else 0.0
+
+    @property
+    def runs_short(self) -> bool:
+        """Return whether some worker may run out of work before the next pass of the loop."""
+        load = self._load
+        if not self._is_loaded or not load.dispatcher.has_work(self.step):
+            return False
+        return any(one.user_limit and not one.known for one in load.workers.takers)
+
+    @property
+    def scant(self) -> int:
+        """The number of workers that take work, if one has few granted iterations for each user.
+
+        Else 0, and before and after the load.
+        """
+        takers = self._load.workers.takers if self._is_loaded else []
+        return len(takers) if any(one.user_limit and one.scant for one in takers) else 0
+
+    @property
+    def planned(self) -> int | None:
+        """Number of iterations of the plan; None if something else ends the load.
+
+        The number of rows of a data file is not a plan.
+        """
+        # rows are not a plan: most often something else ends the load
+        rows = self._load.plan.data is not None and self._load.runner.planned is None
+        return None if rows else self.step.budget
+
+    @property
+    def budget(self) -> int | None:
+        """Number of iterations that the closed ledger accounts for; None for all that started."""
+        # if a time ends the load, rows that were not reached do not belong to the plan
+        return self._load.runner.planned if self.timed else self.step.budget
+
+    def offered(self, duration_s: float, cut_short: str | None) -> Offered:
+        """Return the offered load next to the requested one: users, and seconds they waited.
+
+        `duration_s`: seconds of load; `cut_short`: cause of an early end, or None.
+        """
+        load, results = self._load, self._load.results
+        history, users = load.services.history, load.runner.concurrency
+        wanting_s = results.want_ns / 1e9 + history.missing_user_s(load.number, load.elapsed())
+        asked_s = results.busy_s + wanting_s
+        return Offered(
+            duration_s=duration_s,
+            concurrency=users,
+            concurrency_held=results.busy_s / asked_s if asked_s > 0 else None,
+            waited_s=wanting_s / users,
+            cut_short=cut_short,
+        )

@@ -1,0 +1,1 @@
+"""Plug-ins of the coordinator, a module each, and the code that runs them."""

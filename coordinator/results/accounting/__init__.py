@@ -1,0 +1,1 @@
+"""Results of a workload, counted as blocks arrive: ledger, statistics, errors and charts."""

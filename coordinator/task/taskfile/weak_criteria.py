@@ -1,0 +1,105 @@
+"""Notes on SLA criteria that a failing or slow service may meet all the same."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from fractions import Fraction
+from typing import Any
+
+from osbench.common.config import options
+from osbench.common.errors import Problem
+from osbench.common.plugin.plugin_names import NATIVE, asked
+from osbench.common.plugin.plugins import Plugins
+from osbench.common.plugin.runner import Runner, SearchingRunner
+from osbench.common.task import Workload
+from osbench.coordinator.formatting import count
+from osbench.coordinator.task.taskfile.places import inside
+
+#: Percentage of failures from which a limit allows nearly all.
+NEARLY_ALL = 90
+#: Criteria that a load may meet although all its iterations fail fast.
+BLIND_TO_FAILURES = {
+    "max_avg_duration",
+    "max_avg_duration_per_atomic",
+    "max_seconds_per_iteration",
+    "outliers",
+    "percentile",
+    "performance_degradation",
+    "requests_per_iteration",
+    "spans",
+    "start_lag",
+}
+
+
+def weak_criteria(
+    workload: Workload, runner: Runner, plugins: Plugins, silenced: Collection[str] = ()
+) -> Iterator[Problem]:
+    """Yield a note for each criterion of a checked workload that is met too easily.
+
+    Also if it has no criterion, or none that judges failures. `silenced`: notes of
+    `options.CRITERIA_NOTES` to leave out.
+    """
+    for name, place, message in _found(workload, runner, plugins):
+        if name not in silenced:
+            yield Problem(place, f"{message} (to silence: silenced_notes = {name})")
+
+
+def _found(workload: Workload, runner: Runner, plugins: Plugins) -> Iterator[tuple[str, str, str]]:
+    place = inside(workload.place, "sla")
+    criteria = {
+        asked(one.name).bare: one.config
+        for one in workload.sla
+        if plugins.find("sla", one.name).source == NATIVE
+    }
+    if not workload.sla:
+        message = "is empty: whatever the service does, the run passes; add failure_rate: {max: 0}"
+        yield options.NO_CRITERION, place, message
+    elif len(criteria) == len(workload.sla) and criteria.keys() <= BLIND_TO_FAILURES:
+        message = "judges no failures: add failure_rate: {max: 0}"
+        yield options.FAILURES_UNJUDGED, place, message
+    rate = criteria.get("failure_rate", {"max": 0})
+    if rate.get("max", 100) >= NEARLY_ALL and not rate.get("min"):
+        message = (
+            f"allows {rate.get('max', 100):g} % of the iterations to fail: "
+            "lower max, or give min if they are to fail"
+        )
+        yield options.FAILURES_ALLOWED, inside(place, "failure_rate"), message
+    for limit in _percentiles(criteria.get("percentile", ())):
+        here = inside(place, "percentile")
+        if limit.get("of") == "response" and not runner.OPEN:
+            message = (
+                f"p{limit['p']:g} of response time: users of a closed load wait while the service "
+                "is slow, and no percentile has this wait; take an open runner, such as rps, or "
+                "of: service"
+            )
+            yield options.CLOSED_RESPONSE, here, message
+        needed, number = _least_size(limit["p"]), _sample_size(workload, runner, limit)
+        if number is not None and number < needed and "action" not in limit:
+            where = f" in {limit['over_s']:g} s" if "over_s" in limit else ""
+            message = (
+                f"p{limit['p']:g} of at most {count(math.ceil(number), 'iteration')}{where} is "
+                f"the longest of them: make at least {needed}, or take a lower p"
+            )
+            yield options.FEW_ITERATIONS, here, message
+
+
+def _percentiles(config: Any) -> Sequence[Mapping[str, Any]]:
+    return [config] if isinstance(config, Mapping) else config
+
+
+def _least_size(percent: float) -> int:
+    """Return the least number of values of which one at least is above their percentile."""
+    above = 100 - Fraction(str(percent))
+    return math.ceil(100 / above) if above else 0  # 100 is the longest on purpose
+
+
+def _sample_size(workload: Workload, runner: Runner, limit: Mapping[str, Any]) -> float | None:
+    """Return the most iterations that a percentile is of; None if not known before the load."""
+    number, lasts_s = runner.planned, runner.planned_s
+    if isinstance(runner, SearchingRunner) or number is None:
+        return None
+    if not lasts_s:
+        return None if "over_s" in limit else number
+    judged_s = lasts_s - workload.warmup_s
+    return number * min(float(limit.get("over_s", judged_s)), judged_s) / lasts_s

@@ -1,7 +1,0 @@
-"""Task files: from YAML or JSON with a Jinja template to a checked task."""
-
-from osbench.coordinator.taskfile.args import read_args
-from osbench.coordinator.taskfile.loading import checked, load
-from osbench.coordinator.taskfile.parsing import parse
-
-__all__ = ["checked", "load", "parse", "read_args"]
