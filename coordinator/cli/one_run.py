@@ -40,8 +40,8 @@ from osbench.coordinator.taskfile import checked, semantics, source_validation
 from osbench.coordinator.taskfile.selection import once
 
 if TYPE_CHECKING:
-    from osbench.coordinator.archives.run_archive import RunArchive
     from osbench.coordinator.run.lifecycle import Run
+    from osbench.coordinator.storage.run_store import RunStore
 
 
 #: What is said at each Ctrl-C of a run.
@@ -74,7 +74,7 @@ class Wanted:
     #: What the first run in local mode may have begun.
     early: EarlyStart | None = None
     #: Archive that each run is sent to when it is over, if any.
-    archive: RunArchive | None = None
+    archive: RunStore | None = None
 
 
 class Interrupts:

@@ -13,9 +13,8 @@ from osbench.coordinator.cli.base import CommandSettings, console, echo
 from osbench.coordinator.cli.one_run import Interrupts, Wanted, run_once
 from osbench.coordinator.cli.progress_display import Progress
 from osbench.coordinator.cli.run_exports import RunExports
-from osbench.coordinator.comparison.compared_run import ComparedRun, read_compared_run
-from osbench.coordinator.comparison.comparison_text import show_spread
 from osbench.coordinator.report.exit_code import worst
+from osbench.coordinator.report.run_comparison import ShowSpread, spread_of_runs
 from osbench.coordinator.run.plan import new_run_id
 from osbench.coordinator.storage.run_directory import RunDirectory
 
@@ -34,8 +33,9 @@ def run_repeatedly(
     """Run a task `times` times and print how much the runs differ; return the worst exit code.
 
     All runs get one tag in common. A run that is interrupted or fails to begin is the last. Raises
-    OsbenchError if the first run cannot begin.
+    OsbenchError if the first run cannot begin, PluginError before if no package compares runs.
     """
+    show_spread = None if as_json else spread_of_runs()
     tag = f"repeat-{new_run_id()}"
     summaries, failure = _run_all(settings, wanted, progress, tag, times)
     codes = [summary["exit_code"] for summary in summaries]
@@ -47,8 +47,8 @@ def run_repeatedly(
     if as_json:
         document = {"format": FORMAT, "tag": tag, "exit_code": worst(codes), "runs": summaries}
         echo(json.dumps(document))
-    elif summaries:
-        _print_spread(settings, tag, summaries)
+    elif show_spread is not None and summaries:
+        _print_spread(show_spread, settings, tag, summaries)
     return worst(codes)
 
 
@@ -77,10 +77,14 @@ def _run_all(
 
 
 def _print_spread(
-    settings: CommandSettings, tag: str, summaries: Sequence[Mapping[str, Any]]
+    show_spread: ShowSpread,
+    settings: CommandSettings,
+    tag: str,
+    summaries: Sequence[Mapping[str, Any]],
 ) -> None:
     """Print how much the runs differ, their tag, and a command that compares them later."""
-    runs = compared(settings, [summary["run_id"] for summary in summaries])
+    data_dir = str(settings.conf.data_dir)
+    runs = [RunDirectory.find(data_dir, summary["run_id"]) for summary in summaries]
     show_spread(runs, console())
     echo(f"\nTag of these runs: {tag}")
     echo(f"Later: osbench-coord compare tag:{tag} --against tag:...")
@@ -104,12 +108,3 @@ def run_tagged(
     with exports.around():
         summary = run_once(settings, replace(wanted, run_options=options), progress, interrupts)
     return exports.write(summary)
-
-
-def compared(settings: CommandSettings, run_ids: Sequence[str]) -> list[ComparedRun]:
-    """Return the runs with these ids, in order, read for a comparison.
-
-    Raises UsageError, DamagedRun.
-    """
-    data_dir = str(settings.conf.data_dir)
-    return [read_compared_run(RunDirectory.find(data_dir, run_id)) for run_id in run_ids]

@@ -19,12 +19,13 @@ from osbench.common.secrets.masking import error_text, mask_text
 from osbench.common.secrets.url_masking import mask_url
 from osbench.coordinator.cli.base import CommandSettings, echo
 from osbench.coordinator.cli.options.export_options import RunExportOptions
+from osbench.coordinator.cli.run_views.damaged_runs import warn_of
 from osbench.coordinator.formatting import plain
 from osbench.coordinator.storage.run_directory import RunDirectory
 from osbench.coordinator.storage.run_documents import read_timeline
+from osbench.coordinator.storage.run_store import RunStore, open_store
 
 if TYPE_CHECKING:
-    from osbench.coordinator.archives.run_archive import RunArchive
     from osbench.coordinator.report.exporting import Export
 
 #: Exit code of Python after an uncaught exception.
@@ -56,16 +57,14 @@ def exports_of(
     return RunExports(chosen, directory, say, metrics, archive)
 
 
-def _archive(settings: CommandSettings, url: str | None) -> RunArchive | None:
+def _archive(settings: CommandSettings, url: str | None) -> RunStore | None:
     """Return the archive at `url`, after reading its list of runs; None without a URL.
 
-    Raises UsageError, ArchiveError.
+    Raises UsageError, ArchiveError, PluginError.
     """
     if url is None:
         return None
-    from osbench.coordinator.cli.archive_access import archive_at  # noqa: PLC0415 - see above
-
-    found = archive_at(settings, url)
+    found = open_store(url, str(settings.data_dir), warn_of)
     found.ids()
     return found
 
@@ -79,7 +78,7 @@ class RunExports:
         directory: RunDirectory,
         say: Callable[[str], None],
         metrics: str | None = None,
-        archive: RunArchive | None = None,
+        archive: RunStore | None = None,
     ) -> None:
         """`metrics`: address `[ADDRESS:]PORT` for Prometheus to read the run at, or None.
 

@@ -12,12 +12,12 @@ from pathlib import Path
 from typing import Any
 
 from osbench.common.errors import OsbenchError
-from osbench.coordinator.archives.run_archive import ArchivedRun, RunArchive
 from osbench.coordinator.formatting import count, plain
 from osbench.coordinator.storage.progress import done_words
 from osbench.coordinator.storage.run_directory import RunDirectory
 from osbench.coordinator.storage.run_index import rows_of
 from osbench.coordinator.storage.run_listing import FINISHED, RUNNING
+from osbench.coordinator.storage.run_store import RunStore, SharedRun
 from osbench.coordinator.web.run_list import MOST, ListChoice, shown
 
 #: Rows of the list that follows what happens.
@@ -38,7 +38,7 @@ class RunsShown:
         only: str = "",
         *,
         stays: bool = True,
-        archive: RunArchive | None = None,
+        archive: RunStore | None = None,
     ) -> None:
         """`only`: id of the only run that is shown, which need not exist yet; "" for all runs.
 
@@ -51,11 +51,11 @@ class RunsShown:
         #: Why the archive could not be read the last time; "" if it could be.
         self.trouble = ""
         self._archive = archive
-        self._archived: dict[str, ArchivedRun] = {}
+        self._archived: dict[str, SharedRun] = {}
         self._read_at = -math.inf
         self._reading = threading.Lock()
 
-    def archived(self) -> list[ArchivedRun]:
+    def archived(self) -> list[SharedRun]:
         """Return the runs of the archive that are not in the data directory; empty without an
         archive.
 
@@ -72,7 +72,7 @@ class RunsShown:
         here = {one.path.name for one in RunDirectory.all(self.data_dir)} if self._archived else ()
         return [one for name, one in self._archived.items() if name not in here]
 
-    def _read_again(self, archive: RunArchive) -> None:
+    def _read_again(self, archive: RunStore) -> None:
         try:
             self._archived = {one.run_id: one for one in archive.runs()}
             self.trouble = ""
@@ -137,34 +137,35 @@ class RunsShown:
         ]
         return task, earlier[-1] if earlier else ""
 
-    def alike(self, name: str) -> tuple[list[RunDirectory], list[ArchivedRun]]:
+    def alike(self, name: str) -> tuple[list[RunDirectory], list[SharedRun]]:
         """Return the runs that have ended and have the same task as the run `name`, oldest first.
 
         The first list has the runs in the data directory, the second the others in the archive.
         """
         archived = self.archived()
         rows = rows_of(self.data_dir, RunDirectory.all(self.data_dir))
-        rows += [one.record.row() for one in archived]
+        rows += [one.row() for one in archived]
         task = next((row["task"] for row in rows if row["run"] == name), None)
         alike = {row["run"] for row in rows if row["task"] == task and row["state"] != RUNNING}
         here = [one for one in RunDirectory.all(self.data_dir) if one.path.name in alike]
         return here, [one for one in archived if one.run_id in alike]
 
-    def _every(self) -> list[RunDirectory | ArchivedRun]:
+    def _every(self) -> list[RunDirectory | SharedRun]:
         """Return all runs, newest first; a run in both data directory and archive only from the
         former.
         """
-        found: dict[str, RunDirectory | ArchivedRun] = {one.run_id: one for one in self.archived()}
+        found: dict[str, RunDirectory | SharedRun] = {one.run_id: one for one in self.archived()}
         found |= {one.path.name: one for one in RunDirectory.all(self.data_dir)}
         return [found[name] for name in sorted(found, reverse=True)]
 
-    def _rows(self, runs: Sequence[RunDirectory | ArchivedRun]) -> list[dict[str, Any]]:
+    def _rows(self, runs: Sequence[RunDirectory | SharedRun]) -> list[dict[str, Any]]:
         here = [one for one in runs if isinstance(one, RunDirectory)]
         rows = {row["run"]: row for row in rows_of(self.data_dir, here)}
         for one in runs:
-            if isinstance(one, ArchivedRun):
-                rows[one.run_id] = {**one.record.row(), "archived": True}
-        return [rows[one.run_id if isinstance(one, ArchivedRun) else one.path.name] for one in runs]
+            if not isinstance(one, RunDirectory):
+                rows[one.run_id] = {**one.row(), "archived": True}
+        names = (one.path.name if isinstance(one, RunDirectory) else one.run_id for one in runs)
+        return [rows[name] for name in names]
 
     def _in_words(self, rows: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
         runs = Path(self.data_dir) / "runs"

@@ -12,10 +12,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from helpers.queue_runs import compared_run
-from osbench.coordinator.comparison.compared_run import ComparedRun
-from osbench.coordinator.comparison.comparing import compare_sides
-from osbench.coordinator.comparison.comparison_result import ComparisonResult
-from osbench.coordinator.comparison.evidence import Evidence
+from osbench.edges.history.comparison.compared_run import ComparedRun
+from osbench.edges.history.comparison.comparing import compare_sides
+from osbench.edges.history.comparison.comparison_result import ComparisonResult
+from osbench.edges.history.comparison.evidence import Evidence
 
 Floats = NDArray[np.float64]
 Random = np.random.Generator

@@ -16,8 +16,8 @@ import numpy as np
 from bench.comparison_verdicts import comparisons
 from bench.interval_coverage import coverage
 from helpers.queue_runs import Queue, compared_run
-from osbench.coordinator.comparison.compared_run import ComparedRun
-from osbench.coordinator.comparison.trends import trend_of
+from osbench.edges.history.comparison.compared_run import ComparedRun
+from osbench.edges.history.comparison.trends import trend_of
 
 
 def main() -> None:

@@ -10,7 +10,7 @@ import pytest
 
 from helpers.fake_cloud import fake_cloud
 from osbench.common.errors import ArchiveError
-from osbench.coordinator.archives.archive_store import ArchiveStore, store_of
+from osbench.edges.history.archives.archive_store import ArchiveStore, store_of
 
 
 @pytest.fixture(params=["folder", "file URL", "memory", "swift"])

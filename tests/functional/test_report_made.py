@@ -18,10 +18,10 @@ from helpers.sample_reports import constant_workload, rps_workload, run_report
 from helpers.shown_page import page_of
 from helpers.synthetic_traces import Work
 from helpers.web import TOKENS, serving
-from osbench.coordinator.comparison.comparing import compare_sides
-from osbench.coordinator.comparison.comparison_page import compare_page
-from osbench.coordinator.comparison.evidence import Evidence
 from osbench.coordinator.report.run_facts import read_facts
+from osbench.edges.history.comparison.comparing import compare_sides
+from osbench.edges.history.comparison.comparison_page import compare_page
+from osbench.edges.history.comparison.evidence import Evidence
 
 pytestmark = [pytest.mark.functional, pytest.mark.browser]
 

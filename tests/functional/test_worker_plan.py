@@ -7,7 +7,7 @@ import json
 import pytest
 
 from helpers.runs import site
-from osbench.coordinator.sizing.calibration_task import MOST_RATE, MOST_USERS
+from osbench.edges.history.sizing.calibration_task import MOST_RATE, MOST_USERS
 from servers import CountingServer
 
 pytestmark = pytest.mark.functional

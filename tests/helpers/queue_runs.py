@@ -11,9 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from osbench.common.histogram import Histogram
-from osbench.coordinator.comparison.compared_run import ComparedRun
 from osbench.coordinator.statistics.latency_matrix import LatencyMatrix
 from osbench.coordinator.statistics.percentiles import percentile_key, percentiles
+from osbench.edges.history.comparison.compared_run import ComparedRun
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]

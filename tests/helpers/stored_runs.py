@@ -8,6 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from helpers.result_rows import row
 from helpers.sample_reports import FAILURES, constant_workload, run_report
 from helpers.summaries import to_json
 from osbench.common.outcomes import DROP_REASONS, Outcome
@@ -27,6 +28,19 @@ WORKER = "node1.7.aa"
 T0_AT = 1775044801.25
 
 Row = tuple[Any, ...]
+
+#: Iterations of 20 ms each, one in ten of them failed; the fifth was dropped.
+ROWS = [
+    row(
+        at,
+        due=100 * at,
+        started=100 * at + (0 if at == 5 else 1),
+        ended=100 * at + (0 if at == 5 else 21),
+        outcome=Outcome.DROPPED_LATE if at == 5 else Outcome.FAILED if at % 10 == 0 else Outcome.OK,
+        failure=1 if at % 10 == 0 else 0,
+    )
+    for at in range(1, 41)
+]
 
 
 def block(

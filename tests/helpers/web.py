@@ -12,9 +12,9 @@ from pathlib import Path
 
 from helpers.runs import Started
 from osbench.common.network.address import Address
-from osbench.coordinator.archives.run_archive import RunArchive
 from osbench.coordinator.storage.progress import Snapshot, WorkerProgress
 from osbench.coordinator.storage.run_directory import RunDirectory
+from osbench.coordinator.storage.run_store import RunStore
 from osbench.coordinator.web.access_tokens import AccessTokens
 from osbench.coordinator.web.run_starts import RunStarts
 from osbench.coordinator.web.runs_shown import RunsShown
@@ -28,6 +28,7 @@ import sys, threading
 from pathlib import Path
 from osbench.coordinator.storage.control_requests import AbortWatch
 from osbench.coordinator.storage.run_directory import RunDirectory
+from osbench.coordinator.storage.run_store import RunStore
 run, over = RunDirectory(Path(sys.argv[1])), threading.Event()
 run.lock()
 with AbortWatch(run, lambda now: over.set()):
@@ -76,7 +77,7 @@ def serving(
     only: str = "",
     names: tuple[str, ...] = (),
     starts: RunStarts | None = None,
-    archive: RunArchive | None = None,
+    archive: RunStore | None = None,
 ) -> Iterator[WebServer]:
     """A server on a port that is free."""
     shown = RunsShown(str(data), only, stays=not only, archive=archive)

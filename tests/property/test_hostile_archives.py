@@ -19,14 +19,14 @@ from helpers.examples import examples
 from helpers.hostile import ODD
 from helpers.made_runs import made_run
 from osbench.common.errors import OsbenchError
-from osbench.coordinator.archives.archive_record import ArchiveRecord
-from osbench.coordinator.archives.run_archive import RunArchive
-from osbench.coordinator.comparison import compared_run
-from osbench.coordinator.comparison.compared_run import finished_runs
-from osbench.coordinator.comparison.comparing import compare_sides
-from osbench.coordinator.comparison.comparison_page import compare_page, trends_page
-from osbench.coordinator.comparison.evidence import Evidence
-from osbench.coordinator.comparison.trends import trend_of
+from osbench.edges.history.archives.archive_record import ArchiveRecord
+from osbench.edges.history.archives.run_archive import RunArchive
+from osbench.edges.history.comparison import compared_run
+from osbench.edges.history.comparison.compared_run import finished_runs
+from osbench.edges.history.comparison.comparing import compare_sides
+from osbench.edges.history.comparison.comparison_page import compare_page, trends_page
+from osbench.edges.history.comparison.evidence import Evidence
+from osbench.edges.history.comparison.trends import trend_of
 
 RUNS = ("20260401-101500-abcd", "20260402-101500-abcd", "20260403-101500-abcd")
 #: The run in which values are changed.

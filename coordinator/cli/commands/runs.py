@@ -10,7 +10,7 @@ from typing import Any
 import click
 
 from osbench.common.escaping import escaped
-from osbench.coordinator.cli.archive_access import archive_at
+from osbench.common.plugin import entry_points
 from osbench.coordinator.cli.base import (
     CommandSettings,
     FiniteRange,
@@ -20,7 +20,6 @@ from osbench.coordinator.cli.base import (
     echo_table,
     with_settings,
 )
-from osbench.coordinator.cli.commands.pushed_runs import pull, push
 from osbench.coordinator.cli.group import Group
 from osbench.coordinator.cli.options.option_rules import Alternatives, RuledCommand
 from osbench.coordinator.cli.options.option_table import (
@@ -36,7 +35,7 @@ from osbench.coordinator.cli.options.shared_options import (
     workload_name,
 )
 from osbench.coordinator.cli.run_views import following
-from osbench.coordinator.cli.run_views.damaged_runs import found_run
+from osbench.coordinator.cli.run_views.damaged_runs import found_run, warn_of
 from osbench.coordinator.cli.time_limit import timeout_option
 from osbench.coordinator.formatting import count, plain, size
 from osbench.coordinator.report.model.model import Report
@@ -48,6 +47,7 @@ from osbench.coordinator.storage.run_documents import summary_of
 from osbench.coordinator.storage.run_index import rows_of
 from osbench.coordinator.storage.run_listing import RESUMABLE, described
 from osbench.coordinator.storage.run_retention import check_writable
+from osbench.coordinator.storage.run_store import open_store
 from osbench.coordinator.text_table import TextTable, figures, names, texts
 
 COLUMNS = (
@@ -59,7 +59,31 @@ COLUMNS = (
 )
 
 
-@click.group(cls=Group)
+#: Commands of `runs` that an edge has, as entry points `osbench.command` such as `runs-push`, and
+#: the first lines of their help.
+EDGE_COMMANDS = {
+    "push": "Put runs into an archive that a team shares.",
+    "pull": "Fetch runs of an archive into the data directory.",
+}
+
+
+class RunsGroup(Group):
+    """The commands `runs`, some of which an optional package has: these are found when used."""
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """Return name, command and remaining arguments of a command line, as click does.
+
+        Raises PluginError if no installed package has the command.
+        """
+        name, found, rest = super().resolve_command(ctx, args)
+        if name in EDGE_COMMANDS:
+            found = entry_points.loaded("command", f"runs-{name}")
+        return name, found, rest
+
+
+@click.group(cls=RunsGroup)
 def runs() -> None:
     """List, show, delete, prune and share the runs in the data directory."""
 
@@ -92,8 +116,8 @@ def list_(
             check_writable(data_dir)
             echo(f"no runs in {settings.data_dir / 'runs'}", err=True)
     else:
-        there = archive_at(settings, archive)
-        found = [one.record.row() for one in there.runs()[::-1]]
+        there = open_store(archive, str(settings.data_dir), warn_of)
+        found = [one.row() for one in there.runs()[::-1]]
         if not found:
             echo(there.emptiness(), err=True)
     rows = [row for row in found if set(tag) <= set(row["tags"])]
@@ -216,8 +240,9 @@ def prune(
     echo(f"{count(len(removable), 'run')} deleted, {freed} freed", err=True)
 
 
-runs.add_command(push)
-runs.add_command(pull)
+for _name, _line in EDGE_COMMANDS.items():
+    # click lists and completes these
+    runs.add_command(click.Command(_name, short_help=_line))
 
 
 @click.command()

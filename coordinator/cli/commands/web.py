@@ -8,13 +8,14 @@ import click
 
 from osbench.common.config import logs
 from osbench.common.network.address import Address
-from osbench.coordinator.cli.archive_access import archive_at
 from osbench.coordinator.cli.base import CommandSettings, with_settings
 from osbench.coordinator.cli.group import FILES
 from osbench.coordinator.cli.live_view import announce
 from osbench.coordinator.cli.options.option_table import option, options, repeated
 from osbench.coordinator.cli.options.shared_options import archive_url
+from osbench.coordinator.cli.run_views.damaged_runs import warn_of
 from osbench.coordinator.run.plan import new_run_id
+from osbench.coordinator.storage.run_store import open_store
 from osbench.coordinator.web.access_tokens import AccessTokens
 from osbench.coordinator.web.run_starts import RunStarts
 from osbench.coordinator.web.runs_shown import RunsShown
@@ -58,7 +59,7 @@ def web(
     logs.begin(settings.conf.log_level)
     address = Address.parse(listen)
     data_dir = str(settings.conf.data_dir)
-    there = None if archive is None else archive_at(settings, archive)
+    there = None if archive is None else open_store(archive, data_dir, warn_of)
     if there is not None:
         # a wrong URL ends the command; later the page says what is wrong
         there.ids()

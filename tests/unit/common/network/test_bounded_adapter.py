@@ -2,10 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
-import socket
-import threading
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -13,44 +9,14 @@ import requests
 
 from helpers.hostile import bounded
 from helpers.packed_zeros import whole_gzip
+from helpers.raw_answers import HUGE, answering
 from osbench.common.deployment.record import Deployment
 from osbench.common.network.bounded_adapter import BoundedAdapter, bounded_session
 from osbench.common.network.response_bound import ResponseBound
 from osbench.coordinator.deployments.check import check
-from osbench.coordinator.exporters import posting
-from osbench.coordinator.exporters.posting import Poster
-from osbench.plugin.errors import ExportError
 
 MIB = 1 << 20
-HUGE = b"HTTP/1.1 200 OK\r\nContent-Length: 10000000000\r\n\r\n"
 ENDLESS = b"HTTP/1.1 200 OK\r\n\r\n"
-
-
-@contextlib.contextmanager
-def answering(head: bytes, piece: bytes, *, for_ever: bool) -> Iterator[str]:
-    """A server that answers each connection so."""
-    listener = socket.create_server(("127.0.0.1", 0))
-
-    def talk(connection: socket.socket) -> None:
-        with contextlib.suppress(OSError), connection:
-            connection.recv(65536)
-            connection.sendall(head + piece)
-            while for_ever:
-                connection.sendall(piece)
-
-    def serve() -> None:
-        with contextlib.suppress(OSError):
-            while True:
-                connection, _ = listener.accept()
-                threading.Thread(target=talk, args=(connection,), daemon=True).start()
-
-    thread = threading.Thread(target=serve)
-    thread.start()
-    yield f"http://127.0.0.1:{listener.getsockname()[1]}"
-    # wakes the thread that accepts
-    listener.shutdown(socket.SHUT_RDWR)
-    listener.close()
-    thread.join()
 
 
 def test_a_larger_answer_is_refused():
@@ -95,15 +61,6 @@ def test_an_answer_without_a_body_may_announce_a_large_one(method):
         session.request(method, url, stream=method == "GET") as answer,
     ):
         assert answer.headers["content-length"] == "10000000000"
-
-
-def test_an_exporter_reads_no_larger_answer(monkeypatch):
-    monkeypatch.setattr(posting, "TRIES", 2)
-    with (
-        answering(HUGE, bytes(65536), for_ever=True) as url,
-        pytest.raises(ExportError, match="the response has 10,000,000,000 bytes, more than the 64"),
-    ):
-        Poster({}, pause_s=0).post(url, b"{}")
 
 
 def test_a_check_of_a_deployment_reads_no_larger_answer():

@@ -51,7 +51,7 @@ def test_a_list_of_commands_imports_nothing_that_commands_need(arguments: tuple[
             "osbench.coordinator.cli.commands.run",
             (
                 *("celery", "jinja2", "jsonschema", "numpy", "redis"),
-                *("osbench.coordinator.comparison", "osbench.coordinator.report"),
+                *("osbench.edges.history.comparison", "osbench.coordinator.report"),
                 *("osbench.coordinator.run", "osbench.coordinator.taskfile"),
             ),
         ),

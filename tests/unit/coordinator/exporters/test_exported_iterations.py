@@ -5,11 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
-from pyarrow import parquet
-
-from helpers.export_servers import search_server
 from helpers.sample_iterations import WHOLE, sample_run
 from osbench.common.plugin.exporter import ITERATION_COLUMNS, json_values
 from osbench.common.plugin.plugins import Plugins
@@ -26,23 +22,16 @@ def exported(name: str, data: Path) -> Path:
     return path
 
 
-def lines(found: list[Any]) -> str:
-    """A line of JSON for each; values keep their types and keys their order."""
-    return "".join(f"{json.dumps(one)}\n" for one in found)
-
-
 def test_each_export_has_each_column_but_for_those_it_names(tmp_path: Path) -> None:
     names = {one.name for one in ITERATION_COLUMNS}
-    data = [tmp_path / name for name in ("csv", "parquet", "json")]
+    data = [tmp_path / name for name in ("csv", "json")]
 
     header = exported("csv", data[0]).read_text().splitlines()[0].split(",")
-    table = parquet.read_table(exported("parquet", data[1]))
-    run = sample_run(data[2])
+    run = sample_run(data[1])
     (record,) = iteration_records(run.directory, WHOLE, run.report)
     documents = [json_values(row, None) for row in run.rows()]
 
     assert {*header, *csv.LEFT_OUT} == names
-    assert set(table.column_names) == names
     assert names - set(record) == {"state", "error_type"}
     assert all(set(one) == names for one in documents)
 
@@ -52,27 +41,6 @@ def test_csv_is_the_same_text(tmp_path: Path, golden: Golden) -> None:
 
     # with its line breaks as they are
     golden("iterations.csv", path.read_bytes().decode())
-
-
-def test_parquet_has_the_same_types_and_values(tmp_path: Path, golden: Golden) -> None:
-    table = parquet.read_table(exported("parquet", tmp_path))
-
-    schema = [f"{field.name}: {field.type}\n" for field in table.schema]
-    rows = [
-        {**one, "started_at": one["started_at"] and one["started_at"].isoformat()}
-        for one in table.to_pylist()
-    ]
-    golden("iterations-parquet.txt", "".join(schema) + lines(rows))
-
-
-def test_documents_of_opensearch_are_the_same(tmp_path: Path, golden: Golden) -> None:
-    run: Any = sample_run(tmp_path)
-
-    with search_server() as server:
-        Plugins().get("exporter", "opensearch")({}).send(run, server.url)
-        kept = server.documents["osbench-iterations"]
-
-    golden("iterations-opensearch.txt", lines([[key, one] for key, one in kept.items()]))
 
 
 def test_the_json_of_an_iteration_is_the_same(tmp_path: Path, golden: Golden) -> None:

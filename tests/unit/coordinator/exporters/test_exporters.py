@@ -5,46 +5,26 @@ from __future__ import annotations
 import csv
 import io
 import json
-import sys
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
 
 import pytest
-from hdrh.histogram import HdrHistogram
-from hdrh.log import HistogramLogReader
 from prometheus_client.openmetrics import parser
-from pyarrow import parquet
 
 from helpers.result_rows import row
 from helpers.sample_reports import constant_workload, full_report, rps_workload, run_report
-from helpers.stored_runs import T0_AT, stored_run
+from helpers.stored_runs import ROWS, stored_run
 from helpers.summaries import to_json
-from osbench.common.errors import ExportError
 from osbench.common.outcomes import Outcome
 from osbench.common.plugin.exporter import DurationCounts, ExportedRun, IterationRow
 from osbench.common.plugin.plugins import Plugins
 from osbench.common.plugin.sla import Verdict
-from osbench.coordinator.exporters import hdr, openmetrics
+from osbench.coordinator.exporters import openmetrics
 from osbench.coordinator.exporters.csv import write
 from osbench.coordinator.report.run_outcome import RunOutcome
-from osbench.coordinator.results.totals import Accounting, Bound, Warmup
-
-WIDEST_NS = 864 * 10**12
-
-#: Iterations of 20 ms each, one in ten of them failed; the fifth was dropped.
-ROWS = [
-    row(
-        at,
-        due=100 * at,
-        started=100 * at + (0 if at == 5 else 1),
-        ended=100 * at + (0 if at == 5 else 21),
-        outcome=Outcome.DROPPED_LATE if at == 5 else Outcome.FAILED if at % 10 == 0 else Outcome.OK,
-        failure=1 if at % 10 == 0 else 0,
-    )
-    for at in range(1, 41)
-]
+from osbench.coordinator.results.totals import Accounting, Bound
 
 
 class _Run(ExportedRun):
@@ -277,96 +257,6 @@ def test_junit_is_well_formed_whatever_a_message_holds(tmp_path: Path) -> None:
     case = suite.find("testcase")
     assert case is not None
     assert case.get("classname") == "a\ufffdb <&> \ufffd"
-
-
-def test_parquet_is_written_group_by_group(tmp_path: Path, monkeypatch: Any) -> None:
-    monkeypatch.setattr("osbench.coordinator.exporters.parquet.ROW_GROUP", 16)
-    run = stored_run(tmp_path, ROWS, ROWS[:3])
-
-    file = parquet.ParquetFile(exported("parquet", run, tmp_path))
-
-    assert file.num_row_groups == 3
-    table = file.read().to_pylist()
-    assert [(one["workload"], one["iteration"]) for one in table] == [
-        *((0, at) for at in range(1, 41)),
-        *((1, at) for at in range(1, 4)),
-    ]
-    assert table[0]["started_at"].timestamp() == pytest.approx(T0_AT + 0.101, abs=1e-6)
-    assert table[41]["started_at"].timestamp() == pytest.approx(T0_AT + 100.201, abs=1e-6)
-    assert (table[4]["state"], table[4]["outcome"]) == ("dropped", "dropped_late")
-    assert (table[4]["started_at"], table[4]["service_s"]) == (None, None)
-    assert (table[9]["error_type"], table[8]["error_type"]) == ("GatewayTimeout", None)
-    assert file.schema_arrow.metadata[b"osbench.run_id"] == run.summary["run_id"].encode()
-    assert json.loads(file.schema_arrow.metadata[b"osbench.summary"]) == run.summary
-
-
-def test_a_run_without_rows_is_an_empty_table(tmp_path: Path) -> None:
-    run = stored_run(tmp_path, [])
-
-    assert parquet.read_table(exported("parquet", run, tmp_path)).num_rows == 0
-
-
-def test_without_pyarrow_what_to_install_is_said_at_once(monkeypatch: Any) -> None:
-    monkeypatch.setitem(sys.modules, "pyarrow", None)
-
-    with pytest.raises(ExportError, match=r"pip install 'osbench\[parquet\]'"):
-        Plugins().get("exporter", "parquet")({})
-
-
-def read_log(path: Path) -> list[tuple[str, HdrHistogram]]:
-    reader = HistogramLogReader(str(path), HdrHistogram(1, WIDEST_NS, 3))
-    found = []
-    while (histogram := reader.get_next_interval_histogram()) is not None:
-        found.append((histogram.get_tag(), histogram))
-    reader.close()
-    return found
-
-
-def test_the_interval_log_has_a_histogram_for_each_second(tmp_path: Path) -> None:
-    path = exported("hdr", stored_run(tmp_path, ROWS, ROWS[:3]), tmp_path)
-
-    found = read_log(path)
-
-    counts = [(tag, one.get_total_count()) for tag, one in found]
-    # 100 ms apart from the first on, without those that failed and the dropped one
-    assert counts == [
-        ("0-Dummy.dummy", 8),
-        *[("0-Dummy.dummy", 9)] * 3,
-        ("1-Dummy.dummy", 3),
-    ]
-    assert [one.get_start_time_stamp() for _, one in found] == pytest.approx(
-        [T0_AT * 1000 + at for at in (0, 1000, 2000, 3000, 100_000)], abs=1
-    )
-    assert found[0][1].get_value_at_percentile(50) == pytest.approx(20e6, rel=1e-3)
-
-
-def test_the_log_of_response_times(tmp_path: Path) -> None:
-    path = exported("hdr", stored_run(tmp_path, ROWS), tmp_path, time="response", interval_s=10)
-
-    ((_, histogram),) = read_log(path)
-
-    assert histogram.get_total_count() == 35
-    assert histogram.get_max_value() == pytest.approx(21e6, rel=1e-3)
-
-
-def test_intervals_widen_and_lose_nothing(tmp_path: Path, monkeypatch: Any) -> None:
-    monkeypatch.setattr(hdr, "INTERVALS", 3)
-    rows = [row(at, due=1000 * at, started=1000 * at, ended=1001 * at) for at in range(30)]
-
-    found = read_log(exported("hdr", stored_run(tmp_path, rows), tmp_path))
-
-    assert len(found) == 2
-    assert [one.get_total_count() for _, one in found] == [16, 14]
-    assert [one.get_max_value() for _, one in found] == pytest.approx([15e6, 29e6], rel=1e-3)
-
-
-def test_the_warm_up_is_in_no_histogram(tmp_path: Path) -> None:
-    run = stored_run(tmp_path, ROWS[:4], warmup=Warmup(seconds=0.15, left_out=1))
-    run.directory.write("run.json", {"workloads": [{"warmup": 0.15}]})
-
-    ((_, histogram),) = read_log(exported("hdr", run, tmp_path))
-
-    assert histogram.get_total_count() == 3
 
 
 @pytest.mark.parametrize("timeline", [True, False])

@@ -6,18 +6,13 @@ import json
 import re
 from pathlib import Path
 
-import numpy as np
 import pytest
 
-from helpers.queue_runs import Queue, side
 from helpers.report_facts import facts_of
-from osbench.coordinator.comparison.comparing import compare_sides
-from osbench.coordinator.comparison.comparison_page import compare_page
-from osbench.coordinator.comparison.evidence import Evidence
 from osbench.coordinator.report.html import page_assets
 from osbench.coordinator.report.model.model import RUNNING
 from osbench.coordinator.web import report_views, web_pages
-from osbench.coordinator.web.report_page import framed, merged
+from osbench.coordinator.web.report_page import merged
 
 BAR = '<section id="live"></section>'
 SCRIPT = '<script src="/static/live.js" defer></script>'
@@ -35,15 +30,7 @@ def over(tmp_path: Path) -> str:
     return report_views.report(facts_of(tmp_path), BAR)
 
 
-@pytest.fixture
-def comparison() -> str:
-    """A page that compares two runs."""
-    chance = np.random.default_rng(1)
-    before, after = (side(Queue(duration_s=60), chance, name, 1) for name in "AB")
-    return compare_page(compare_sides(Evidence(before=before, after=after)), framed(BAR, live=True))
-
-
-@pytest.mark.parametrize("name", ["live", "over", "comparison"])
+@pytest.mark.parametrize("name", ["live", "over"])
 def test_the_policy_is_in_the_header_alone(request: pytest.FixtureRequest, name: str) -> None:
     page = request.getfixturevalue(name)
 
@@ -60,14 +47,9 @@ def test_the_header_allows_the_page_s_own_blocks_and_the_server_s_files(live: bo
     assert re.search(r"style-src 'sha256-[^;]* 'self'", policy)
 
 
-@pytest.mark.parametrize("name", ["live", "comparison"])
-def test_the_bar_stands_first_and_its_script_last(
-    request: pytest.FixtureRequest, name: str
-) -> None:
-    page = request.getfixturevalue(name)
-
-    assert f"<body>\n{BAR}\n" in page
-    assert page.rstrip().endswith(f"{SCRIPT}\n</body>\n</html>")
+def test_the_bar_stands_first_and_its_script_last(live: str) -> None:
+    assert f"<body>\n{BAR}\n" in live
+    assert live.rstrip().endswith(f"{SCRIPT}\n</body>\n</html>")
 
 
 def test_a_page_that_does_not_change_has_no_script_of_the_server(over: str) -> None:
@@ -75,7 +57,7 @@ def test_a_page_that_does_not_change_has_no_script_of_the_server(over: str) -> N
     assert SCRIPT not in over
 
 
-@pytest.mark.parametrize("name", ["live", "over", "comparison"])
+@pytest.mark.parametrize("name", ["live", "over"])
 def test_the_style_of_the_page_comes_after_that_of_the_bar(
     request: pytest.FixtureRequest, name: str
 ) -> None:
@@ -84,9 +66,9 @@ def test_the_style_of_the_page_comes_after_that_of_the_bar(
     assert page.index('href="/static/web.css"') < page.index("<style>")
 
 
-def test_every_colour_that_a_page_uses_has_a_value(comparison: str, over: str) -> None:
+def test_every_colour_that_a_page_uses_has_a_value(over: str) -> None:
     tokens = set(json.loads(page_assets.text("tokens.json")))
-    for styled in (web_pages.static("web.css"), comparison, over):
+    for styled in (web_pages.static("web.css"), over):
         used = set(re.findall(r"var\(--([\w-]+)\)", styled))
         assert used
         assert used <= tokens

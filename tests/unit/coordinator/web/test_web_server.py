@@ -7,7 +7,6 @@ import dataclasses
 import http.client
 import json
 import os
-import re
 import shutil
 import subprocess
 import sys
@@ -22,7 +21,6 @@ import pytest
 
 from helpers.made_runs import made_run
 from helpers.web import TOKENS, held, make_run, serving, snapshot, worker_progress
-from osbench.coordinator.comparison import compared_run
 from osbench.coordinator.storage.run_directory import RunDirectory
 from osbench.coordinator.web import feed, web_server
 from osbench.coordinator.web.access_tokens import Role
@@ -279,53 +277,6 @@ def test_a_report_leads_to_the_list_and_to_the_run_before_it(
     assert "live.js" not in page
     assert '<a href="/">All runs</a>' in oldest
     assert "the run before it" not in oldest
-
-
-def test_a_report_leads_to_the_trend_of_its_task(client: httpx.Client, tmp_path: Path) -> None:
-    names = [f"2026040{day}-101500-abcd" for day in (1, 2, 3)]
-    for seed, name in enumerate(names, 1):
-        made_run(tmp_path, 300, run=name, seed=seed)
-
-    page = client.get(f"/runs/{names[1]}", headers=BEARER).text
-    trend = client.get(f"/runs/{names[1]}/trends", headers=BEARER)
-
-    assert f'<a href="/runs/{names[1]}/trends">trend of this task</a>' in page
-    assert trend.status_code == 200
-    assert "<h1>Nightly: tokens</h1>" in trend.text
-    assert "3 of at least 8 runs" in trend.text
-    places = [trend.text.index(f'<a href="/runs/{name}">{name}</a>') for name in names]
-    assert places == sorted(places)
-    assert '<a href="/">All runs</a>' in trend.text
-    assert "style-src 'sha256-" in trend.headers["content-security-policy"]
-
-
-def test_a_trend_says_which_damaged_run_it_leaves_out(client: httpx.Client, tmp_path: Path) -> None:
-    whole = made_run(tmp_path, 300, run="20260401-101500-abcd")
-    cut = made_run(tmp_path, 300, run="20260402-101500-abcd", seed=2)
-    assert client.get("/", headers=BEARER).status_code == 200
-    summary = cut.path / "summary.json"
-    summary.write_text(summary.read_text()[:-1])
-
-    page = client.get(f"/runs/{whole.path.name}/trends", headers=BEARER)
-
-    assert page.status_code == 200
-    assert re.search(f"left out: .*{cut.path.name}", page.text)
-    assert f'<a href="/runs/{cut.path.name}">' not in page.text
-
-
-def test_a_run_without_a_trend_says_why(
-    client: httpx.Client, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    run = made_run(tmp_path, 30)
-    # no exit code says that the load was the one requested
-    monkeypatch.setattr(compared_run, "_SOUND", ())
-
-    found = client.get(f"/runs/{run.path.name}/trends", headers=BEARER)
-    unknown = client.get("/runs/20990101-000000-none/trends", headers=BEARER)
-
-    assert found.status_code == 409
-    assert "has no trend: no run of this task" in found.text
-    assert unknown.status_code == 404
 
 
 def test_a_server_of_one_run_shows_no_other(tmp_path: Path, run: RunDirectory) -> None:

@@ -1,0 +1,1 @@
+"""Commands that compare runs, or move them to an archive and back."""

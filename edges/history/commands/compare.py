@@ -1,0 +1,139 @@
+"""The command `compare`: prints improvements and regressions between two sides of runs."""
+
+from __future__ import annotations
+
+import sys
+
+import click
+
+from osbench.common.errors import UsageError
+from osbench.coordinator.cli.base import CommandSettings, with_settings
+from osbench.coordinator.cli.options.option_rules import RuledCommand
+from osbench.coordinator.cli.options.option_table import flag, option_set, options, repeated
+from osbench.coordinator.cli.options.shared_options import archive_url
+from osbench.edges.history.commands.archive_access import archived_runs
+from osbench.edges.history.commands.comparison_options import (
+    TAG,
+    ComparisonOptions,
+    exit_code,
+    left_out,
+    read_side,
+    show,
+)
+from osbench.edges.history.comparison.compared_run import earlier_runs
+from osbench.edges.history.comparison.comparing import compare_sides
+from osbench.edges.history.comparison.evidence import Evidence
+
+_AGAINST = "--against"
+
+
+class TwoSides(RuledCommand):
+    """A command whose option `--against` takes all names up to the next option."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Parse the arguments, after putting a separate `--against` before each name after it.
+
+        Raises BadOptionUsage if `--against` has no name.
+        """
+        found: list[str] = []
+        against = False
+        for one in args:
+            if one.startswith("-"):
+                against = one == _AGAINST
+                found += [] if against else [one]
+            else:
+                found += [_AGAINST, one] if against else [one]
+        if _AGAINST in args and _AGAINST not in found:
+            raise click.BadOptionUsage(_AGAINST, f"{_AGAINST} needs at least one run", ctx)
+        return super().parse_args(ctx, found)
+
+
+@click.command(cls=TwoSides)
+@click.argument("runs", metavar="RUN...", nargs=-1, required=True)
+@options(
+    ComparisonOptions.SECTION,
+    against=repeated(
+        _AGAINST, metavar="RUN...", help="Runs of the second side; all others are the first."
+    ),
+    in_pairs=flag(
+        "--in-pairs",
+        help="The runs of both sides, in the order given, were made in turn, as by `duel`: the"
+        " differences of the pairs are tested.",
+    ),
+    archive=archive_url(),
+)
+@option_set(ComparisonOptions, "chosen")
+@with_settings
+def compare(
+    settings: CommandSettings,
+    runs: tuple[str, ...],
+    against: tuple[str, ...],
+    in_pairs: bool,
+    archive: str | None,
+    chosen: ComparisonOptions,
+) -> None:
+    """Compare runs: the first side is before, the second after.
+
+    A verdict needs several runs a side, or five other runs of the same task in the data
+    directory or the archive: a single run does not show how much runs differ anyway. RUN is
+    an id, the beginning of one, "last", or tag:TAG for all runs with a tag.
+
+    \b
+    Examples:
+      osbench-coord compare 20260401-101500 last
+      osbench-coord compare A1 A2 A3 A4 A5 --against B1 B2 B3 B4 B5
+      osbench-coord compare tag:release-1 tag:release-2 --margin 3%
+      osbench-coord compare 20260401 20260402 --html comparison.html
+      osbench-coord compare tag:main last --archive s3://team-runs/shop
+
+    \b
+    Exit codes:
+      0 nothing became worse, or there is no evidence of it
+      1 something became worse
+      2 bad usage, or the runs cannot be compared
+      3 files of a run are cut or changed; --damaged compares the rest
+    """
+    first, second = _sides(runs, against)
+    if in_pairs and any(name.startswith(TAG) for name in (*first, *second)):
+        # a tag leaves out unsound runs of one side, and the others would be paired wrongly
+        raise UsageError("--in-pairs needs runs in order: name each by its id, not by a tag")
+    archived = archived_runs(settings, archive)
+    before, after = (
+        read_side(settings, one, damaged=chosen.damaged, archived=archived)
+        for one in (first, second)
+    )
+    if in_pairs:
+        _check_pairs(len(before), len(after))
+    history = earlier_runs(
+        str(settings.conf.data_dir),
+        [*before, *after],
+        left_out=left_out(chosen.damaged),
+        archived=archived,
+    )
+    result = compare_sides(
+        Evidence(before=before, after=after, history=history, in_pairs=in_pairs),
+        margin=chosen.margin,
+        anyway=chosen.anyway,
+    )
+    show(result, chosen)
+    sys.exit(exit_code(result))
+
+
+def _check_pairs(before: int, after: int) -> None:
+    if before != after or before < 2:
+        raise UsageError(
+            "--in-pairs needs as many runs on one side as on the other, two at least:"
+            f" got {before} and {after}"
+        )
+
+
+def _sides(
+    runs: tuple[str, ...], against: tuple[str, ...]
+) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    if against:
+        return runs, against
+    if len(runs) == 2:
+        return runs[:1], runs[1:]
+    raise UsageError(
+        "give two runs, or those of both sides: osbench-coord compare A1 A2 --against B1 B2"
+    )

@@ -1,0 +1,235 @@
+"""Renders comparisons and trends of runs as HTML pages: one file each, without scripts."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from functools import cache
+from importlib import resources
+from typing import Any
+
+from jinja2 import Environment, PackageLoader, StrictUndefined
+from markupsafe import Markup
+
+from osbench.common.escaping import on_page
+from osbench.coordinator.formatting import spaced
+from osbench.coordinator.report.html import page_assets
+from osbench.coordinator.report.html.page_assets import PageFrame
+from osbench.edges.history.comparison.comparison_result import (
+    Basis,
+    ChangeRow,
+    ChangeVerdict,
+    ComparisonResult,
+)
+from osbench.edges.history.comparison.comparison_text import interval_text
+from osbench.edges.history.comparison.findable_changes import signed_percent
+from osbench.edges.history.comparison.trends import RunsTrend, TrendChange, TrendSeries
+
+#: Package of templates and style.
+_PACKAGE = "osbench.edges.history.comparison"
+#: A sign next to each verdict: not everybody can distinguish colours.
+_SIGNS = {
+    ChangeVerdict.WORSE: "✕",
+    ChangeVerdict.MIXED: "✕",
+    ChangeVerdict.BETTER: "✓",
+    ChangeVerdict.EQUIVALENT: "=",
+    ChangeVerdict.NO_EVIDENCE: "~",
+}
+#: Ratios drawn at most to either side, and at least.
+_WIDEST, _NARROWEST = math.log(4), math.log(1.05)
+#: Units of drawings, and free space at the top and bottom of a series.
+_WIDTH, _HEIGHT, _FREE = 1000, 100, 8
+
+
+def page_policy() -> str:
+    """Return the Content-Security-Policy of these pages: only their own style, by hash."""
+    style = page_assets.hashes([_style()])
+    return f"default-src 'none'; style-src {style}; base-uri 'none'; form-action 'none'"
+
+
+def compare_page(result: ComparisonResult, frame: PageFrame | None = None) -> str:
+    """Return the result of a comparison as an HTML page.
+
+    `frame`: additions of the web server, None for a page in a file.
+    """
+    told, colon, rest = result.sentence.partition(":")
+    if not colon:
+        told, rest = result.sentence, ""
+    reach = _reach(result)
+    environment = page_environment()
+    environment.filters["forest"] = lambda row: _forest(row, reach, result.margin)
+    names = [name or "" for name in result.names]
+    return environment.get_template("comparison.html.j2").render(
+        frame=frame,
+        result=result,
+        told=told + colon,
+        rest=rest,
+        heading=_heading(result),
+        axis=f"{math.exp(-reach):.2f} to {math.exp(reach):.2f} times",
+        sides=[
+            (f"before {names[0]}".strip(), result.before),
+            (f"after {names[1]}".strip(), result.after),
+        ],
+        command=compare_command(result),
+    )
+
+
+def trends_page(
+    trends: Sequence[RunsTrend], frame: PageFrame | None = None, notes: Sequence[str] = ()
+) -> str:
+    """Return trends of runs, at least one, as an HTML page.
+
+    `frame`: additions of the web server, None for a page in a file. `notes` are messages on runs
+    that are left out.
+    """
+    template = page_environment().get_template("trends.html.j2")
+    return template.render(trends=list(trends), frame=frame, notes=notes)
+
+
+def compare_command(result: ComparisonResult) -> str:
+    """Return a command line `osbench-coord compare` that compares these runs in the same way."""
+    given = f" --margin {100 * result.margin:g}%" if result.margin is not None else ""
+    if result.basis is Basis.PAIRS:
+        given += " --in-pairs"
+    if any(caveat.refuses for caveat in result.caveats):
+        given += " --anyway"
+    before, after = " ".join(result.before), " ".join(result.after)
+    against = " " if len(result.before) == len(result.after) == 1 else " --against "
+    return f"osbench-coord compare {before}{against}{after}{given}"
+
+
+def page_environment() -> Environment:
+    """Return a new Jinja environment with the templates of the pages and the filters they use."""
+    environment = Environment(
+        loader=PackageLoader(_PACKAGE, "assets"),
+        autoescape=True,
+        finalize=on_page,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    # osbench's own file, and its hash
+    environment.globals.update(style=Markup(_style()), policy=Markup(page_policy()))  # noqa: S704
+    environment.filters.update(
+        sign=lambda verdict: _SIGNS[verdict],
+        word=lambda verdict: str(verdict).replace(" ", "-"),
+        duration=spaced,
+        signed=signed_percent,
+        interval=interval_text,
+        trend_word=lambda trend: "worse" if _got_worse(trend) else "",
+        all_changes=_all_changes,
+        series_range=_series_range,
+        drawn_series=_drawn_series,
+    )
+    return environment
+
+
+@cache
+def _style() -> str:
+    own = resources.files(_PACKAGE).joinpath("assets/comparison.css")
+    return page_assets.colours() + own.read_text("utf-8")
+
+
+def _heading(result: ComparisonResult) -> str:
+    sides = [
+        name or (runs[0] if len(runs) == 1 else f"{len(runs)} runs")
+        for name, runs in zip(result.names, (result.before, result.after), strict=True)
+    ]
+    return f"{sides[1]} against {sides[0]}"
+
+
+def _reach(result: ComparisonResult) -> float:
+    """Return half the width of the axis of intervals, as the logarithm of a ratio.
+
+    It covers all intervals, within `_NARROWEST` and `_WIDEST`.
+    """
+    rows = [row for workload in result.workloads for row in workload.rows]
+    bounds = [bound for row in rows for bound in (row.ratio, *(row.interval or ()))]
+    furthest = max((abs(math.log(bound)) for bound in bounds), default=0.0)
+    return min(max(furthest * 1.1, _NARROWEST), _WIDEST)
+
+
+def _forest(row: ChangeRow, reach: float, margin: float | None) -> Markup:
+    """Return a drawing (SVG) of a row's interval on an axis of log ratios from -reach to reach.
+
+    All rows of a page share it. `margin`: fraction of change that is shaded; None: no shading.
+    """
+
+    def at(ratio: float) -> float:
+        place = math.log(ratio) / reach
+        return round(_WIDTH / 2 * (1 + min(max(place, -1.0), 1.0)), 1)
+
+    parts = []
+    if margin is not None:
+        low, high = at(1 / (1 + margin)), at(1 + margin)
+        parts.append(f'<rect class="margin" x="{low}" y="0" width="{high - low:.1f}" height="16"/>')
+    parts.append(f'<line class="whisker zero" x1="{_WIDTH / 2}" x2="{_WIDTH / 2}" y1="0" y2="16"/>')
+    if row.interval is not None:
+        low, high = map(at, row.interval)
+        parts.append(f'<line class="whisker" x1="{low}" x2="{high}" y1="8" y2="8"/>')
+    parts.append(f'<path class="centre" d="M{at(row.ratio)} 8h0"/>')
+    return drawing("forest", 16, parts)
+
+
+def _drawn_series(trend: RunsTrend, one: TrendSeries) -> Markup:
+    """Return a drawing (SVG) of a series by run, with its lasting changes; "" without values.
+
+    Each change has a line, and levels before and after it.
+    """
+    known = [value for value in one.values_s if value is not None]
+    if not known:
+        return Markup("")
+    low, high = min(known), max(known)
+    last = max(len(one.values_s) - 1, 1)
+
+    def x(at: float) -> float:
+        return round(_WIDTH * at / last, 1)
+
+    def y(value: float) -> float:
+        share = (value - low) / (high - low) if high > low else 0.5
+        return round(_HEIGHT - _FREE - share * (_HEIGHT - 2 * _FREE), 1)
+
+    points = [(x(at), y(value)) for at, value in enumerate(one.values_s) if value is not None]
+    line = " ".join(f"{a} {b}" for a, b in points)
+    parts = [
+        f'<polyline class="line" points="{line}"/>',
+        f'<path class="dots" d="{"".join(f"M{a} {b}h0" for a, b in points)}"/>',
+    ]
+    places = {run.run_id: at for at, run in enumerate(trend.runs)}
+    begin = 0.0
+    for number, change in enumerate(one.changes):
+        edge = (places[change.before_run] + places[change.after_run]) / 2
+        level = y(change.before_s)
+        parts.append(f'<path class="level" d="M{x(begin)} {level}H{x(edge)}"/>')
+        parts.append(f'<path class="step" d="M{x(edge)} 0V{_HEIGHT}"/>')
+        begin = edge
+        if number == len(one.changes) - 1:
+            parts.append(f'<path class="level" d="M{x(edge)} {y(change.after_s)}H{_WIDTH}"/>')
+    return drawing("series", _HEIGHT, parts)
+
+
+def drawing(name: str, height: int, parts: Sequence[str]) -> Markup:
+    """Return an SVG drawing of `parts`, 1000 units wide and `height` high.
+
+    `name` is its CSS class. Parts are not escaped.
+    """
+    # numbers and osbench's own words only: nothing of a run's text gets in here
+    return Markup(  # noqa: S704
+        f'<svg class="{name}" viewBox="0 0 {_WIDTH} {height}" preserveAspectRatio="none"'
+        f' aria-hidden="true">{"".join(parts)}</svg>'
+    )
+
+
+def _series_range(one: TrendSeries) -> str:
+    known = [value for value in one.values_s if value is not None]
+    if not known:
+        return "too few iterations"
+    return f"{spaced(min(known))} to {spaced(max(known))}, last {spaced(known[-1])}"
+
+
+def _all_changes(trend: RunsTrend) -> list[tuple[TrendSeries, TrendChange]]:
+    return [(one, change) for one in trend.series for change in one.changes]
+
+
+def _got_worse(trend: Any) -> bool:
+    return any(change.ratio > 1 for _, change in _all_changes(trend))

@@ -1,0 +1,191 @@
+"""Tests whether a difference of two sides of runs is more than chance.
+
+The spread is from runs of both sides, from earlier runs, or from time within a run.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from itertools import groupby
+
+from osbench.coordinator.formatting import count
+from osbench.coordinator.report.model.model import Report
+from osbench.coordinator.statistics.block_intervals import BlockEstimate, block_intervals
+from osbench.coordinator.statistics.latency_matrix import LatencyMatrix
+from osbench.coordinator.statistics.two_samples import Shifted, paired, pooled, welch
+from osbench.edges.history.comparison.compared_run import ComparedRun
+from osbench.edges.history.comparison.comparison_result import Basis
+from osbench.edges.history.comparison.run_series import SeriesKey, log_values
+
+#: Runs a side from which each side says how much its own runs differ.
+_OWN_SPREAD = 3
+#: Runs per side from which ranks alone can distinguish sides at half the level.
+_RANKED = 5
+#: Degrees of freedom from which a spread of other runs counts as known: five runs of a kind.
+_KNOWN = 4
+
+
+@dataclass(frozen=True, kw_only=True)
+class Evidence:
+    """Two sides of runs to compare, and earlier runs that show how much such runs differ anyway."""
+
+    before: Sequence[ComparedRun]
+    after: Sequence[ComparedRun]
+    #: Earlier runs with the fingerprint of one of them.
+    history: Sequence[ComparedRun] = ()
+    #: The runs of the two sides were made in pairs.
+    in_pairs: bool = False
+
+    @property
+    def basis(self) -> Basis:
+        """Kind of test that the number of runs allows; TIME_BLOCKS if it allows none."""
+        sizes = len(self.before), len(self.after)
+        if self.in_pairs and sizes[0] == sizes[1] >= 2:
+            return Basis.PAIRS
+        if min(sizes) >= _OWN_SPREAD:
+            return Basis.REPLICATES
+        if self._freedom([self.before, self.after]) >= _KNOWN:
+            return Basis.REPLICATES
+        if self._freedom([self.before, self.after, *self._kinds()]) >= _KNOWN:
+            return Basis.HISTORY
+        if min(sizes) >= 2:
+            return Basis.REPLICATES
+        return Basis.TIME_BLOCKS
+
+    @property
+    def by_rank(self) -> bool:
+        """Return whether ranks can be tested, too: at least five runs a side, not in pairs."""
+        enough = min(len(self.before), len(self.after)) >= _RANKED
+        return enough and self.basis is Basis.REPLICATES
+
+    @property
+    def apart_in_time(self) -> bool:
+        """Return whether all runs of one side ended before all runs of the other side began.
+
+        False for pairs, and if a time is not known.
+        """
+        if self.basis is Basis.PAIRS:
+            return False
+        first, second = ([run.report for run in side] for side in (self.before, self.after))
+        return _ended_first(first, second) or _ended_first(second, first)
+
+    @property
+    def grounds(self) -> str:
+        """Message on the runs that the verdicts are based on, and on the limits of verdicts."""
+        if not self.apart_in_time or self.basis is Basis.TIME_BLOCKS:
+            return self._grounds
+        return (
+            f"{self._grounds}. All runs of one side lie before those of the other: what changed"
+            " around the service in that time looks like a change of the service; `duel` lets both"
+            " take turns"
+        )
+
+    @property
+    def _grounds(self) -> str:
+        before, after = count(len(self.before), "run"), count(len(self.after), "run")
+        match self.basis:
+            case Basis.PAIRS:
+                return f"{count(len(self.before), 'pair')} of runs made in turn"
+            case Basis.REPLICATES:
+                ranks = " and their ranks are" if self.by_rank else " is"
+                return f"{before} before and {after} after: their own spread{ranks} what is tested"
+            case Basis.HISTORY:
+                return (
+                    f"{before} before and {after} after, with the spread of"
+                    f" {count(len(self.history), 'earlier run')} of the same task, load,"
+                    " deployment and number of workers"
+                )
+        return (
+            f"{before} before and {after} after: how much runs of this task differ anyway is not"
+            " known, so no difference can be told from chance. Repeat the runs (`run --repeat 5`),"
+            " or let both take turns (`duel`). Intervals are from blocks of time within each run"
+        )
+
+    def shifted(self, key: SeriesKey) -> Shifted | None:
+        """Return the result of the test of a percentile's difference between both sides.
+
+        `key` names the percentile. The shift is in natural logarithms of seconds. None if the basis
+        allows no test.
+        """
+        before, after = log_values(self.before, key), log_values(self.after, key)
+        match self.basis:
+            case Basis.PAIRS:
+                return paired(before, after)
+            case Basis.REPLICATES if min(len(before), len(after)) >= _OWN_SPREAD:
+                return welch(before, after)
+            case Basis.REPLICATES:
+                return pooled(before, after)
+            case Basis.HISTORY:
+                kinds = [log_values(kind, key) for kind in self._kinds()]
+                return pooled(before, after, kinds)
+        return None
+
+    def within(self, key: SeriesKey) -> tuple[float, float] | None:
+        """Return the 95 % interval of a percentile's change, as logarithms of after / before.
+
+        It is computed from blocks of time within the runs. None if a side has several runs, or if a
+        run does not bound the percentile.
+        """
+        if len(self.before) != 1 or len(self.after) != 1:
+            return None
+        found = [_estimate(side[0], key) for side in (self.before, self.after)]
+        if not all(map(_is_bounded, found)):
+            return None
+        (first, low_1, high_1), (second, low_2, high_2) = map(_logarithms, found)
+        # each end takes the arms that point its way: Zou and Donner, Statistics in Medicine 27,
+        # 2008
+        by = second - first
+        return (
+            by - math.hypot(second - low_2, high_1 - first),
+            by + math.hypot(high_2 - second, first - low_1),
+        )
+
+    def _kinds(self) -> list[list[ComparedRun]]:
+        """Return the earlier runs in groups of one fingerprint each.
+
+        Their levels may differ, but their spreads are taken as equal.
+        """
+
+        def fingerprint(run: ComparedRun) -> str:
+            return run.fingerprint
+
+        grouped = groupby(sorted(self.history, key=fingerprint), fingerprint)
+        return [list(runs) for _, runs in grouped]
+
+    @staticmethod
+    def _freedom(groups: Iterable[Sequence[ComparedRun]]) -> int:
+        return sum(max(len(group) - 1, 0) for group in groups)
+
+
+def _ended_first(first: Sequence[Report], second: Sequence[Report]) -> bool:
+    ends = [one.finished_at for one in first]
+    begins = [one.started_at for one in second]
+    if not all(ends) or not all(begins):
+        return False
+    # times of one format and time zone are in the order of their text
+    return max(map(str, ends)) <= min(map(str, begins))
+
+
+def _estimate(run: ComparedRun, key: SeriesKey) -> BlockEstimate | None:
+    workload = run.times.get(key.workload)
+    if workload is None:
+        return None
+    document = workload["actions"].get(key.action) if key.action else workload["service"]
+    if document is None:
+        return None
+    found = block_intervals(LatencyMatrix.from_dict(document), (key.percent,))
+    return found.estimates[0] if found else None
+
+
+def _is_bounded(estimate: BlockEstimate | None) -> bool:
+    interval = estimate.interval_ns if estimate else None
+    return interval is not None and math.isfinite(interval[1])
+
+
+def _logarithms(estimate: BlockEstimate | None) -> tuple[float, float, float]:
+    assert estimate is not None
+    assert estimate.interval_ns is not None
+    low, high = estimate.interval_ns
+    return math.log(estimate.value_ns), math.log(low), math.log(high)

@@ -1,0 +1,1 @@
+"""Exporters to systems that keep results, one per module: OpenSearch, OTLP, Parquet, alerts."""

@@ -1,0 +1,116 @@
+import base64
+import dataclasses
+import hashlib
+import re
+import shlex
+
+import numpy as np
+from click.testing import CliRunner
+
+from bench.evidence import trend_runs
+from helpers.queue_runs import Queue, compared_run, side
+from osbench.edges.history.commands.compare import compare
+from osbench.edges.history.comparison.comparing import compare_sides
+from osbench.edges.history.comparison.comparison_page import (
+    compare_command,
+    compare_page,
+    trends_page,
+)
+from osbench.edges.history.comparison.evidence import Evidence
+from osbench.edges.history.comparison.trends import trend_of
+
+QUEUE = Queue(duration_s=60)
+HOSTILE = "</script><img src=x onerror=alert(1)>\x1b[31m"
+
+
+def chance():
+    return np.random.default_rng(1)
+
+
+def result(**options):
+    random = chance()
+    before, after = side(QUEUE, random, "A", 3), side(QUEUE, random, "B", 3, slower=1.3)
+    return compare_sides(Evidence(before=before, after=after), **options)
+
+
+def words(page):
+    """What is read of a page without styles."""
+    body = page[page.index("<body>") :]
+    return " ".join(re.sub(r"<[^>]*>", " ", body).split())
+
+
+def test_the_verdict_comes_first_and_every_row_is_there():
+    page = compare_page(result())
+
+    assert "✕ Worse: p" in words(page)[:120]
+    assert page.count('<svg class="forest"') == 3
+    for name in ("A0", "A2", "B0", "B2"):
+        assert f"<code>{name}</code>" in page
+
+
+def test_the_policy_allows_the_style_sheet_and_nothing_else():
+    for page in (compare_page(result()), trends_page([trend_of(trend_runs(QUEUE, chance()))])):
+        (style,) = re.findall(r"<style>(.*?)</style>", page, re.S)
+        digest = base64.b64encode(hashlib.sha256(style.encode()).digest()).decode()
+        (policy,) = re.findall(r'Content-Security-Policy" content="([^"]*)"', page)
+
+        assert policy.startswith(f"default-src 'none'; style-src 'sha256-{digest}'")
+        assert "<script" not in page
+        assert not re.search(r"\sstyle=|\son\w+=|https?://", page)
+
+
+def test_foreign_text_stays_text():
+    random = chance()
+    at, values = QUEUE.run(random)
+    runs = [
+        compared_run(name, (at, values), actions={HOSTILE: values // 2}, name=HOSTILE)
+        for name in "AB"
+    ]
+    found = compare_sides(
+        Evidence(before=runs[:1], after=runs[1:]), names=(HOSTILE, HOSTILE), anyway=True
+    )
+    trend = trend_of([dataclasses.replace(runs[0], manifest={**runs[0].manifest, "task": HOSTILE})])
+
+    for page in (compare_page(found), trends_page([trend])):
+        assert "<img" not in page
+        assert "&lt;img src=x" in page
+        assert "<script" not in page
+
+
+def test_two_calls_give_the_same_page():
+    assert compare_page(result()) == compare_page(result())
+
+
+def test_the_command_of_a_page_is_one_that_is_understood():
+    program, name, *args = shlex.split(compare_command(result(margin=0.03)))
+
+    context = compare.make_context("compare", args)
+
+    assert (program, name) == ("osbench-coord", "compare")
+    assert context.params["runs"] == ("A0", "A1", "A2")
+    assert context.params["against"] == ("B0", "B1", "B2")
+    assert context.params["chosen_margin"] == 0.03
+
+
+def test_a_bad_margin_is_refused():
+    for text in ("3", "0%", "many", "-1%"):
+        found = CliRunner().invoke(compare, ["A", "B", f"--margin={text}"])
+
+        assert found.exit_code == 2
+        assert "is not a share such as 3% or 0.03" in found.output
+
+
+def test_changes_of_a_trend_stand_in_a_table_with_the_command_that_says_more():
+    trend = trend_of(trend_runs(Queue(rate=500, duration_s=60), chance(), step=1.2))
+    page = trends_page([trend])
+
+    assert "<code>osbench-coord compare run14 run15</code>" in page
+    assert page.count('<svg class="series"') == len(trend.series)
+    # every number is in the table
+    assert page.count('<tr><th scope="row"><code>run') == 30
+
+
+def test_a_trend_of_one_run_has_a_page():
+    page = trends_page([trend_of(side(QUEUE, chance(), "A", 1))])
+
+    assert "too few to look for changes" in page
