@@ -19,7 +19,7 @@ from keystoneauth1 import session
 from helpers.made_runs import made_run
 from helpers.runs import Finished, Site, site
 from osbench.common.errors import ArchiveError
-from osbench.edges.history.archives.swift_store import SwiftStore
+from osbench.edges.openstack.coordinator.swift_store import SwiftStore
 from services import operations
 from services.catalogue import admin
 from services.lab import Lab

@@ -12,8 +12,8 @@ import pytest
 from helpers.fake_cloud import FakeCloud, fake_cloud
 from helpers.json_server import LoopbackServer, QuietHandler, serving
 from osbench.common.errors import ArchiveError, UsageError
-from osbench.edges.history.archives import swift_store
 from osbench.edges.history.archives.archive_store import ArchiveStore, store_of
+from osbench.edges.openstack.coordinator import swift_store
 from servers.child import PATIENCE_S
 
 URL = "swift://team/shop"
