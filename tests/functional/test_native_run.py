@@ -19,7 +19,7 @@ from pathlib import Path
 
 from osbench.plugin import scenario
 
-FOLDERS = ("rally", "rally_openstack", "osbench.common.rally", "osbench.coordinator.rally")
+FOLDERS = ("rally", "rally_openstack", "osbench.edges.rally", "osbench.edges.rally.results")
 
 
 def of_rally():

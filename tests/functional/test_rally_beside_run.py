@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import pytest
 
 from helpers.runs import Site, site
-from osbench.common.rally import importing
+from osbench.edges.rally import importing
 
 pytestmark = [
     pytest.mark.functional,

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from helpers.runs import Cluster, Site, Started, checked, site
-from osbench.common.rally import importing
+from osbench.edges.rally import importing
 from servers import redis_server
 
 pytestmark = [

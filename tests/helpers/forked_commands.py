@@ -351,7 +351,7 @@ def import_all(*, rally: bool) -> None:
     entry_points.names("scenario")
     if rally:
         os.environ["HOME"] = os.devnull
-        importlib.import_module("osbench.common.rally.importing").load()
+        importlib.import_module("osbench.edges.rally.importing").load()
     # a child that ends would look through all of it, and copy each page on the way
     gc.freeze()
 

@@ -32,7 +32,7 @@ class RallyLoader:
 
     def __init__(self) -> None:
         pytest.importorskip("rally", reason="Rally is not installed: pip install osbench[rally]")
-        from osbench.common.rally import importing
+        from osbench.edges.rally import importing
 
         importing.load()
         from rally import api, exceptions

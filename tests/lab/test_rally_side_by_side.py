@@ -17,7 +17,7 @@ from helpers.corpus import corpus
 from helpers.lab.rally_command import Rally, workloads
 from osbench.common.deployment.record import Deployment
 from osbench.common.plugin.context import ContextEnvironment
-from osbench.common.rally.adapters.context_adapter import context_class
+from osbench.edges.rally.adapters.context_adapter import context_class
 from services.catalogue import admin
 from services.lab import Lab
 

@@ -32,10 +32,10 @@ from osbench.common.protocol.messages import (
     Will,
 )
 from osbench.common.protocol.unpacking import CONTAINERS, DEPTH, unpack
-from osbench.common.rally.adapters.records import records
 from osbench.coordinator.results.merging import groups, join
 from osbench.coordinator.results.workload_results import WorkloadResults
 from osbench.coordinator.sla.evaluator import SlaEvaluator
+from osbench.edges.rally.adapters.records import records
 
 RING = Keyring.generate()
 SIGNER = Signer(RING)

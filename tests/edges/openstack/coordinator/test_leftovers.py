@@ -80,7 +80,7 @@ def test_queues_that_rallys_own_cleanup_cannot_remove_are_removed(
     cloud: FakeCloud, tmp_path: Path
 ) -> None:
     pytest.importorskip("rally_openstack", reason="the extra osbench[rally] is not installed")
-    from osbench.common.rally.context_object import codec
+    from osbench.edges.rally.context_object import codec
 
     store = ContextStateStore(tmp_path, tmp_path, "r", deployment(cloud))
     store.add(

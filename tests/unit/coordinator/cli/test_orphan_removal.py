@@ -9,11 +9,11 @@ from typing import Any
 import pytest
 
 from osbench.common.plugin.cloud_platform import FoundOrphans, Orphan
-from osbench.common.rally.context_object import codec
 from osbench.coordinator.cli import orphan_removal
 from osbench.coordinator.contexts.state_store import ContextStateStore, Entry
 from osbench.coordinator.storage import resumable
 from osbench.coordinator.storage.run_directory import RunDirectory
+from osbench.edges.rally.context_object import codec
 
 OWNER = "1f2e3d4c-5b6a-4000-8000-000000000000"
 

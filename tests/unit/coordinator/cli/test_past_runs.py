@@ -14,8 +14,8 @@ from helpers.stored_runs import stored_run
 from helpers.summaries import to_json
 from osbench.coordinator.cli import command
 from osbench.coordinator.cli.group import Group
-from osbench.coordinator.rally import rally_json
 from osbench.coordinator.storage.run_directory import RunDirectory
+from osbench.edges.rally.results import rally_json
 
 PIE = msgpack.packb(
     {"kind": "additive", "item": {"title": "P", "chart_plugin": "Pie", "data": [["a", 2]]}}

@@ -13,12 +13,12 @@ from helpers.stored_runs import block
 from osbench.common.errors import Untrusted
 from osbench.common.outcomes import Outcome
 from osbench.common.protocol.messages import Block
-from osbench.coordinator.rally import rally_rows
 from osbench.coordinator.report import iterations
 from osbench.coordinator.results.block_contents import counted_rows
 from osbench.coordinator.results.workload_results import WorkloadResults
 from osbench.coordinator.sla.evaluator import SlaEvaluator
 from osbench.coordinator.storage.run_directory import RunDirectory
+from osbench.edges.rally.results import rally_rows
 from osbench.edges.traces.collection.client_times import client_times
 from osbench.edges.traces.collection.traced_iterations import traced_iterations
 
