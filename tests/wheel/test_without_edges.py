@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -54,6 +55,22 @@ def test_help_names_all_commands_and_a_missing_one_says_so(here: Site) -> None:
     assert missing.code == 2
     assert "no installed package has the entry point 'trace'" in missing.err
     assert "Traceback" not in missing.err
+
+
+def test_a_record_of_a_cloud_names_the_missing_part_and_one_of_services_needs_none(
+    here: Site,
+) -> None:
+    admin = {"username": "ann", "password": "pw-hidden", "project_name": "ops"}
+    cloud = {"openstack": {"auth_url": "http://127.0.0.1:1/v3", "admin": admin}}
+    file = here.write("cloud.json", json.dumps(cloud))
+    refused = here.coord("deployment", "create", "--name", "lab", "--file", str(file))
+    here.deployment({"osbench": {}})
+    done = here.run(here.task(DUMMY))
+
+    assert refused.code == 2
+    assert "entry point 'openstack' of the group osbench.cloud" in refused.err
+    assert "Traceback" not in refused.err
+    assert done.code == 0, done.err
 
 
 def test_a_run_an_iteration_and_a_report(here: Site) -> None:

@@ -13,12 +13,12 @@ import pytest
 from helpers.result_rows import row
 from helpers.stored_runs import stored_run
 from osbench.common.errors import ArchiveError, ExportError
-from osbench.common.openstack import thread_sessions
 from osbench.common.plugin.plugins import Plugins
 from osbench.edges.history.archives import fsspec_store
 from osbench.edges.history.archives.archive_store import store_of
 from osbench.edges.history.exporters import posting
 from osbench.edges.history.exporters.alert import post_alert
+from osbench.edges.openstack.common import thread_sessions
 from servers.hostile_peer import MODES, hostile_peer
 
 #: For an exchange; the waits for a byte are ample.
