@@ -71,7 +71,7 @@ WORLD_TESTS = $(WORLD) $(PYTEST) -p world.ports tests/world
 .PHONY: help setup demo test test-all test-rest units timing costs coverage coverage-units lint types check clean bench docs
 .PHONY: test-python repeats release lab lab-stop conformance chaos world world-tests assets assets-build assets-check
 .PHONY: otlp-sdks zuul-trial archive-s3 archive-swift statistics pictures containers hosts soak truth what-if audit
-.PHONY: sbom lowest words mutants
+.PHONY: sbom lowest words mutants house
 
 help:
 	@echo "make setup   installs all that the other targets need into .venv"
@@ -93,6 +93,7 @@ help:
 	@echo "make containers  deploy/compose.yaml in a container engine (BUILD=options of the build)"
 	@echo "make hosts   runs over network namespaces with delay, loss, cuts and wrong clocks (root; docs/operations.md)"
 	@echo "make statistics  how often intervals and verdicts are right (docs/comparing.md)"
+	@echo "make house   counts the lines of the core, of each edge, and of all that follows one run"
 	@echo "make mutants COUNT random changes of the product for each SEED, and which tests find them"
 	@echo "make world   plays SEEDS random schedules of the product in a simulated world (docs/world.md)"
 	@echo "make repeats kills workers 20 times and whole runs 5 times"
@@ -170,6 +171,9 @@ types: $(VENV)/.ready
 # wordings that readers did not understand, in docstrings, comments, messages and documents
 words: $(VENV)/.ready
 	PYTHONPATH=tests $(BIN)/python -m words
+
+house:
+	@$(PYTHON) docs/house.py
 
 check: lint types words
 

@@ -2,8 +2,9 @@
 
     python docs/code_map.py > docs/pictures/code-map.svg
 
-A package imports only packages below it in its own column, and `common`; an edge imports the
-packages below it, and no other edge.
+A package of the worker imports only packages below it, and `common`; an edge imports the packages
+below it, and no other edge. The coordinator's groups stand in the order of a run's story; their
+layers are in pyproject.toml.
 """
 
 from __future__ import annotations
@@ -41,8 +42,12 @@ text { font: 12px ui-monospace, monospace; fill: #1f2937; }
 """
 
 
+#: Groups of packages of the coordinator, in the order of the story of a run.
+STORY = ("front", "task", "load", "results", "report", "plugins")
+
+
 def layers_of(part: str) -> list[list[str]]:
-    """Return the layers of `coordinator` or `worker`, highest first, each with its packages."""
+    """Return the layers of `worker`, highest first, each with its packages."""
     text = (ROOT / "pyproject.toml").read_text(encoding="utf-8")
     contracts = tomllib.loads(text)["tool"]["importlinter"]["contracts"]
     (contract,) = (
@@ -54,7 +59,7 @@ def layers_of(part: str) -> list[list[str]]:
 
 
 def packages_of(part: str) -> list[str]:
-    """Return the packages of `common` or `edges`, by name."""
+    """Return the packages in a folder, by name."""
     folders = (ROOT / part).iterdir()
     return sorted(one.name for one in folders if (one / "__init__.py").is_file())
 
@@ -69,13 +74,12 @@ def purpose(part: str, name: str) -> str:
 
 def drawing() -> str:
     """Return the map as SVG."""
-    coordinator, worker = layers_of("coordinator"), layers_of("worker")
     right_at = _WIDE + _BETWEEN
     width = right_at + _NARROW
-    high, top = _column("edges", [packages_of("edges")], 0, width)
+    high, top = _column("edges", [[one] for one in packages_of("edges")], 0, width)
     top += 2 * _GAP
-    left, left_end = _column("coordinator", coordinator, 0, _WIDE, top)
-    right, right_end = _column("worker", worker, right_at, _NARROW, top)
+    left, left_end = _story("coordinator", 0, _WIDE, top)
+    right, right_end = _column("worker", layers_of("worker"), right_at, _NARROW, top)
     bottom = max(left_end, right_end) + 2 * _GAP
     low, height = _column("common", [packages_of("common")], 0, width, bottom)
     middle = _WIDE + _BETWEEN / 2
@@ -104,6 +108,27 @@ def drawing() -> str:
     )
 
 
+def _story(part: str, x: float, width: float, y: float) -> tuple[list[str], float]:
+    """Return the groups of a folder with their packages, and the lower end of the column."""
+    drawn: list[str] = []
+    at = y + _HEADING
+    for group in STORY:
+        place = x + _MARGIN
+        box = _text_box(group, place, at, _width(group), "server", purpose(part, group))
+        note = _note(purpose(part, group), place + _width(group) + _GAP, at)
+        drawn += [box, note]
+        at += _HEIGHT + _GAP
+        for row in _rows(packages_of(f"{part}/{group}"), width - 4 * _MARGIN):
+            place = x + 3 * _MARGIN
+            for name in row:
+                about = purpose(f"{part}/{group}", name)
+                drawn.append(_text_box(name, place, at, _width(name), "box", about))
+                place += _width(name) + _GAP
+            at += _HEIGHT + _GAP
+        at += _GAP
+    return _framed(part, x, y, width, at, drawn), at
+
+
 def _column(
     part: str, layers: Sequence[Sequence[str]], x: float, width: float, y: float = 0
 ) -> tuple[list[str], float]:
@@ -121,11 +146,17 @@ def _column(
                 drawn.append(_note(textwrap.shorten(text, int(room / _SMALL)), place, at))
             at += _HEIGHT + _GAP
         at += _GAP
+    return _framed(part, x, y, width, at, drawn), at
+
+
+def _framed(
+    part: str, x: float, y: float, width: float, end: float, drawn: Sequence[str]
+) -> list[str]:
     frame = (
-        f'<rect class="column" x="{x}" y="{y}" width="{width}" height="{at - y}" rx="8"/>'
+        f'<rect class="column" x="{x}" y="{y}" width="{width}" height="{end - y}" rx="8"/>'
         f'<text class="heading" x="{x + _MARGIN}" y="{y + 19}">{part}/</text>'
     )
-    return [frame, *drawn], at
+    return [frame, *drawn]
 
 
 def _rows(layer: Sequence[str], width: float) -> Iterator[list[str]]:

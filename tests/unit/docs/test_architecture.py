@@ -150,7 +150,14 @@ def test_two_modules_give_redis_the_commands_of_runs() -> None:
 def test_the_top_of_the_coordinator_holds_what_has_no_package() -> None:
     here = {path.name for path in modules() if path.parent == Path("coordinator")}
 
-    assert here == {"__init__.py", "main.py", "formatting.py", "text_table.py", "data_file.py"}
+    assert here == {"__init__.py", "main.py", "formatting.py", "text_table.py"}
+
+
+def test_the_coordinator_has_few_rooms_and_each_has_few() -> None:
+    """Three to nine names a level; the modules of a room are apart from that."""
+    for folder in (REPOSITORY / "coordinator", *(REPOSITORY / "coordinator").iterdir()):
+        rooms = [one for one in folder.glob("*/__init__.py")] if folder.is_dir() else []
+        assert len(rooms) <= 9, folder
 
 
 def chains(path: Path) -> Iterator[tuple[int, str]]:

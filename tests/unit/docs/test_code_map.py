@@ -18,9 +18,11 @@ def test_the_map_is_what_the_script_draws() -> None:
 
 def test_the_map_has_every_package() -> None:
     names = set(re.findall(r'text-anchor="middle">([^<]+)<', MAP.read_text("utf-8")))
+    groups = [path.name for path in (REPOSITORY / "coordinator").iterdir() if path.is_dir()]
+    parts = ["common", "worker", "coordinator", "edges", *(f"coordinator/{one}" for one in groups)]
     folders = {
         folder.name
-        for part in ("common", "worker", "coordinator", "edges")
+        for part in parts
         for folder in (REPOSITORY / part).iterdir()
         if (folder / "__init__.py").is_file()
     }
