@@ -156,7 +156,7 @@ def test_the_top_of_the_coordinator_holds_what_has_no_package() -> None:
 def test_the_coordinator_has_few_rooms_and_each_has_few() -> None:
     """Three to nine names a level; the modules of a room are apart from that."""
     for folder in (REPOSITORY / "coordinator", *(REPOSITORY / "coordinator").iterdir()):
-        rooms = [one for one in folder.glob("*/__init__.py")] if folder.is_dir() else []
+        rooms = list(folder.glob("*/__init__.py")) if folder.is_dir() else []
         assert len(rooms) <= 9, folder
 
 
