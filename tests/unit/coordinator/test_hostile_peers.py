@@ -60,8 +60,12 @@ def _login(url: str) -> None:
     account.token(ThreadSessions(credential, 60.0)())
 
 
+def _download(url: str, total_s: float = BRIEF_S) -> None:
+    download.download(url, io.BytesIO(), 1 << 20, total_s)
+
+
 #: By name: what talks to a server, and the errors that its callers expect.
-EXCHANGES: dict[str, tuple[Callable[..., Any], tuple[type[Exception], ...]]] = {
+EXCHANGES: dict[str, tuple[Callable[[str], Any], tuple[type[Exception], ...]]] = {
     "prometheus clock": (lambda url: Prometheus(url).now_s(), (PrometheusAwayError,)),
     "prometheus query": (
         lambda url: Prometheus(url).over("up", 0, 60, 15),
@@ -70,7 +74,7 @@ EXCHANGES: dict[str, tuple[Callable[..., Any], tuple[type[Exception], ...]]] = {
     "tempo": (lambda url: _trace("tempo", url), (LookupError,)),
     "jaeger": (lambda url: _trace("jaeger", url), (LookupError,)),
     "download": (
-        lambda url: download.download(url, io.BytesIO(), 1 << 20, BRIEF_S),
+        _download,
         (requests.RequestException,),
     ),
     "keystone": (
@@ -78,7 +82,7 @@ EXCHANGES: dict[str, tuple[Callable[..., Any], tuple[type[Exception], ...]]] = {
         (AuthenticationFailed, ConnectionError, TimeoutError),
     ),
 }
-#: Exchanges that only need a good status, or any bytes.
+#: Exchanges that only need any bytes: downloads.
 _CONTENT = {("download", "lie")}
 
 
@@ -91,7 +95,8 @@ def test_an_exchange_with_a_hostile_peer_ends_with_an_error_that_callers_know(
 
     with hostile_peer(mode) as url:
         if (name, mode) in _CONTENT:
-            exchange(url)
+            # it succeeds, however busy the machine is
+            _download(url, PATIENCE_S)
         else:
             with pytest.raises(errors):
                 exchange(url)
