@@ -60,7 +60,7 @@ class CoordinatorProcess:
         try:
             if self.number == 1:
                 self.entry = Run(plan, ui)
-                self.summary = self.entry.execute(connection)
+                self.summary = self.entry.execute(connection).to_json()
             else:
                 self._resume(connection, ui)
         except OsbenchError as error:
@@ -96,7 +96,7 @@ class CoordinatorProcess:
             raise
         self._run.taken_up(self)
         self.entry = Run(saved.plan, ui)
-        self.summary = self.entry.resume(connection, directory, saved.started_at)
+        self.summary = self.entry.resume(connection, directory, saved.started_at).to_json()
 
     def _end(self) -> None:
         if not self.ended and self.process.alive:

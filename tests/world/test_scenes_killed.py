@@ -35,20 +35,20 @@ from world.world import World
 WAITS, APART = 60, 3
 #: Where a coordinator dies, before the call of that number; what that is.
 POINTS = {
-    "storage.run_directory:RunDirectory.write 1": "nothing but the plan is written",
-    "transport.channel:Channel.specify 1": "workers have joined, contexts are set up",
-    "run.workload.workload_run:WorkloadRun.start 1": "all have prepared",
-    "run.workload.workload_run:WorkloadRun._write_controls 1": "a start is journalled, untold",
-    "run.workload.workload_run:WorkloadRun.start 3": "one of two loads at once has begun",
-    "results.accounts:Accounts.take 5": "blocks are on disk, and not counted",
-    "transport.channel:Channel.delete 5": "blocks are counted, and not acknowledged",
-    "hooks.executor:Firing 1": "a hook is journalled, and has not fired",
-    "run.workload.workload_run:WorkloadRun.settle 1": "the first load is over, and not closed",
-    "run.workload.workload_run:WorkloadRun.end_hooks 1": "the first load is closed",
-    "run.workload.workload_run:WorkloadRun.settle 3": "one of two loads at once is closed",
-    "contexts.context_stack:undo 1": "contexts are about to be undone",
-    "run.release:release 1": "all load is over, and workers know nothing of it",
-    "run.lifecycle:write_timeline 1": "workers are released",
+    "results.storage.run_directory:RunDirectory.write 1": "nothing but the plan is written",
+    "load.transport.channel:Channel.specify 1": "workers have joined, contexts are set up",
+    "load.run.workload.workload_run:WorkloadRun.start 1": "all have prepared",
+    "load.run.workload.workload_run:WorkloadRun._write_controls 1": "a start is journalled, untold",
+    "load.run.workload.workload_run:WorkloadRun.start 3": "one of two loads at once has begun",
+    "results.accounting.accounts:Accounts.take 5": "blocks are on disk, and not counted",
+    "load.transport.channel:Channel.delete 5": "blocks are counted, and not acknowledged",
+    "plugins.hooks.executor:Firing 1": "a hook is journalled, and has not fired",
+    "load.run.workload.workload_run:WorkloadRun.settle 1": "the first load is over, and not closed",
+    "load.run.workload.workload_run:WorkloadRun.end_hooks 1": "the first load is closed",
+    "load.run.workload.workload_run:WorkloadRun.settle 3": "one of two loads at once is closed",
+    "plugins.contexts.context_stack:undo 1": "contexts are about to be undone",
+    "load.run.release:release 1": "all load is over, and workers know nothing of it",
+    "load.run.run_files:write_timeline 1": "workers are released",
 }
 
 
@@ -159,15 +159,15 @@ def test_killed_where(world: World, monkeypatch: pytest.MonkeyPatch, point: str)
 def test_those_that_resume_are_killed_too(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     places = (
         # the first load has begun then, and is not over
-        "results.accounts:Accounts.take 1",
+        "results.accounting.accounts:Accounts.take 1",
         # the epoch is journalled
-        "fleet.pool:WorkerPool.restore 1",
+        "load.fleet.pool:WorkerPool.restore 1",
         # workers are asked to follow
-        "run.workload.workload_run:WorkloadRun.resume 1",
+        "load.run.workload.workload_run:WorkloadRun.resume 1",
         # blocks are counted, and not acknowledged
-        "transport.channel:Channel.delete 2",
+        "load.transport.channel:Channel.delete 2",
         # one of two loads at once is closed
-        "run.workload.workload_run:WorkloadRun.settle 2",
+        "load.run.workload.workload_run:WorkloadRun.settle 2",
     )
     run, document = of_all_kinds(world)
     points = Points(monkeypatch, run)
@@ -190,7 +190,7 @@ def test_what_workers_deliver_after_an_error_is_in_the_report(
         run, document = of_all_kinds(world)
         points = Points(monkeypatch, run)
 
-        points.fail_at("transport.channel:Channel.delete 3")
+        points.fail_at("load.transport.channel:Channel.delete 3")
         played(world)
 
         assert run.summary is not None
@@ -215,7 +215,7 @@ def test_a_run_whose_coordinator_was_killed_after_its_report_has_it_told(
     def look() -> None:
         seen.append(((run.folder / "summary.json").read_text("utf-8"), in_hand(run)))
 
-    Points(monkeypatch, run).die_at("storage.resumable:forget 1")
+    Points(monkeypatch, run).die_at("results.storage.resumable:forget 1")
     when(world, lambda: run.coordinator is not None and run.coordinator.ended, look)
     played(world)
 

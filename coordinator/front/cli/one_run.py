@@ -224,7 +224,7 @@ def _taken_up(
         progress.say(f"run {plan.run_id}: resumed")
         run = relay.begin(_run_of(plan, progress))
         try:
-            return run.resume(connection, directory, saved.started_at)
+            return run.resume(connection, directory, saved.started_at).to_json()
         finally:
             relay.over = True
 
@@ -330,7 +330,7 @@ def execute_plan(
             progress.say(note)
         run = relay.begin(_run_of(plan, progress))
         try:
-            return run.execute(connection)
+            return run.execute(connection).to_json()
         finally:
             relay.over = True
 

@@ -8,54 +8,25 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Mapping
-from functools import partial
-from typing import Any
 
-from osbench.common.errors import (
-    DamagedRun,
-    DirectoryRemoved,
-    FleetError,
-    OlderCopy,
-    OsbenchError,
-    StorageError,
-    StoreLost,
-    StoreUnreachable,
-    Superseded,
-)
-from osbench.common.plugin.runner import SearchingRunner
+from osbench.common.errors import OsbenchError, Superseded
 from osbench.common.ports import clock as time
-from osbench.coordinator.load.local.server import ServerDied
-from osbench.coordinator.load.run import disturbances, release
+from osbench.coordinator.load.run import release
 from osbench.coordinator.load.run.connection import Connection
-from osbench.coordinator.load.run.plan import RunInterface, RunPlan, WorkloadPlan
-from osbench.coordinator.load.run.resumption import plan_file, run_request
-from osbench.coordinator.load.run.resumption.earlier_run import EarlierRun
+from osbench.coordinator.load.run.plan import RunInterface, RunPlan
+from osbench.coordinator.load.run.resumption.endings import leaves_resumable, leaves_workers
+from osbench.coordinator.load.run.resumption.taking_up import take_up
+from osbench.coordinator.load.run.run_files import write_begin, write_charts, write_report
 from osbench.coordinator.load.run.run_load import RunLoad
 from osbench.coordinator.load.run.services import RunServices, open_services
 from osbench.coordinator.load.run.status import RunStatus
 from osbench.coordinator.load.run.watcher import WatchedRun
 from osbench.coordinator.load.run.watchers import Watchers
 from osbench.coordinator.load.run.workload.span_verdicts import selections_of, with_span_verdicts
-from osbench.coordinator.plugins.sla.evaluator import SlaEvaluator
-from osbench.coordinator.report.builder import ReportBuilder
-from osbench.coordinator.report.model.measure import measured
-from osbench.coordinator.report.report_section import plan_section
+from osbench.coordinator.report.model.model import Report
 from osbench.coordinator.report.run_outcome import RunOutcome
-from osbench.coordinator.report.timeline import to_timeline
-from osbench.coordinator.results.accounting.abort_rule import AbortRule
-from osbench.coordinator.results.accounting.drill_statistics import DrillStatistics
-from osbench.coordinator.results.accounting.search.trials import Trials
-from osbench.coordinator.results.accounting.stage_statistics import StageStatistics
-from osbench.coordinator.results.accounting.workload_results import WorkloadResults
-from osbench.coordinator.results.accounting.workload_statistics import WorkloadStatistics
 from osbench.coordinator.results.storage import failure, resumable
-from osbench.coordinator.results.storage.progress import contexts_at
 from osbench.coordinator.results.storage.run_directory import RunDirectory
-from osbench.coordinator.results.storage.run_documents import (
-    describe,
-    write_summary,
-    write_timeline,
-)
 
 LOG = logging.getLogger(__name__)
 
@@ -84,12 +55,12 @@ class Run:
         self._status.interruption.level += 1
         return self._status.interruption.level
 
-    def execute(self, connection: Connection) -> dict[str, Any]:
-        """Execute the run in a new run directory; return its summary, also written to disk.
+    def execute(self, connection: Connection) -> Report:
+        """Execute the run in a new run directory; return its report, also written to disk.
 
-        The summary fits docs/results.schema.json. A run that is cut off under load has a summary,
-        too, and stays resumable. An error that ends the run without a report is noted in the
-        directory, then raised. Raises UsageError if spans cannot be received or queried.
+        A run that is cut off under load has a report, too, and stays resumable. An error that ends
+        the run without a report is noted in the directory, then raised. Raises UsageError if spans
+        cannot be received or queried.
         """
         plan, started_at = self._plan, time.time()
         watchers = Watchers(plan, resumed=False)
@@ -97,55 +68,41 @@ class Run:
 
         def begin() -> None:
             # before anything that another coordinator would have to know of
-            plan_file.save(plan, connection, directory, started_at)
-            run_request.save(plan, directory)
-            described = describe(
-                plan.run_id, started_at, plan.task, list(plan.tags), plan.plugins, plan.deployment
-            )
-            directory.write("run.json", described)
+            write_begin(plan, connection, directory, started_at)
 
-        return self._through(connection, directory, started_at, begin, watchers)
+        return self._report(connection, directory, started_at, begin, watchers)
 
-    def resume(
-        self, connection: Connection, directory: RunDirectory, started_at: float
-    ) -> dict[str, Any]:
-        """Resume a run whose coordinator has ended; return the summary, as `execute` does.
+    def resume(self, connection: Connection, directory: RunDirectory, started_at: float) -> Report:
+        """Resume a run whose coordinator has ended; return the report, as `execute` does.
 
         `directory` was locked by the caller and is closed at the end. `started_at`: when the run
         began, seconds since 1970.
         """
         self._resumed = True
-        return self._through(
-            connection,
-            directory,
-            started_at,
-            lambda: resumable.begin_again(directory),
-            Watchers(self._plan, resumed=True),
-        )
 
-    def _through(
+        def begin() -> None:
+            resumable.begin_again(directory)
+
+        watchers = Watchers(self._plan, resumed=True)
+        return self._report(connection, directory, started_at, begin, watchers)
+
+    def _report(
         self,
         connection: Connection,
         directory: RunDirectory,
         started_at: float,
         begin: Callable[[], None],
         watchers: Watchers,
-    ) -> dict[str, Any]:
-        plan = self._plan
+    ) -> Report:
+        """Begin the run, load, and write its report, or the error that ends it."""
         try:
             begin()
             connection.keep_in(directory.path)
-            report = self._connected(connection, directory, started_at, watchers)
-            summary = measured(report).to_json()
-            document = to_timeline(report, summary, plan.conf.benchmark.lag_limit_s)
-            try:
-                write_timeline(directory, {"complete": True, **document}, sync=True)
-            except StorageError as error:
-                # a failure of charts does not withhold the numbers
-                LOG.warning("%s", error)
+            outcome = self._outcome(connection, directory, started_at, watchers)
+            report = write_charts(self._plan, directory, outcome)
             if self._cut_off is not None:
                 failure.keep(directory, self._cut_off, resumable=True)
-            write_summary(directory, summary)
+            write_report(directory, report)
             if self._cut_off is None:
                 # a receiver of spans writes until then
                 watchers.end(resumable=False)
@@ -166,56 +123,31 @@ class Run:
         finally:
             watchers.end(resumable=True)
             directory.close()
-        return summary
+        return report
 
     def _waits(self, error: BaseException) -> bool:
-        """Return whether `error` leaves workers and contexts as they are, for another coordinator.
-
-        True for lost servers and disks and a damaged run, and for missing workers of a resumed run,
-        unless the user has ended the run. True if another coordinator has the run, False if its
-        directory was removed.
-        """
-        if isinstance(error, Superseded):
-            return True
-        # a resumed run would find nothing
-        if isinstance(error, DirectoryRemoved):
-            return False
-        lasting = isinstance(
-            error, StoreUnreachable | StoreLost | StorageError | ServerDied | DamagedRun
-        )
-        # on a second try there may be workers
-        alone = self._resumed and isinstance(error, FleetError)
-        return (lasting or alone) and not self._status.interruption.drains
+        drains = self._status.interruption.drains
+        return leaves_workers(error, resumed=self._resumed, drains=drains)
 
     def _stays_resumable(self, error: BaseException) -> bool:
-        """Return whether the run may be resumed from its directory after `error`.
-
-        True for errors of `_waits`, for unforeseen exceptions, and for any error once a load had
-        begun. False if the directory is an older copy, or was removed.
-        """
-        # the run itself goes on elsewhere, or from its own files
-        if isinstance(error, OlderCopy):
-            return False
-        accident = not isinstance(error, OsbenchError | KeyboardInterrupt)
-        # a load that had begun is to have its report, whatever ended this try
         begun = self._resumed or bool(self._starts)
-        return self._waits(error) or accident or (begun and not isinstance(error, DirectoryRemoved))
+        return leaves_resumable(error, begun=begun, workers_left=self._waits(error))
 
-    def _connected(
+    def _outcome(
         self,
         connection: Connection,
         directory: RunDirectory,
         started_at: float,
         watchers: Watchers,
     ) -> RunOutcome:
-        plan, begun = self._plan, time.monotonic()
+        """Bear the load, release the workers, collect facts of watchers; return all outcomes.
 
-        def on_context(what: str, done: int, planned: int) -> None:
-            self._ui.progress(contexts_at(what, done, planned, time.monotonic() - begun))
-
-        services = open_services(plan, connection, directory, on_context)
+        `_cut_off` is the error that ended the load, if it can be resumed. Raises OsbenchError if
+        the run ends before there was load.
+        """
+        plan, status = self._plan, self._status
+        services = open_services(plan, connection, directory, self._ui)
         self._starts = services.accounts.t0_at
-        status = self._status
         run = WatchedRun(
             plan=plan,
             directory=directory,
@@ -225,7 +157,12 @@ class Run:
         for said in watchers.begin(run):
             self._ui.say(said)
         try:
-            builder, load = self._loaded(services, connection, directory, started_at, watchers)
+            earlier = take_up(plan, services)
+            load = RunLoad(
+                plan, services, status, self._ui, started_at, earlier, self._waits, watchers
+            )
+            load.run(private=connection.local)
+            self._cut_off = load.cut_off
             load.await_spans()
             watchers.load_over()
         except BaseException as error:
@@ -238,7 +175,7 @@ class Run:
             self._release(services)
         found = watchers.collect(load.outcomes(), selections_of(load.workloads))
         outcomes = with_span_verdicts(load.workloads, found.outcomes, found.spans)
-        return builder.build(outcomes, found.notes, load.end())
+        return load.builder.build(outcomes, found.notes, load.end())
 
     def _release(self, services: RunServices) -> None:
         wish, away = self._status.interruption, self._status.redis_away
@@ -248,64 +185,3 @@ class Run:
         # a worker that is unreachable for a moment hears of the end with the first try only
         hurries = wish.stops or (wish.drains and away)
         release.release(services, 0.0 if hurries else release.RELEASE_AWAY_S)
-
-    def _loaded(
-        self,
-        services: RunServices,
-        connection: Connection,
-        directory: RunDirectory,
-        started_at: float,
-        watchers: Watchers,
-    ) -> tuple[ReportBuilder, RunLoad]:
-        """Restore the state of earlier coordinators from disk, then run the remaining groups.
-
-        Journals that a coordinator has opened the run. Returns the builder of the report, and the
-        load that has ended; `_cut_off` is its error if it can be resumed. Raises OsbenchError if
-        the run ends before there was load.
-        """
-        plan, status, accounts = self._plan, self._status, services.accounts
-        for one in plan.workloads:
-            accounts.register(one.number, _results_of(one, plan))
-        accounts.fold(directory, services.history.apply)
-        earlier = EarlierRun(directory, accounts)
-        disturbances.restore(services, earlier.notes)
-        services.channel.tend()
-        services.port.decide([{"do": "open", "run": plan.run_id, "epoch": accounts.epoch + 1}])
-        services.key_notes.look()
-        services.pool.epoch = services.controls.epoch = accounts.epoch
-        for membership in accounts.memberships.values():
-            services.pool.restore(membership)
-        builder = ReportBuilder(
-            run_id=plan.run_id,
-            task=plan.task,
-            tags=plan.tags,
-            started_at=started_at,
-            lag_limit_s=plan.conf.benchmark.lag_limit_s,
-            plan_section=plan_section(plan.task, plan.conf.data_dir),
-        )
-        load = RunLoad(plan, services, status, self._ui, builder, earlier, self._waits, watchers)
-        load.run(private=connection.local)
-        self._cut_off = load.cut_off
-        return builder, load
-
-
-def _results_of(one: WorkloadPlan, plan: RunPlan) -> WorkloadResults:
-    workload, runner = one.workload, one.runner
-    asked = runner.asked() if runner.STAGED else runner.asked()[:1]
-    trials = None
-    if isinstance(runner, SearchingRunner):
-        criteria = partial(SlaEvaluator, workload.sla, plan.plugins)
-        trials = Trials(runner, criteria, plan.conf.benchmark.lag_limit_s)
-    return WorkloadResults(
-        idempotent=workload.idempotent,
-        sla=SlaEvaluator(workload.sla, plan.plugins),
-        warmup_s=workload.warmup_s,
-        abort=AbortRule(workload.abort) if workload.abort else None,
-        stages=StageStatistics(asked, is_open=runner.OPEN, lasts_s=runner.lasts_s),
-        trials=trials,
-        statistics=WorkloadStatistics(
-            is_open=runner.OPEN,
-            planned_s=runner.planned_s,
-            drill=DrillStatistics(workload.phases, workload.warmup_s) if workload.phases else None,
-        ),
-    )

@@ -40,6 +40,7 @@ from osbench.coordinator.load.run.workload.workload_run import WorkloadRun
 from osbench.coordinator.load.run.workload.workload_workers import WorkloadWorkers
 from osbench.coordinator.report.builder import ReportBuilder, RunEnd
 from osbench.coordinator.report.model.measure import measured
+from osbench.coordinator.report.report_section import plan_section
 from osbench.coordinator.report.timeline import to_timeline
 from osbench.coordinator.results.accounting.outcome import WorkloadOutcome
 from osbench.coordinator.results.storage.checkpoint import Checkpoints
@@ -61,20 +62,28 @@ class RunLoad:
         services: RunServices,
         status: RunStatus,
         ui: RunInterface,
-        builder: ReportBuilder,
+        started_at: float,
         earlier: EarlierRun,
         kept: Callable[[BaseException], bool],
         watchers: Watchers,
     ) -> None:
         """`kept` returns whether an exception leaves workers and contexts for `resume`.
 
-        `earlier` is the state under earlier coordinators; `builder` makes the reports of
-        checkpoints; `watchers` learn of the loads with each of them.
+        `started_at`: when the run began, seconds since 1970. `earlier` is the state under earlier
+        coordinators; `watchers` learn of the loads with each checkpoint.
         """
         self._plan = plan
         self._earlier = earlier
         self._kept = kept
-        self._builder = builder
+        #: Makes the outcomes of checkpoints and of the end.
+        self.builder = ReportBuilder(
+            run_id=plan.run_id,
+            task=plan.task,
+            tags=plan.tags,
+            started_at=started_at,
+            lag_limit_s=plan.conf.benchmark.lag_limit_s,
+            plan_section=plan_section(plan.task, plan.conf.data_dir),
+        )
         self._watchers = watchers
         #: One recorder for all workloads: it records workloads under load together.
         self._progress = ProgressRecorder(ui.progress, services.directory)
@@ -469,8 +478,8 @@ class RunLoad:
         """
         outcomes = self._note()
         troubles = self._watchers.look(outcomes)
-        report = self._builder.build(outcomes, (), self.end())
-        document = to_timeline(report, measured(report).to_json(), self._builder.lag_limit_s)
+        report = self.builder.build(outcomes, (), self.end())
+        document = to_timeline(report, measured(report).to_json(), self.builder.lag_limit_s)
         return {**document, "troubles": troubles}
 
     def _failed_in(self, number: int) -> bool:

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from osbench.common.import_block import import_block
+from osbench.common.ports import clock as time
 from osbench.common.protocol.envelope import Signer, Vault
 from osbench.common.protocol.messages import Batch, Offer
 from osbench.common.protocol.redis_client import Client, connect
@@ -23,15 +24,16 @@ from osbench.coordinator.load.fleet.membership import Membership
 from osbench.coordinator.load.fleet.pool import WorkerPool
 from osbench.coordinator.load.run.connection import Connection
 from osbench.coordinator.load.run.load_clock import LoadClock, lead_s, local_lead_s
-from osbench.coordinator.load.run.plan import RunPlan
+from osbench.coordinator.load.run.plan import RunInterface, RunPlan
 from osbench.coordinator.load.run.resumption.key_notes import KeyNotes
 from osbench.coordinator.load.run.run_history import RunHistory
 from osbench.coordinator.load.transport.channel import Channel
 from osbench.coordinator.load.transport.controls import Controls
 from osbench.coordinator.load.transport.receiver import Receiver
-from osbench.coordinator.plugins.contexts.context_stack import ContextStack, Tell
+from osbench.coordinator.plugins.contexts.context_stack import ContextStack
 from osbench.coordinator.plugins.contexts.state_store import ContextStateStore
 from osbench.coordinator.results.accounting.accounts import Accounts
+from osbench.coordinator.results.storage.progress import contexts_at
 from osbench.coordinator.results.storage.run_directory import RunDirectory
 
 if TYPE_CHECKING:
@@ -194,11 +196,11 @@ class RunServices:
 
 
 def open_services(
-    plan: RunPlan, connection: Connection, directory: RunDirectory, on_context: Tell
+    plan: RunPlan, connection: Connection, directory: RunDirectory, ui: RunInterface
 ) -> RunServices:
     """Create the clients and services of a run; loads the states of its contexts from `directory`.
 
-    `on_context` shows the progress of contexts. Raises StoreError if the URL of Redis is malformed,
+    `ui` shows the progress of contexts. Raises StoreError if the URL of Redis is malformed,
     and OsbenchError if the states cannot be read.
     """
     conf = plan.conf
@@ -211,6 +213,11 @@ def open_services(
     clock = RedisClock(client)
     kept = ContextStateStore.load(directory.path, Path(conf.data_dir))
     kept.deployment = plan.deployment
+    begun_s = time.monotonic()
+
+    def on_context(name: str, done: int, planned: int) -> None:
+        ui.progress(contexts_at(name, done, planned, time.monotonic() - begun_s))
+
     return RunServices(
         directory=directory,
         channel=channel,

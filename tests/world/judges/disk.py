@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from osbench.common.errors import OsbenchError
-from osbench.coordinator.load.run import lifecycle
+from osbench.coordinator.load.run.workload.planned_results import planned_results
 from osbench.coordinator.results.accounting.accounts import Accounts
 from osbench.coordinator.results.storage.run_directory import RunDirectory
 from world.coordinators import SimulatedRun
@@ -18,7 +18,7 @@ def of_run(run: SimulatedRun) -> Iterator[Finding]:
     directory = RunDirectory(run.folder)
     folded = Accounts()
     for one in run.plan.workloads:
-        folded.register(one.number, lifecycle._results_of(one, run.plan))
+        folded.register(one.number, planned_results(one, run.plan))
     try:
         folded.fold(directory)
     except (AssertionError, OsbenchError) as error:
