@@ -7,18 +7,15 @@ import inspect
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, Protocol, TypeVar, cast
+from typing import Any, Concatenate, ParamSpec, Protocol, TypeVar, cast
 
 from osbench.common.escaping import name_of
 from osbench.common.ports import threads as threading
 from osbench.common.ports.clock import monotonic_ns
 
-if TYPE_CHECKING:
-    from osbench.common.plugin.scenario import Scenario
-
 P = ParamSpec("P")
 R = TypeVar("R")
-S = TypeVar("S", bound="Scenario")
+S = TypeVar("S", bound="ActionRecording")
 
 #: Integers a recorded action takes: name id, parent position, start ns, end ns, failed (0/1).
 WIDTH = 5
@@ -215,6 +212,12 @@ def pause_span(recorder: Recorder) -> Iterator[None]:
         profiler.close(span)
 
 
+class ActionRecording(Protocol):
+    """An object whose atomic actions are recorded: a `Scenario`."""
+
+    _recorder: Recorder
+
+
 class ActionTimer:
     """Context manager that records and times one atomic action of a scenario.
 
@@ -224,7 +227,7 @@ class ActionTimer:
 
     __slots__ = ("_at", "_name", "_outer", "_recorder", "_span")
 
-    def __init__(self, scenario: Scenario, name: str) -> None:
+    def __init__(self, scenario: ActionRecording, name: str) -> None:
         self._recorder = scenario._recorder
         self._name = name
 

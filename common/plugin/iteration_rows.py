@@ -4,12 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any, Protocol
 
 from osbench.common.intervals import Intervals
-
-if TYPE_CHECKING:
-    from osbench.common.plugin.runner import Step, Totals
+from osbench.common.plugin.load_step import Step, Totals
 
 #: The argument that gets the name of what an arrival requests.
 BRANCH = "branch"

@@ -8,35 +8,9 @@ from typing import Any, ClassVar
 
 from osbench.common.config.durations import TIMEOUT_S
 from osbench.common.plugin.iteration_rows import IterationRows
+from osbench.common.plugin.load_step import Step, Totals
 
-
-@dataclass(frozen=True, kw_only=True)
-class Totals:
-    """Progress of one workload so far, which `Runner.step` gets: numbers of iterations."""
-
-    #: Iteration numbers given out (closed) or arrivals planned (open).
-    allotted: int
-    #: Iterations in a final state, returned unused, or in doubt since their worker was lost.
-    settled: int
-    #: Code of the runner that starts iterations in a worker has returned.
-    ended: bool = False
-
-
-@dataclass(frozen=True, kw_only=True)
-class Step:
-    """The load that a runner requests from now on: virtual users (closed), or arrivals (open)."""
-
-    #: Closed runners: virtual users each worker should keep busy; same order as `capacity`.
-    users: tuple[int, ...] | None = None
-    #: Closed runners: iteration numbers that may be given out in all; None is unlimited.
-    budget: int | None = None
-    #: Open runners: due times, seconds after t0, ascending, of the arrivals that follow the
-    #: `allotted` ones.
-    arrivals: Sequence[float] = ()
-    #: No iteration starts at or after this time, seconds after t0.
-    stop_s: float | None = None
-    #: Nothing more will be asked for once all that was allotted is settled.
-    done: bool = False
+__all__ = ["Capacity", "Runner", "SearchingRunner", "Step", "Totals", "Trial", "split"]
 
 
 @dataclass(frozen=True, kw_only=True)

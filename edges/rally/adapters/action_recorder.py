@@ -55,7 +55,7 @@ def _patch_timer(timer: Any) -> None:
         entered = enter(self)
         actions = self.instance._atomic_actions
         if type(actions) is Actions:
-            self._osbench_timer = ActionTimer(actions, self.name)  # type: ignore[arg-type] # only its recorder is asked for
+            self._osbench_timer = ActionTimer(actions, self.name)
             self._osbench_timer.__enter__()
         return entered
 
