@@ -78,10 +78,13 @@ def test_no_summary_of_the_terminal_has_one(tmp_path: Path, report: RunOutcome) 
 
 
 def test_no_script_of_the_page_has_one() -> None:
-    folder = REPOSITORY / "coordinator" / "report" / "html" / "assets" / "scripts"
+    scripts = [
+        *(REPOSITORY / "coordinator" / "report" / "html" / "assets" / "scripts").glob("*.js"),
+        *(REPOSITORY / "edges").rglob("*.js"),
+    ]
     texts = [
         text
-        for path in sorted(folder.glob("*.js"))
+        for path in sorted(scripts)
         for text in re.findall(r'"([^"\n]*)"|`([^`\n]*)`', path.read_text("utf-8"))
     ]
     # of a template, what stands between its values

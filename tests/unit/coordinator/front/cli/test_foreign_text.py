@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from click.testing import CliRunner
 
+from helpers.readme import REPOSITORY
 from helpers.sample_reports import full_report
 from helpers.summaries import to_json
 from osbench.coordinator.front.cli import command
@@ -21,7 +22,8 @@ from osbench.coordinator.results.storage.run_directory import RunDirectory
 RUN = "20260401-a"
 #: Clears the screen, and turns the direction of text.
 STEERING = "\x1b[2J\u202e\x9b"
-SOURCE = Path(echo.__code__.co_filename).parents[1]
+#: Folders of the product with commands.
+FOLDERS = (REPOSITORY / "coordinator", REPOSITORY / "edges")
 
 
 def steering(document: Any) -> Any:
@@ -80,13 +82,17 @@ def test_lines_and_tabs_stay(capsys: pytest.CaptureFixture[str]) -> None:
 
 def test_commands_print_by_these_two_only() -> None:
     others = {
-        str(path.relative_to(SOURCE))
-        for path in SOURCE.rglob("*.py")
+        str(path.relative_to(REPOSITORY))
+        for folder in FOLDERS
+        for path in folder.rglob("*.py")
         if re.search(r"click\.s?echo\(|(?<![\w.])(Console|print)\(", path.read_text())
     }
 
     # one is the door, the other escapes what it prints by itself, for it is imported first
-    assert others == {"cli/base.py", "cli/group.py"}
+    assert others == {
+        "coordinator/front/cli/base.py",
+        "coordinator/front/cli/group.py",
+    }
 
 
 def test_json_for_programs_has_the_characters_as_escapes(config: str) -> None:

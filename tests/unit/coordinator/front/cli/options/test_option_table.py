@@ -110,7 +110,8 @@ def test_help_has_a_section_for_each_set_and_one_for_the_others() -> None:
 
 
 def test_options_are_declared_as_fields_only() -> None:
-    modules = (REPOSITORY / "coordinator" / "cli").rglob("*.py")
+    folders = (REPOSITORY / "coordinator" / "front" / "cli", REPOSITORY / "edges")
+    modules = [path for folder in folders for path in folder.rglob("*.py")]
 
     by_hand = {one.name for one in modules if "click.option(" in one.read_text("utf-8")}
 
