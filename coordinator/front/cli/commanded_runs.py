@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from osbench.common.errors import UsageError
 from osbench.coordinator.front.cli.base import CommandSettings, console, echo
@@ -15,6 +15,7 @@ from osbench.coordinator.front.cli.live_view import LiveView
 from osbench.coordinator.front.cli.one_run import Wanted, rerun_once, resume_once, run_once
 from osbench.coordinator.front.cli.options.adhoc import Adhoc
 from osbench.coordinator.front.cli.options.export_options import RunExportOptions
+from osbench.coordinator.front.cli.options.run_options import CourseOptions, ModeOptions
 from osbench.coordinator.front.cli.options.shared_options import OutputOptions
 from osbench.coordinator.front.cli.options.task_options import TaskOptions
 from osbench.coordinator.front.cli.options.web_options import LiveOutputOptions
@@ -23,9 +24,6 @@ from osbench.coordinator.front.cli.run_exports import RunExports, exports_of
 from osbench.coordinator.load.local.local_start import EarlyStart
 from osbench.coordinator.load.run.plan import RunOptions, new_run_id
 from osbench.coordinator.results.storage.run_directory import RunDirectory
-
-if TYPE_CHECKING:
-    from osbench.coordinator.front.cli.commands.run import CourseOptions, ModeOptions
 
 
 def run_as_asked(  # noqa: PLR0913 - one per set of options

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import runpy
+from graphlib import TopologicalSorter
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +27,10 @@ def test_no_count_grows(script: dict[str, Any]) -> None:
     assert house.by_part()["core"] <= CORE
     assert house.total(house.followed()) <= FOLLOWED
     assert len(house.imports[house.module("run.lifecycle")]) <= LIFECYCLE
+
+
+def test_no_circle_of_modules_import_each_other(script: dict[str, Any]) -> None:
+    TopologicalSorter(script["House"]().imports).prepare()
 
 
 def test_imports_inside_functions_and_of_packages_are_followed(

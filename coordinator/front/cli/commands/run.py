@@ -1,9 +1,8 @@
-"""The commands `run`, `resume` and `rerun`: their options, and rules between these."""
+"""The commands `run`, `resume` and `rerun`."""
 
 from __future__ import annotations
 
 import sys
-from dataclasses import dataclass
 from pathlib import Path
 
 import click
@@ -11,30 +10,14 @@ import click
 from osbench.common.errors import UsageError
 from osbench.common.import_block import import_block
 from osbench.coordinator.front.cli.base import CommandSettings, echo, with_settings
-from osbench.coordinator.front.cli.options.adhoc import ADHOC_RULES, LOAD, Adhoc
+from osbench.coordinator.front.cli.options.adhoc import ADHOC_RULES, Adhoc
 from osbench.coordinator.front.cli.options.export_options import RUN_EXPORT_RULES, RunExportOptions
-from osbench.coordinator.front.cli.options.option_rules import Rule, RuledCommand
-from osbench.coordinator.front.cli.options.option_table import (
-    OptionSet,
-    flag,
-    option,
-    option_set,
-    options,
-    repeated,
-)
-from osbench.coordinator.front.cli.options.shared_options import (
-    FleetOptions,
-    OutputOptions,
-    workers_wait,
-)
+from osbench.coordinator.front.cli.options.option_rules import RuledCommand
+from osbench.coordinator.front.cli.options.option_table import option, option_set, options
+from osbench.coordinator.front.cli.options.run_options import RULES, CourseOptions, ModeOptions
+from osbench.coordinator.front.cli.options.shared_options import OutputOptions, workers_wait
 from osbench.coordinator.front.cli.options.task_options import TaskOptions
-from osbench.coordinator.front.cli.options.web_options import (
-    OTLP,
-    BackendUrl,
-    ListenAddress,
-    LiveOutputOptions,
-    WithWeb,
-)
+from osbench.coordinator.front.cli.options.web_options import LiveOutputOptions, WithWeb
 from osbench.coordinator.load.local.local_start import EarlyStart
 
 EPILOG = """
@@ -67,114 +50,6 @@ Exit codes, the first that applies:
 
 Ctrl-C once lets running iterations end, within 60 s, and reports; twice stops at once.
 """
-
-
-@dataclass(frozen=True, kw_only=True)
-class ModeOptions(OptionSet):
-    """Options for the way in which a task is run: once, repeatedly, in the background."""
-
-    SECTION = "Mode"
-
-    once: bool = flag(
-        "--once",
-        help="Run one iteration of each workload; print requests, bodies, prints, logs, traceback.",
-    )
-    verbose: bool = flag("--verbose", help="With --once: header fields, longer bodies, more logs.")
-    repeat: int | None = option(
-        "--repeat",
-        type=click.IntRange(2),
-        metavar="N",
-        help="Run the task N times, one after the other, and print how much the runs differ.",
-    )
-    keep_going: bool = flag(
-        "--keep-going",
-        help="Of a directory of tasks run the next ones, too, if one does not end with 0.",
-    )
-    detach: bool = flag("--detach", help="Run in the background and print the run's id.")
-    write: str | None = option(
-        "--write",
-        metavar="FILE",
-        help="Write the task that --url or --scenario and its load stand for, and run nothing; -"
-        " is standard output.",
-    )
-    #: Id given out by `--detach`, or by the page of `web`.
-    run_id: str = option("--run-id", default="", hidden=True)
-
-
-@dataclass(frozen=True, kw_only=True)
-class CourseOptions(FleetOptions):
-    """Options for a run: deployment, workers, tags, sources of spans, reasons to end it early."""
-
-    SECTION = "The run"
-
-    tag: tuple[str, ...] = repeated(
-        "--tag", help="Tag of the run, in addition to the task's; may be repeated."
-    )
-    abort_on_sla_failure: bool = flag(
-        "--abort-on-sla-failure",
-        help="Stop all load when an SLA cannot be met any more; start no further workload.",
-    )
-    otlp: str | None = option(
-        OTLP,
-        type=ListenAddress(),
-        metavar="[ADDR:PORT]",
-        help="Receive spans of services by OTLP, by default at 127.0.0.1:4318; iterations are "
-        "traced without a key and a trace store then. Default: [traces] otlp_listen.",
-    )
-    traces_from: str | None = option(
-        "--traces-from",
-        type=BackendUrl(),
-        metavar="URL",
-        help="Query the traces of iterations from Tempo or Jaeger at the end, without a key and a"
-        " trace store: tempo+http://HOST:3200, jaeger+http://HOST:16686, or with https. Default:"
-        " [traces] query_url.",
-    )
-    stop_on_error: bool = flag(
-        "--stop-on-error",
-        help="End the run where the contexts or arguments of a workload fail; by default it goes"
-        " on with the next workload.",
-    )
-
-
-RULES = (
-    Rule(
-        option="--once",
-        why="runs one iteration of each workload in the foreground",
-        excludes=("--repeat", "--detach", "--quiet", *LOAD, "--limit"),
-    ),
-    Rule(option="--verbose", why="shows more of that one iteration", needs=("--once",)),
-    Rule(option="--repeat", why="makes several runs", excludes=("--detach", "--web", "--metrics")),
-    Rule(option="--web-linger", why="is for the page that it shows", needs=("--web",)),
-    Rule(
-        option="--repeat",
-        why="makes several runs",
-        excludes=("--report", "--export"),
-        remedy="`osbench-coord report RUN` exports each of them",
-    ),
-    Rule(
-        option="--write",
-        why="writes a task and runs nothing",
-        needs=("--url", "--scenario"),
-        excludes=(
-            "--once",
-            "--repeat",
-            "--detach",
-            "--report",
-            "--export",
-            "--metrics",
-            "--archive",
-            "--web",
-            "--otlp",
-            "--traces-from",
-        ),
-    ),
-    Rule(
-        option="--detach",
-        why="returns before the run is over",
-        excludes=("--web",),
-        remedy="`osbench-coord web` shows runs that go on",
-    ),
-)
 
 
 @click.command(cls=WithWeb, rules=(*RULES, *ADHOC_RULES, *RUN_EXPORT_RULES), epilog=EPILOG)
