@@ -123,7 +123,8 @@ def test_the_example_for_contributors_is_that_of_the_code() -> None:
     section = text("CONTRIBUTING.md").partition("\n## Options of commands\n")[2]
     example = section.partition("```python\n")[2].partition("```")[0]
 
-    code = text("coordinator/front/cli/options/run_options.py")
+    folder = "coordinator/front/cli"
+    code = text(f"{folder}/options/run_options.py") + text(f"{folder}/commands/run.py")
     assert [line for line in example.splitlines() if line not in code] == []
     assert "Rule(" in example
     assert '"--web cannot be combined with --repeat, which makes several runs"' in section.replace(
