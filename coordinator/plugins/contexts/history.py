@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from osbench.common.plugin.plugin_names import NATIVE, RALLY, asked
+from osbench.common.plugin.plugin_names import NATIVE, RALLY, parse_name
 from osbench.common.ports import clock as time
 from osbench.common.secrets.masking import mask, mask_text
 
@@ -57,7 +57,7 @@ class ContextRecord:
         """Return the framework of the context: `RALLY` if its name ends with @rally or @PLATFORM,
         else `NATIVE`.
         """
-        return RALLY if asked(self.name).source == RALLY else NATIVE
+        return RALLY if parse_name(self.name).source == RALLY else NATIVE
 
 
 class History:

@@ -11,7 +11,7 @@ import click
 
 from osbench.common.errors import PluginError, UsageError
 from osbench.common.plugin.loading.mixed_scenario import SEPARATOR
-from osbench.common.plugin.plugin_names import NATIVE, RALLY, asked
+from osbench.common.plugin.plugin_names import NATIVE, RALLY, parse_name
 from osbench.common.plugin.plugins import KINDS, Plugins
 from osbench.common.plugin.signature import hints, near, placeholder, signature_of
 from osbench.coordinator.front.cli.base import (
@@ -82,7 +82,7 @@ def list_(
             theirs = {
                 name: title
                 for name, title in theirs.items()
-                if f"{one} {asked(name).bare}" in in_paths
+                if f"{one} {parse_name(name).bare}" in in_paths
             }
         for row in sorted(_rows(plugins, one, prefer, theirs)):
             table.add_row(one, *row)
@@ -98,13 +98,13 @@ def _rows(
     the source `prefer` gets its source as a suffix, such as @rally.
     """
     ours = plugins.scenario_names() if kind == "scenario" else plugins.names(kind)
-    bare = {asked(name).bare for name in theirs}
+    bare = {parse_name(name).bare for name in theirs}
     for name in ours:
         means_ours = prefer == NATIVE or name not in bare
         title = _title(plugins, kind, f"{name}@{NATIVE}")
         yield name if means_ours else f"{name}@{NATIVE}", NATIVE, title
     for full, title in theirs.items():
-        name = asked(full).bare
+        name = parse_name(full).bare
         means_ours = prefer == NATIVE and name in ours
         yield f"{name}@{RALLY}" if means_ours else name, RALLY, title
 
