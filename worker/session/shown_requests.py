@@ -139,7 +139,7 @@ class ShownRequests:
         if self._level == WHOLE:
             lines = [f"{sign} {name}: {mask_field(name, v)}" for name, v in fields]
         if body:
-            lines.append(f"{sign} {_shown(body, _BODY_BYTES[self._level])}")
+            lines.append(f"{sign} {_body_text(body, _BODY_BYTES[self._level])}")
         return lines
 
 
@@ -147,7 +147,7 @@ def _status(code: int, reason: str | None, took_s: float) -> str:
     return f"{code} {reason or ''}".rstrip() + f" in {took_s * 1000:.1f} ms"
 
 
-def _shown(body: bytes, limit: int) -> str:
+def _body_text(body: bytes, limit: int) -> str:
     """Return the beginning of a body as text, at most `limit` characters, with secrets masked.
 
     In JSON, members with names of secrets are masked. A body with NUL bytes becomes its size in

@@ -780,7 +780,7 @@ def test_json_paths(path, found):
 @pytest.mark.parametrize("path", ["", "a", "$a", "$.a[", "$.a[1:", "$[?@.a"])
 def test_json_paths_that_cannot_be_read(path):
     with pytest.raises(jsonpath.BadPath):
-        jsonpath.compiled(path)
+        jsonpath.compiled_query(path)
 
 
 #: Workloads of native scenarios among Rally's samples, at least.
