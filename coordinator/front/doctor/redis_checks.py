@@ -172,7 +172,7 @@ def _writes(client: Client) -> Iterator[Diagnosis]:
         detail = f"Redis takes no writes: {why}"
         yield Diagnosis(about="Redis", state=ERROR, detail=detail, remedy=remedy)
     else:
-        _allowed(lambda: client.delete(scratch))
+        _is_allowed(lambda: client.delete(scratch))
 
 
 def _rights(client: Client) -> Iterator[Diagnosis]:
@@ -182,8 +182,8 @@ def _rights(client: Client) -> Iterator[Diagnosis]:
     """
     scratch = f"{redis_keys.PREFIX}doctor:{secrets.token_hex(8)}"
     keys = [f"{scratch}:{kind}" for kind in ("text", "hash", "set", "list", "stream", "count")]
-    missing = [name for name, attempt in _commands(client, *keys) if not _allowed(attempt)]
-    if not _allowed(lambda: client.delete(*keys)):
+    missing = [name for name, attempt in _commands(client, *keys) if not _is_allowed(attempt)]
+    if not _is_allowed(lambda: client.delete(*keys)):
         missing.append("del")
     if missing:
         yield Diagnosis(
@@ -229,7 +229,7 @@ def _commands(
     ]
 
 
-def _allowed(attempt: Callable[[], Any]) -> bool:
+def _is_allowed(attempt: Callable[[], Any]) -> bool:
     try:
         attempt()
     except redis.exceptions.NoPermissionError:

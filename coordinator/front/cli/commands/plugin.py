@@ -131,7 +131,7 @@ def show(
       osbench-coord plugin show scenario Dummy.dummy@rally
     """
     plugins = warn_of_plugins(_plugins(settings, plugin_path, prefer))
-    kind, name = _meant(plugins, words)
+    kind, name = _kind_and_name(plugins, words)
     if kind == "scenario":
         echo(scenario_text(plugins, name))
         return
@@ -143,7 +143,7 @@ def show(
     echo(plain_yaml({kind: {name: example(schema)}}).rstrip())
 
 
-def _meant(plugins: Plugins, words: Sequence[str]) -> tuple[str, str]:
+def _kind_and_name(plugins: Plugins, words: Sequence[str]) -> tuple[str, str]:
     """Return kind and name of the plug-in that `words`, [KIND] NAME of a command, mean.
 
     Raises UsageError for an unknown kind or an ambiguous name, PluginError for an unknown name.
@@ -155,18 +155,18 @@ def _meant(plugins: Plugins, words: Sequence[str]) -> tuple[str, str]:
         raise UsageError(f"{kinds[0]!r} is not a kind of plug-in; choose from {', '.join(_KINDS)}")
     if kinds:
         return kinds[0], name
-    found = [one for one in _KINDS if _has(plugins, one, name)]
-    if len(found) > 1:
+    matches = [kind for kind in _KINDS if _has(plugins, kind, name)]
+    if len(matches) > 1:
         raise UsageError(
-            f"{name} is the name of a {' and of a '.join(found)}; choose one, as in `osbench-coord "
-            f"plugin show {found[0]} {name}`"
+            f"{name} is the name of a {' and of a '.join(matches)}; choose one, as in "
+            f"`osbench-coord plugin show {matches[0]} {name}`"
         )
-    if not found:
-        every = {one for kind in KINDS for one in plugins.names(kind)}
+    if not matches:
+        every = {other for kind in KINDS for other in plugins.names(kind)}
         every.update(plugins.scenario_names())
         like = near(name, sorted(every)) or "; `osbench-coord plugin list` lists them"
         raise PluginError("; ".join((f"there is no plug-in {name!r}{like}", *plugins.reasons())))
-    return found[0], name
+    return matches[0], name
 
 
 def _has(plugins: Plugins, kind: str, name: str) -> bool:
@@ -206,7 +206,7 @@ def scenario_text(plugins: Plugins, name: str) -> str:
     lines += [inspect.getdoc(method) or inspect.getdoc(found.cls) or "", "", "arguments:"]
     lines += [f"  {parameter}" for parameter in parameters] or ["  none"]
     types = hints(method)
-    given = {one.name: _given(one.default, types.get(one.name)) for one in parameters}
+    given = {one.name: _default_value(one.default, types.get(one.name)) for one in parameters}
     lines += ["", "example:", plain_yaml({"scenario": {name: given}}).rstrip()]
     if found.context:
         lines += ["", "contexts it brings:"]
@@ -214,7 +214,7 @@ def scenario_text(plugins: Plugins, name: str) -> str:
     return "\n".join(lines)
 
 
-def _given(default: Any, hint: Any) -> Any:
+def _default_value(default: Any, hint: Any) -> Any:
     """Return a parameter's default as a JSON value; if it has none, a placeholder of its type."""
     if default is inspect.Parameter.empty:
         return placeholder(hint)

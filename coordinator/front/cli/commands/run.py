@@ -20,7 +20,7 @@ from osbench.coordinator.front.cli.options.option_table import (
     option,
     option_set,
     options,
-    repeated,
+    repeated_option,
 )
 from osbench.coordinator.front.cli.options.shared_options import (
     FleetOptions,
@@ -107,7 +107,7 @@ class CourseOptions(FleetOptions):
 
     SECTION = "The run"
 
-    tag: tuple[str, ...] = repeated(
+    tag: tuple[str, ...] = repeated_option(
         "--tag", help="Tag of the run, in addition to the task's; may be repeated."
     )
     abort_on_sla_failure: bool = flag(
