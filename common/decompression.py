@@ -8,7 +8,7 @@ import zstandard
 _RATIO = 128 * 1024 // 4
 
 
-def decompressed(frame: bytes, limit: int) -> bytes:
+def decompress(frame: bytes, limit: int) -> bytes:
     """Decompress one zstandard frame, which must announce its size; return the content.
 
     Raises ValueError if it announces no size, more than `limit` bytes, or an impossible size, or if

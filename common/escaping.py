@@ -50,7 +50,7 @@ def escaped_in_json(packed: str) -> str:
     return _STEERING.sub(lambda found: "\\" + _code(found), packed)
 
 
-def decoded(data: bytes) -> str:
+def decoded_text(data: bytes) -> str:
     """Return bytes decoded as UTF-8; each invalid byte becomes \\xNN. Never raises."""
     return data.decode(errors="backslashreplace")
 
@@ -65,7 +65,7 @@ def name_of(name: object, limit: int) -> str:
         # of an enumeration its value, which `str` may not return
         text = str.__str__(name[:limit])
     elif isinstance(name, bytes | bytearray):
-        text = decoded(bytes(name[:limit]))
+        text = decoded_text(bytes(name[:limit]))
     else:
         try:
             text = str(name)[:limit]

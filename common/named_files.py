@@ -42,7 +42,7 @@ def read_named(path: Path | str, limit: int = DOCUMENT_BYTES) -> bytes:
             raise _too_large(limit, path)
         waits = stat.S_ISFIFO(found.st_mode) or stat.S_ISSOCK(found.st_mode)
         os.set_blocking(descriptor, True)
-        return _read(descriptor, limit, path, PATIENCE_S if waits else None)
+        return _read_descriptor(descriptor, limit, path, PATIENCE_S if waits else None)
     finally:
         os.close(descriptor)
 
@@ -68,7 +68,9 @@ def read_stdin(limit: int = DOCUMENT_BYTES) -> str:
     return text
 
 
-def _read(descriptor: int, limit: int, path: Path | str, patience_s: float | None) -> bytes:
+def _read_descriptor(
+    descriptor: int, limit: int, path: Path | str, patience_s: float | None
+) -> bytes:
     parts: list[bytes] = []
     size = 0
     while True:

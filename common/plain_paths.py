@@ -23,10 +23,10 @@ def path(text: str) -> str:
     plain = text.partition("?")[0].partition("#")[0]
     if "://" in plain:
         plain = "/" + plain.split("://", 1)[1].partition("/")[2]
-    return cut("/".join(map(_part, plain.split("/"))))
+    return short_text("/".join(map(_part, plain.split("/"))))
 
 
-def cut(text: str) -> str:
+def short_text(text: str) -> str:
     """Return a text of at most `LIMIT` characters; a longer one ends with "..." and a hash of
     it.
     """

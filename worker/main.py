@@ -15,7 +15,7 @@ import click
 
 from osbench import __version__
 from osbench.common.config import logs
-from osbench.common.config.certificates import shown
+from osbench.common.config.certificates import shown_url
 from osbench.common.config.config import load
 from osbench.common.config.foreign_environment import (
     drop_foreign_variables,
@@ -197,9 +197,9 @@ def _startup_line(conf: Any, plugin_paths: Sequence[str]) -> str:
     """Return the line printed at start: host, processes, virtual users, servers, plug-ins."""
     count, users = process_count(conf), conf.worker.virtual_users
     label = f" ({conf.worker.label})" if conf.worker.label else ""
-    places = [f"Redis {shown(conf.messaging.redis_url)}"]
+    places = [f"Redis {shown_url(conf.messaging.redis_url)}"]
     if conf.messaging.broker_url:
-        places.append(f"broker {shown(conf.messaging.broker_url)}")
+        places.append(f"broker {shown_url(conf.messaging.broker_url)}")
     paths = [*conf.worker.plugin_path, *plugin_paths]
     places.append(f"plug-ins from {', '.join(paths)}" if paths else "no own plug-ins")
     return (

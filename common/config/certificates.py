@@ -64,7 +64,7 @@ def _with(url: str, files: dict[str, str]) -> str:
     return urlunsplit(parts._replace(query=urlencode([*there, *added], quote_via=quote, safe="/")))
 
 
-def shown(url: str) -> str:
+def shown_url(url: str) -> str:
     """Return an address for messages: password masked, parameters of TLS (ssl_...) removed."""
     return _PARAMETER.sub("", mask_url(url)).rstrip("?&")
 

@@ -54,7 +54,7 @@ def load(files: Sequence[str] | None = None) -> cfg.ConfigOpts:
         default_config_files=list(parsed),
         default_config_dirs=[],
     )
-    problems += _refused(conf, parsed)
+    problems += _value_problems(conf, parsed)
     if not problems and conf.data_dir.startswith("~"):
         problems.append(
             f"[DEFAULT] data_dir: {conf.data_dir}: this user has no home directory: set HOME, or"
@@ -113,7 +113,7 @@ def _unknown(path: str, sections: _Sections) -> Iterator[str]:
             close = difflib.get_close_matches(name, names, n=1)
             like = [option.secret for option in options if option.dest in close]
             secret = any(like) or any(is_secret(word) for word in [name, *close])
-            described = _described(path, section, name, values[name][-1], secret)
+            described = _setting_text(path, section, name, values[name][-1], secret)
             yield f"{described}: unknown option{_suggestion(name, close)}"
 
 
@@ -124,7 +124,7 @@ def _suggestion(name: str, close: Sequence[str]) -> str:
     return f"; did you mean {close[0]}?" if close else ""
 
 
-def _described(path: str, section: str, name: str, value: str | None, secret: bool) -> str:
+def _setting_text(path: str, section: str, name: str, value: str | None, secret: bool) -> str:
     """Return "PATH: [SECTION] NAME = VALUE" for a message; `secret`: the value is masked.
 
     Passwords in URLs are masked, too. With `value` None the text ends after the name.
@@ -136,7 +136,7 @@ def _described(path: str, section: str, name: str, value: str | None, secret: bo
     return f"{path}: [{section}] {name} = {mask_url(value)!r}"
 
 
-def _refused(conf: cfg.ConfigOpts, parsed: dict[str, _Sections]) -> Iterator[str]:
+def _value_problems(conf: cfg.ConfigOpts, parsed: dict[str, _Sections]) -> Iterator[str]:
     """Yield a message for each option of `conf` with an invalid value; reads all options.
 
     `parsed`: values by file, to name the file. oslo.config checks a value only when it is read.
@@ -148,7 +148,7 @@ def _refused(conf: cfg.ConfigOpts, parsed: dict[str, _Sections]) -> Iterator[str
                 values[option.dest]
             except (ValueError, cfg.Error) as error:
                 place, value = _origin(group, option.dest, parsed)
-                described = _described(place, group, option.dest, value, option.secret)
+                described = _setting_text(place, group, option.dest, value, option.secret)
                 yield f"{described}: {_reason(error, option, value)}"
 
 
@@ -194,7 +194,7 @@ def sample() -> str:
         for option in options:
             text = f"{option.help} {limits(option)}".strip()
             lines += ["", *(f"# {line}" for line in textwrap.wrap(text, 96))]
-            lines.append(f"#{option.dest} = {written(option.default)}".rstrip())
+            lines.append(f"#{option.dest} = {default_text(option.default)}".rstrip())
     return "\n".join(lines) + "\n"
 
 
@@ -208,7 +208,7 @@ def limits(option: cfg.Opt) -> str:
     return f"At least {low:g}." if low and getattr(kind, "max", None) is None else ""
 
 
-def written(default: Any) -> str:
+def default_text(default: Any) -> str:
     """Return a default as a configuration file writes it; lists with commas, None as ""."""
     if default is None:
         return ""

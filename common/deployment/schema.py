@@ -209,10 +209,12 @@ def problems_of(spec: Any) -> list[Problem]:
     platforms = [name for name in spec if name in PLATFORMS]
     for name in spec:
         if name not in PLATFORMS and name not in NOTES:
-            problems.append(Problem(str(name), f"unknown platform; there are {_named(PLATFORMS)}"))
+            problems.append(
+                Problem(str(name), f"unknown platform; there are {_quoted_names(PLATFORMS)}")
+            )
     if len(platforms) != 1:
-        found = _named(platforms) if platforms else "none"
-        problems.append(Problem("", f"needs one of {_named(PLATFORMS)}, has {found}"))
+        found = _quoted_names(platforms) if platforms else "none"
+        problems.append(Problem("", f"needs one of {_quoted_names(PLATFORMS)}, has {found}"))
     if spec.get("!version", 1) != 1:
         problems.append(Problem("!version", "must be 1"))
     for name in platforms:
@@ -297,5 +299,5 @@ def _kind(value: Any) -> str:
     return _JSON_NAMES.get(type(value), type(value).__name__)
 
 
-def _named(names: Any) -> str:
+def _quoted_names(names: Any) -> str:
     return ", ".join(repr(name) for name in names)

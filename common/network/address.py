@@ -76,7 +76,7 @@ class Address:
         are included.
         """
         if self.loopback:
-            return frozenset({"localhost", "127.0.0.1", "[::1]", _bracketed(self.host)})
+            return frozenset({"localhost", "127.0.0.1", "[::1]", _bracketed_host(self.host)})
         found = {"localhost", "127.0.0.1", "[::1]", self.host.lower()}
         if self.host in ("0.0.0.0", "::"):  # noqa: S104 - compared, not bound
             found |= {socket.gethostname().lower(), socket.getfqdn().lower()}
@@ -85,14 +85,14 @@ class Address:
 
             for addresses in psutil.net_if_addrs().values():
                 found |= {
-                    _bracketed(one.address.partition("%")[0])
+                    _bracketed_host(one.address.partition("%")[0])
                     for one in addresses
                     if one.family in (socket.AF_INET, socket.AF_INET6)
                 }
-        return frozenset(_bracketed(name) for name in found)
+        return frozenset(_bracketed_host(name) for name in found)
 
 
-def _bracketed(host: str) -> str:
+def _bracketed_host(host: str) -> str:
     return f"[{host}]" if ":" in host and not host.startswith("[") else host
 
 

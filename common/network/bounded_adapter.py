@@ -11,7 +11,7 @@ import io
 import socket
 from collections.abc import Mapping
 from types import MappingProxyType
-from typing import Any
+from typing import Any, NoReturn
 
 import requests
 from requests.adapters import HTTPAdapter
@@ -219,14 +219,14 @@ def read_bounded(response: requests.Response, bound: ResponseBound) -> None:
     parts, size = [], 0
     announced = announced_bytes(response)
     if announced > bound.most_bytes:
-        raise _refused(response, bound.message(announced))
+        _refuse(response, bound.message(announced))
     try:
         for part in response.iter_content(CHUNK_BYTES):
             parts.append(part)
             size += len(part)
             if size > bound.most_bytes:
                 coded = "content-encoding" in response.headers
-                raise _refused(response, bound.message(announced, decoded=coded))
+                _refuse(response, bound.message(announced, decoded=coded))
     except requests.ConnectionError as error:
         if error.args and isinstance(error.args[0], ReadTimeoutError):
             raise requests.Timeout(error.args[0], request=response.request) from error
@@ -234,9 +234,9 @@ def read_bounded(response: requests.Response, bound: ResponseBound) -> None:
     response._content = b"".join(parts)
 
 
-def _refused(response: requests.Response, message: str) -> requests.RequestException:
+def _refuse(response: requests.Response, message: str) -> NoReturn:
     response.close()
-    return ResponseTooLargeError(message, response=response)
+    raise ResponseTooLargeError(message, response=response)
 
 
 def announced_bytes(response: requests.Response) -> int:

@@ -51,7 +51,7 @@ def found_by(pattern: str, text: str) -> str | None:
     None without a match. Searches the first TEXT_CHARS characters, for matches of at most
     MATCH_CHARS. Raises BadPattern; SearchedTooLong after TEXT_S seconds of CPU.
     """
-    compiled, start = _compiled(pattern)
+    compiled, start = _compile_pattern(pattern)
     text = text[:TEXT_CHARS]
     until = thread_time() + TEXT_S
     at = tries = 0
@@ -75,11 +75,11 @@ def check_pattern(pattern: str) -> None:
     """Raise BadPattern if a regular expression is empty, malformed or might take too long."""
     if not pattern:
         raise BadPattern("the regular expression is empty; write one")
-    _compiled(pattern)
+    _compile_pattern(pattern)
 
 
 @lru_cache(1000)
-def _compiled(pattern: str) -> tuple[re.Pattern[str], str]:
+def _compile_pattern(pattern: str) -> tuple[re.Pattern[str], str]:
     """Return the compiled expression, and the literal text that begins each match, or "". Cached.
 
     Raises BadPattern if it is malformed, has several groups or might take too long.

@@ -14,7 +14,7 @@ from typing import Any, Protocol, cast
 from osbench.common.deployment.record import Deployment
 from osbench.common.errors import Problem
 from osbench.common.plugin.context import ContextEnvironment
-from osbench.common.plugin.entry_points import loaded
+from osbench.common.plugin.entry_points import load_object
 from osbench.common.plugin.left_behind import LeftBehind
 from osbench.common.plugin.plugins import Plugins
 from osbench.common.task import Task
@@ -206,4 +206,4 @@ def cloud_of(deployment: Deployment | None) -> CloudPlatform | None:
 
 def installed_cloud() -> CloudPlatform:
     """Return the cloud that records can be made of; raises PluginError if it is not installed."""
-    return cast(CloudPlatform, loaded("cloud", OPENSTACK)())
+    return cast(CloudPlatform, load_object("cloud", OPENSTACK)())

@@ -41,27 +41,27 @@ def add(table: dict[str, Definition], kind: str, name: str, definition: Definiti
     table[name] = definition
 
 
-def installed(kinds: Iterable[str]) -> dict[str, list[importlib.metadata.EntryPoint]]:
+def installed_points(kinds: Iterable[str]) -> dict[str, list[importlib.metadata.EntryPoint]]:
     """Return the entry points of the group `osbench.<kind>` for each kind; imports none.
 
     A kind without entry points has [].
     """
-    points = _read(tuple(sys.path))
+    points = _points_by_group(tuple(sys.path))
     return {kind: points.get(f"osbench.{kind}", []) for kind in kinds}
 
 
 def names(kind: str) -> frozenset[str]:
     """Return the names of the entry points of a kind; imports none of them."""
-    return frozenset(point.name for point in installed((kind,))[kind])
+    return frozenset(point.name for point in installed_points((kind,))[kind])
 
 
-def loaded(kind: str, name: str) -> Any:
+def load_object(kind: str, name: str) -> Any:
     """Import the entry point `name` of a kind and return its object.
 
     Raises PluginError if it is missing or cannot be loaded.
     """
-    points = installed((kind,))[kind]
-    point = next((one for one in points if one.name == name), None)
+    points = installed_points((kind,))[kind]
+    point = next((entry for entry in points if entry.name == name), None)
     if point is None:
         raise errors.PluginError(
             f"no installed package has the entry point {name!r} of the group osbench.{kind}: "
@@ -71,7 +71,7 @@ def loaded(kind: str, name: str) -> Any:
 
 
 @lru_cache(maxsize=1)
-def _read(_path: tuple[str, ...]) -> dict[str, list[importlib.metadata.EntryPoint]]:
+def _points_by_group(_path: tuple[str, ...]) -> dict[str, list[importlib.metadata.EntryPoint]]:
     """Return the entry points of groups `osbench.*`, by group; reads the packages' metadata.
 
     Cached for the last `sys.path`, which is the argument.
@@ -80,11 +80,11 @@ def _read(_path: tuple[str, ...]) -> dict[str, list[importlib.metadata.EntryPoin
     if isinstance(points, dict):
         # Python 3.11: by group; a `select` for each of ours looks at all that are installed
         points = itertools.chain.from_iterable(dict.values(points))
-    found: dict[str, list[importlib.metadata.EntryPoint]] = {}
+    groups: dict[str, list[importlib.metadata.EntryPoint]] = {}
     for point in points:
         if point.group.startswith("osbench."):
-            found.setdefault(point.group, []).append(point)
-    return found
+            groups.setdefault(point.group, []).append(point)
+    return groups
 
 
 def definitions(

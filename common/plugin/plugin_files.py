@@ -28,10 +28,10 @@ def files_of(path: str) -> list[Path]:
         raise errors.PluginError(
             f"plug-in path {path} is neither a .py file nor a folder; name one that exists"
         )
-    return sorted(f for f in top.rglob("*.py") if not _hidden(f.relative_to(top)))
+    return sorted(f for f in top.rglob("*.py") if not _is_hidden(f.relative_to(top)))
 
 
-def _hidden(path: Path) -> bool:
+def _is_hidden(path: Path) -> bool:
     return any(part.startswith(".") or part == "__pycache__" for part in path.parts)
 
 
@@ -140,7 +140,7 @@ def _first_line(function: Any, where: str) -> str:
     return where if code is None else f"{code.co_filename}:{code.co_firstlineno}"
 
 
-def unmarked(module: ModuleType) -> Iterator[str]:
+def missing_marks(module: ModuleType) -> Iterator[str]:
     """Yield a message on each scenario class of `module` that lacks the mark `scenario.configure`.
 
     No task can name such a class. Base classes of others, and classes whose name begins with "_",

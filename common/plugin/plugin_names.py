@@ -22,7 +22,7 @@ class Asked:
     in_rally: str
 
 
-def asked(name: str) -> Asked:
+def parse_name(name: str) -> Asked:
     """Parse a plug-in's name in a task file: `name`, or `name@` with native, rally or a platform.
 
     A platform means Rally.
@@ -40,7 +40,7 @@ def order(name: str, prefer: str) -> tuple[str, ...]:
 
     Only one if `name` says it after an @; else both, `prefer` first.
     """
-    source = asked(name).source
+    source = parse_name(name).source
     if source is not None:
         return (source,)
     return SOURCES if prefer == NATIVE else (RALLY, NATIVE)

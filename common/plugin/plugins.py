@@ -21,10 +21,10 @@ from osbench.common.plugin.entry_points import Definition, add, definitions
 from osbench.common.plugin.exporter import Exporter
 from osbench.common.plugin.hook import Hook
 from osbench.common.plugin.loading import mixed_scenario
-from osbench.common.plugin.loading.checked_returns import checked
+from osbench.common.plugin.loading.checked_returns import checked_class
 from osbench.common.plugin.loading.neighbours import SourceFiles
 from osbench.common.plugin.loading.plugin_import import PluginImport
-from osbench.common.plugin.plugin_names import NATIVE, asked, order
+from osbench.common.plugin.plugin_names import NATIVE, order, parse_name
 from osbench.common.plugin.plugin_source import PluginSource, Sources
 from osbench.common.plugin.runner import Runner
 from osbench.common.plugin.scenario import MARK, Configuration, Scenario
@@ -178,7 +178,7 @@ class Plugins:
             prefer = NATIVE
         if kind == "runner" and self._is_of_platform(kind, name):
             # contexts of the source itself: osbench's make the same load
-            name = asked(name).bare
+            name = parse_name(name).bare
         for source in self._order(name, prefer):
             ask = self._native if source == NATIVE else partial(self._foreign, source)
             found = ask(kind, name)
@@ -227,7 +227,7 @@ class Plugins:
             )
         return ScenarioPlugin(
             name=name,
-            cls=mixed_scenario.mixed(parts),
+            cls=mixed_scenario.mix_class(parts),
             method="run",
             context=mixed_scenario.contexts(parts),
             title=" / ".join(one.title for one in map(self.scenario, names) if one.title),
@@ -235,7 +235,7 @@ class Plugins:
         )
 
     def _scenario(self, name: str) -> ScenarioPlugin:
-        wanted = asked(name)
+        wanted = parse_name(name)
         for source in self._order(name, self._preferred()):
             if source == NATIVE:
                 definition = self._scenario_table().get(wanted.bare)
@@ -262,7 +262,7 @@ class Plugins:
         file = Path(str(sys.modules[cls.__module__].__file__))
         return ScenarioPlugin(
             name=name,
-            cls=checked("scenario", cls),
+            cls=checked_class("scenario", cls),
             method=method,
             context=mark.context if isinstance(mark, Configuration) else {},
             title=doc.partition("\n")[0],
@@ -271,7 +271,7 @@ class Plugins:
         )
 
     def _native(self, kind: str, name: str) -> Found | None:
-        bare = asked(name).bare
+        bare = parse_name(name).bare
         definition = self._table(kind).get(bare)
         if definition is None:
             return None
@@ -283,11 +283,11 @@ class Plugins:
                 f"{interface.__module__}.{interface.__qualname__}"
             )
         if cls not in self._checked:
-            self._checked[cls] = checked(kind, cls)
+            self._checked[cls] = checked_class(kind, cls)
         return Found(cls=self._checked[cls], source=NATIVE, address=f"{bare}@{NATIVE}")
 
     def _foreign(self, source: str, kind: str, name: str) -> Found | None:
-        there, in_source = self.source(source), asked(name).in_rally
+        there, in_source = self.source(source), parse_name(name).in_rally
         cls = there.get(kind, in_source)
         if cls is None:
             return None
@@ -295,7 +295,7 @@ class Plugins:
 
     def _is_of_platform(self, kind: str, name: str) -> bool:
         """Return whether `name` is `NAME@PLATFORM` of a source's plug-in, installed or not."""
-        source = asked(name).source
+        source = parse_name(name).source
         return source not in (None, NATIVE) and name in self.source(source).names(kind)
 
     def _order(self, name: str, prefer: str) -> list[str]:
@@ -305,7 +305,7 @@ class Plugins:
         have both, `prefer` first; `native` alone if Rally's package is not installed.
         """
         self.import_files()
-        known = {NATIVE, asked(name).source, *self._sources.names()}
+        known = {NATIVE, parse_name(name).source, *self._sources.names()}
         return [one for one in order(name, prefer) if one in known]
 
     def _preferred(self) -> str:
@@ -320,7 +320,7 @@ class Plugins:
 
     def _absent(self, kind: str, name: str) -> errors.PluginError:
         word = "SLA criterion" if kind == "sla" else kind
-        wanted = asked(name)
+        wanted = parse_name(name)
         known: set[str] = set()
         others = (one for one in self._order(name, NATIVE) if one != NATIVE)
         for source in map(self.source, others):
@@ -375,7 +375,7 @@ class Plugins:
         """
         if self._tables is not None:
             return
-        points = entry_points.installed(("scenario", "source", *KINDS))
+        points = entry_points.installed_points(("scenario", "source", *KINDS))
         tables = {k: definitions(k, points[k]) for k in KINDS}
         scenarios = ScenarioTable(points["scenario"])
         foreign = Sources(points["source"])
@@ -399,7 +399,7 @@ class Plugins:
                     scenarios.add(name, definition)
                 else:
                     add(tables[kind], kind, name, definition)
-            notes += plugin_files.unmarked(module)
+            notes += plugin_files.missing_marks(module)
         self._faults, self._notes, self._held = wrong, notes, held
         self._tables, self._native_scenarios, self._sources = tables, scenarios, foreign
 
@@ -440,15 +440,16 @@ def _definitions(module: ModuleType) -> tuple[list[tuple[str, str, Definition]],
             faults.append(str(error))
             continue
         found += [
-            ("scenario", name, _loaded(module.__file__, cls, method)) for name, method in named
+            ("scenario", name, _class_definition(module.__file__, cls, method))
+            for name, method in named
         ]
     found += [
-        (kind, name, _loaded(module.__file__, cls, ""))
+        (kind, name, _class_definition(module.__file__, cls, ""))
         for kind, name, cls in plugin_files.others(module, INTERFACES)
     ]
     return found, faults
 
 
-def _loaded(file: str | None, cls: type, method: str) -> Definition:
+def _class_definition(file: str | None, cls: type, method: str) -> Definition:
     where = f"{file} ({cls.__qualname__}{'.' if method else ''}{method})"
     return Definition(place=where, load=lambda: (cls, method))

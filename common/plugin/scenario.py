@@ -82,7 +82,7 @@ def pause(sleep_s: float) -> None:
         time.sleep(min(left, PIECE_S))
 
 
-def _drawn(min_sleep: float, max_sleep: float | None) -> float:
+def _random_sleep_s(min_sleep: float, max_sleep: float | None) -> float:
     high = min_sleep if max_sleep is None else max_sleep
     if not 0 <= min_sleep <= high:
         raise ValueError(f"expected 0 <= min_sleep <= max_sleep, got {min_sleep} and {high}")
@@ -338,7 +338,7 @@ class Scenario:
         `async def` scenario, which has `think`. `atomic_delay` is accepted for compatibility with
         Rally and has no effect.
         """
-        sleep_s = _drawn(min_sleep, max_sleep)
+        sleep_s = _random_sleep_s(min_sleep, max_sleep)
         if self.in_loop:
             raise RuntimeError("sleep_between stops all virtual users: use `await self.think(...)`")
         begin = time.monotonic_ns()
@@ -353,7 +353,7 @@ class Scenario:
         when it returns. Raises ValueError if 0 <= min_sleep <= max_sleep does not hold.
         """
         if self.in_loop:
-            return self._think(_drawn(min_sleep, max_sleep))
+            return self._think(_random_sleep_s(min_sleep, max_sleep))
         self.sleep_between(min_sleep, max_sleep)
         return _OVER
 

@@ -55,10 +55,10 @@ class ScenarioPlugin:
         `columns`: names of further arguments, which a data file sets.
         """
         method = getattr(self.cls, self.method)
-        mistyped = signature.mistyped(self.name, method, args)
+        mistyped = signature.type_problems(self.name, method, args)
         fitting = {name: value for name, value in args.items() if name not in mistyped}
         found = [
-            *signature.misnamed(self.name, method, [*args, *columns]),
+            *signature.name_problems(self.name, method, [*args, *columns]),
             *mistyped.values(),
             *self.cls.check_arguments(self.method, fitting),
         ]
@@ -70,6 +70,6 @@ class ScenarioPlugin:
 
     def check_row(self, row: Mapping[str, Any]) -> list[str]:
         """Return messages on errors in the arguments that a row of a data file gives, by name."""
-        mistyped = signature.mistyped(self.name, getattr(self.cls, self.method), row)
+        mistyped = signature.type_problems(self.name, getattr(self.cls, self.method), row)
         fitting = {name: value for name, value in row.items() if name not in mistyped}
         return [*mistyped.values(), *self.cls.check_arguments(self.method, fitting)]

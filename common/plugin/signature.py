@@ -53,7 +53,7 @@ def signature_of(method: Callable[..., Any]) -> inspect.Signature:
     return inspect.signature(method)  # noqa: TID251 - here only
 
 
-def misnamed(name: str, method: Callable[..., Any], args: Collection[str]) -> list[str]:
+def name_problems(name: str, method: Callable[..., Any], args: Collection[str]) -> list[str]:
     """Return messages on required arguments missing in `args`, and on names in it that are unknown.
 
     `args`: names only. `method`: its first parameter, self, is left out. `name`: of the method, for
@@ -63,22 +63,22 @@ def misnamed(name: str, method: Callable[..., Any], args: Collection[str]) -> li
     instance = "".join(p.name for p in parameters[:1])
     parameters = parameters[1:]
     named = {p.name: p for p in parameters if p.kind in (p.POSITIONAL_OR_KEYWORD, p.KEYWORD_ONLY)}
-    found = []
+    problems = []
     for key, parameter in named.items():
         if parameter.default is parameter.empty and key not in args:
             old = f"{key}_id"
             # as in early releases of Rally
             why = f": write {key}: {{id: ...}} instead of {old}" if old in args else ""
-            found.append(f"argument {key!r} of {name} is missing{why}")
+            problems.append(f"argument {key!r} of {name} is missing{why}")
     if not any(p.kind is p.VAR_KEYWORD for p in parameters):
         for key in args:
             if key not in named:
                 why = "; it stands where self belongs" if key == instance else near(key, named)
-                found.append(f"{name} has no argument {key!r}{why}")
-    return found
+                problems.append(f"{name} has no argument {key!r}{why}")
+    return problems
 
 
-def mistyped(name: str, method: Callable[..., Any], args: Mapping[str, Any]) -> dict[str, str]:
+def type_problems(name: str, method: Callable[..., Any], args: Mapping[str, Any]) -> dict[str, str]:
     """Return messages on values in `args` whose type the method's annotations forbid, by argument.
 
     `name`: of the method, for messages. Annotations beyond `ACCEPTED` are not checked.

@@ -15,7 +15,7 @@ from kombu.exceptions import OperationalError
 from kombu.transport import TRANSPORT_ALIASES
 from kombu.transport.redis import Channel as KombuChannel
 
-from osbench.common.config.certificates import shown, taken_from
+from osbench.common.config.certificates import shown_url, taken_from
 from osbench.common.errors import StoreError, StoreMissing
 from osbench.common.ports import chance as secrets
 from osbench.common.protocol import amqp_connection, redis_keys
@@ -166,8 +166,8 @@ def check(broker_url: str, timeout_s: float, receiver: str = "") -> None:
         raise StoreError(refusal(error)) from None
     except Blocked as error:
         raise StoreMissing(
-            f"the broker at {shown(broker_url)} takes no messages ({error}): give it more room, or "
-            "have its queues read"
+            f"the broker at {shown_url(broker_url)} takes no messages ({error}): give it more "
+            "room, or have its queues read"
         ) from None
     except (
         OSError,
@@ -180,7 +180,7 @@ def check(broker_url: str, timeout_s: float, receiver: str = "") -> None:
         remedy = certificate_remedy(str(error))
         kind = StoreError if refused or remedy else StoreMissing
         raise kind(
-            f"cannot connect to the broker at {shown(broker_url)}: {error}; "
+            f"cannot connect to the broker at {shown_url(broker_url)}: {error}; "
             + (remedy or "check [messaging] broker_url")
         ) from None
     finally:

@@ -218,12 +218,12 @@ def row(  # noqa: PLR0913 - a row, by name
     return iteration, outcome, due, started, ended, idle, failure, actions, extra
 
 
-def replaced(one: Row, **numbers: int) -> Row:
-    """Return a copy of row `one` with some numbers replaced: keywords are names of `COLUMNS`."""
-    found: list[Any] = list(one)
+def changed_row(row: Row, **numbers: int) -> Row:
+    """Return a copy of `row` with some numbers replaced: keywords are names of `COLUMNS`."""
+    values: list[Any] = list(row)
     for name, number in numbers.items():
-        found[_PLACES[name]] = number
-    return cast(Row, tuple(found))
+        values[_PLACES[name]] = number
+    return cast(Row, tuple(values))
 
 
 def pack_actions(actions: Sequence[int]) -> bytes:
@@ -278,15 +278,15 @@ def encode_rows(rows: Sequence[Row], names: Sequence[str], t0_ns: int) -> dict[s
             columns[name] = column
     if any(steps):
         packed = [flat if isinstance(flat, bytes) else pack_actions(flat) for flat in steps]
-        columns |= _nested("actions", packed)
+        columns |= _nested_columns("actions", packed)
     if any(extras):
-        columns |= _nested("exchanges", [one[2] if one else b"" for one in extras])
+        columns |= _nested_columns("exchanges", [one[2] if one else b"" for one in extras])
     if "actions" in columns or "exchanges" in columns:
         columns["names"] = list(names)
     return columns | _beside(rows) if any(extras) else columns
 
 
-def _nested(name: str, entries: Sequence[bytes]) -> dict[str, bytes]:
+def _nested_columns(name: str, entries: Sequence[bytes]) -> dict[str, bytes]:
     """Return two columns: the joined bytes of all rows, and the number of entries per row.
 
     `name`: "actions" or "exchanges", the key of the first; `entries` has the bytes of each row. {}
@@ -296,7 +296,7 @@ def _nested(name: str, entries: Sequence[bytes]) -> dict[str, bytes]:
     if not flat:
         return {}
     counts, size = _NESTED[name]
-    return {counts: _bytes(array("I", [len(one) // size for one in entries])), name: flat}
+    return {counts: _bytes(array("I", [len(entry) // size for entry in entries])), name: flat}
 
 
 def _beside(rows: Sequence[Row]) -> dict[str, Any]:
@@ -346,7 +346,7 @@ def _decode(columns: dict[str, Any]) -> Columns:
             continue
         found = _column(columns, name, dtype)
         if low is not None and high is not None and count:
-            _bound(found, low, high, outside)
+            _check_bounds(found, low, high, outside)
         values[name] = found - t0 if instant else found
     names = tuple(map(_name, columns.get("names", ())))
     if len(names) > NAMES_LIMIT + 1:
@@ -375,7 +375,7 @@ def _decode(columns: dict[str, Any]) -> Columns:
     )
 
 
-def _bound(values: NDArray[Any], low: int, high: int, outside: str) -> None:
+def _check_bounds(values: NDArray[Any], low: int, high: int, outside: str) -> None:
     if not low <= _least(values) <= _greatest(values) <= high:
         raise ValueError(outside)
 

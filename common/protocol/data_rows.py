@@ -16,7 +16,7 @@ from typing import Any
 import zstandard
 from cryptography.fernet import Fernet, InvalidToken
 
-from osbench.common.decompression import decompressed
+from osbench.common.decompression import decompress
 from osbench.common.errors import Untrusted
 
 #: Most bytes of a section.
@@ -97,6 +97,6 @@ def decrypt(token: bytes, key: bytes) -> str:
     except (InvalidToken, TypeError, ValueError):
         raise Untrusted("rows that cannot be decrypted with the workload's key") from None
     try:
-        return decompressed(packed, SECTION).decode("utf-8")
+        return decompress(packed, SECTION).decode("utf-8")
     except ValueError:
         raise Untrusted("rows that are not a section of a data file") from None

@@ -55,8 +55,8 @@ class Signer:
         if len(signed) > size_of(kind):
             most = f"at most {size_of(kind):,} are sent"
             raise OsbenchError(
-                f"{_shown(kind)} message of {len(signed):,} bytes: {most}; shorten what the task "
-                "gives to workers"
+                f"{_shown_kind(kind)} message of {len(signed):,} bytes: {most}; shorten what the "
+                "task gives to workers"
             )
         return signed
 
@@ -70,9 +70,11 @@ class Signer:
         key_id, mac, packed = _parts(kind, data)
         key = self._keyring.find(key_id)
         if key is None:
-            raise Untrusted(f"{_shown(kind)} message signed with an unknown key ({key_id.hex()})")
+            raise Untrusted(
+                f"{_shown_kind(kind)} message signed with an unknown key ({key_id.hex()})"
+            )
         if not hmac.compare_digest(mac, hmac.digest(self._kind_key(key, kind), packed, "sha256")):
-            raise Untrusted(f"{_shown(kind)} message with a wrong signature")
+            raise Untrusted(f"{_shown_kind(kind)} message with a wrong signature")
         return _body(kind, packed)
 
     def _kind_key(self, key: Key, kind: str) -> bytes:
@@ -90,7 +92,7 @@ def size_of(kind: str) -> int:
     return SIZES.get(kind, SIZE)
 
 
-def _shown(kind: str) -> str:
+def _shown_kind(kind: str) -> str:
     return escaped(kind[:32])
 
 
@@ -100,30 +102,30 @@ def _parts(kind: str, data: bytes) -> tuple[bytes, bytes, bytes]:
     Raises Untrusted if it is too large, malformed, or of another version or kind.
     """
     if len(data) > size_of(kind):
-        raise Untrusted(f"{_shown(kind)} message of {len(data)} bytes, too large")
+        raise Untrusted(f"{_shown_kind(kind)} message of {len(data)} bytes, too large")
     try:
         parts = unpack_parts(data, parts=5, text=_KIND_BYTES)
     except ValueError:
-        raise Untrusted(f"{_shown(kind)} message that is not msgpack") from None
+        raise Untrusted(f"{_shown_kind(kind)} message that is not msgpack") from None
     match parts:
         case [int() as version, str() as named, bytes() as key_id, bytes() as mac, bytes() as body]:
             if version != VERSION:
-                raise Untrusted(f"{_shown(kind)} message of format {version}, not {VERSION}")
+                raise Untrusted(f"{_shown_kind(kind)} message of format {version}, not {VERSION}")
             if named != kind:
-                shown = f"'{_shown(named)}' instead of '{_shown(kind)}'"
+                shown = f"'{_shown_kind(named)}' instead of '{_shown_kind(kind)}'"
                 raise Untrusted(f"message of kind {shown}")
             if len(key_id) == _ID_BYTES:
                 return key_id, mac, body
-    raise Untrusted(f"malformed {_shown(kind)} message")
+    raise Untrusted(f"malformed {_shown_kind(kind)} message")
 
 
 def _body(kind: str, packed: bytes) -> dict[str, Any]:
     try:
         body = unpack(packed)
     except ValueError:
-        raise Untrusted(f"{_shown(kind)} message whose body is not msgpack") from None
+        raise Untrusted(f"{_shown_kind(kind)} message whose body is not msgpack") from None
     if not isinstance(body, dict):
-        raise Untrusted(f"{_shown(kind)} message whose body is not a map")
+        raise Untrusted(f"{_shown_kind(kind)} message whose body is not a map")
     return body
 
 
@@ -150,15 +152,15 @@ class Vault:
         msgpack.
         """
         keys = self._keyring.keys
-        packed = _decrypted(keys, token)
+        packed = _decrypt(keys, token)
         if packed is None and self._keyring.changed(keys):
-            packed = _decrypted(self._keyring.keys, token)
+            packed = _decrypt(self._keyring.keys, token)
         if packed is None:
             raise Untrusted("an encrypted record that none of our keys decrypts")
         return _body("encrypted", packed)
 
 
-def _decrypted(keys: Sequence[Key], token: bytes) -> bytes | None:
+def _decrypt(keys: Sequence[Key], token: bytes) -> bytes | None:
     for key in keys:
         with contextlib.suppress(InvalidToken, TypeError, ValueError):
             return _fernet(key).decrypt(token)

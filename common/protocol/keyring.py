@@ -57,13 +57,13 @@ class Key:
     def derive(cls, secret: bytes) -> Self:
         """Derive id, signing key and encryption key from a secret of `SECRET_SIZE` bytes."""
         return cls(
-            id=_derived(secret, b"osbench key id 1", 4),
-            signing=_derived(secret, b"osbench signing 1", 32),
-            encryption=_derived(secret, b"osbench encryption 1", 32),
+            id=_derived_key(secret, b"osbench key id 1", 4),
+            signing=_derived_key(secret, b"osbench signing 1", 32),
+            encryption=_derived_key(secret, b"osbench encryption 1", 32),
         )
 
 
-def _derived(secret: bytes, label: bytes, size: int) -> bytes:
+def _derived_key(secret: bytes, label: bytes, size: int) -> bytes:
     return HKDF(algorithm=hashes.SHA256(), length=size, salt=None, info=label).derive(secret)
 
 
@@ -114,7 +114,7 @@ class Keyring:
         The file has one secret per line: 32 bytes in URL-safe base64. Raises ConfigError if it is
         missing, malformed, empty, or accessible to others than its owner.
         """
-        return cls(*_read(Path(path)))
+        return cls(*_read_secrets(Path(path)))
 
     def signing(self) -> Key:
         """Return the key to sign and encrypt with now: the first key of the ring.
@@ -174,7 +174,7 @@ class Keyring:
         if identity == place.identity:
             return
         try:
-            found, self._place = _read(place.path)
+            found, self._place = _read_secrets(place.path)
         except ConfigError as error:
             # perhaps a copy that is not complete yet
             LOG.warning("%s; the keys read before stay in use", error)
@@ -227,7 +227,7 @@ def _identity(stat: os.stat_result) -> tuple[int, int, int]:
     return stat.st_mtime_ns, stat.st_size, stat.st_ino
 
 
-def _read(path: Path) -> tuple[list[bytes], _Place]:
+def _read_secrets(path: Path) -> tuple[list[bytes], _Place]:
     """Read a key file; return its secrets in order, and its path with its state.
 
     Raises ConfigError if it is missing, unreadable, malformed, empty or accessible to others.
@@ -258,10 +258,10 @@ def _read(path: Path) -> tuple[list[bytes], _Place]:
             f"key file {path} is not an osbench key file (not ASCII): create one with "
             "'osbench-coord keys new'"
         ) from None
-    found = [_secret(path, number, line) for number, line in enumerate(lines, 1) if line]
-    if not found:
+    keys = [_secret(path, number, line) for number, line in enumerate(lines, 1) if line]
+    if not keys:
         raise ConfigError(f"key file {path} holds no key: run 'osbench-coord keys new --force'")
-    return found, place
+    return keys, place
 
 
 def _secret(path: Path | str, number: int, line: str) -> bytes:

@@ -17,7 +17,7 @@ from redis.backoff import NoBackoff
 from redis.connection import Connection
 from redis.retry import Retry
 
-from osbench.common.config.certificates import shown
+from osbench.common.config.certificates import shown_url
 from osbench.common.errors import StoreError, StoreMissing, StoreUnreachable
 from osbench.common.protocol.kept_addresses import KeptConnection, KeptSSLConnection
 
@@ -68,13 +68,13 @@ def connect(url: str, timeout_s: float) -> Client:
     except ValueError:
         # the malformed part may be the password
         raise StoreError(
-            f"[messaging] redis_url: {shown(url)} is not an address of Redis; begin it with "
+            f"[messaging] redis_url: {shown_url(url)} is not an address of Redis; begin it with "
             "redis://, rediss:// or unix://, and write special characters of its password as %XX"
         ) from None
 
 
 @contextmanager
-def reached(server: Client | str) -> Iterator[None]:
+def translating_errors(server: Client | str) -> Iterator[None]:
     """Translate redis-py's errors in the block to StoreError and StoreUnreachable.
 
     StoreUnreachable: no reply, or an error that may pass, such as no memory left. StoreError: Redis
@@ -83,7 +83,9 @@ def reached(server: Client | str) -> Iterator[None]:
     try:
         yield
     except (redis.AuthenticationError, redis.exceptions.NoPermissionError) as error:
-        raise StoreError(f"{named(server)} refuses access ({error}): {_remedy(error)}") from None
+        raise StoreError(
+            f"{server_name(server)} refuses access ({error}): {_remedy(error)}"
+        ) from None
     except (redis.ConnectionError, redis.TimeoutError, OSError) as error:
         raise _away(server, f"does not answer: {error}") from None
     except redis.exceptions.InvalidResponse:
@@ -94,17 +96,17 @@ def reached(server: Client | str) -> Iterator[None]:
         if isinstance(error, _PASSING) or text.startswith(_PASSING_CODES):
             raise _away(server, f"cannot serve now: {text}") from None
         raise StoreError(
-            f"{named(server)} refused a command: {text}; check its configuration and its log"
+            f"{server_name(server)} refused a command: {text}; check its configuration and its log"
         ) from None
 
 
 def _away(server: Client | str, how: str) -> StoreUnreachable:
-    return StoreUnreachable(f"{named(server)} {how}", server=named(server))
+    return StoreUnreachable(f"{server_name(server)} {how}", server=server_name(server))
 
 
-def named(server: Client | str) -> str:
+def server_name(server: Client | str) -> str:
     """Return "Redis at ADDRESS" for messages, without user and password."""
-    return f"Redis at {shown(server if isinstance(server, str) else _address(server))}"
+    return f"Redis at {shown_url(server if isinstance(server, str) else _address(server))}"
 
 
 def _address(client: Client) -> str:
@@ -187,7 +189,7 @@ def check(client: Client, url: str) -> None:
     be the reason of no response. `client` is the client for `url`.
     """
     try:
-        with reached(url):
+        with translating_errors(url):
             version = str(client.info("server")["redis_version"])
             policy = str(client.info("memory").get("maxmemory_policy", "noeviction"))
     except StoreUnreachable as error:
@@ -197,11 +199,11 @@ def check(client: Client, url: str) -> None:
         raise kind(f"{error}; {remedy}") from None
     if tuple(map(int, re.findall(r"\d{1,9}", version)[:2])) < MINIMUM_VERSION:
         raise StoreError(
-            f"Redis at {shown(url)} is version {version[:40]}; install Redis 6.2 or newer, or "
+            f"Redis at {shown_url(url)} is version {version[:40]}; install Redis 6.2 or newer, or "
             "Valkey"
         )
     if policy != "noeviction":
         raise StoreError(
-            f"Redis at {shown(url)} has maxmemory-policy {policy} and could drop results: "
+            f"Redis at {shown_url(url)} has maxmemory-policy {policy} and could drop results: "
             "run `redis-cli config set maxmemory-policy noeviction`"
         )

@@ -11,12 +11,12 @@ from typing import Any, cast
 
 import redis
 
-from osbench.common.escaping import decoded
+from osbench.common.escaping import decoded_text
 from osbench.common.ports import clock as time
 from osbench.common.protocol import redis_keys
 from osbench.common.protocol.envelope import size_of
 from osbench.common.protocol.messages import Specification
-from osbench.common.protocol.redis_client import Client, reached
+from osbench.common.protocol.redis_client import Client, translating_errors
 from osbench.common.protocol.wire import Wire, wrong_type
 
 #: Keys that a run has once, in the order of `osbench.common.protocol.redis_keys`.
@@ -51,7 +51,7 @@ class Store:
         its entries.
         """
         results = self._key("results")
-        with reached(self._client):
+        with translating_errors(self._client):
             turn = self._turn()
             if not self._usable(results):
                 pipe = self._client.pipeline(transaction=True)
@@ -86,7 +86,7 @@ class Store:
                 return False
             raise
         last = cast(bytes | str, info["last-generated-id"])
-        text = decoded(last) if isinstance(last, bytes) else last
+        text = decoded_text(last) if isinstance(last, bytes) else last
         seconds, _ = self._client.time()
         return int(text.partition("-")[0]) < seconds * 1000 + FUTURE_MS
 
@@ -96,14 +96,14 @@ class Store:
         Returns the id of the new entry. If the stream does not exist, adds nothing and returns "".
         """
         results = self._key("results")
-        with reached(self._client):
+        with translating_errors(self._client):
             # added first: what is lost between the two commands leaves a copy more, not none
             pipe = self._client.pipeline(transaction=False)
             pipe.xadd(results, {b"d": entry}, nomkstream=True)
             if instead_of:
                 pipe.xdel(results, instead_of)
             place = cast(bytes | None, pipe.execute()[0])
-        return decoded(place) if place else ""
+        return decoded_text(place) if place else ""
 
     def read(self, wait_s: float, limit: int) -> list[tuple[str, bytes]]:
         """Return the oldest entries of the result stream as pairs (id, bytes), at most `limit`.
@@ -113,7 +113,7 @@ class Store:
         """
         block = max(1, int(wait_s * 1000)) if wait_s > 0 else None
         key = self._key("results")
-        with reached(self._client):
+        with translating_errors(self._client):
             try:
                 response = cast(Any, self._client.xread({key: "0"}, count=limit, block=block))
             except redis.ResponseError as error:
@@ -124,13 +124,13 @@ class Store:
             return []
         # RESP3 returns a map of streams, RESP2 a list of pairs
         entries = next(iter(response.values()))[0] if isinstance(response, dict) else response[0][1]
-        return [(decoded(place), (values or {}).get(b"d", b"")) for place, values in entries]
+        return [(decoded_text(place), (values or {}).get(b"d", b"")) for place, values in entries]
 
     def delete(self, ids: Sequence[str]) -> None:
         """Remove entries from the result stream by their ids; missing ones are ignored."""
         if not ids:
             return
-        with reached(self._client):
+        with translating_errors(self._client):
             try:
                 self._client.xdel(self._key("results"), *ids)
             except redis.ResponseError as error:
@@ -144,7 +144,7 @@ class Store:
 
     def put_controls(self, records: Mapping[str, bytes]) -> None:
         """Write signed control records, by membership; each expires after RUN_TTL_S s."""
-        with reached(self._client):
+        with translating_errors(self._client):
             pipe = self._client.pipeline(transaction=False)
             for membership, data in records.items():
                 pipe.set(redis_keys.control(self._run, membership), data, ex=redis_keys.RUN_TTL_S)
@@ -153,7 +153,7 @@ class Store:
     def specification(self, workload: int) -> bytes | None:
         """Return a workload's encrypted specification; None if missing or too large."""
         key, field = self._key("specs"), str(workload)
-        with reached(self._client):
+        with translating_errors(self._client):
             try:
                 # who writes to Redis may have put anything there
                 if self._client.hstrlen(key, field) > size_of(Specification.KIND):
@@ -173,7 +173,7 @@ class Store:
             return
         specs = self._key("specs")
         mapping = cast(Any, {str(workload): data for workload, data in records.items()})
-        with reached(self._client):
+        with translating_errors(self._client):
             try:
                 self._client.hset(specs, mapping=mapping)
             except redis.ResponseError as error:
@@ -189,7 +189,7 @@ class Store:
         Records of memberships in `left`, which have ended, expire after OVER_TTL_S, others after
         RUN_TTL_S: an unreachable worker may learn only hours later that the run is over.
         """
-        with reached(self._client):
+        with translating_errors(self._client):
             pipe = self._client.pipeline(transaction=False)
             for membership in left:
                 pipe.expire(redis_keys.control(self._run, membership), redis_keys.OVER_TTL_S)

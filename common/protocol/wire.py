@@ -13,7 +13,7 @@ from itertools import islice
 import redis
 
 from osbench.common.protocol import redis_keys
-from osbench.common.protocol.redis_client import Client, reached
+from osbench.common.protocol.redis_client import Client, translating_errors
 
 #: Most bytes that are read of a heartbeat, an offer or a control record.
 RECORD_BYTES = 1 << 20
@@ -44,7 +44,7 @@ class Wire:
         """
         if not keys:
             return []
-        with reached(self._client):
+        with translating_errors(self._client):
             pipe = self._client.pipeline(transaction=False)
             for key in keys:
                 pipe.getrange(key, 0, RECORD_BYTES)
@@ -58,12 +58,12 @@ class Wire:
 
     def ping(self) -> None:
         """Check that Redis responds. Raises StoreUnreachable if it does not."""
-        with reached(self._client):
+        with translating_errors(self._client):
             self._client.ping()
 
     def time_us(self) -> int:
         """Return the time of Redis, microseconds since 1970."""
-        with reached(self._client):
+        with translating_errors(self._client):
             seconds, micros = self._client.time()
         return seconds * 1_000_000 + micros
 
@@ -76,7 +76,7 @@ class Wire:
         worker with the next heartbeat. Else True.
         """
         unspoilt = True
-        with reached(self._client):
+        with translating_errors(self._client):
             pipe = self._client.pipeline(transaction=False)
             pipe.set(redis_keys.worker(incarnation), heartbeat, ex=redis_keys.WORKER_TTL_S)
             if listed:
@@ -92,7 +92,7 @@ class Wire:
     def repair_queue(self, incarnation: str) -> None:
         """Delete a worker process's queue key on a Redis broker if its value is not a list."""
         key = _queue(incarnation)
-        with reached(self._client):
+        with translating_errors(self._client):
             if self._client.type(key) not in (b"list", b"none"):
                 self._client.delete(key)
 
@@ -103,7 +103,7 @@ class Wire:
 
         If the key holds another type, deletes it and returns [].
         """
-        with reached(self._client):
+        with translating_errors(self._client):
             try:
                 names = self._client.sscan_iter(redis_keys.WORKERS, count=1000)
                 return list(islice(names, NAMES_MOST))
@@ -117,7 +117,7 @@ class Wire:
     def unlist(self, names: Sequence[bytes]) -> None:
         """Remove incarnations from the set of all workers; missing ones are ignored."""
         if names:
-            with reached(self._client):
+            with translating_errors(self._client):
                 self._client.srem(redis_keys.WORKERS, *names)
 
     def heartbeats(self, incarnations: Iterable[str]) -> list[bytes | None]:
@@ -126,7 +126,7 @@ class Wire:
 
     def offer(self, offers: Mapping[str, bytes]) -> None:
         """Write signed offers, by the worker's incarnation; they expire after OFFER_TTL_S s."""
-        with reached(self._client):
+        with translating_errors(self._client):
             pipe = self._client.pipeline(transaction=False)
             for incarnation, data in offers.items():
                 pipe.set(redis_keys.offer(incarnation), data, ex=redis_keys.OFFER_TTL_S)
@@ -136,12 +136,12 @@ class Wire:
         """Delete the offers to the workers with these incarnations; missing ones are ignored."""
         keys = [redis_keys.offer(incarnation) for incarnation in incarnations]
         if keys:
-            with reached(self._client):
+            with translating_errors(self._client):
                 self._client.delete(*keys)
 
     def forget(self, incarnation: str) -> None:
         """Delete all keys of an ended worker process, also its queue on a Redis broker."""
-        with reached(self._client):
+        with translating_errors(self._client):
             pipe = self._client.pipeline(transaction=False)
             pipe.delete(
                 redis_keys.worker(incarnation), redis_keys.offer(incarnation), _queue(incarnation)

@@ -106,7 +106,7 @@ def mask(value: Any) -> Any:
 
     Tuples become lists; bytes stay bytes unless they contain a secret, then they become a string.
     """
-    return _masked(value, Place.FIELD)
+    return _masked_value(value, Place.FIELD)
 
 
 def secret_values(value: Any, *, secret: bool = False) -> Iterator[str]:
@@ -118,7 +118,7 @@ def secret_values(value: Any, *, secret: bool = False) -> Iterator[str]:
     yield from _secrets(value, Place.FIELD, secret)
 
 
-def _masked(value: Any, place: Place) -> Any:
+def _masked_value(value: Any, place: Place) -> Any:
     if isinstance(value, Mapping):
         return {
             _shown_name(name): _masked_member(known, inner, place, beside)
@@ -128,7 +128,7 @@ def _masked(value: Any, place: Place) -> Any:
         if _is_pair(value) and value[1] and is_secret(_text(value[0]), value[1], place):
             return [value[0], MASK]
         return [
-            MASK if inner and _is_option(before) else _masked(inner, place)
+            MASK if inner and _is_option(before) else _masked_value(inner, place)
             for before, inner in zip(["", *value], value, strict=False)
         ]
     if isinstance(value, bytes | bytearray):
@@ -142,14 +142,14 @@ def _masked_member(name: str, inner: Any, place: Place, beside: frozenset[str]) 
     below = _PLACES.get(name.lower(), Place.FIELD)
     if isinstance(inner, Mapping) and name.lower() == "save":
         # names of saved values of a flow, and their places in a response
-        return {key: _masked(path, Place.FIELD) for key, path in inner.items()}
+        return {key: _masked_value(path, Place.FIELD) for key, path in inner.items()}
     if isinstance(inner, Mapping) and below is Place.COOKIE:
-        return _masked(inner, below)
+        return _masked_value(inner, below)
     if isinstance(inner, str) and _FILLED_IN.fullmatch(inner):
         return inner
     if inner and is_secret(name, inner, place, beside):
         return MASK
-    return _masked(inner, below)
+    return _masked_value(inner, below)
 
 
 def _members(value: Mapping[Any, Any]) -> Iterator[tuple[Any, str, Any, frozenset[str]]]:

@@ -32,7 +32,7 @@ _PATH_CHARS = 120
 
 def mask_url(text: str) -> str:
     """Return `text` with `***` for secrets in its URLs, and for secrets known by their form."""
-    return _masked(text, _shown_query)
+    return _masked_text(text, _shown_query)
 
 
 def without_credentials(url: str) -> str:
@@ -56,7 +56,7 @@ def without_credentials(url: str) -> str:
     return found if mask_url(found) == found else ""
 
 
-def _masked(text: str, shown_query: Callable[[re.Match[str]], str]) -> str:
+def _masked_text(text: str, shown_query: Callable[[re.Match[str]], str]) -> str:
     if "://" in text:
         text = _AFTER_SCHEME.sub(_without_user, text)
     if "=" in text:
@@ -103,7 +103,7 @@ def _holds_url(value: str) -> bool:
         if plain == value:
             break
         value = plain
-        if _masked(value, _shown_plain_query) != value:
+        if _masked_text(value, _shown_plain_query) != value:
             return True
     return False
 

@@ -35,5 +35,5 @@ def foreign_results(name: str) -> ForeignResults:
 
     Raises PluginError if none is installed.
     """
-    made: ForeignResults = entry_points.loaded("foreign_results", name)()
+    made: ForeignResults = entry_points.load_object("foreign_results", name)()
     return made

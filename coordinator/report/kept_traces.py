@@ -41,5 +41,5 @@ def kept_traces() -> KeptTraces | None:
     """Return the reader of traces; None if no package has one. Raises PluginError."""
     if "traces" not in entry_points.names("kept_traces"):
         return None
-    reader: type[KeptTraces] = entry_points.loaded("kept_traces", "traces")
+    reader: type[KeptTraces] = entry_points.load_object("kept_traces", "traces")
     return reader()

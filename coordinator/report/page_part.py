@@ -67,7 +67,7 @@ class PagePart:
 def page_part_types() -> dict[str, type[PagePart]]:
     """Return the types of all installed parts by name, sorted. Raises PluginError."""
     names = sorted(entry_points.names("page_part"))
-    return {name: entry_points.loaded("page_part", name) for name in names}
+    return {name: entry_points.load_object("page_part", name) for name in names}
 
 
 def page_parts(facts: RunFacts, *, live: bool) -> dict[str, PagePart]:

@@ -21,5 +21,5 @@ def plan_section(task: Task, data_dir: str) -> ReportSection | None:
     """
     if "plan" not in entry_points.names("report_section"):
         return None
-    section: ReportSection = entry_points.loaded("report_section", "plan")(task, data_dir)
+    section: ReportSection = entry_points.load_object("report_section", "plan")(task, data_dir)
     return section

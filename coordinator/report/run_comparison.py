@@ -59,7 +59,7 @@ def spread_of_runs() -> ShowSpread:
     It is the entry point `spread` of the group `osbench.comparison`. Raises PluginError if no
     package has it.
     """
-    show: ShowSpread = entry_points.loaded("comparison", "spread")
+    show: ShowSpread = entry_points.load_object("comparison", "spread")
     return show
 
 
@@ -69,5 +69,5 @@ def comparison_pages() -> ComparisonPages:
     Their class is the entry point `pages` of the group `osbench.comparison`. Raises PluginError if
     no package has it.
     """
-    made: ComparisonPages = entry_points.loaded("comparison", "pages")()
+    made: ComparisonPages = entry_points.load_object("comparison", "pages")()
     return made

@@ -25,7 +25,7 @@ import numpy as np
 import zstandard
 from numpy.typing import NDArray
 
-from osbench.common.decompression import decompressed
+from osbench.common.decompression import decompress
 from osbench.common.errors import UsageError
 from osbench.common.regular_files import open_regular
 
@@ -291,7 +291,7 @@ def _unpacked(packed: bytes, block: ArrivalBlock, names: int) -> tuple[Ints, Int
 
     Raises ValueError if the content does not fit the index entry `block` or the count `names`.
     """
-    content = decompressed(packed, BLOCK * _WIDEST)
+    content = decompress(packed, BLOCK * _WIDEST)
     if len(content) != block.count * _WIDEST:
         raise ValueError("of another size")
     table = np.frombuffer(content, np.uint8).reshape(_WIDEST, block.count)
@@ -338,7 +338,7 @@ def _index(file: BinaryIO) -> _Index:
     try:
         if zlib.crc32(packed) != crc:
             raise ValueError("changed")
-        document = msgpack.unpackb(decompressed(packed, _LARGEST_INDEX))
+        document = msgpack.unpackb(decompress(packed, _LARGEST_INDEX))
         return _read_index(document, len(head) + 1, offset)
     except (ValueError, TypeError, KeyError, msgpack.UnpackException):
         raise ArrivalFileError(_damaged("the index")) from None

@@ -28,7 +28,7 @@ from osbench.coordinator.front.cli.options.option_table import (
     option,
     option_set,
     options,
-    repeated,
+    repeated_option,
 )
 from osbench.coordinator.front.cli.options.shared_options import (
     damaged_flag,
@@ -240,7 +240,7 @@ def rank(settings: CommandSettings, source: str, out: Path | None, wanted: RankO
 class ExplainOptions(OptionSet):
     """Options for `trace explain`: changes whose effect is predicted instead, and the output."""
 
-    changes: tuple[str, ...] = repeated(
+    changes: tuple[str, ...] = repeated_option(
         "--what-if",
         metavar="'SPAN: -N%'",
         help="Predict durations with this span faster, by N % or, with 0, in no time; `*` in SPAN"
@@ -384,7 +384,7 @@ class TraceExportOptions(OptionSet):
     to: Path | None = option(
         "--to", type=click.Path(dir_okay=False, path_type=Path), help="File to write; else stdout."
     )
-    ids: tuple[str, ...] = repeated(
+    ids: tuple[str, ...] = repeated_option(
         "--trace", metavar="ID", help="Only this trace; may be repeated."
     )
     band: str | None = option(

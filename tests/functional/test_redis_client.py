@@ -18,7 +18,7 @@ from helpers.certificates import self_signed
 from helpers.import_path import TESTS, import_path
 from helpers.slow_names import NAME
 from osbench.common.errors import StoreError, StoreUnreachable
-from osbench.common.protocol.redis_client import check, connect, reached
+from osbench.common.protocol.redis_client import check, connect, translating_errors
 from osbench.common.protocol.store import Store
 from servers import RedisServer, free_port, redis_server
 
@@ -118,7 +118,7 @@ def line(redis) -> Iterator[Line]:
 def client(redis, line):
     """Ours, over the line; it waits as long for a reply as a busy machine may take."""
     found = connect(f"redis://:{redis.password}@127.0.0.1:{line.port}/0", timeout_s=3.0)
-    with reached(client):
+    with translating_errors(client):
         found.ping()
     yield found
     found.close()
@@ -146,7 +146,7 @@ def how(request) -> str:
 def test_a_set_nx_whose_reply_is_lost_is_executed_once_and_reported(client, line, direct, how):
     line.lose(b"mark", how)
 
-    with pytest.raises(StoreUnreachable), reached(client):
+    with pytest.raises(StoreUnreachable), translating_errors(client):
         client.set("mark", "ours", nx=True)
 
     assert direct.get("mark") == b"ours"
@@ -168,29 +168,29 @@ def test_an_xadd_whose_reply_is_lost_is_stored_once(client, line, direct, how):
 
 def test_the_client_works_again_after_a_lost_reply(client, line, direct, how):
     line.lose(b"counter", how)
-    with pytest.raises(StoreUnreachable), reached(client):
+    with pytest.raises(StoreUnreachable), translating_errors(client):
         client.incr("counter")
 
-    with reached(client):
+    with translating_errors(client):
         again = client.incr("counter")
 
     assert again == 2
-    with reached(client):
+    with translating_errors(client):
         assert client.get("counter") == direct.get("counter") == b"2"
 
 
 def test_a_server_that_is_frozen_is_away_and_back_afterwards(redis, client, direct):
-    with reached(client):
+    with translating_errors(client):
         client.set("key", "value")
 
     redis.pause()
     try:
-        with pytest.raises(StoreUnreachable, match="does not answer"), reached(client):
+        with pytest.raises(StoreUnreachable, match="does not answer"), translating_errors(client):
             client.get("key")
     finally:
         redis.resume()
 
-    with reached(client):
+    with translating_errors(client):
         assert client.get("key") == b"value"
 
 
@@ -295,38 +295,38 @@ def test_a_server_that_could_drop_results_is_refused():
 def test_a_full_server_is_away_not_wrong(direct, client):
     direct.config_set("maxmemory", 1)
 
-    with pytest.raises(StoreUnreachable, match="cannot serve now"), reached(client):
+    with pytest.raises(StoreUnreachable, match="cannot serve now"), translating_errors(client):
         client.set("key", "value")
 
     direct.config_set("maxmemory", 0)
-    with reached(client):
+    with translating_errors(client):
         client.set("key", "value")
 
 
 def test_a_server_that_cannot_write_is_away(redis, direct, client):
     direct.config_set("min-replicas-to-write", 1)
 
-    with pytest.raises(StoreUnreachable, match="cannot serve now"), reached(client):
+    with pytest.raises(StoreUnreachable, match="cannot serve now"), translating_errors(client):
         client.set("key", "value")
 
 
 def test_a_replica_is_away_not_wrong(direct, client):
     direct.replicaof("127.0.0.1", free_port())
 
-    with pytest.raises(StoreUnreachable, match="cannot serve now"), reached(client):
+    with pytest.raises(StoreUnreachable, match="cannot serve now"), translating_errors(client):
         client.set("key", "value")
 
 
 def test_a_command_that_the_server_does_not_know_is_an_error(client):
-    with pytest.raises(StoreError, match="unknown command"), reached(client):
+    with pytest.raises(StoreError, match="unknown command"), translating_errors(client):
         client.execute_command("NOT-A-COMMAND")
 
 
 def test_a_key_of_another_type_is_waited_for(client):
-    with reached(client):
+    with translating_errors(client):
         client.set("key", "text")
 
-    with pytest.raises(StoreUnreachable, match="WRONGTYPE"), reached(client):
+    with pytest.raises(StoreUnreachable, match="WRONGTYPE"), translating_errors(client):
         client.hget("key", "field")
 
 

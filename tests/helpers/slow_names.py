@@ -10,7 +10,7 @@ import socket
 import sys
 import time
 
-from osbench.common.protocol.redis_client import connect, reached
+from osbench.common.protocol.redis_client import connect, translating_errors
 
 LOOKUPS: list[str] = []
 NAME = "redis.made-up"
@@ -36,7 +36,7 @@ def main() -> None:
     longest, last = 0.0, 0.0
     for beat in range(count):
         # each beat on a connection of its own, as after one that was lost
-        with connect(url, 5.0) as client, reached(client):
+        with connect(url, 5.0) as client, translating_errors(client):
             client.set("beat", beat)
         now = time.monotonic()
         longest, last = max(longest, now - last if last else 0.0), now

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from helpers.hostile import damaged
 from osbench.common.network.response_bound import ResponseBound
-from osbench.worker.http.wire.content_codings import decoded
+from osbench.worker.http.wire.content_codings import decoded_body
 from osbench.worker.http.wire.exchange_phases import ExchangePhases
 from osbench.worker.http.wire.response_head import HEAD_LIMIT, LINES_LIMIT
 from osbench.worker.http.wire.response_parser import INTERIM_LIMIT, ResponseParser
@@ -254,7 +254,7 @@ def test_content_codings_are_undone(body):
         "unknown": body,
     }
     for coding, data in cases.items():
-        assert decoded(data, coding, ResponseBound(4000)) == body
+        assert decoded_body(data, coding, ResponseBound(4000)) == body
 
 
 @given(st.data(), st.sampled_from(["gzip", "deflate", "zstd"]))
@@ -263,7 +263,7 @@ def test_damaged_content_is_refused(data, coding):
     makers = {"gzip": gzip.compress, "deflate": zlib.compress, "zstd": zstandard.compress}
     hostile = data.draw(damaged(makers[coding](body)))
     try:
-        found = decoded(hostile, coding, ResponseBound(4000))
+        found = decoded_body(hostile, coding, ResponseBound(4000))
     except BadResponse:
         return
 
@@ -279,6 +279,6 @@ def test_content_that_grows_beyond_its_limit_is_refused(coding):
         makers = {"gzip": gzip.compress, "deflate": zlib.compress, "zstd": zstandard.compress}
         data = makers[coding](body)
 
-    assert decoded(data, coding, ResponseBound(len(body))) == body
+    assert decoded_body(data, coding, ResponseBound(len(body))) == body
     with pytest.raises(BadResponse, match="more than the 9,999,999 bytes"):
-        decoded(data, coding, ResponseBound(len(body) - 1))
+        decoded_body(data, coding, ResponseBound(len(body) - 1))

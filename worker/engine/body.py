@@ -88,7 +88,7 @@ class Body:
         dropped: the iteration counts once in `failures.cut`.
         """
         if outputs is not None:
-            outputs = _packed(outputs)
+            outputs = _packed_outputs(outputs)
             if outputs is None:
                 self.failures.cut += 1
         if not (trace or outputs or exchanges):
@@ -144,7 +144,7 @@ def refuse_awaitable(returned: Any) -> None:
         )
 
 
-def _packed(outputs: Any) -> list[bytes] | None:
+def _packed_outputs(outputs: Any) -> list[bytes] | None:
     """Return an iteration's outputs, each packed as bytes; None if they cannot be shipped.
 
     They cannot if they are more than `OUTPUT_LIMIT` bytes in all, or `outputs` is not a list of

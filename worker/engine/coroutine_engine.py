@@ -39,7 +39,7 @@ from osbench.worker.engine.failures import (
     awaiting_places,
     place_words,
     places_of,
-    told,
+    reported_error,
 )
 from osbench.worker.engine.loop.blocking_calls import BlockingCalls
 from osbench.worker.engine.loop.loop_recorder import new_loop_recorder
@@ -203,7 +203,7 @@ class CoroutineEngine(Engine):
             if isinstance(caught, GeneratorExit) and not self._is_at(user):
                 # the coroutine is closed, and may wait for nothing more
                 raise
-            error, message = told(caught)
+            error, message = reported_error(caught)
         ended = monotonic_ns()
         self._forks.end_if_child(self._generation, error)
         if self.inflight.pop(key, None) is None:
@@ -282,7 +282,7 @@ class CoroutineEngine(Engine):
             if isinstance(caught, GeneratorExit) and not self._is_at(user):
                 # the coroutine is closed, and may wait for nothing more
                 raise
-            error, message = told(caught)
+            error, message = reported_error(caught)
         if self._forks.generation != self._generation:
             self._forks.end_child(error)
         if self.inflight.pop(iteration, None) is None:

@@ -75,11 +75,11 @@ def place_words(places: Sequence[Place], module: str) -> str:
     innermost first, not empty.
     """
     own = [place for place in places if place[0].f_globals.get("__name__") == module]
-    found = _shown((own or places)[0])
-    return found if not own or own[0] == places[0] else f"{found}, in {_shown(places[0])}"
+    found = _place_text((own or places)[0])
+    return found if not own or own[0] == places[0] else f"{found}, in {_place_text(places[0])}"
 
 
-def _shown(place: Place) -> str:
+def _place_text(place: Place) -> str:
     frame, line = place
     return f"{Path(frame.f_code.co_filename).name}:{line} ({frame.f_code.co_qualname})"
 
@@ -92,7 +92,7 @@ def message_of(error: BaseException) -> str:
         return f"(its message cannot be formed: {type(broken).__name__})"
 
 
-def told(error: BaseException) -> tuple[BaseException, str]:
+def reported_error(error: BaseException) -> tuple[BaseException, str]:
     """Return the exception to report instead of `error`, and its message. Never raises.
 
     A group of one exception, as `asyncio.TaskGroup` raises it, is replaced by its member; others
@@ -105,8 +105,8 @@ def told(error: BaseException) -> tuple[BaseException, str]:
         return error, _listed_members(error)
     message = message_of(error)
     causes = list(_causes(error))
-    if any(isinstance(one, BaseExceptionGroup) for one in causes):
-        message += "".join(f" (from {_named(one)})" for one in causes)
+    if any(isinstance(cause, BaseExceptionGroup) for cause in causes):
+        message += "".join(f" (from {_error_text(cause)})" for cause in causes)
     return error, message
 
 
@@ -128,7 +128,7 @@ def _listed_members(group: BaseExceptionGroup[BaseException]) -> str:
         # each has its share: what is cut at the end of the message would be missing
         most = max(MEMBER_LEAST, MESSAGE_LIMIT // (len(said) + 1))
         said = [one if len(one) <= most else f"{one[: most - 3]}..." for one in said]
-    cause = "".join(f" (from {_named(one)})" for one in _causes(group))
+    cause = "".join(f" (from {_error_text(one)})" for one in _causes(group))
     return f"{group.message}: {'; '.join(said)}{cause}"
 
 
@@ -157,10 +157,12 @@ def _members(group: BaseExceptionGroup[BaseException]) -> Iterator[str]:
         if isinstance(one, BaseExceptionGroup) and one.__cause__ is None:
             yield from _members(one)
         else:
-            yield _named(one) + "".join(f" (from {_named(cause)})" for cause in _causes(one))
+            yield _error_text(one) + "".join(
+                f" (from {_error_text(cause)})" for cause in _causes(one)
+            )
 
 
-def _named(error: BaseException) -> str:
+def _error_text(error: BaseException) -> str:
     if isinstance(error, BaseExceptionGroup):
         return f"{type(error).__name__}: {error.message}: {'; '.join(sorted(_members(error)))}"
     return f"{type(error).__name__}: {message_of(error)}"
@@ -220,7 +222,8 @@ class Failures:
         """Return the number, from 1, that all failures like this exception share; queue a new one
         for `fresh`.
 
-        `message` is its message, as of `told`. Removes the traceback of `error`. Never raises.
+        `message` is its message, as of `reported_error`. Removes the traceback of `error`. Never
+        raises.
         """
         places = []
         step = error.__traceback__
@@ -234,7 +237,7 @@ class Failures:
         known = self._numbers.get(key)
         if known is None:
             # formatting is by far the most expensive step: skipped if the text is not kept
-            text = "" if self._full else _formatted(error)
+            text = "" if self._full else _traceback_text(error)
             known = self._add(key, type(error).__name__, message, text, resource_of(error))
         # an exception object that is raised again would accumulate tracebacks
         BaseException.with_traceback(error, None)
@@ -250,7 +253,7 @@ class Failures:
         known = self._numbers.get(key)
         if known is not None:
             return known
-        text = "" if self._full else _listed(stack)
+        text = "" if self._full else _stack_text(stack)
         return self._add(key, "IterationTimeout", f"no end after {limit_s:g} s", text)
 
     @property
@@ -267,11 +270,11 @@ class Failures:
                 if key in self._numbers:
                     return self._numbers[key]
             # masked before they are cut: nothing recognizes the rest of a secret
-            message = self.masked(_shortened(message, 2 * MASKED_CHARS))
-            text = self.masked(_shortened(text, 2 * MASKED_CHARS))
+            message = self.masked(_shortened_text(message, 2 * MASKED_CHARS))
+            text = self.masked(_shortened_text(text, 2 * MASKED_CHARS))
             if len(message) > MESSAGE_LIMIT or len(text) > TRACEBACK_LIMIT:
                 self.cut += 1
-                message, text = message[:MESSAGE_LIMIT], _shortened(text, TRACEBACK_LIMIT)
+                message, text = message[:MESSAGE_LIMIT], _shortened_text(text, TRACEBACK_LIMIT)
             number = len(self._numbers) + 1
             self._numbers[key] = number
             texts = tuple(map(printable, (etype, message, text)))
@@ -316,7 +319,7 @@ class KeptFailures(Failures):
         self._texts[number] = texts
 
 
-def _formatted(error: BaseException) -> str:
+def _traceback_text(error: BaseException) -> str:
     shown: TracebackType | None = error.__traceback__
     while shown is not None and shown.tb_frame.f_globals.get("__name__") in _OURS:
         shown = shown.tb_next
@@ -326,14 +329,14 @@ def _formatted(error: BaseException) -> str:
         return f"(its traceback cannot be formed: {type(broken).__name__})"
 
 
-def _listed(stack: Sequence[Place]) -> str:
+def _stack_text(stack: Sequence[Place]) -> str:
     try:
         return "".join(traceback.StackSummary.extract(reversed(stack)).format())
     except Exception as broken:  # noqa: BLE001 - the thread is running while its stack is read
         return f"(its stack cannot be formed: {type(broken).__name__})"
 
 
-def _shortened(text: str, limit: int) -> str:
+def _shortened_text(text: str, limit: int) -> str:
     """Return `text` with its middle replaced by "..." so that it has `limit` characters.
 
     Unchanged if it is not longer. The outermost and innermost frames of a traceback remain.

@@ -33,7 +33,7 @@ from osbench.worker.engine.engine import (
     User,
     closed_actions,
 )
-from osbench.worker.engine.failures import MASKED_CHARS, told
+from osbench.worker.engine.failures import MASKED_CHARS, reported_error
 from osbench.worker.engine.granted_numbers import Found, GrantedNumbers, Wait
 from osbench.worker.engine.thread_engine import ThreadEngine, ThreadUser, await_injection
 
@@ -186,7 +186,7 @@ class ScriptedEngine(GrantedNumbers, ThreadEngine):
             pass
         except BaseException as caught:
             LOG.warning("the runner's own code failed", exc_info=True)
-            error, message = told(caught)
+            error, message = reported_error(caught)
         self._forks.end_if_child(self._generation, error)
         if not self.over:
             failure = self.body.failures.number(error, message) if error is not None else 0
@@ -284,7 +284,7 @@ class ScriptedEngine(GrantedNumbers, ThreadEngine):
             return
         _, due, started, recorder = entry
         now = monotonic_ns()
-        failure = self.body.failures.number(*told(error))
+        failure = self.body.failures.number(*reported_error(error))
         actions = pack_actions(closed_actions(recorder.actions, now))
         self.rows.append((iteration, FAILED, due, started, now, 0, failure, actions, None))
         del self._rows.noted[iteration]

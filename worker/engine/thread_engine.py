@@ -26,7 +26,7 @@ from osbench.worker.engine.engine import (
     User,
     closed_actions,
 )
-from osbench.worker.engine.failures import Place, places_of, told
+from osbench.worker.engine.failures import Place, places_of, reported_error
 from osbench.worker.engine.users.user_plan import pause_ns
 
 LOG = logging.getLogger(__name__)
@@ -184,7 +184,7 @@ class ThreadEngine(Engine):
             if returned is not None:
                 refuse_awaitable(returned)
         except BaseException as caught:  # noqa: BLE001 - SystemExit and the like are failures too
-            error, message = told(caught)
+            error, message = reported_error(caught)
         ended = monotonic_ns()
         self._forks.end_if_child(self._generation, error)
         if self.inflight.pop(key, None) is None:
@@ -249,7 +249,7 @@ class ThreadEngine(Engine):
                 refuse_awaitable(returned)
         except BaseException as caught:  # noqa: BLE001 - SystemExit and the like are failures too
             ended = monotonic_ns()
-            error, message = told(caught)
+            error, message = reported_error(caught)
         if self._forks.generation != self._generation:
             self._forks.end_child(error)
         if self.inflight.pop(iteration, None) is None:

@@ -18,7 +18,7 @@ REDIRECT_LIMIT = 30
 _PLAIN = re.compile(r"https?://[A-Za-z0-9!#$&'()*+,/:;=?@\[\]~._-]+")
 
 
-def sent(url: str, params: Any = None) -> str:
+def sent_url(url: str, params: Any = None) -> str:
     """Return the URL as `requests` would send it: quoted, with `params` added to its query.
 
     Raises ValueError (a class of `requests`) for an HTTP URL that is malformed or has no host, and
@@ -36,10 +36,10 @@ def host(url: str) -> str:
 
     The zone of an IPv6 address is decoded (RFC 6874), as it is looked up: fe80::1%eth0.
     """
-    return zoned(urlsplit(url).hostname or "")
+    return zoned_host(urlsplit(url).hostname or "")
 
 
-def zoned(host: str) -> str:
+def zoned_host(host: str) -> str:
     """Return a host as a URL has it with the zone of an IPv6 address decoded."""
     return host.replace("%25", "%", 1) if ":" in host else host
 
@@ -49,7 +49,7 @@ def without_zone(host: str) -> str:
     return host.partition("%")[0] if ":" in host else host
 
 
-def shown(url: str) -> str:
+def shown_url(url: str) -> str:
     """Return the URL for messages: scheme, host, port and path only."""
     parts = urlsplit(url)
     return urlunsplit((parts.scheme, parts.netloc.rpartition("@")[2], parts.path, "", ""))

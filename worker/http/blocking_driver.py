@@ -43,14 +43,14 @@ def drive(steps: Steps[T], first: RawResponse | BaseException | None = None) -> 
             step = steps.send(first)
         while True:
             try:
-                found = _found(step)
+                outcome = _run_step(step)
             except BlockingIOError:
                 # the kernel's word for a wait that took too long
                 step = steps.throw(TimeoutError())
             except BaseException as error:  # noqa: BLE001 - the generator decides
                 step = steps.throw(error)
             else:
-                step = steps.send(found)
+                step = steps.send(outcome)
     except StopIteration as end:
         result: T = end.value
         return result
@@ -61,13 +61,13 @@ def drive(steps: Steps[T], first: RawResponse | BaseException | None = None) -> 
         del first
 
 
-def _found(step: Step) -> Any:  # noqa: PLR0911 - one for each step
+def _run_step(step: Step) -> Any:  # noqa: PLR0911 - one for each step
     match step:
         case Ask():
             request, own, limits, phases, keep_body = step.sending
             return step.connection.exchange(request, own, limits, phases, keep_body=keep_body)
         case Connect():
-            return _connected(step)
+            return _connect(step)
         case Wrap():
             return SocketConnection(step.socket, step.tls)
         case LookAt():
@@ -97,7 +97,7 @@ def look_at(response: RawResponse) -> None:
         pass
 
 
-def _connected(step: Connect) -> socket.socket:
+def _connect(step: Connect) -> socket.socket:
     sock = step.socket()
     try:
         if step.limit_s is not None:

@@ -103,7 +103,7 @@ class ExchangeRules:
                     recorder.ask(phases)
                 limits = ready.limits.less((phases.begun_ns - begun_ns) / 1e9)
         except (ConnectionError, TimeoutError) as error:
-            place = f"{request.verb} {addresses.shown(request.url)}"
+            place = f"{request.verb} {addresses.shown_url(request.url)}"
             raise type(error)(f"{place}: {with_remedy(str(error))}") from error
         finally:
             if recorder is not None:
@@ -131,7 +131,7 @@ class ExchangeRules:
         """
         sending = Sending(request, own, limits, phases, keep_body or self._observer is not None)
         attempts = self._attempts(pool, sending, kept)
-        return attempts if self._observer is None else _observed(self._observer, sending, attempts)
+        return attempts if self._observer is None else _observe(self._observer, sending, attempts)
 
     def _attempts(
         self, pool: ConnectionPool, sending: Sending, connection: HttpConnection | None
@@ -150,7 +150,7 @@ class ExchangeRules:
         response = None
         if connection is not None:
             try:
-                response = yield from _asked(connection, sending)
+                response = yield from _ask_driver(connection, sending)
             except EarlyEnd as error:
                 if not self._resends or not connection.untouched:
                     raise
@@ -160,7 +160,7 @@ class ExchangeRules:
                 self._again.add()
         if connection is None or response is None:
             connection = yield from self._opener.open(request, sending.limits, phases)
-            response = yield from _asked(connection, sending)
+            response = yield from _ask_driver(connection, sending)
             if request.secure:
                 self._opener.keep_session(request, connection)
         if request.last:
@@ -170,7 +170,7 @@ class ExchangeRules:
         return response
 
 
-def _asked(connection: HttpConnection, sending: Sending) -> Steps[RawResponse]:
+def _ask_driver(connection: HttpConnection, sending: Sending) -> Steps[RawResponse]:
     """Ask a driver to send a request over a connection (a step); return the response.
 
     Any error closes the connection and is raised. Errors of receiving (BadResponse, EarlyEnd,
@@ -188,7 +188,7 @@ def _asked(connection: HttpConnection, sending: Sending) -> Steps[RawResponse]:
     return response
 
 
-def _observed(
+def _observe(
     observer: Observer, sending: Sending, attempts: Steps[RawResponse]
 ) -> Steps[RawResponse]:
     request, own, _, phases, _ = sending

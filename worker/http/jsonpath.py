@@ -19,7 +19,7 @@ class BadPath(ValueError):
 
 
 @functools.lru_cache(READY)
-def compiled(path: str) -> Any:
+def compiled_query(path: str) -> Any:
     """Return the parsed query of a JSONPath, cached. Raises BadPath if it is not valid RFC 9535."""
     if not path.startswith("$"):
         raise BadPath(f"{path!r} does not begin with $")
@@ -31,11 +31,11 @@ def compiled(path: str) -> Any:
 
 def values(document: Any, path: str) -> list[Any]:
     """Return all values that a JSONPath matches in a document; empty if none. Raises BadPath."""
-    return found(compiled(path), document)
+    return matches(compiled_query(path), document)
 
 
-def found(query: Any, document: Any) -> list[Any]:
-    """Return all values that a query (from `compiled`) matches in a document; empty if none.
+def matches(query: Any, document: Any) -> list[Any]:
+    """Return all values that a query (from `compiled_query`) matches in a document; empty if none.
 
     In a document that is a string, number, boolean or null only `$` matches.
     """

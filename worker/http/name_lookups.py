@@ -186,12 +186,12 @@ def _by_turns(found: list[Address], turn: int) -> list[Address]:
     """
     if not found:
         return []
-    first = _turned([one for one in found if one[0] == found[0][0]], turn)
-    second = _turned([one for one in found if one[0] != found[0][0]], turn)
+    first = _turned_addresses([one for one in found if one[0] == found[0][0]], turn)
+    second = _turned_addresses([one for one in found if one[0] != found[0][0]], turn)
     mixed = [one for pair in zip(first, second, strict=False) for one in pair]
     return mixed + first[len(second) :] + second[len(first) :]
 
 
-def _turned(family: list[Address], turn: int) -> list[Address]:
+def _turned_addresses(family: list[Address], turn: int) -> list[Address]:
     at = turn % len(family) if family else 0
     return family[at:] + family[:at]

@@ -123,7 +123,7 @@ class OutgoingRequest:
         JSON data that cannot be sent.
         """
         self.verb = method.upper()
-        self.url = addresses.sent(url, options.get("params"))
+        self.url = addresses.sent_url(url, options.get("params"))
         body, content_type = _body(options.get("data"), options.get("json"))
         #: Bytes to send; None sends no Content-Length, as requests does with GET and HEAD.
         self.body = body or (None if self.verb in ("GET", "HEAD") else b"")
@@ -169,8 +169,9 @@ class OutgoingRequest:
         """
         if urlsplit(location).scheme not in ("http", "https"):
             raise ValueError(
-                f"{addresses.shown(self.url)} redirects to {addresses.shown(location)}: not HTTP; "
-                "correct the service, or set allow_redirects: false"
+                f"{addresses.shown_url(self.url)} redirects to "
+                f"{addresses.shown_url(location)}: not HTTP; correct the service, or "
+                "set allow_redirects: false"
             )
         dropped = {"cookie"}
         if not keeps_body(code, self.verb):

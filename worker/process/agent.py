@@ -30,7 +30,7 @@ from osbench.worker.process.host_load import HostLoad
 from osbench.worker.session.beat_log import BeatLog
 from osbench.worker.session.equipment import Equipment
 from osbench.worker.session.left_memberships import LeftMemberships
-from osbench.worker.session.offer_rules import offer_refusal, repeated
+from osbench.worker.session.offer_rules import is_repeated, offer_refusal
 from osbench.worker.session.refusals import BAD_SIGNATURE, NO_RUN
 from osbench.worker.session.session import Session
 
@@ -278,7 +278,7 @@ class Agent:
         except Untrusted:
             return BAD_SIGNATURE
         session = self._session
-        if repeated(offer, session):
+        if is_repeated(offer, session):
             return ""
         refusal = offer_refusal(
             offer,

@@ -19,7 +19,7 @@ from oslo_config import cfg
 
 from osbench.common.cpu_quota import usable_cores
 from osbench.common.errors import UsageError
-from osbench.common.escaping import decoded, escaped
+from osbench.common.escaping import decoded_text, escaped
 from osbench.worker.engine.will_page import WillPage
 from osbench.worker.process.forked_process import ForkedProcess, can_fork
 from osbench.worker.process.leave_request import LeaveRequest
@@ -179,7 +179,7 @@ class Supervisor:
             child.close()
             self._bequeath(child)
             code, lived_s = child.process.returncode or 0, time.monotonic() - child.started
-            why = decoded(child.message)
+            why = decoded_text(child.message)
             how = f"worker process {child.process.pid} ended ({code}) after {lived_s:.1f} s"
             # a usage error would occur again, however late it was detected
             if code == UsageError.exit_code or (code >= 0 and lived_s < SHORTEST_LIFE_S):

@@ -14,7 +14,7 @@ from osbench.worker.scenarios.flow import flow_schema, placeholders
 from osbench.worker.scenarios.flow.flow_checks import all_steps, mistakes, of_flow
 from osbench.worker.scenarios.flow.flow_steps import RELOGIN, Flow, name_of
 from osbench.worker.scenarios.flow.placeholders import Values
-from osbench.worker.scenarios.flow.saved_values import unsaved
+from osbench.worker.scenarios.flow.saved_values import unsaved_names
 
 #: Keys of the context and of the virtual user.
 FLOW, SAVED = "flow", "flow_saved"
@@ -45,7 +45,7 @@ class HttpFlow(Scenario):
         branches = [_mappings(branch.get("steps")) for branch in _mappings(args.get("mix"))]
         lives = (_mappings(args.get(key)) for key in ("on_start", "steps", "on_stop"))
         on_start, always, on_stop = lives
-        found += unsaved(on_start, always, branches, on_stop, args.get("headers"))
+        found += unsaved_names(on_start, always, branches, on_stop, args.get("headers"))
         found += of_flow(args)
         # a row of a data file has the branch without the mix
         if args.get("branch") and ("mix" in args or "steps" in args):

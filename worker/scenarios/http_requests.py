@@ -9,9 +9,9 @@ from urllib.parse import urlsplit
 
 from osbench.common.plugin.atomic import ActionTimer
 from osbench.common.plugin.scenario import Scenario, configure
-from osbench.worker.http.addresses import shown
+from osbench.worker.http.addresses import shown_url
 from osbench.worker.http.http_clients import HttpClients
-from osbench.worker.http.user.expectations import UnexpectedStatus, expected, fits
+from osbench.worker.http.user.expectations import UnexpectedStatus, expected_statuses, fits
 from osbench.worker.http.user.request_base import request_limit_s
 from osbench.worker.scenarios.http_arguments import request_problems
 
@@ -102,8 +102,8 @@ class HttpRequests(Scenario):
         else:
             got = http.blocking_status(method, url, own, options, self._recorder)
         if got != status_code and not fits(got, status_code):
-            asked = f"{method.upper()} {shown(url)}"
-            raise UnexpectedStatus(asked, got, expected(status_code))
+            asked = f"{method.upper()} {shown_url(url)}"
+            raise UnexpectedStatus(asked, got, expected_statuses(status_code))
 
 
 def _names(requests: Any) -> list[str]:

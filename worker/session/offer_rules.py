@@ -13,7 +13,7 @@ from osbench.worker.session.refusals import (
 from osbench.worker.session.session import Session
 
 
-def repeated(offer: Offer, session: Session | None) -> bool:
+def is_repeated(offer: Offer, session: Session | None) -> bool:
     """Return whether an offer was accepted before: `session` has its run and session.
 
     Its sender may not know that. False without a session.

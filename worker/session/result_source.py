@@ -9,7 +9,7 @@ from typing import Any
 
 from osbench.common.intervals import Interval
 from osbench.common.outcomes import Outcome
-from osbench.common.protocol.columns import ACTIONS, EXTRA, Row, encode_rows, replaced
+from osbench.common.protocol.columns import ACTIONS, EXTRA, Row, changed_row, encode_rows
 from osbench.worker.engine.asides import ForgottenAwait
 from osbench.worker.engine.engine import Engine
 from osbench.worker.engine.failures import printable
@@ -129,7 +129,7 @@ class ResultSource:
             what = forgotten.get(iteration)
             if what is not None and outcome == Outcome.OK:
                 failure = self._engine.body.failures.number(ForgottenAwait(what), what)
-                found.append(replaced(row, outcome=Outcome.FAILED, failure=failure))
+                found.append(changed_row(row, outcome=Outcome.FAILED, failure=failure))
             else:
                 found.append(row)
         return found

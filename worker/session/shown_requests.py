@@ -7,7 +7,7 @@ import logging
 from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from osbench.common.escaping import decoded
+from osbench.common.escaping import decoded_text
 from osbench.common.ports.clock import monotonic
 from osbench.common.secrets.hiding import hide
 from osbench.common.secrets.masking import mask, mask_field, mask_text
@@ -125,7 +125,7 @@ class ShownRequests:
 
     def _sent(self, request: WireRequest, own: Sequence[str]) -> list[str]:
         head, _, body = request.data(own).partition(b"\r\n\r\n")
-        fields = [tuple(line.split(": ", 1)) for line in decoded(head).split("\r\n")[1:]]
+        fields = [tuple(line.split(": ", 1)) for line in decoded_text(head).split("\r\n")[1:]]
         pairs = [(field[0], field[-1]) for field in fields]
         return [f"{request.verb} {request.url}", *self._part(">", pairs, body + request.rest)]
 
@@ -139,7 +139,7 @@ class ShownRequests:
         if self._level == WHOLE:
             lines = [f"{sign} {name}: {mask_field(name, v)}" for name, v in fields]
         if body:
-            lines.append(f"{sign} {_shown(body, _BODY_BYTES[self._level])}")
+            lines.append(f"{sign} {_body_text(body, _BODY_BYTES[self._level])}")
         return lines
 
 
@@ -147,7 +147,7 @@ def _status(code: int, reason: str | None, took_s: float) -> str:
     return f"{code} {reason or ''}".rstrip() + f" in {took_s * 1000:.1f} ms"
 
 
-def _shown(body: bytes, limit: int) -> str:
+def _body_text(body: bytes, limit: int) -> str:
     """Return the beginning of a body as text, at most `limit` characters, with secrets masked.
 
     In JSON, members with names of secrets are masked. A body with NUL bytes becomes its size in
@@ -159,6 +159,6 @@ def _shown(body: bytes, limit: int) -> str:
         if b"\0" in body[:limit]:
             return f"({len(body)} bytes that are not text)"
         # masked before it is cut: nothing recognizes the rest of a secret
-        text = mask_text(hide(decoded(body[: limit * _MASKED])))
+        text = mask_text(hide(decoded_text(body[: limit * _MASKED])))
     cut = len(text) > limit or len(body) > limit * _MASKED
     return f"{text[:limit]}... ({len(body)} bytes)" if cut else text

@@ -12,7 +12,7 @@ from typing import Any, Protocol, cast
 
 from osbench.common.network.response_bound import ResponseBound
 from osbench.common.plugin.cloud_platform import OPENSTACK
-from osbench.common.plugin.entry_points import loaded
+from osbench.common.plugin.entry_points import load_object
 from osbench.worker.http.user.request_base import Reach
 
 
@@ -38,4 +38,4 @@ class WorkerCloud(Protocol):
 
 def worker_cloud() -> WorkerCloud:
     """Return the cloud for this process; raises PluginError if it is not installed."""
-    return cast(WorkerCloud, loaded("worker_cloud", OPENSTACK)())
+    return cast(WorkerCloud, load_object("worker_cloud", OPENSTACK)())

@@ -62,7 +62,7 @@ class SpanStore:
         try:
             self._open()
             for command in self._greeting():
-                (refusal,) = self._exchange(_packed(command), 1, deadline)
+                (refusal,) = self._exchange(_packed_command(command), 1, deadline)
                 if refusal is not None:
                     raise StoreRefusal(f"{command[0]} is refused: {refusal}")
         except BaseException:
@@ -111,12 +111,12 @@ class SpanStore:
 
     def _exchange(self, commands: bytes, replies: int, deadline: float) -> list[str | None]:
         assert self._socket is not None
-        self._socket.settimeout(_left(deadline))
+        self._socket.settimeout(_remaining_s(deadline))
         self._socket.sendall(commands)
         answers: list[str | None] = []
         rest = b""
         while len(answers) < replies:
-            self._socket.settimeout(_left(deadline))
+            self._socket.settimeout(_remaining_s(deadline))
             received = self._socket.recv(65536)
             if not received:
                 raise ConnectionResetError("closed by the store")
@@ -125,7 +125,7 @@ class SpanStore:
         return answers
 
 
-def _left(deadline: float) -> float:
+def _remaining_s(deadline: float) -> float:
     left = deadline - time.monotonic()
     if left <= 0:
         raise TimeoutError("timed out")
@@ -140,7 +140,7 @@ def _answer(line: bytes) -> str | None:
     return line[1:].split(b" ")[0][:32].decode("ascii", "replace")
 
 
-def _packed(command: Sequence[str]) -> bytes:
+def _packed_command(command: Sequence[str]) -> bytes:
     parts = [f"*{len(command)}\r\n".encode()]
     for word in command:
         encoded = word.encode()

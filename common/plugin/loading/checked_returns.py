@@ -1,7 +1,7 @@
 """Checks values that methods of a plug-in return, so that a wrong one is reported by its method.
 
-`checked` derives a class whose methods and properties check their values. Without it a wrong value
-would fail somewhere in osbench, with nothing about the plug-in.
+`checked_class` derives a class whose methods and properties check their values. Without it a wrong
+value would fail somewhere in osbench, with nothing about the plug-in.
 """
 
 from __future__ import annotations
@@ -161,7 +161,7 @@ _MAY_RAISE: Mapping[str, Collection[str]] = {
 }
 
 
-def checked(kind: str, cls: type) -> type:
+def checked_class(kind: str, cls: type) -> type:
     """Return a subclass of a user's plug-in of `kind` whose methods check their values.
 
     They raise PluginError for a value of another kind, and for an exception of a method that has
@@ -173,25 +173,25 @@ def checked(kind: str, cls: type) -> type:
     schema = getattr(cls, "CONFIG_SCHEMA", {})
     if not isinstance(schema, Mapping):
         raise PluginError(
-            f"{_file_of(cls)}: {cls.__qualname__}.CONFIG_SCHEMA is {_shown(schema)}; it must be a "
-            "JSON schema, a mapping"
+            f"{_file_of(cls)}: {cls.__qualname__}.CONFIG_SCHEMA is {_shown_value(schema)}; it must "
+            "be a JSON schema, a mapping"
         )
     members: dict[str, Any] = {}
     for name, wanted in _METHODS[kind].items():
         defined = inspect.getattr_static(cls, name, None)
-        owner = next((one for one in cls.__mro__ if name in vars(one)), object)
+        owner = next((base for base in cls.__mro__ if name in vars(base)), object)
         if defined is not None and not owner.__module__.startswith("osbench."):
             members[name] = _member(kind, cls, name, defined, wanted)
     if not members:
         return cls
     copied = ("__module__", "__qualname__", "__doc__")
     return type(cls)(
-        cls.__name__, (cls,), {**{one: getattr(cls, one) for one in copied}, **members}
+        cls.__name__, (cls,), {**{name: getattr(cls, name) for name in copied}, **members}
     )
 
 
 def plugin_error_text(error: Exception) -> str:
-    """Return a message on an exception of a plug-in; a message of `checked` names it already."""
+    """Return a message on a plug-in's exception; a message of `checked_class` names it already."""
     if isinstance(error, OsbenchError):
         return str(error)
     return f"the plug-in raises {error_text(error)}"
@@ -212,7 +212,9 @@ def _member(kind: str, cls: type, name: str, defined: Any, wanted: _Wanted) -> A
                 raise
             raise PluginError(f"{where} raises {error_text(error)}{_line(error, cls)}") from None
         if not wanted.fits(value):
-            raise PluginError(f"{where} returned {_shown(value)}; it must return {wanted.text}")
+            raise PluginError(
+                f"{where} returned {_shown_value(value)}; it must return {wanted.text}"
+            )
         if isinstance(value, Step) and not getattr(cls, "OPEN", False):
             _check_users(where, value, options["capacity"] if "capacity" in options else args[-1])
         return value
@@ -240,12 +242,12 @@ def _check_users(where: str, step: Step, capacity: Sequence[int]) -> None:
     """Raise PluginError unless a closed runner requests users of each worker."""
     if step.users is None or len(step.users) != len(capacity):
         raise PluginError(
-            f"{where} returned {_shown(step)}; users must have as many numbers as `capacity`, "
-            f"{len(capacity)}, since the runner is not OPEN"
+            f"{where} returned {_shown_value(step)}; users must have as many numbers as "
+            f"`capacity`, {len(capacity)}, since the runner is not OPEN"
         )
 
 
-def _shown(value: Any) -> str:
+def _shown_value(value: Any) -> str:
     try:
         return escaped(mask_text(repr(value)))[:_SHOWN]
     except Exception:  # noqa: BLE001 - the plug-in's own code

@@ -30,7 +30,9 @@ def execute(source: bytes, file: str, namespace: dict[str, Any]) -> list[ClassFa
     """
     tree = syntax_tree(source, file)
     classes = {node.name: node for node in tree.body if isinstance(node, ast.ClassDef)}
-    tree.body = [_guarded(node) if isinstance(node, ast.ClassDef) else node for node in tree.body]
+    tree.body = [
+        _guarded_class(node) if isinstance(node, ast.ClassDef) else node for node in tree.body
+    ]
     found: dict[str, Exception] = {}
     namespace[_GUARD] = lambda name: _Guard(name, found)
     try:
@@ -46,7 +48,7 @@ def execute(source: bytes, file: str, namespace: dict[str, Any]) -> list[ClassFa
     ]
 
 
-def _guarded(node: ast.ClassDef) -> ast.stmt:
+def _guarded_class(node: ast.ClassDef) -> ast.stmt:
     call = ast.Call(ast.Name(_GUARD, ast.Load()), [ast.Constant(node.name)], [])
     guarded = ast.With(items=[ast.withitem(context_expr=call)], body=[node])
     return ast.copy_location(guarded, node)

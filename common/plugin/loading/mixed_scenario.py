@@ -36,7 +36,7 @@ class MixPart:
 
 
 class MixedScenario(Scenario):
-    """Base class of mixes of scenarios; `mixed` makes the classes.
+    """Base class of mixes of scenarios; `mix_class` makes the classes.
 
     An argument of a mix has the name of a part, and the value `{"weight": W, "args": {...}}`.
     """
@@ -114,7 +114,7 @@ class MixedScenario(Scenario):
         return name
 
 
-def mixed(parts: Sequence[MixPart]) -> type[MixedScenario]:
+def mix_class(parts: Sequence[MixPart]) -> type[MixedScenario]:
     """Return a new class whose method `run` draws a scenario of `parts` by weight and runs it.
 
     That is an atomic action. `on_start` and `on_stop` call each class's own once. Raises
@@ -136,7 +136,7 @@ def mixed(parts: Sequence[MixPart]) -> type[MixedScenario]:
         "__doc__": f"A mix of {', '.join(loops)}.",
         "PARTS": {part.name: part for part in parts},
         "ARGUMENTS": {"run": _schema(parts)},
-        "run": _run_in_loop if is_loop else _run,
+        "run": _run_in_loop if is_loop else _run_in_thread,
     }
     for life in ("on_start", "on_stop"):
         # the life of a class is lived once, however many of its methods are in the mix
@@ -147,7 +147,7 @@ def mixed(parts: Sequence[MixPart]) -> type[MixedScenario]:
         }
         if owners:
             names = [part.name for part in parts if part.name in owners.values()]
-            body[life] = (_lived_in_loop if is_loop else _lived)(life, names)
+            body[life] = (_life_in_loop if is_loop else _life_in_thread)(life, names)
     return type("Mix", (MixedScenario,), body)
 
 
@@ -187,7 +187,7 @@ def _schema(parts: Sequence[MixPart]) -> Mapping[str, Any]:
     }
 
 
-def _run(self: MixedScenario, **given: Any) -> Any:
+def _run_in_thread(self: MixedScenario, **given: Any) -> Any:
     name = self._drawn(given)
     with atomic.ActionTimer(self, name):
         return self._of_part(name, self.PARTS[name].method)(**given[name]["args"])
@@ -199,18 +199,18 @@ async def _run_in_loop(self: MixedScenario, **given: Any) -> None:
         await self._of_part(name, self.PARTS[name].method)(**given[name]["args"])
 
 
-def _lived(life: str, names: Sequence[str]) -> Callable[[MixedScenario], None]:
-    def lived(self: MixedScenario) -> None:
+def _life_in_thread(life: str, names: Sequence[str]) -> Callable[[MixedScenario], None]:
+    def run_parts(self: MixedScenario) -> None:
         context = self.context
         for name in names:
             self.context = context
             self._of_part(name, life)()
 
-    return lived
+    return run_parts
 
 
-def _lived_in_loop(life: str, names: Sequence[str]) -> Callable[[MixedScenario], Any]:
-    async def lived(self: MixedScenario) -> None:
+def _life_in_loop(life: str, names: Sequence[str]) -> Callable[[MixedScenario], Any]:
+    async def run_parts(self: MixedScenario) -> None:
         context = self.context
         for name in names:
             self.context = context
@@ -218,4 +218,4 @@ def _lived_in_loop(life: str, names: Sequence[str]) -> Callable[[MixedScenario],
             if inspect.isawaitable(done):
                 await done
 
-    return lived
+    return run_parts

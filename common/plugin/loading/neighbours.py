@@ -89,7 +89,7 @@ class SourceFiles:
         if known is None:
             content = read_named(file)
             try:
-                imports = frozenset(_named(syntax_tree(content)))
+                imports = frozenset(_imported_names(syntax_tree(content)))
             except (SyntaxError, ValueError):
                 imports = frozenset()
             known = _ReadFile(hashlib.sha256(content).digest(), imports)
@@ -129,7 +129,7 @@ def _origin(name: str) -> str | None:
     return next((spec.origin or "" for spec in specs if spec is not None), None)
 
 
-def _named(tree: ast.Module) -> Iterator[str]:
+def _imported_names(tree: ast.Module) -> Iterator[str]:
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):
             yield from (alias.name.partition(".")[0] for alias in node.names)

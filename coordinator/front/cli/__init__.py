@@ -98,7 +98,7 @@ def command(name: str) -> click.Command:
         # `--help` does without what it imports
         from osbench.common.plugin import entry_points  # noqa: PLC0415 - see above
 
-        found = entry_points.loaded("command", name)
+        found = entry_points.load_object("command", name)
     else:
         with import_block():
             module = importlib.import_module(f"osbench.coordinator.front.cli.commands.{where}")

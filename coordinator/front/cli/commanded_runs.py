@@ -68,7 +68,7 @@ def run_as_asked(  # noqa: PLR0913 - one per set of options
         else:
             with run_exports.around():
                 summary = run_once(settings, wanted, progress)
-            code = _told(summary, run_exports, as_json=output.as_json)
+            code = _report_run(summary, run_exports, as_json=output.as_json)
         wanted.view.linger()
     finally:
         wanted.view.end()
@@ -170,7 +170,7 @@ def resume_as_asked(
     run_exports = exports_of(exports, settings, (), directory, progress.say)
     with run_exports.around():
         summary = resume_once(settings, directory, progress, wait_s)
-    return _told(summary, run_exports, as_json=output.as_json)
+    return _report_run(summary, run_exports, as_json=output.as_json)
 
 
 def rerun_as_asked(
@@ -192,10 +192,10 @@ def rerun_as_asked(
     run_exports = exports_of(exports, settings, (), directory, progress.say)
     with run_exports.around():
         summary = rerun_once(settings, before, progress, run_id)
-    return _told(summary, run_exports, as_json=output.as_json)
+    return _report_run(summary, run_exports, as_json=output.as_json)
 
 
-def _told(summary: dict[str, Any], exports: RunExports, *, as_json: bool) -> int:
+def _report_run(summary: dict[str, Any], exports: RunExports, *, as_json: bool) -> int:
     """Export a run that has ended, and print its report, or with `as_json` its summary.
 
     Returns its exit code, which failed exports change.

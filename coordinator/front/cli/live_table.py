@@ -113,7 +113,7 @@ def _workers(rows: Sequence[WorkerProgress], room: int) -> Table:
     for head in ("users in use", "rate", "CPU", "start lag p99"):
         table.add_column(head, justify="right", no_wrap=True)
     table.add_column("state", no_wrap=True)
-    for row in (shown := _chosen(rows, room)):
+    for row in (shown := _chosen_workers(rows, room)):
         table.add_row(
             Text(plain(worker_title(row.name, row.label))),
             f"{row.busy} of {row.users}",
@@ -134,7 +134,7 @@ def _cpu(cores: float) -> Text:
     return Text(f"{cores:.0%}")
 
 
-def _chosen(rows: Sequence[WorkerProgress], room: int) -> list[WorkerProgress]:
+def _chosen_workers(rows: Sequence[WorkerProgress], room: int) -> list[WorkerProgress]:
     """Return at most `room` of the workers, in their order.
 
     Workers that are silent, lost or stuck come before others, then the greatest start lags.

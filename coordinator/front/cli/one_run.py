@@ -154,7 +154,7 @@ def resume_once(
     """
     conf = settings.conf
     logs.begin(conf.log_level)
-    finished = _finished(directory, progress)
+    finished = _take_summary(directory, progress)
     if finished is not None:
         return finished
     refusal = resumable.refusal(directory)
@@ -166,13 +166,13 @@ def resume_once(
         raise _not_resumed(directory, error) from None
     except UsageError:
         # another one may have finished it while its lock was waited for
-        finished = _finished(directory, progress)
+        finished = _take_summary(directory, progress)
         if finished is None:
             raise
         return finished
 
 
-def _finished(directory: RunDirectory, progress: Progress) -> dict[str, Any] | None:
+def _take_summary(directory: RunDirectory, progress: Progress) -> dict[str, Any] | None:
     """Return the summary of a finished run, after deleting the files that only `resume` needs.
 
     None, and no effect, for other runs. Raises OsbenchError if its files cannot be read.
@@ -205,7 +205,7 @@ def _taken_up(
         plan = replace(plan, options=replace(plan.options, wait_s=wait_s))
     with (
         contextlib.redirect_stdout(sys.stderr),
-        _logged(directory, progress) as log,
+        _run_log(directory, progress) as log,
         _interruptible(progress, Interrupts(), directory) as relay,
         contextlib.closing(directory),
         connected(
@@ -307,7 +307,7 @@ def execute_plan(
     directory = RunDirectory.of(plan.conf.data_dir, plan.run_id)
     with (
         contextlib.redirect_stdout(sys.stderr),
-        _logged(directory, progress) as log,
+        _run_log(directory, progress) as log,
         _interruptible(progress, interrupts, directory) as relay,
         connected(
             plan.conf,
@@ -386,7 +386,7 @@ def _task(conf: cfg.ConfigOpts, wanted: Wanted) -> tuple[Task, Plugins]:
 
 
 @contextlib.contextmanager
-def _logged(directory: RunDirectory, progress: Progress) -> Iterator[RunLog]:
+def _run_log(directory: RunDirectory, progress: Progress) -> Iterator[RunLog]:
     """Write log records and messages to the run directory, too, within this block.
 
     Yields the log. `progress` passes the messages on.

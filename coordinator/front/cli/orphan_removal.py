@@ -107,7 +107,7 @@ def _without_kept(
         needed = _needed_by_rally(settings, every)
     else:
         needed = {one.path.name: one.refusal() for one in every}
-        needed |= {run: f"run {run} has workers; it goes on" for run in _served(settings)}
+        needed |= {run: f"run {run} has workers; it goes on" for run in _served_runs(settings)}
     removable = {}
     for run, orphans in found.by_run.items():
         if refusal := needed.get(run, ""):
@@ -139,7 +139,7 @@ def _needed_by_rally(settings: CommandSettings, every: Sequence[RunDirectory]) -
     return needed
 
 
-def _served(settings: CommandSettings) -> frozenset[str]:
+def _served_runs(settings: CommandSettings) -> frozenset[str]:
     """Return the ids of the runs that shared workers serve now; empty in local mode.
 
     Raises OsbenchError if Redis or the keys cannot be used.

@@ -8,7 +8,7 @@ import sys
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from osbench.common.config.config import limits, written
+from osbench.common.config.config import default_text, limits
 from osbench.common.config.durations import is_duration
 from osbench.common.config.options import OPTIONS
 from osbench.common.plugin.plugins import Plugins
@@ -194,7 +194,7 @@ def _options() -> Iterator[str]:
         rows = [
             (
                 f"`{option.dest}`",
-                f"`{written(option.default)}`" if written(option.default) else "",
+                f"`{default_text(option.default)}`" if default_text(option.default) else "",
                 f"{option.help} {limits(option)}".strip(),
             )
             for option in options

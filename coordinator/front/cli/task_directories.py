@@ -73,7 +73,7 @@ def run_directory(
     tag = f"directory-{new_run_id()}"
     found = _run_all(settings, wanted, progress, tag, paths, wrong, keep_going, as_json=as_json)
     code = worst([one.exit_code for one in found if one.exit_code is not None])
-    if page is not None and not _written(settings, found, folder, Path(page), code):
+    if page is not None and not _write_page(settings, found, folder, Path(page), code):
         code = worst((code, AROUND))
     if as_json:
         tasks = [
@@ -98,8 +98,8 @@ def check_page(path: Path) -> None:
         raise UsageError(f"--report {path}: there is no folder {path.parent}: create it")
 
 
-def _written(
-    settings: CommandSettings, found: Sequence[TaskRun], folder: Path, page: Path, code: int
+def _write_page(
+    settings: CommandSettings, tasks: Sequence[TaskRun], folder: Path, page: Path, code: int
 ) -> bool:
     """Write the page of all tasks; return whether that succeeded.
 
@@ -113,21 +113,21 @@ def _written(
     from osbench.coordinator.report.page_facts import gather  # noqa: PLC0415 - as above
     from osbench.coordinator.report.run_facts import read_facts  # noqa: PLC0415 - as above
 
-    def on_page(one: TaskRun) -> RunOnPage:
-        facts, error = None, one.error
-        if one.summary is not None:
+    def on_page(task: TaskRun) -> RunOnPage:
+        facts, error = None, task.error
+        if task.summary is not None:
             try:
-                name = str(one.summary["run_id"])
+                name = str(task.summary["run_id"])
                 facts = gather(read_facts(RunDirectory.find(settings.conf.data_dir, name)))
             except OsbenchError as problem:
                 error = f"its report cannot be made: {problem}"
             except OSError as problem:
                 error = f"its files cannot be read: {reason_of(problem)}"
-        return RunOnPage(file=one.path.name, exit_code=one.exit_code, facts=facts, error=error)
+        return RunOnPage(file=task.path.name, exit_code=task.exit_code, facts=facts, error=error)
 
     title = folder.resolve().name or str(folder)
     try:
-        write_runs_page(page, title, map(on_page, found), code)
+        write_runs_page(page, title, map(on_page, tasks), code)
     except OSError as error:
         echo(one_line(f"Error: --report {page}: cannot write it: {reason_of(error)}"), err=True)
         return False

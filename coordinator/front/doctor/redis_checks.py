@@ -11,10 +11,10 @@ from typing import Any
 import redis
 from oslo_config import cfg
 
-from osbench.common.config.certificates import shown
+from osbench.common.config.certificates import shown_url
 from osbench.common.errors import OsbenchError
 from osbench.common.protocol import redis_keys
-from osbench.common.protocol.redis_client import Client, check, connect, reached
+from osbench.common.protocol.redis_client import Client, check, connect, translating_errors
 from osbench.coordinator.formatting import count, duration
 from osbench.coordinator.front.doctor.certificate_checks import DAY_S, RENEW, SOON_DAYS
 from osbench.coordinator.front.doctor.diagnosis import ERROR, OK, WARNING, Diagnosis
@@ -46,7 +46,7 @@ def look_at_redis(conf: cfg.ConfigOpts) -> Iterator[Diagnosis]:
     try:
         client = connect(url, conf.messaging.redis_timeout_s)
         check(client, url)
-        with reached(url):
+        with translating_errors(url):
             yield from _server(client, url)
             yield from _certificate(client, url)
             yield from _writes(client)
@@ -63,7 +63,7 @@ def _server(client: Client, url: str) -> Iterator[Diagnosis]:
     server, memory = client.info("server"), client.info("memory")
     name = server.get("server_name", "redis")
     version = server.get("valkey_version") or server["redis_version"]
-    detail = f"{shown(url)}, {name} {version}, answers in {duration(took_s)}, keeps all keys"
+    detail = f"{shown_url(url)}, {name} {version}, answers in {duration(took_s)}, keeps all keys"
     if took_s > SLOW_S:
         remedy = "loads that begin and end late are the least of it: bring Redis nearer"
         yield Diagnosis(about="Redis", state=WARNING, detail=detail, remedy=remedy)
@@ -172,7 +172,7 @@ def _writes(client: Client) -> Iterator[Diagnosis]:
         detail = f"Redis takes no writes: {why}"
         yield Diagnosis(about="Redis", state=ERROR, detail=detail, remedy=remedy)
     else:
-        _allowed(lambda: client.delete(scratch))
+        _is_allowed(lambda: client.delete(scratch))
 
 
 def _rights(client: Client) -> Iterator[Diagnosis]:
@@ -182,8 +182,8 @@ def _rights(client: Client) -> Iterator[Diagnosis]:
     """
     scratch = f"{redis_keys.PREFIX}doctor:{secrets.token_hex(8)}"
     keys = [f"{scratch}:{kind}" for kind in ("text", "hash", "set", "list", "stream", "count")]
-    missing = [name for name, attempt in _commands(client, *keys) if not _allowed(attempt)]
-    if not _allowed(lambda: client.delete(*keys)):
+    missing = [name for name, attempt in _commands(client, *keys) if not _is_allowed(attempt)]
+    if not _is_allowed(lambda: client.delete(*keys)):
         missing.append("del")
     if missing:
         yield Diagnosis(
@@ -229,7 +229,7 @@ def _commands(
     ]
 
 
-def _allowed(attempt: Callable[[], Any]) -> bool:
+def _is_allowed(attempt: Callable[[], Any]) -> bool:
     try:
         attempt()
     except redis.exceptions.NoPermissionError:

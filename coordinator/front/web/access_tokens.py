@@ -76,7 +76,7 @@ class AccessTokens:
 
         Derived from the token; only pages for the role ABORT contain it.
         """
-        return _derived(self.token, b"abort")
+        return _derived_token(self.token, b"abort")
 
     def permits_abort(self, key: str) -> bool:
         """Return whether a request's `key` equals `abort_key`. The time taken does not depend on
@@ -96,8 +96,8 @@ def _same(given: str, own: str) -> bool:
 
 
 def _cookie(token: str) -> str:
-    return _derived(token, b"cookie")
+    return _derived_token(token, b"cookie")
 
 
-def _derived(token: str, purpose: bytes) -> str:
+def _derived_token(token: str, purpose: bytes) -> str:
     return hmac.new(token.encode(), b"osbench web " + purpose, hashlib.sha256).hexdigest()

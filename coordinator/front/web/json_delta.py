@@ -32,7 +32,7 @@ def change(before: Any, after: Any) -> Change | None:
     return {"=": after}
 
 
-def changed(before: Any, how: Change | None) -> Any:
+def apply_change(before: Any, how: Change | None) -> Any:
     """Apply a change to a JSON value as `live.js` does; return the new value. `before` is not
     modified.
 
@@ -46,8 +46,8 @@ def changed(before: Any, how: Change | None) -> Any:
     if kind == "+":
         return [*before[: what[0]], *what[1]]
     if isinstance(before, dict):
-        return {key: changed(value, what.get(key)) for key, value in before.items()}
-    return [changed(value, what.get(str(at))) for at, value in enumerate(before)]
+        return {key: apply_change(value, what.get(key)) for key, value in before.items()}
+    return [apply_change(value, what.get(str(at))) for at, value in enumerate(before)]
 
 
 def _of_lists(before: list[Any], after: list[Any]) -> Change:

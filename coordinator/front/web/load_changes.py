@@ -15,7 +15,7 @@ _FORM = (
 )
 
 
-def read(body: bytes) -> dict[str, Any]:
+def parse_change(body: bytes) -> dict[str, Any]:
     """Parse the JSON body of a request; return the change as `control_requests.ask` takes it.
 
     A dict with `workload`, a string or None (not given: the only workload), and a single key of
@@ -23,19 +23,19 @@ def read(body: bytes) -> dict[str, Any]:
     keys, or an invalid value.
     """
     try:
-        found = json.loads(body)
+        request = json.loads(body)
     except (ValueError, RecursionError):
         raise UsageError(f"the request is not JSON: {_FORM}") from None
-    if not isinstance(found, dict):
+    if not isinstance(request, dict):
         raise UsageError(f"the request is not an object: {_FORM}")
-    workload = found.pop("workload", None)
-    given = [name for name in _CHANGES if name in found]
-    if len(given) != 1 or len(found) != 1:
+    workload = request.pop("workload", None)
+    changes = [name for name in _CHANGES if name in request]
+    if len(changes) != 1 or len(request) != 1:
         raise UsageError(f"the request must ask for exactly one change: {_FORM}")
-    (name,) = given
-    if not _fits(name, found[name]) or not (workload is None or isinstance(workload, int | str)):
+    (name,) = changes
+    if not _fits(name, request[name]) or not (workload is None or isinstance(workload, int | str)):
         raise UsageError(f"{name} has an impossible value: {_FORM}")
-    return {"workload": None if workload is None else str(workload), name: found[name]}
+    return {"workload": None if workload is None else str(workload), name: request[name]}
 
 
 def _fits(name: str, value: Any) -> bool:

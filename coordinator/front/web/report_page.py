@@ -6,7 +6,7 @@ from osbench.coordinator.front.web import web_pages
 from osbench.coordinator.report.html.page_assets import PageFrame
 
 
-def framed(bar: str = "", *, live: bool = False) -> PageFrame:
+def page_frame(bar: str = "", *, live: bool = False) -> PageFrame:
     """Return the server's additions to a report page: style sheet, `bar` (HTML above the report).
 
     `live`: also the script that updates a running run's page.
@@ -15,7 +15,7 @@ def framed(bar: str = "", *, live: bool = False) -> PageFrame:
     return PageFrame(style="/static/web.css", script=script, bar=web_pages.markup(bar))
 
 
-def merged(policy: str) -> str:
+def merged_policy(policy: str) -> str:
     """Return `policy`, a Content-Security-Policy of a page, extended by all that the server's own
     allows.
 

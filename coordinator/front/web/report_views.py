@@ -7,7 +7,7 @@ from functools import cache
 from typing import Any
 
 from osbench.coordinator.front.web import web_pages
-from osbench.coordinator.front.web.report_page import framed, merged
+from osbench.coordinator.front.web.report_page import merged_policy, page_frame
 from osbench.coordinator.report.html import page_assets
 from osbench.coordinator.report.html.page import live_parts, render_page
 from osbench.coordinator.report.html.page_assets import PageFrame
@@ -20,24 +20,24 @@ from osbench.coordinator.results.storage.run_store import SharedRun
 
 def report(facts: RunFacts, bar: str) -> str:
     """Return the report page of a run that has ended; `bar`: HTML above it."""
-    return render_page(gather(facts), framed(bar))
+    return render_page(gather(facts), page_frame(bar))
 
 
 def live(facts: RunFacts, bar: str) -> str:
     """Return the report page of a running run, which a script updates; `bar`: HTML above it."""
-    return render_page(gather(facts, live=True), framed(bar, live=True))
+    return render_page(gather(facts, live=True), page_frame(bar, live=True))
 
 
 @cache
 def report_policy(live: bool) -> str:
     """Return the Content-Security-Policy of report pages; `live`: of running runs. Cached."""
-    return merged(page_assets.policy(live))
+    return merged_policy(page_assets.policy(live))
 
 
 @cache
 def comparison_policy() -> str:
     """Return the Content-Security-Policy of comparison and trend pages. Cached."""
-    return merged(comparison_pages().policy())
+    return merged_policy(comparison_pages().policy())
 
 
 def parts(facts: RunFacts) -> tuple[str, list[dict[str, Any]]]:
@@ -67,4 +67,4 @@ def comparison(
 
 
 def _frame() -> PageFrame:
-    return framed(web_pages.links("", "", ""))
+    return page_frame(web_pages.links("", "", ""))

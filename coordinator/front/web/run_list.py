@@ -101,7 +101,7 @@ def _text(row: Mapping[str, Any]) -> str:
     return " ".join(str(word) for word in words if word).lower()
 
 
-def shown(row: Mapping[str, Any], progress: Callable[[], str]) -> dict[str, Any]:
+def shown_row(row: Mapping[str, Any], progress: Callable[[], str]) -> dict[str, Any]:
     """Return a copy of a row of the list with texts for the page instead of numbers.
 
     `progress` returns the state of a running run in words; it is called only for such a run.
@@ -137,7 +137,7 @@ def _local(at: Any) -> str:
 
 
 def zone() -> str:
-    """Return the abbreviation of this host's time zone, such as CET, in which `shown` gives
+    """Return the abbreviation of this host's time zone, such as CET, in which `shown_row` gives
     times.
     """
     return time.strftime("%Z")

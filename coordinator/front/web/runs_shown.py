@@ -13,7 +13,7 @@ from typing import Any
 
 from osbench.common.errors import OsbenchError
 from osbench.coordinator.formatting import count, plain
-from osbench.coordinator.front.web.run_list import MOST, ListChoice, shown
+from osbench.coordinator.front.web.run_list import MOST, ListChoice, shown_row
 from osbench.coordinator.results.storage.progress import done_words
 from osbench.coordinator.results.storage.run_directory import RunDirectory
 from osbench.coordinator.results.storage.run_index import rows_of
@@ -170,7 +170,7 @@ class RunsShown:
     def _in_words(self, rows: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
         runs = Path(self.data_dir) / "runs"
         return [
-            shown(row, partial(_progress, RunDirectory(runs / str(row["run"])))) for row in rows
+            shown_row(row, partial(_progress, RunDirectory(runs / str(row["run"])))) for row in rows
         ]
 
 

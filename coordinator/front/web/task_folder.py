@@ -110,29 +110,32 @@ class TaskFolder:
                 start_new_session=True,
             )
         except subprocess.TimeoutExpired:
-            return _failed(f"the check has not ended within {CHECK_S:g} s")
+            return _failed_check(f"the check has not ended within {CHECK_S:g} s")
         try:
             found = json.loads(done.stdout)
-            problems, notes = _placed(found["problems"]), _placed(found["notes"])
+            problems, notes = _problem_pairs(found["problems"]), _problem_pairs(found["notes"])
         except (ValueError, KeyError, TypeError):
             lines = done.stderr.decode("utf-8", "replace").strip().splitlines()
-            return _failed(lines[-1] if lines else f"the check ended with {done.returncode}")
+            return _failed_check(lines[-1] if lines else f"the check ended with {done.returncode}")
         return TaskCheck(ok=not problems and done.returncode == 0, problems=problems, notes=notes)
 
 
-def _failed(message: str) -> TaskCheck:
+def _failed_check(message: str) -> TaskCheck:
     return TaskCheck(ok=False, problems=[("", plain(mask_text(message), _LETTERS))])
 
 
-def _placed(found: Sequence[Any]) -> list[tuple[str, str]]:
+def _problem_pairs(problems: Sequence[Any]) -> list[tuple[str, str]]:
     """Convert the first `_PROBLEMS` problems of `validate --json` to (place, message).
 
     Both are cut, secrets in messages masked. Raises KeyError or TypeError if they have another
     form.
     """
     return [
-        (plain(str(one["place"]), _LETTERS), plain(mask_text(str(one["message"])), _LETTERS))
-        for one in found[:_PROBLEMS]
+        (
+            plain(str(problem["place"]), _LETTERS),
+            plain(mask_text(str(problem["message"])), _LETTERS),
+        )
+        for problem in problems[:_PROBLEMS]
     ]
 
 

@@ -254,7 +254,7 @@ class WebApp:
         if directory is None:
             return PlainTextResponse("There is no such run.\n", 404)
         try:
-            wanted = load_changes.read(await bounded_body(request))
+            wanted = load_changes.parse_change(await bounded_body(request))
             said = await asyncio.to_thread(control_requests.ask, directory, wanted)
         except OsbenchError as error:
             return PlainTextResponse(f"{error}\n", 409)

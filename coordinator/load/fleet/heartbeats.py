@@ -7,7 +7,7 @@ from typing import Any
 
 from osbench import __version__
 from osbench.common.errors import Untrusted
-from osbench.common.escaping import decoded
+from osbench.common.escaping import decoded_text
 from osbench.common.ports import clock as time
 from osbench.common.protocol import redis_keys
 from osbench.common.protocol.envelope import Signer
@@ -54,11 +54,11 @@ class HeartbeatReader:
         listed = self._names
         # known live workers are read even if somebody has emptied the set
         heard = {name for name, (_, beat, _) in self._known.items() if beat is not None}
-        names = sorted(heard.union(map(decoded, listed)))
+        names = sorted(heard.union(map(decoded_text, listed)))
         found = self.of(names)
         unknown = [name for name in names if name in self._known and self._known[name][1] is None]
         self.unverified, self.unverified_names = len(unknown), unknown[:UNVERIFIED_MOST]
-        gone = [one for one in listed if decoded(one) not in self._known]
+        gone = [one for one in listed if decoded_text(one) not in self._known]
         if relist:
             self._wire.unlist(gone)
         return [beat for beat in found if beat is not None]

@@ -8,7 +8,7 @@ import shutil
 import time
 from pathlib import Path
 
-from osbench.common.escaping import decoded
+from osbench.common.escaping import decoded_text
 from osbench.common.protocol.redis_client import connect
 from osbench.common.protocol.wire import Wire
 from osbench.coordinator.load.local import watchdog
@@ -56,7 +56,7 @@ def forget_workers(url: str) -> None:
     with connect(url, _REPLY_S) as client:
         wire = Wire(client)
         for name in wire.names():
-            wire.forget(decoded(name))
+            wire.forget(decoded_text(name))
 
 
 def _await_watchdog(keeping: watchdog.Keeping) -> None:

@@ -35,7 +35,7 @@ class Watchers:
                     f"{option} needs the watcher {name}, which is not installed; install osbench "
                     "with it, or leave the option out"
                 )
-        kinds = {name: entry_points.loaded("watcher", name) for name in names}
+        kinds = {name: entry_points.load_object("watcher", name) for name in names}
         try:
             for name in _collection_order(kinds):
                 watcher = kinds[name].of(plan, resumed=resumed)

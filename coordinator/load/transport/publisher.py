@@ -9,11 +9,11 @@ from amqp.exceptions import AMQPError, Blocked
 from celery import Celery
 from kombu import Connection, Producer
 
-from osbench.common.config.certificates import shown
+from osbench.common.config.certificates import shown_url
 from osbench.common.errors import BrokerAway, StoreError, StoreUnreachable
 from osbench.common.protocol import broker
 from osbench.common.protocol.amqp_connection import ANSWER_S
-from osbench.common.protocol.redis_client import Client, named
+from osbench.common.protocol.redis_client import Client, server_name
 
 #: Exceptions if the broker does not accept a message.
 _AWAY = (
@@ -37,7 +37,7 @@ class Publisher:
         """
         self._app = app
         self._kind = BrokerAway if other else StoreUnreachable
-        self._server = f"the broker at {shown(other)}" if other else named(client)
+        self._server = f"the broker at {shown_url(other)}" if other else server_name(client)
         self._producer: Producer | None = None
         self._connection: Connection | None = None
 

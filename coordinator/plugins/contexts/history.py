@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from osbench.common.plugin.plugin_names import NATIVE, RALLY, asked
+from osbench.common.plugin.plugin_names import NATIVE, RALLY, parse_name
 from osbench.common.ports import clock as time
 from osbench.common.secrets.masking import mask, mask_text
 
@@ -57,7 +57,7 @@ class ContextRecord:
         """Return the framework of the context: `RALLY` if its name ends with @rally or @PLATFORM,
         else `NATIVE`.
         """
-        return RALLY if asked(self.name).source == RALLY else NATIVE
+        return RALLY if parse_name(self.name).source == RALLY else NATIVE
 
 
 class History:
@@ -103,7 +103,7 @@ class History:
         """
         record = ContextRecord(name=name, config=mask(config))
         self._records.setdefault(workload, []).append(record)
-        with self.noted(f"setting up context {name}"), _timed(record, "setup"):
+        with self.noted(f"setting up context {name}"), _recording(record, "setup"):
             yield
 
     @contextlib.contextmanager
@@ -115,7 +115,7 @@ class History:
         """
         found = [one for one in self._records.get(workload, ()) if one.name == name]
         record = found[-1] if found else ContextRecord(name=name, config=None)
-        with self.noted(f"undoing context {name}"), _timed(record, "cleanup"):
+        with self.noted(f"undoing context {name}"), _recording(record, "cleanup"):
             yield
 
     @contextlib.contextmanager
@@ -136,7 +136,7 @@ def _step(saved: Mapping[str, Any] | None) -> ContextStep | None:
 
 
 @contextlib.contextmanager
-def _timed(record: ContextRecord, step: str) -> Iterator[None]:
+def _recording(record: ContextRecord, step: str) -> Iterator[None]:
     started_at, fault = time.time(), None
     try:
         yield

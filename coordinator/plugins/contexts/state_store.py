@@ -80,7 +80,7 @@ class ContextStateStore:
         damaged.
         """
         found = cls(folder, data_dir, folder.name, None)
-        with _translated():
+        with _translating_errors():
             content = found._entries_file.read()
             prepared = found._prepared_file.read()
         try:
@@ -126,7 +126,7 @@ class ContextStateStore:
         Raises ContextError if that fails, or a result has a type that msgpack does not support.
         """
         if not self.entries:
-            with _translated():
+            with _translating_errors():
                 self._entries_file.remove()
             return
         record = {
@@ -200,12 +200,12 @@ def _write(file: EncryptedFile, record: dict[Any, Any]) -> None:
         raise ContextError(
             f"a context's data cannot be stored: {error}; put only JSON values into `made`"
         ) from None
-    with _translated():
+    with _translating_errors():
         file.write(content)
 
 
 @contextlib.contextmanager
-def _translated() -> Iterator[None]:
+def _translating_errors() -> Iterator[None]:
     try:
         yield
     except OsbenchError as error:

@@ -36,7 +36,7 @@ OUTPUT: Mapping[str, Any] = {
 }
 
 
-def read(returned: Mapping[str, Any]) -> dict[str, Any]:
+def checked_output(returned: Mapping[str, Any]) -> dict[str, Any]:
     """Return a hook's return value as JSON values, with the lists `additive` and `complete`.
 
     Both are lists of charts, empty if missing. Raises ValueError if it is not JSON, longer than
@@ -52,10 +52,10 @@ def read(returned: Mapping[str, Any]) -> dict[str, Any]:
         raise ValueError(
             f"the output has {len(text)} characters as JSON, at most {LIMIT} are kept; return less"
         )
-    found: dict[str, Any] = json.loads(text)
-    for problem in Draft7Validator(OUTPUT).iter_errors(found):
+    output: dict[str, Any] = json.loads(text)
+    for problem in Draft7Validator(OUTPUT).iter_errors(output):
         raise ValueError(
             f"the output does not describe charts: {problem.json_path}: {problem.message}; correct "
             "it there"
         )
-    return found
+    return output

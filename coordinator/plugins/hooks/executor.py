@@ -139,16 +139,17 @@ class Firing:
         except hook.Failed as failure:
             details = mask_text(failure.details)[-DETAILS:]
             status, found = failure.status, failure.output
-            error = Error(etype=failure.etype, msg=_cut(failure), details=details)
+            error = Error(etype=failure.etype, msg=_error_message(failure), details=details)
         except BaseException as failure:  # noqa: BLE001 - a plug-in's own code may raise anything
             details = mask_text(traceback.format_exc())[-DETAILS:]
             etype = type(failure).__name__
-            status, error = FAILED, Error(etype=etype, msg=_cut(failure), details=details)
+            status, error = FAILED, Error(etype=etype, msg=_error_message(failure), details=details)
         kept = None
         try:
-            kept = mask(action_output.read(found)) if found is not None else None
+            kept = mask(action_output.checked_output(found)) if found is not None else None
         except Exception as failure:  # noqa: BLE001 - the output is a plug-in's, too
-            status, error = REFUSED, Error(etype=type(failure).__name__, msg=_cut(failure))
+            status = REFUSED
+            error = Error(etype=type(failure).__name__, msg=_error_message(failure))
         self.result = Result(
             status=status,
             event=self.event,
@@ -255,15 +256,15 @@ class ActiveHook:
         except Exception as error:  # noqa: BLE001 - a plug-in's own code may raise anything
             self._trigger = None
             what = "" if isinstance(error, OsbenchError) else f" raises {type(error).__name__}"
-            message = f"the trigger{what}: {_cut(error)}"
+            message = f"the trigger{what}: {_error_message(error)}"
             LOG.warning("hook %s: %s", self.described.action.name, message)
-            self._keep(_unstarted(self._event(value), message))
+            self._keep(_unstarted_result(self._event(value), message))
 
     def _fire(self, event: hook.Event) -> None:
         try:
             self._firings.append(Firing(self._kind, self.described.action.config, event))
         except RuntimeError as error:  # the system has no more threads
-            self._keep(_unstarted(event, _cut(error)))
+            self._keep(_unstarted_result(event, _error_message(error)))
 
     def _refuse(self, values: Sequence[int]) -> None:
         """Count the firings at `values` as failed, because `AT_ONCE` are running; logs it once.
@@ -277,8 +278,8 @@ class ActiveHook:
         LOG.warning("hook %s (%s %d): %s", name, self._unit, values[0], message)
         described = values[: max(1, KEPT - self._kept)]
         for value in described[:-1]:
-            self._keep(_unstarted(self._event(value), message))
-        last = _unstarted(self._event(described[-1]), message)
+            self._keep(_unstarted_result(self._event(value), message))
+        last = _unstarted_result(self._event(described[-1]), message)
         self._keep(last, 1 + len(values) - len(described))
 
     def _log_failure(self, result: Result) -> None:
@@ -293,11 +294,11 @@ class ActiveHook:
         self._kept += 1
 
 
-def _unstarted(event: hook.Event, message: str) -> Result:
+def _unstarted_result(event: hook.Event, message: str) -> Result:
     return Result(status=FAILED, event=event, error=Error(etype="NotRun", msg=message))
 
 
-def _cut(error: BaseException) -> str:
+def _error_message(error: BaseException) -> str:
     try:
         text = str(error)
     except Exception:  # noqa: BLE001 - str() of a plug-in's exception may raise

@@ -144,7 +144,7 @@ class Search(runner.SearchingRunner):
         if fit.high / fit.low <= 1 + self._precision:
             return None
         # never above a rate that the way up has found too high
-        return _rounded(min(max(fit.next, low), high, max(broken, default=high)))
+        return _rounded_rate(min(max(fit.next, low), high, max(broken, default=high)))
 
     @property
     def _repeats(self) -> int:
@@ -160,7 +160,7 @@ class Search(runner.SearchingRunner):
         That is `low` if more trials at it broke the SLA than met it, `high` if more met it.
         """
         low, high = self._range
-        held, broken = _held(trials), _broken(trials)
+        held, broken = _held_rates(trials), _broken_rates(trials)
         at_low = trials[-1].rate == low and broken[low] > held[low]
         return at_low or (trials[-1].rate == high and held[high] > broken[high])
 
@@ -171,7 +171,7 @@ class Search(runner.SearchingRunner):
         "above" if trials at `high` met it at least `SURE` times more than they broke it.
         """
         low, high = self._range
-        held, broken = _held(trials), _broken(trials)
+        held, broken = _held_rates(trials), _broken_rates(trials)
         if broken[low] - held[low] >= SURE:
             return "below"
         return "above" if held[high] - broken[high] >= SURE else ""
@@ -186,7 +186,7 @@ class Search(runner.SearchingRunner):
             return runner.Capacity(kind="unfinished")
         low, high = self._range
         fit = ThresholdFit(low, high).of([(one.rate, one.held) for one in trials])
-        held, broken = _held(trials), _broken(trials)
+        held, broken = _held_rates(trials), _broken_rates(trials)
         rates = sorted({trial.rate for trial in trials})
         best = max((rate for rate in rates if held[rate] > broken[rate]), default=None)
         worse = [
@@ -219,14 +219,14 @@ class Search(runner.SearchingRunner):
         return "raise `high`" if best == self._range[1] else "raise `max_trials`"
 
 
-def _held(trials: Sequence[runner.Trial]) -> Counter[float]:
+def _held_rates(trials: Sequence[runner.Trial]) -> Counter[float]:
     return Counter(trial.rate for trial in trials if trial.held)
 
 
-def _broken(trials: Sequence[runner.Trial]) -> Counter[float]:
+def _broken_rates(trials: Sequence[runner.Trial]) -> Counter[float]:
     return Counter(trial.rate for trial in trials if not trial.held)
 
 
-def _rounded(rate: float) -> float:
+def _rounded_rate(rate: float) -> float:
     """Return the rate rounded to four significant digits, which people can compare easily."""
     return float(f"{rate:.4g}")

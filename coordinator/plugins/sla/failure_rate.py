@@ -63,7 +63,7 @@ class FailureRate(sla.Sla):
         if self._windows is not None:
             return self._judged(self._windows, complete=False)
         low, high = float(self.config.get("min", 0)), float(self.config.get("max", 100))
-        failed = _failed(statistics)
+        failed = _failed_count(statistics)
         ran = statistics.count("ok") + failed
         if not ran:
             return self.verdict(False, "no iteration has ended")
@@ -84,7 +84,7 @@ class FailureRate(sla.Sla):
         if self._windows is not None:
             verdict = self._judged(self._windows, complete=True)
             return None if verdict.success else verdict
-        failed = _failed(statistics)
+        failed = _failed_count(statistics)
         if not failed:
             return None
         # without end any share of failures can still become small, though never none at all
@@ -104,5 +104,5 @@ class FailureRate(sla.Sla):
         )
 
 
-def _failed(statistics: sla.Statistics) -> int:
+def _failed_count(statistics: sla.Statistics) -> int:
     return statistics.count("failed") + statistics.count("timed_out")

@@ -101,7 +101,7 @@ class Percentile(sla.Sla):
         Fails if no iteration, or no call of an action with a limit, has succeeded.
         """
         said = [
-            _said(limit, statistics) if windows is None else _judged(limit, windows)
+            _windows_verdict(limit, windows) if windows else _load_verdict(limit, statistics)
             for limit, windows in zip(_limits(self.config), self._windows, strict=True)
         ]
         return self.verdict(all(ok for ok, _ in said), "; ".join(text for _, text in said))
@@ -138,7 +138,7 @@ def _times(limit: Mapping[str, Any], statistics: sla.Statistics) -> sla.Histogra
     return times.state("ok")
 
 
-def _judged(limit: Mapping[str, Any], windows: Windows) -> tuple[bool, str]:
+def _windows_verdict(limit: Mapping[str, Any], windows: Windows) -> tuple[bool, str]:
     name = f"p{limit['p']:g} of {limit.get('of', 'service')} time in any {limit['over_s']:g} s"
     worst = windows.worst()
     if worst is None:
@@ -151,7 +151,7 @@ def _judged(limit: Mapping[str, Any], windows: Windows) -> tuple[bool, str]:
     )
 
 
-def _said(limit: Mapping[str, Any], statistics: sla.Statistics) -> tuple[bool, str]:
+def _load_verdict(limit: Mapping[str, Any], statistics: sla.Statistics) -> tuple[bool, str]:
     times = _times(limit, statistics)
     action = limit.get("action")
     name = f"p{limit['p']:g} of {action or limit.get('of', 'service') + ' time'}"

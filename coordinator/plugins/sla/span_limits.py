@@ -98,7 +98,7 @@ class SpanLimits(sla.Sla):
         found = [
             one
             for limit, those in zip(_limits(self.config), figures, strict=True)
-            for one in _judged(limit, those)
+            for one in _verdicts(limit, those)
         ]
         bad = [text for fine, text in found if not fine]
         return self.verdict(not bad, "; ".join(bad or [text for _, text in found]))
@@ -108,49 +108,51 @@ def _limits(config: Any) -> Sequence[Mapping[str, Any]]:
     return [config] if isinstance(config, Mapping) else config
 
 
-def _judged(limit: Mapping[str, Any], found: sla.SpanFigures) -> Iterator[tuple[bool, str]]:
+def _verdicts(limit: Mapping[str, Any], figures: sla.SpanFigures) -> Iterator[tuple[bool, str]]:
     name = " ".join(part for part in (limit.get("service"), limit["name"]) if part)
-    if not found.traces:
-        yield False, f"{name}: {_without(found)}"
+    if not figures.traces:
+        yield False, f"{name}: {_without(figures)}"
         return
     if "calls_per_iteration" in limit:
-        yield _counted(name, limit["calls_per_iteration"], found)
+        yield _calls_verdict(name, limit["calls_per_iteration"], figures)
     for key, percent in _PERCENTS.items():
         if key not in limit:
             continue
-        if not found.durations.count:
-            yield False, f"{key} of {name}: in none of {found.traces} traces"
+        if not figures.durations.count:
+            yield False, f"{key} of {name}: in none of {figures.traces} traces"
             continue
-        value = found.durations.percentile(percent)
+        value = figures.durations.percentile(percent)
         yield (
             value <= round(limit[key] * 1e9),
             f"{key} of {name} {duration(value / 1e9)}, allowed {duration(limit[key])}",
         )
 
 
-def _counted(name: str, limit: Mapping[str, int], found: sla.SpanFigures) -> tuple[bool, str]:
-    most, fewest = max(found.calls), min(found.calls)
+def _calls_verdict(
+    name: str, limit: Mapping[str, int], figures: sla.SpanFigures
+) -> tuple[bool, str]:
+    most, fewest = max(figures.calls), min(figures.calls)
     least, greatest = limit.get("min", 0), limit.get("max", most)
-    above = sum(traces for calls, traces in found.calls.items() if calls > greatest)
-    below = sum(traces for calls, traces in found.calls.items() if calls < least)
-    said = []
+    above = sum(traces for calls, traces in figures.calls.items() if calls > greatest)
+    below = sum(traces for calls, traces in figures.calls.items() if calls < least)
+    parts = []
     if above:
-        said.append(
-            f"{name}: more than {count(greatest, 'call')} in {above} of {found.traces} traced"
-            f" iterations, {most} in iteration {found.most}"
+        parts.append(
+            f"{name}: more than {count(greatest, 'call')} in {above} of {figures.traces} traced"
+            f" iterations, {most} in iteration {figures.most}"
         )
     if below:
-        said.append(
-            f"{name}: fewer than {count(least, 'call')} in {below} of {found.traces} traced"
-            f" iterations, {fewest} in iteration {found.fewest}"
+        parts.append(
+            f"{name}: fewer than {count(least, 'call')} in {below} of {figures.traces} traced"
+            f" iterations, {fewest} in iteration {figures.fewest}"
         )
-    if not said:
+    if not parts:
         calls = f"{fewest} to {most} calls" if fewest < most else count(most, "call")
         bounds = [f"at least {least}"] * ("min" in limit) + [f"at most {greatest}"] * (
             "max" in limit
         )
-        said = [f"{name}: {calls} per iteration, {' and '.join(bounds)}"]
-    return not (above or below), "; ".join(said)
+        parts = [f"{name}: {calls} per iteration, {' and '.join(bounds)}"]
+    return not (above or below), "; ".join(parts)
 
 
 def _without(found: sla.SpanFigures) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
-from osbench.coordinator.plugins.triggers.trigger_schema import SECONDS, closed
+from osbench.coordinator.plugins.triggers.trigger_schema import SECONDS, closed_schema
 from osbench.plugin import trigger
 
 
@@ -14,7 +14,7 @@ class PeriodicTrigger(trigger.Trigger):
 
     NAME: ClassVar[str] = "periodic"
     CONFIG_SCHEMA: ClassVar[Mapping[str, Any]] = {
-        **closed(
+        **closed_schema(
             ["step"],
             start={
                 "type": "integer",

@@ -17,7 +17,7 @@ _UNIT: Mapping[str, Any] = {
 SECONDS: Mapping[str, Any] = {**DURATION, "type": "integer"}
 
 
-def closed(required: list[str], **properties: Any) -> Mapping[str, Any]:
+def closed_schema(required: list[str], **properties: Any) -> Mapping[str, Any]:
     """Return the schema of an object with `unit` and `properties`; `required` are mandatory.
 
     The caller may add "then", which applies if the unit is iterations, and "else" for time.

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from osbench.common.decompression import decompressed
+from osbench.common.decompression import decompress
 from osbench.common.errors import DamagedRun
 from osbench.common.protocol.unpacking import unpack, unpack_all
 from osbench.common.regular_files import size_of
@@ -76,7 +76,7 @@ def bodies_of(path: Path, offset: int, record: bytes) -> list[Body]:
     body lacks a field.
     """
     try:
-        bodies = unpack_all(decompressed(record, RECORD_BYTES))
+        bodies = unpack_all(decompress(record, RECORD_BYTES))
     except ValueError:
         raise DamagedRun(f"{path} is damaged at byte {offset}") from None
     if not all(isinstance(body, dict) and body.keys() >= _FIELDS for body in bodies):

@@ -9,7 +9,7 @@ import msgpack
 import zstandard
 
 from osbench import __version__
-from osbench.common.decompression import decompressed
+from osbench.common.decompression import decompress
 from osbench.common.deployment.record import Deployment
 from osbench.common.errors import DamagedRun, UsageError
 from osbench.common.plugin.plugins import Plugins
@@ -175,7 +175,7 @@ def read_timeline(directory: RunDirectory) -> dict[str, Any] | None:
     directory.files.check(TIMELINE)
     try:
         packed = read_regular(directory.path / TIMELINE, TIMELINE_BYTES)
-        found: Any = unpack(decompressed(packed, TIMELINE_BYTES))
+        found: Any = unpack(decompress(packed, TIMELINE_BYTES))
     except (OSError, ValueError):
         return None
     if not isinstance(found, dict) or found.get("format") != TIMELINE_FORMAT:

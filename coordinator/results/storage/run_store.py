@@ -60,5 +60,5 @@ def open_store(url: str, data_dir: str, warn: Callable[[str], None]) -> RunStore
     parts. Raises UsageError for an invalid URL, ArchiveError, PluginError if no package opens
     stores.
     """
-    store: RunStore = entry_points.loaded("run_store", "archive")(url, data_dir, warn)
+    store: RunStore = entry_points.load_object("run_store", "archive")(url, data_dir, warn)
     return store

@@ -7,7 +7,7 @@ from itertools import islice
 from typing import cast
 
 from osbench.common.errors import PluginError, Problem
-from osbench.common.plugin.plugin_names import asked
+from osbench.common.plugin.plugin_names import parse_name
 from osbench.common.plugin.plugins import Plugins
 from osbench.common.plugin.runner import Runner, SearchingRunner
 from osbench.common.plugin.trigger import Trigger
@@ -29,7 +29,7 @@ def faults(workload: Workload, runner: Runner, plugins: Plugins) -> Iterator[Pro
     criteria = [
         (inside(inside(workload.place, "sla"), one.name), one.config)
         for one in workload.sla
-        if asked(one.name).bare == "drill"
+        if parse_name(one.name).bare == "drill"
     ]
     if not workload.phases:
         for place, _ in criteria:

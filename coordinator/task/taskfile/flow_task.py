@@ -158,7 +158,7 @@ def read_recording(form: str, path: str, options: RecordingOptions) -> FlowTask:
     `form` is the name of the reader, such as "har": an entry point `osbench.recording`. Raises
     UsageError if the file has no task, PluginError if there is no such reader.
     """
-    reader: RecordingReader = entry_points.loaded("recording", form)
+    reader: RecordingReader = entry_points.load_object("recording", form)
     return reader(path, options)
 
 

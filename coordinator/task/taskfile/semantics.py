@@ -10,7 +10,7 @@ from typing import Any, cast
 from osbench.common.errors import PluginError, Problem
 from osbench.common.plugin.iteration_rows import BRANCH, IterationRows
 from osbench.common.plugin.loading.checked_returns import plugin_error_text
-from osbench.common.plugin.plugin_names import NATIVE, RALLY, asked
+from osbench.common.plugin.plugin_names import NATIVE, RALLY, parse_name
 from osbench.common.plugin.plugins import Found, Plugins
 from osbench.common.plugin.runner import Runner, SearchingRunner
 from osbench.common.plugin.scenario_plugin import ScenarioPlugin
@@ -273,7 +273,7 @@ def _other_limits(workload: Workload, plugins: Plugins) -> Iterator[str]:
     waits: Rally's durations depend on its sleeps before and between polls.
     """
     plugin = plugins.scenario(workload.scenario)
-    name = asked(workload.scenario).bare
+    name = parse_name(workload.scenario).bare
     needs = getattr(getattr(plugin.cls, plugin.method, None), "needs", None)
     limits = [one.name for one in workload.sla if one.name in _LIMITS_OF_TIME]
     if needs is None or not limits or name not in plugins.source(RALLY).names("scenario"):
@@ -315,7 +315,7 @@ def _scenario(
     if workload.args_from and file is None:
         pass  # which arguments it gives is not known
     elif plugin.source != NATIVE:
-        name = asked(workload.scenario).in_rally
+        name = parse_name(workload.scenario).in_rally
         fed = replace(workload, args={**workload.args, **(file.first if file else {})})
         messages = plugins.source(plugin.source).problems("scenario", name, workload=fed)
     elif problems := validate(

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from osbench.common.deployment.record import Deployment
 from osbench.common.errors import Problem
 from osbench.common.plugin.cloud_platform import cloud_of
-from osbench.common.plugin.plugin_names import NATIVE, asked
+from osbench.common.plugin.plugin_names import NATIVE, parse_name
 from osbench.common.plugin.plugin_source import SourceUse
 from osbench.common.plugin.plugins import Plugins
 from osbench.common.task import Task
@@ -57,7 +57,7 @@ def _uses(task: Task, plugins: Plugins) -> Iterator[tuple[str, SourceUse]]:
         if scenario.source != NATIVE:
             use = SourceUse(
                 kind="scenario",
-                name=asked(workload.scenario).in_rally,
+                name=parse_name(workload.scenario).in_rally,
                 config=None,
                 place=args_place(workload, task.version),
                 workload=workload,

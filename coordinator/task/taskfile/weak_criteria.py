@@ -9,7 +9,7 @@ from typing import Any
 
 from osbench.common.config import options
 from osbench.common.errors import Problem
-from osbench.common.plugin.plugin_names import NATIVE, asked
+from osbench.common.plugin.plugin_names import NATIVE, parse_name
 from osbench.common.plugin.plugins import Plugins
 from osbench.common.plugin.runner import Runner, SearchingRunner
 from osbench.common.task import Workload
@@ -48,7 +48,7 @@ def weak_criteria(
 def _found(workload: Workload, runner: Runner, plugins: Plugins) -> Iterator[tuple[str, str, str]]:
     place = inside(workload.place, "sla")
     criteria = {
-        asked(one.name).bare: one.config
+        parse_name(one.name).bare: one.config
         for one in workload.sla
         if plugins.find("sla", one.name).source == NATIVE
     }

@@ -16,7 +16,7 @@ from typing import Any
 
 import zstandard
 
-from osbench.common.decompression import decompressed
+from osbench.common.decompression import decompress
 from osbench.common.foreign_json import read_json
 from osbench.coordinator.results.storage.digests import Entry
 from osbench.coordinator.results.storage.run_documents import SUMMARY, is_summary
@@ -159,7 +159,7 @@ def decoded(name: str, content: bytes) -> ArchiveRecord:
     other.
     """
     try:
-        document = read_json(decompressed(content, MOST_BYTES))
+        document = read_json(decompress(content, MOST_BYTES))
         if document["format"] != FORMAT:
             raise ValueError(
                 f"its format is {document['format']}, expected {FORMAT}: install the osbench that "

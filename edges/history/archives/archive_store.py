@@ -206,7 +206,7 @@ def store_of(url: str) -> ArchiveStore:
         raise UsageError(f"the archive {mask_url(url)}: its address {fault}")
     # both take a while to import: the former is part of another edge, the latter an extra
     if scheme == "swift":
-        store: ArchiveStore = entry_points.loaded("archive_store", scheme)(url)
+        store: ArchiveStore = entry_points.load_object("archive_store", scheme)(url)
         return store
     from osbench.edges.history.archives.fsspec_store import FsspecStore  # noqa: PLC0415 - see above
 

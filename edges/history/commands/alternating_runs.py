@@ -11,7 +11,7 @@ from osbench.common.errors import INTERRUPTED, OsbenchError, UsageError
 from osbench.coordinator.formatting import count
 from osbench.coordinator.front.cli.base import CommandSettings
 from osbench.coordinator.front.cli.one_run import Interrupts, Wanted, checked_plan
-from osbench.coordinator.front.cli.options.option_table import option, repeated
+from osbench.coordinator.front.cli.options.option_table import option, repeated_option
 from osbench.coordinator.front.cli.options.shared_options import FleetOptions, quiet_flag
 from osbench.coordinator.front.cli.options.task_options import TaskOptions
 from osbench.coordinator.front.cli.progress_display import Progress
@@ -39,7 +39,7 @@ class PairOptions(FleetOptions):
         metavar="N",
         help="How often both run.",
     )
-    tag: tuple[str, ...] = repeated("--tag", help="Tag of all runs; may be repeated.")
+    tag: tuple[str, ...] = repeated_option("--tag", help="Tag of all runs; may be repeated.")
     quiet: bool = quiet_flag("the comparison")
 
     def wanted(self, path: str, options: TaskOptions) -> Wanted:

@@ -9,7 +9,12 @@ import click
 from osbench.common.errors import UsageError
 from osbench.coordinator.front.cli.base import CommandSettings, with_settings
 from osbench.coordinator.front.cli.options.option_rules import RuledCommand
-from osbench.coordinator.front.cli.options.option_table import flag, option_set, options, repeated
+from osbench.coordinator.front.cli.options.option_table import (
+    flag,
+    option_set,
+    options,
+    repeated_option,
+)
 from osbench.coordinator.front.cli.options.shared_options import archive_url
 from osbench.edges.history.commands.archive_access import archived_runs
 from osbench.edges.history.commands.comparison_options import (
@@ -52,7 +57,7 @@ class TwoSides(RuledCommand):
 @click.argument("runs", metavar="RUN...", nargs=-1, required=True)
 @options(
     ComparisonOptions.SECTION,
-    against=repeated(
+    against=repeated_option(
         _AGAINST, metavar="RUN...", help="Runs of the second side; all others are the first."
     ),
     in_pairs=flag(

@@ -11,7 +11,7 @@ import click
 from osbench.common.errors import INTERRUPTED, UsageError
 from osbench.coordinator.front.cli.base import CommandSettings, echo, with_settings
 from osbench.coordinator.front.cli.options.option_rules import RuledCommand
-from osbench.coordinator.front.cli.options.option_table import option_set, repeated
+from osbench.coordinator.front.cli.options.option_table import option_set, repeated_option
 from osbench.coordinator.front.cli.options.task_options import TaskOptions
 from osbench.coordinator.front.cli.progress_display import Progress
 from osbench.coordinator.report.exit_code import LIMITED
@@ -27,10 +27,10 @@ from osbench.edges.history.commands.comparison_options import (
 class DuelOptions(PairOptions):
     """Options for `duel`: workers, number of pairs, and arguments of each side alone."""
 
-    args_a: tuple[str, ...] = repeated(
+    args_a: tuple[str, ...] = repeated_option(
         "--args-a", metavar="ARGS", help="Arguments of A alone, as --task-args."
     )
-    args_b: tuple[str, ...] = repeated(
+    args_b: tuple[str, ...] = repeated_option(
         "--args-b", metavar="ARGS", help="Arguments of B alone, as --task-args."
     )
 

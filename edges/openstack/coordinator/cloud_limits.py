@@ -11,7 +11,7 @@ from osbench.common.deployment.credential import Credential
 from osbench.common.deployment.record import Deployment
 from osbench.common.deployment.service_catalogue import ApiVersion
 from osbench.common.errors import DeploymentError, Problem
-from osbench.common.plugin.plugin_names import NATIVE, asked
+from osbench.common.plugin.plugin_names import NATIVE, parse_name
 from osbench.common.plugin.plugins import Plugins
 from osbench.common.plugin.runner import Runner
 from osbench.common.task import Task, Workload
@@ -91,7 +91,7 @@ class _Look:
         #: Configurations by the names of contexts, without their platforms.
         self._contexts = {
             **self._scenario.context,
-            **{asked(one.name).bare: one.config for one in workload.contexts},
+            **{parse_name(one.name).bare: one.config for one in workload.contexts},
         }
         self._cloud = self._client()
 

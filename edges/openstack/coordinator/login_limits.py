@@ -8,7 +8,7 @@ from typing import Any
 from osbench.common.deployment.credential import Credential
 from osbench.common.deployment.record import Deployment
 from osbench.common.errors import DeploymentError, Problem
-from osbench.common.plugin.plugin_names import NATIVE, asked
+from osbench.common.plugin.plugin_names import NATIVE, parse_name
 from osbench.common.plugin.plugins import Plugins
 from osbench.common.task import Task, Workload
 from osbench.coordinator.task.taskfile.places import scenario_place, uses
@@ -111,7 +111,7 @@ def _as_admin(task: Task, plugins: Plugins, deployment: Deployment) -> Iterator[
     for workload in task.workloads:
         scenario = plugins.scenario(workload.scenario)
         for use in uses(workload, task.version):
-            name = asked(use.named.name).bare
+            name = parse_name(use.named.name).bare
             if use.kind != "context" or name not in _CONTEXTS:
                 continue
             if plugins.find(use.kind, use.named.name, beside=scenario).source != NATIVE:
@@ -132,7 +132,7 @@ def _unknown_users(task: Task, plugins: Plugins, deployment: Deployment) -> Iter
     for workload in task.workloads:
         scenario = plugins.scenario(workload.scenario)
         for use in uses(workload, task.version):
-            if (use.kind, asked(use.named.name).bare) != ("context", "users"):
+            if (use.kind, parse_name(use.named.name).bare) != ("context", "users"):
                 continue
             if plugins.find("context", use.named.name, beside=scenario).source == NATIVE:
                 try:

@@ -28,7 +28,7 @@ class OpenStack(OpenStackScenario):
         cloud.address(args["service_type"])
         for path in args.get("checks") or {}:
             try:
-                jsonpath.compiled(path)
+                jsonpath.compiled_query(path)
             except jsonpath.BadPath as error:
                 raise DeploymentError(
                     f"checks of OpenStack.request: {error}; write a JSONPath such as $.id"

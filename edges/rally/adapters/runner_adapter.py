@@ -78,7 +78,7 @@ def _model(found: Any) -> tuple[type[Runner], Any] | None:
         if issubclass(found, theirs):
             if _changes(found, theirs):
                 return None
-            return cast(type[Runner], entry_points.loaded("runner", name)), theirs
+            return cast(type[Runner], entry_points.load_object("runner", name)), theirs
     return None
 
 

@@ -18,7 +18,7 @@ from typing import Any, BinaryIO
 import msgpack
 import zstandard
 
-from osbench.common.decompression import decompressed
+from osbench.common.decompression import decompress
 from osbench.common.errors import OsbenchError
 from osbench.common.foreign_json import read_json
 from osbench.common.protocol.unpacking import unpack
@@ -185,7 +185,7 @@ class Archive:
         path = self._folder / "features"
         self._files.check("traces/features")
         try:
-            return Features.from_dict(unpack(decompressed(read_regular(path, BYTES), BYTES)))
+            return Features.from_dict(unpack(decompress(read_regular(path, BYTES), BYTES)))
         except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
             raise OsbenchError(f"cannot read {path}: {error}; restore it from a copy") from None
 
@@ -250,7 +250,7 @@ def _decompressed(file: BinaryIO) -> Iterator[bytes]:
         if left < 0:
             return
         try:
-            yield decompressed(file.read(size), BYTES)
+            yield decompress(file.read(size), BYTES)
         except ValueError:
             return
 

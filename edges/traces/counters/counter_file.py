@@ -10,7 +10,7 @@ import msgpack
 import numpy as np
 import zstandard
 
-from osbench.common.decompression import decompressed
+from osbench.common.decompression import decompress
 from osbench.common.protocol.unpacking import unpack
 from osbench.common.regular_files import read_regular
 from osbench.coordinator.results.accounting.counter_figures import CounterKind
@@ -58,7 +58,7 @@ def read_counters(directory: RunDirectory) -> dict[int, WorkloadCounters]:
     directory.files.check(COUNTERS)
     try:
         packed = read_regular(directory.path / COUNTERS, _MOST_BYTES)
-        found: Any = unpack(decompressed(packed, _MOST_BYTES))
+        found: Any = unpack(decompress(packed, _MOST_BYTES))
         if found["format"] != _FORMAT:
             return {}
         return {int(number): _counters(one) for number, one in found["workloads"].items()}

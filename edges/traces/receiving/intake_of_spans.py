@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from osbench.common.foreign_json import read_json
-from osbench.common.plain_paths import cut
+from osbench.common.plain_paths import short_text
 from osbench.common.trace_mark import TraceMark
 from osbench.edges.traces.model.spans import Span
 from osbench.edges.traces.sources.otlp import OtlpSpans
@@ -184,7 +184,7 @@ class SpanIntake:
             if not self._mark.is_on(own):
                 counts.strangers += 1
                 continue
-            yield own, span._replace(service=cut(span.service), host=cut(span.host))
+            yield own, span._replace(service=short_text(span.service), host=short_text(span.host))
         counts.malformed += source.skipped
 
 

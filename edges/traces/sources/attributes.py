@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
-from osbench.common.plain_paths import cut, path
+from osbench.common.plain_paths import path, short_text
 from osbench.edges.traces.sources.details import statement, title
 
 #: Attribute for the detail of a span that osbench exports.
@@ -64,7 +64,7 @@ def of_osprofiler(info: Mapping[str, Any], *, everything: bool) -> SpanAttribute
     if isinstance(db, dict) and db.get("statement"):
         return SpanAttributes(statement(str(db["statement"])), error, kept)
     if isinstance(function, dict) and function.get("name"):
-        return SpanAttributes(cut(str(function["name"])), error, kept)
+        return SpanAttributes(short_text(str(function["name"])), error, kept)
     return SpanAttributes("", error, kept)
 
 
@@ -91,7 +91,7 @@ def of_opentelemetry(attributes: Mapping[str, Any], *, everything: bool) -> Span
     called = first(DETAIL) or title(
         first("rpc.method", "messaging.destination.name", "code.function.name")
     )
-    return SpanAttributes(cut(called), error, kept)
+    return SpanAttributes(short_text(called), error, kept)
 
 
 def _harmless(attributes: Mapping[str, Any]) -> dict[str, Any]:

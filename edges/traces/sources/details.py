@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from functools import lru_cache
 
-from osbench.common.plain_paths import cut, path
+from osbench.common.plain_paths import path, short_text
 
 #: Comments and quoted text, matched together, because each may contain what looks like the other.
 #: SQL dialects differ, and osbench does not know a statement's dialect: if dialects would read the
@@ -76,7 +76,7 @@ def statement(sql: str) -> str:
     text = _LIST.sub("(...)", text)
     text = _LISTS.sub("(...)", text)
     text = _SPACE.sub(" ", text).strip()
-    return cut(_COLUMNS.sub(r"\1 ... FROM", text))
+    return short_text(_COLUMNS.sub(r"\1 ... FROM", text))
 
 
 @lru_cache(maxsize=8192)
@@ -89,7 +89,7 @@ def title(text: str) -> str:
         return statement(text)
     if _LITERAL.search(text):
         text = statement(text)
-    return cut(" ".join(map(_word, text.split(" "))))
+    return short_text(" ".join(map(_word, text.split(" "))))
 
 
 def _word(word: str) -> str:

@@ -13,7 +13,7 @@ from typing import Any
 from google.protobuf.message import DecodeError
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
 
-from osbench.common.plain_paths import cut
+from osbench.common.plain_paths import short_text
 from osbench.common.trace_mark import TraceMark
 from osbench.edges.traces.model.spans import LATEST_S, LOST_STOP, STEPPED, Span
 from osbench.edges.traces.sources.attributes import of_opentelemetry
@@ -65,7 +65,7 @@ def run_spans(
                     continue
                 if about is None:
                     about = _attributes(group.resource.attributes)
-                    service, host = service_of(about), cut(str(about.get("host.name") or ""))
+                    service, host = service_of(about), short_text(str(about.get("host.name") or ""))
                 try:
                     yield trace_id, _span(written, service, host, everything=everything)
                 except (ValueError, RecursionError):
@@ -75,7 +75,7 @@ def run_spans(
 def service_of(about: Mapping[str, Any]) -> str:
     """Return the service of a resource's attributes, as NAMESPACE/NAME or NAME; "" if unknown."""
     namespace, name = about.get("service.namespace"), str(about.get("service.name") or "")
-    return cut(f"{namespace}/{name}" if namespace else name)
+    return short_text(f"{namespace}/{name}" if namespace else name)
 
 
 def _span(written: Any, service: str, host: str, *, everything: bool) -> Span:

@@ -18,7 +18,7 @@ from pathlib import Path
 import msgpack
 import zstandard
 
-from osbench.common.decompression import decompressed
+from osbench.common.decompression import decompress
 from osbench.common.regular_files import open_regular
 from osbench.edges.traces.model.spans import Span, Trace, better
 
@@ -190,7 +190,7 @@ class SpooledTraces:
                 file.seek(at)
                 end = 0
                 try:
-                    packed = decompressed(file.read(length), _BYTES)
+                    packed = decompress(file.read(length), _BYTES)
                     unpacker = msgpack.Unpacker(max_buffer_size=_BYTES)
                     unpacker.feed(packed)
                     for trace_id, form in unpacker:

@@ -25,7 +25,7 @@ COMMANDS = {"compare", "duel", "gate", "plan", "runs-pull", "runs-push", "trends
 @pytest.fixture(autouse=True)
 def _bare(monkeypatch: pytest.MonkeyPatch) -> None:
     """As if the package with these entry points were not installed."""
-    read = entry_points.installed
+    read = entry_points.installed_points
 
     def installed(kinds: Any) -> Any:
         found = read(kinds)
@@ -38,7 +38,7 @@ def _bare(monkeypatch: pytest.MonkeyPatch) -> None:
             for kind, points in found.items()
         }
 
-    monkeypatch.setattr(entry_points, "installed", installed)
+    monkeypatch.setattr(entry_points, "installed_points", installed)
 
 
 @pytest.fixture

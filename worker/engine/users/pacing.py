@@ -34,15 +34,15 @@ def thinking(wish: Mapping[str, Any]) -> Callable[[], int] | None:
     draw: Callable[[], float]
     kind = wish.get("distribution", "uniform")
     if kind == "normal":
-        draw = _within(low, high, lambda: random.gauss(middle, (high - low) / 6))
+        draw = _bounded_draw(low, high, lambda: random.gauss(middle, (high - low) / 6))
     elif kind == "exponential":
-        draw = _within(low, high, lambda: random.expovariate(1 / middle))
+        draw = _bounded_draw(low, high, lambda: random.expovariate(1 / middle))
     else:
         draw = lambda: random.uniform(low, high)  # noqa: E731, S311 - load, not secrets
     return lambda: int(draw() * 1e9)
 
 
-def _within(low: float, high: float, draw: Callable[[], float]) -> Callable[[], float]:
+def _bounded_draw(low: float, high: float, draw: Callable[[], float]) -> Callable[[], float]:
     def drawn() -> float:
         for _ in range(DRAWS):
             value = draw()

@@ -47,11 +47,11 @@ async def drive_on_loop(steps: Steps[T], first: RawResponse | BaseException | No
             step = steps.send(first)
         while True:
             try:
-                found = await _found(step)
+                outcome = await _run_step(step)
             except BaseException as error:  # noqa: BLE001 - the generator decides
                 step = steps.throw(error)
             else:
-                step = steps.send(found)
+                step = steps.send(outcome)
     except StopIteration as end:
         result: T = end.value
         return result
@@ -60,12 +60,12 @@ async def drive_on_loop(steps: Steps[T], first: RawResponse | BaseException | No
         del first
 
 
-async def _found(step: Step) -> Any:
+async def _run_step(step: Step) -> Any:
     match step:
         case Ask():
-            return await _asked(step)
+            return await _ask(step)
         case Wrap():
-            return await _wrapped(step)
+            return await _wrap(step)
         case LookAt():
             return await look_at(step.answer)
         case _:
@@ -77,7 +77,7 @@ async def _within_limit(step: LookUp | Connect | Read | Send | Receive) -> Any:
     loop = asyncio.get_running_loop()
     match step:
         case Connect():
-            return await _connected(loop, step)
+            return await _connect(loop, step)
         case LookUp():
             return await _looked_up(loop, step.pending)
         case Read():
@@ -101,14 +101,14 @@ async def look_at(response: RawResponse) -> None:
         await asyncio.sleep(0)
 
 
-async def _wrapped(step: Wrap) -> LoopConnection:
+async def _wrap(step: Wrap) -> LoopConnection:
     loop = asyncio.get_running_loop()
     connection = LoopConnection(loop, step.socket, step.tls)
     await loop.create_connection(lambda: connection, sock=step.socket)
     return connection
 
 
-async def _asked(step: Ask) -> RawResponse:
+async def _ask(step: Ask) -> RawResponse:
     connection: LoopConnection = step.connection
     request, own, limits, phases, keep_body = step.sending
     waiter = connection.begin(request, own, limits, phases, keep_body=keep_body)
@@ -126,7 +126,7 @@ async def _looked_up(
     def tell(_: Future[list[Address]]) -> None:
         # the loop may have ended meanwhile
         with contextlib.suppress(RuntimeError):
-            loop.call_soon_threadsafe(_done, found_out)
+            loop.call_soon_threadsafe(_wake, found_out)
 
     # others wait for the same lookup: it must not be cancelled with this request
     pending.add_done_callback(tell)
@@ -134,7 +134,7 @@ async def _looked_up(
     return pending.result()
 
 
-async def _connected(loop: asyncio.AbstractEventLoop, step: Connect) -> socket.socket:
+async def _connect(loop: asyncio.AbstractEventLoop, step: Connect) -> socket.socket:
     # not by the loop's `sock_connect`: that of uvloop loses the scope of an IPv6 address
     sock = step.socket()
     try:
@@ -142,7 +142,7 @@ async def _connected(loop: asyncio.AbstractEventLoop, step: Connect) -> socket.s
         code = sock.connect_ex(step.address[1])
         if code in _UNDER_WAY:
             writable = loop.create_future()
-            loop.add_writer(sock, _done, writable)
+            loop.add_writer(sock, _wake, writable)
             try:
                 await writable
             finally:
@@ -156,6 +156,6 @@ async def _connected(loop: asyncio.AbstractEventLoop, step: Connect) -> socket.s
     return sock
 
 
-def _done(waiter: asyncio.Future[None]) -> None:
+def _wake(waiter: asyncio.Future[None]) -> None:
     if not waiter.done():
         waiter.set_result(None)

@@ -131,7 +131,7 @@ def _follow(
     ends_at: float | None,
     exchange: OtherExchange,
 ) -> int:
-    first = f"{request.verb} {addresses.shown(request.url)}"
+    first = f"{request.verb} {addresses.shown_url(request.url)}"
     left = addresses.REDIRECT_LIMIT
     cookies = BrowserJar()
     while response.code in addresses.REDIRECTS and (location := curl.getinfo(pycurl.REDIRECT_URL)):
@@ -211,7 +211,7 @@ def _send(curl: pycurl.Curl, request: OutgoingRequest, exchange: OtherExchange) 
     try:
         curl.perform()
     except pycurl.error as error:
-        raise _translated(error, request, curl) from error
+        raise _translated_error(error, request, curl) from error
     response.code = curl.getinfo(pycurl.RESPONSE_CODE)
     exchange.false_body |= response.is_false()
     return response
@@ -248,20 +248,22 @@ def _secure(curl: pycurl.Curl, verify: bool | str) -> None:
     curl.setopt(pycurl.CAPATH if os.path.isdir(bundle) else pycurl.CAINFO, bundle)  # noqa: PTH112 - hot
 
 
-def _translated(error: pycurl.error, request: OutgoingRequest, curl: pycurl.Curl) -> Exception:
+def _translated_error(
+    error: pycurl.error, request: OutgoingRequest, curl: pycurl.Curl
+) -> Exception:
     code, text = error.args
-    place, proxy = f"{request.verb} {addresses.shown(request.url)}", proxy_of(request.url)
-    said = _VARYING.sub("", text)
+    place, proxy = f"{request.verb} {addresses.shown_url(request.url)}", proxy_of(request.url)
+    reason = _VARYING.sub("", text)
     if code == pycurl.E_SEND_FAIL_REWIND:
-        said = not_again(request.verb)
+        reason = not_again(request.verb)
     elif proxy and code == pycurl.E_COULDNT_CONNECT:
         number = curl.getinfo(pycurl.OS_ERRNO)
-        said = no_connection(proxy, os.strerror(number) if number else said)
+        reason = no_connection(proxy, os.strerror(number) if number else reason)
     elif proxy and code == pycurl.E_COULDNT_RESOLVE_PROXY:
-        said = no_connection(proxy, "its name is not known")
+        reason = no_connection(proxy, "its name is not known")
     elif proxy:
-        said = f"through the proxy {shown_proxy(proxy)}: {said}"
-    message = f"{place}: {with_remedy(said)}"
+        reason = f"through the proxy {shown_proxy(proxy)}: {reason}"
+    message = f"{place}: {with_remedy(reason)}"
     if code == pycurl.E_OPERATION_TIMEDOUT:
         return TimeoutError(message)
     if code == pycurl.E_URL_MALFORMAT:

@@ -19,7 +19,7 @@ from osbench.worker.http import addresses
 from osbench.worker.http.other_clients.other_exchange import OtherExchange
 from osbench.worker.http.other_clients.turned_adapter import TurnedAdapter
 from osbench.worker.http.outgoing_request import OF_BODY, keeps_body
-from osbench.worker.http.wire.content_codings import UnkeptBody, decoded
+from osbench.worker.http.wire.content_codings import UnkeptBody, decoded_body
 from osbench.worker.http.wire.cookies import BrowserJar, Cookies
 from osbench.worker.http.wire.raw_response import NOT_KEPT
 from osbench.worker.http.wire.response_head import PARTIAL
@@ -112,26 +112,26 @@ class RequestsClient:
         session: _Session | None = getattr(self._local, "session", None)
         if session is None:
             session = self._local.session = _Session()
-        read = partial(_read, keep_body=keep_body, bound=self._bound, exchange=exchange)
+        read = partial(_read_response, keep_body=keep_body, bound=self._bound, exchange=exchange)
         session.hooks["response"] = [read]
         # each user has its own jar; threads share the session's connections alone
         session.cookies = cookies.jar if cookies is not None else BrowserJar()
         ours = dict(line.split(": ", 1) for line in (*self._of_run, *own))
         session.private = frozenset(name.lower() for name in ours)
         try:
-            # `_read` reads it
+            # `_read_response` reads it
             more["stream"] = True
             with session.request(method, url, headers={**ours, **given}, **more) as response:
                 return ForeignResponse(response, kept=keep_body)
         except TooLongResponse as error:
-            place = f"{method.upper()} {addresses.shown(url)}"
+            place = f"{method.upper()} {addresses.shown_url(url)}"
             raise TooLongResponse(f"{place}: {error}") from error
         except requests.Timeout as error:
             raise TimeoutError(_message(method, url, options, error)) from error
         except requests.ConnectionError as error:
             raise ConnectionError(_message(method, url, options, error)) from error
         except requests.TooManyRedirects as error:
-            place = f"{method.upper()} {addresses.shown(url)}"
+            place = f"{method.upper()} {addresses.shown_url(url)}"
             raise ConnectionError(
                 f"{place}: more than {session.max_redirects} redirects; correct the service, or "
                 "set allow_redirects: false"
@@ -211,7 +211,7 @@ class _Session(requests.Session):
                 del headers[name]
 
 
-def _read(
+def _read_response(
     response: requests.Response,
     keep_body: bool,
     bound: ResponseBound,
@@ -248,7 +248,7 @@ def _read(
     else:
         content = raw = b"".join(body)
         try:
-            content = decoded(raw, codings, bound) if raw else raw
+            content = decoded_body(raw, codings, bound) if raw else raw
         except TooLongResponse:
             raise
         except BadResponse as error:
@@ -260,4 +260,4 @@ def _read(
 
 def _message(method: str, url: str, options: Mapping[str, Any], error: BaseException) -> str:
     said = root_cause(error, options.get("proxies"))
-    return f"{method.upper()} {addresses.shown(url)}: {with_remedy(said)}"
+    return f"{method.upper()} {addresses.shown_url(url)}: {with_remedy(said)}"

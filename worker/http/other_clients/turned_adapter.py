@@ -13,7 +13,7 @@ from urllib3.exceptions import ConnectTimeoutError, NameResolutionError, NewConn
 
 from osbench.common.network.bounded_adapter import BoundedLinesAdapter, BoundedResponse
 from osbench.common.network.causes import root_cause
-from osbench.worker.http.addresses import zoned
+from osbench.worker.http.addresses import zoned_host
 from osbench.worker.http.name_lookups import NameLookups
 from osbench.worker.http.wire.wire_errors import CannotConnect
 
@@ -25,7 +25,7 @@ class _Turned(HTTPConnection):
     response_class = BoundedResponse
 
     def _new_conn(self) -> socket.socket:
-        name, host, port = self._dns_host, zoned(self.host), self.port
+        name, host, port = self._dns_host, zoned_host(self.host), self.port
         try:
             found = _LOOKUPS.addresses(host, port, None)
         except CannotConnect as error:

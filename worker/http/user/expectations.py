@@ -48,7 +48,7 @@ class CheckFailed(KindError, AssertionError):
         self.kind = kind_of(said)
 
 
-def expected(expect: Any) -> str:
+def expected_statuses(expect: Any) -> str:
     """Return the expected statuses as text, for messages, such as "200 or 201", "200 to 299".
 
     Returns "less than 400" for None. Raises TypeError unless `expect` is None, a status code, a
@@ -76,7 +76,7 @@ def fits(status: int, expect: Any) -> bool:
         return status == expect
     if expect is None:
         return status < 400
-    expected(expect)
+    expected_statuses(expect)
     return status in expect
 
 
@@ -90,7 +90,7 @@ def check_status(
     """
     if not fits(response.status, expect):
         body = shown_body(response, hidden)
-        raise UnexpectedStatus(name, response.status, expected(expect), body)
+        raise UnexpectedStatus(name, response.status, expected_statuses(expect), body)
 
 
 def check_content(
@@ -136,7 +136,7 @@ def _problem(response: HttpResponse, what: str, wanted: Any) -> str:
     if what == "text":
         found: Any = response.text
         fine = wanted(found) if callable(wanted) else str(wanted) in found
-        wrong = f"the text has no {shown(wanted)}"
+        wrong = f"the text has no {shown_value(wanted)}"
     elif what.lower().startswith("header "):
         name = what[7:].strip()
         found = response.headers.get(name)
@@ -150,28 +150,28 @@ def _problem(response: HttpResponse, what: str, wanted: Any) -> str:
 
 
 def _json_problem(response: HttpResponse, path: str, wanted: Any) -> str:
-    query = jsonpath.compiled(path)
+    query = jsonpath.compiled_query(path)
     try:
         document = response.json()
     except (ValueError, RecursionError):
         return "the response is not JSON"
-    found = jsonpath.found(query, document)
+    found = jsonpath.matches(query, document)
     if callable(wanted):
         return "" if any(wanted(one) for one in found) else f"{path} does not hold"
     if wanted in found:
         return ""
     if any(is_secret(path, one) for one in [*found, wanted]):
         return f"{path} is {MASK if found else 'not there'}, which is not the one wanted"
-    return f"{path} is {_listed(found)}, not {shown(wanted)}"
+    return f"{path} is {_value_list(found)}, not {shown_value(wanted)}"
 
 
-def _listed(found: Sequence[Any]) -> str:
-    return ", ".join(map(shown, found[:3])) if found else "not there"
+def _value_list(values: Sequence[Any]) -> str:
+    return ", ".join(map(shown_value, values[:3])) if values else "not there"
 
 
 def _shown_field(name: str, value: Any) -> str:
     """Return the value of header `name` for a message, shortened, with secrets masked."""
-    return shown(mask_field(name, value) if isinstance(value, str) else value)
+    return shown_value(mask_field(name, value) if isinstance(value, str) else value)
 
 
 def shown_body(response: HttpResponse, hidden: Collection[str] = ()) -> str:
@@ -218,6 +218,6 @@ class _ShownValue(reprlib.Repr):
 _SHOWN = _ShownValue()
 
 
-def shown(value: Any) -> str:
+def shown_value(value: Any) -> str:
     """Return a value of a response as `repr` shows it, for a message: shortened, secrets masked."""
     return _SHOWN.repr(value)

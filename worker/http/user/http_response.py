@@ -80,7 +80,7 @@ class HttpResponse:
             try:
                 self._body = self._answer.content()
             except BadResponse as error:
-                raise BadResponse(f"{addresses.shown(self.url)}: {error}") from error
+                raise BadResponse(f"{addresses.shown_url(self.url)}: {error}") from error
         return self._body
 
     @property

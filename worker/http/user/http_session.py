@@ -25,7 +25,7 @@ from osbench.worker.http.user.expectations import (
     Checks,
     check_content,
     check_status,
-    expected,
+    expected_statuses,
     fits,
     outcomes,
 )
@@ -112,7 +112,7 @@ class UserHttp(Generic[R]):
             raise TypeError(f"the path of a request must be text, got {path!r}")
         if not options.keys() <= _OPTIONS:
             raise TypeError(_unknown(options.keys() - _OPTIONS))
-        expected(expect)
+        expected_statuses(expect)
         url = base.join(path)
         if self.headers:
             options["headers"] = {**self.headers, **(options.get("headers") or {})}
@@ -308,11 +308,11 @@ def default_name(method: str, path: str) -> str:
     Method and path, without host and query. [id] replaces parts of the path that are numbers, hex,
     UUIDs, e-mail addresses or secrets; a placeholder of a task is kept.
     """
-    return f"{method} {_named(path)}"
+    return f"{method} {_path_name(path)}"
 
 
 @functools.lru_cache(4096)
-def _named(path: str) -> str:
+def _path_name(path: str) -> str:
     plain = urlsplit(path).path if is_http(path) else path.partition("?")[0]
     parts = plain.split("/")
     masked = mask_url(plain).split("/")

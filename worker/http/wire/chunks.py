@@ -100,7 +100,7 @@ class ChunkDecoder:
                 limit = 0
             end = data.find(b"\r\n", at, at + limit + 2)
             if end < 0:
-                self._held = _unfinished(data[at:], limit)
+                self._held = _checked_rest(data[at:], limit)
                 return at
             self._line(data[at:end])
             at = end + 2
@@ -139,7 +139,7 @@ class ChunkDecoder:
             raise BadResponse("a line after the last chunk is malformed, or there are too many")
 
 
-def _unfinished(rest: bytes, limit: int) -> bytes:
+def _checked_rest(rest: bytes, limit: int) -> bytes:
     """Return `rest`, the beginning of a line, unchanged.
 
     Raises BadResponse if it cannot become a valid line of at most `limit` bytes.

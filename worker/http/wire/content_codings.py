@@ -202,7 +202,7 @@ def decoding(data: bytes, codings: str, bound: ResponseBound) -> Generator[None,
     return found[0] if len(found) == 1 else b"".join(found)
 
 
-def decoded(data: bytes, codings: str, bound: ResponseBound) -> bytes:
+def decoded_body(data: bytes, codings: str, bound: ResponseBound) -> bytes:
     """Return the decoded body; blocks the thread until it is done.
 
     Arguments and errors: see `decoding`.

@@ -63,8 +63,8 @@ class Journey:
         if there != (request.host, request.secure) and proxy_of(target):
             # the first one goes there directly, and only libcurl knows the other way
             raise ConnectionError(
-                f"redirects to {addresses.shown(target)}, for which the environment has a proxy: "
-                "name both hosts in no_proxy, or neither"
+                f"redirects to {addresses.shown_url(target)}, for which the environment has a "
+                "proxy: name both hosts in no_proxy, or neither"
             )
         outgoing.redirect(response.status, target)
         if self._cookies is None and response.values("set-cookie"):
@@ -88,8 +88,8 @@ def _target(url: str, location: str) -> str:
     except ValueError:
         # the cause may show a part of a password
         raise ValueError(
-            f"{addresses.shown(url)} redirects to no valid address; correct the service, or set "
-            "allow_redirects: false"
+            f"{addresses.shown_url(url)} redirects to no valid address; correct the service, or "
+            "set allow_redirects: false"
         ) from None
     return target
 

@@ -166,7 +166,7 @@ class ResponseHead:
     @property
     def named_fields(self) -> list[tuple[str, str]]:
         """Return the header fields in order: names as they were sent, with their values."""
-        return [_named(line) for line in self._lines[1:-2]]
+        return [_header_field(line) for line in self._lines[1:-2]]
 
     @property
     def version(self) -> int:
@@ -194,7 +194,7 @@ def refuse_early(begun: bytes, seen: int) -> None:
 
 # most lines of a service's responses are the same each time
 @lru_cache(1024)
-def _named(line: bytes) -> tuple[str, str]:
+def _header_field(line: bytes) -> tuple[str, str]:
     name, _, value = line.partition(b":")
     return name.decode("ascii"), value.strip(b" \t").decode("latin-1")
 

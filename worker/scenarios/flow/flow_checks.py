@@ -129,7 +129,7 @@ def _of_paths(step: Mapping[str, Any]) -> Iterator[str]:
     for path in checked:
         if path.startswith("$"):
             try:
-                jsonpath.compiled(path)
+                jsonpath.compiled_query(path)
             except jsonpath.BadPath as error:
                 yield str(error)
         elif path.lower().startswith("header "):

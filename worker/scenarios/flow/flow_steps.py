@@ -160,7 +160,7 @@ class FlowStep:
         headers = {**self._common_headers(scenario, path, values), **wishes.get("headers", {})}
         wishes = {**wishes, **{key: _as_form(wishes[key]) for key in _FORMS if key in wishes}}
         if self.multipart is not None:
-            body, kind = multipart_body.encoded(self.multipart(values))
+            body, kind = multipart_body.encoded_body(self.multipart(values))
             if not any(name.lower() == "content-type" for name in headers):
                 headers["Content-Type"] = kind
             wishes = {**wishes, "data": body}

@@ -28,16 +28,17 @@ def part_faults(parts: Mapping[Any, Any]) -> Iterator[str]:
                 yield f"the part {name!r} is a text, a file ({{filename, ...}}), or a list of them"
 
 
-def encoded(parts: Mapping[str, Any]) -> tuple[bytes, str]:
+def encoded_body(parts: Mapping[str, Any]) -> tuple[bytes, str]:
     """Return the encoded body of `parts`, and its media type with a random boundary.
 
     A value is a text, a file (a mapping), or a list of these. A file is given by content, base64 or
     size (bytes of zeros). Raises ValueError if base64 cannot be decoded or a size is not a number.
     """
     fields: list[Any] = []
-    for name, given in parts.items():
-        for one in given if isinstance(given, list | tuple) else [given]:
-            fields.append((name, _file(name, one) if isinstance(one, Mapping) else as_text(one)))
+    for name, part in parts.items():
+        for value in part if isinstance(part, list | tuple) else [part]:
+            is_file = isinstance(value, Mapping)
+            fields.append((name, _file(name, value) if is_file else as_text(value)))
     return encode_multipart_formdata(fields)
 
 
@@ -56,7 +57,7 @@ def _file_faults(name: str, file: Mapping[Any, Any]) -> Iterator[str]:
         yield f"the content of the file {name!r} is a text"
     if "base64" in file and "{" not in str(text):
         try:
-            _decoded(str(text))
+            _base64_content(str(text))
         except ValueError:
             yield f"base64 of the file {name!r} cannot be decoded"
     for key in ("filename", "type"):
@@ -67,7 +68,7 @@ def _file_faults(name: str, file: Mapping[Any, Any]) -> Iterator[str]:
 
 def _file(name: str, file: Mapping[str, Any]) -> tuple[str, bytes, str]:
     if "base64" in file:
-        content = _decoded(str(file["base64"]))
+        content = _base64_content(str(file["base64"]))
     elif "size" in file:
         content = _filler(int(file["size"]))
     else:
@@ -80,7 +81,7 @@ def _file(name: str, file: Mapping[str, Any]) -> tuple[str, bytes, str]:
 
 
 @lru_cache(64)
-def _decoded(text: str) -> bytes:
+def _base64_content(text: str) -> bytes:
     try:
         return base64.b64decode(text, validate=True)
     except binascii.Error as error:

@@ -43,7 +43,7 @@ def part_fault(source: str) -> str:
     kind, name = _kind_of(source)
     if kind == "$":
         try:
-            jsonpath.compiled(name)
+            jsonpath.compiled_query(name)
         except jsonpath.BadPath as error:
             return str(error)
     elif kind in ("header", "cookie"):

@@ -10,7 +10,7 @@ from osbench.worker.scenarios.flow import placeholders
 Step = Mapping[str, Any]
 
 
-def unsaved(
+def unsaved_names(
     on_start: Iterable[Step],
     steps: Iterable[Step],
     branches: Iterable[Iterable[Step]],
@@ -25,14 +25,14 @@ def unsaved(
     """
     first, always, last = list(on_start), list(steps), list(on_stop)
     parts = [list(branch) for branch in branches]
-    by_start = _saved(first)
-    of_branches = _saved(step for part in parts for step in part)
-    by_steps = by_start | _saved(always)
-    every = by_steps | of_branches | _saved(last)
-    told: set[str] = set()
+    by_start = _saved_names(first)
+    of_branches = _saved_names(step for part in parts for step in part)
+    by_steps = by_start | _saved_names(always)
+    every = by_steps | of_branches | _saved_names(last)
+    reported: set[str] = set()
     for name in placeholders.names_of("saved", headers):
-        if name not in every and name not in told:
-            told.add(name)
+        if name not in every and name not in reported:
+            reported.add(name)
             yield f"{{saved.{name}}} is not saved by any step"
     # the steps come before the steps of branches, of which an earlier iteration may have made any
     for part, before in (
@@ -44,16 +44,16 @@ def unsaved(
         known = set(before)
         for step in part:
             for name in placeholders.names_of("saved", dict(step)):
-                if name not in known and name not in told:
-                    told.add(name)
+                if name not in known and name not in reported:
+                    reported.add(name)
                     yield _message(name, step, every)
-            known |= _saved([step])
+            known |= _saved_names([step])
 
 
-def _saved(steps: Iterable[Step]) -> set[str]:
-    """Return the names that steps save; a step with `repeat: 0` saves none."""
-    made = (step.get("save") for step in steps if step.get("repeat") != 0)
-    return {str(name) for saves in made if isinstance(saves, Mapping) for name in saves}
+def _saved_names(steps: Iterable[Step]) -> set[str]:
+    # a step with `repeat: 0` saves none
+    parts = (step.get("save") for step in steps if step.get("repeat") != 0)
+    return {str(name) for saves in parts if isinstance(saves, Mapping) for name in saves}
 
 
 def _message(name: str, step: Step, every: set[str]) -> str:

@@ -129,7 +129,7 @@ def cleanup(
             sure=which.yes,
         )
         if problems:
-            raise _left("\n".join(problems))
+            raise _leftover_error("\n".join(problems))
         return
     directory = RunDirectory.find(str(settings.data_dir), run)
     writable = _lock(directory)
@@ -150,7 +150,7 @@ def cleanup(
     word = "context" if count == 1 else "contexts"
     echo(f"run {directory.path.name}: {count - len(problems)} of {count} {word} undone")
     if problems:
-        raise _left("\n".join(problems))
+        raise _leftover_error("\n".join(problems))
 
 
 def _undo(store: ContextStateStore, plugins: Plugins, *, crashed: bool) -> list[str]:
@@ -235,13 +235,13 @@ def _await_workers(settings: CommandSettings, run: str) -> None:
         echo(one_line(f"workers may still be serving run {run}: {error}"), err=True)
         return
     # resources that they create after the clean-up would not be found
-    raise _left(
+    raise _leftover_error(
         f"{processes(len(at_work))} still serving run {run} after {WAIT_S:g} s: nothing was "
         "removed; clean up again when they are done, or stop them"
     )
 
 
-def _left(message: str) -> ContextError:
+def _leftover_error(message: str) -> ContextError:
     error = ContextError(message)
     error.exit_code = AROUND
     return error

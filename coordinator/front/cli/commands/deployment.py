@@ -122,19 +122,19 @@ def list_records(settings: CommandSettings) -> None:
         names("in use", "name", "platform"), texts("address"), names("users", "profiler key")
     )
     for record in records:
-        table.add_row("*" if record.in_use else "", record.name, *_described(record))
+        table.add_row("*" if record.in_use else "", record.name, *_record_cells(record))
     echo_table(table)
 
 
-def _described(record: Listed) -> tuple[str, str, str, str]:
-    found = record.deployment
-    if found is None:
+def _record_cells(record: Listed) -> tuple[str, str, str, str]:
+    deployment = record.deployment
+    if deployment is None:
         return "", one_line(record.problem), "", ""
-    hosts = [one.partition("://")[2] for one in found.hosts]
-    addresses = [found.content["auth_url"]] if found.platform == "openstack" else hosts
-    count = len(found.users) + (found.admin is not None)
-    key = "set" if found.profiler_hmac_key else "not set"
-    return found.platform, escaped(mask_url(", ".join(sorted(addresses)))), str(count), key
+    hosts = [host.partition("://")[2] for host in deployment.hosts]
+    addresses = [deployment.content["auth_url"]] if deployment.platform == "openstack" else hosts
+    count = len(deployment.users) + (deployment.admin is not None)
+    key = "set" if deployment.profiler_hmac_key else "not set"
+    return deployment.platform, escaped(mask_url(", ".join(sorted(addresses)))), str(count), key
 
 
 @deployment.command()

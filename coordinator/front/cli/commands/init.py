@@ -24,7 +24,7 @@ from osbench.coordinator.front.cli.options.option_table import (
     option,
     option_set,
     options,
-    repeated,
+    repeated_option,
 )
 from osbench.coordinator.front.cli.written_task import refuse_existing, write_new
 from osbench.coordinator.task.taskfile.first_task import ADDRESS, first_task
@@ -66,7 +66,7 @@ class AccessLogOptions(OptionSet):
         "--all-methods",
         help="Keep POST, PUT and others than GET and HEAD, with an empty body.",
     )
-    log_fields: tuple[str, ...] = repeated(
+    log_fields: tuple[str, ...] = repeated_option(
         "--log-field",
         metavar="KEY=NAME",
         help="In JSON lines, the field that is the time, method, path, request, status or took"
@@ -79,7 +79,7 @@ class AccessLogOptions(OptionSet):
 @options(
     url=option("--url", metavar="URL", help="Address that the task puts under load."),
     from_har=option("--from-har", metavar="HAR", help="Make the task of what a browser recorded."),
-    hosts=repeated(
+    hosts=repeated_option(
         "--host",
         metavar="HOST",
         help="With --from-har: make requests to this host, instead of the page's; may be repeated.",
@@ -131,7 +131,7 @@ def _write_replay(target: Path, log: AccessLogOptions, file: str) -> None:
     arrivals = target.with_suffix(".arrivals")
     refuse_existing(arrivals)
     options = RecordingOptions(
-        base=_checked(log.base),
+        base=_checked_base(log.base),
         all_methods=log.all_methods,
         log_fields=log.log_fields,
         arrivals=arrivals,
@@ -162,7 +162,7 @@ class ReadingProgress:
         echo(f"reading {plain(self._name, 200)}: {share}, {count(lines, 'line')}", err=True)
 
 
-def _checked(base: str | None) -> str:
+def _checked_base(base: str | None) -> str:
     """Return `base`, the base URL of requests, after a check; "" for None.
 
     Raises UsageError if it is not an http or https URL on which paths can be put.

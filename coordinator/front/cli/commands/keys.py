@@ -55,7 +55,7 @@ def new(settings: CommandSettings, path: Path | None, rotate: bool, force: bool)
     else:
         ring = Keyring.generate()
     ring.save(path)
-    echo(f"Wrote {path} with {_counted(len(ring.keys))}; key in use: {ring.keys[0].id.hex()}")
+    echo(f"Wrote {path} with {_key_count(len(ring.keys))}; key in use: {ring.keys[0].id.hex()}")
     echo(
         "Next, within a minute: copy it to every worker (their [security] key_file, mode 0600)."
         if rotate
@@ -64,5 +64,5 @@ def new(settings: CommandSettings, path: Path | None, rotate: bool, force: bool)
     )
 
 
-def _counted(count: int) -> str:
+def _key_count(count: int) -> str:
     return "1 key" if count == 1 else f"{count} keys"

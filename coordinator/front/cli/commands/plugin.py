@@ -11,7 +11,7 @@ import click
 
 from osbench.common.errors import PluginError, UsageError
 from osbench.common.plugin.loading.mixed_scenario import SEPARATOR
-from osbench.common.plugin.plugin_names import NATIVE, RALLY, asked
+from osbench.common.plugin.plugin_names import NATIVE, RALLY, parse_name
 from osbench.common.plugin.plugins import KINDS, Plugins
 from osbench.common.plugin.signature import hints, near, placeholder, signature_of
 from osbench.coordinator.front.cli.base import (
@@ -82,7 +82,7 @@ def list_(
             theirs = {
                 name: title
                 for name, title in theirs.items()
-                if f"{one} {asked(name).bare}" in in_paths
+                if f"{one} {parse_name(name).bare}" in in_paths
             }
         for row in sorted(_rows(plugins, one, prefer, theirs)):
             table.add_row(one, *row)
@@ -98,13 +98,13 @@ def _rows(
     the source `prefer` gets its source as a suffix, such as @rally.
     """
     ours = plugins.scenario_names() if kind == "scenario" else plugins.names(kind)
-    bare = {asked(name).bare for name in theirs}
+    bare = {parse_name(name).bare for name in theirs}
     for name in ours:
         means_ours = prefer == NATIVE or name not in bare
         title = _title(plugins, kind, f"{name}@{NATIVE}")
         yield name if means_ours else f"{name}@{NATIVE}", NATIVE, title
     for full, title in theirs.items():
-        name = asked(full).bare
+        name = parse_name(full).bare
         means_ours = prefer == NATIVE and name in ours
         yield f"{name}@{RALLY}" if means_ours else name, RALLY, title
 
@@ -131,7 +131,7 @@ def show(
       osbench-coord plugin show scenario Dummy.dummy@rally
     """
     plugins = warn_of_plugins(_plugins(settings, plugin_path, prefer))
-    kind, name = _meant(plugins, words)
+    kind, name = _kind_and_name(plugins, words)
     if kind == "scenario":
         echo(scenario_text(plugins, name))
         return
@@ -143,7 +143,7 @@ def show(
     echo(plain_yaml({kind: {name: example(schema)}}).rstrip())
 
 
-def _meant(plugins: Plugins, words: Sequence[str]) -> tuple[str, str]:
+def _kind_and_name(plugins: Plugins, words: Sequence[str]) -> tuple[str, str]:
     """Return kind and name of the plug-in that `words`, [KIND] NAME of a command, mean.
 
     Raises UsageError for an unknown kind or an ambiguous name, PluginError for an unknown name.
@@ -155,18 +155,18 @@ def _meant(plugins: Plugins, words: Sequence[str]) -> tuple[str, str]:
         raise UsageError(f"{kinds[0]!r} is not a kind of plug-in; choose from {', '.join(_KINDS)}")
     if kinds:
         return kinds[0], name
-    found = [one for one in _KINDS if _has(plugins, one, name)]
-    if len(found) > 1:
+    matches = [kind for kind in _KINDS if _has(plugins, kind, name)]
+    if len(matches) > 1:
         raise UsageError(
-            f"{name} is the name of a {' and of a '.join(found)}; choose one, as in `osbench-coord "
-            f"plugin show {found[0]} {name}`"
+            f"{name} is the name of a {' and of a '.join(matches)}; choose one, as in "
+            f"`osbench-coord plugin show {matches[0]} {name}`"
         )
-    if not found:
-        every = {one for kind in KINDS for one in plugins.names(kind)}
+    if not matches:
+        every = {other for kind in KINDS for other in plugins.names(kind)}
         every.update(plugins.scenario_names())
         like = near(name, sorted(every)) or "; `osbench-coord plugin list` lists them"
         raise PluginError("; ".join((f"there is no plug-in {name!r}{like}", *plugins.reasons())))
-    return found[0], name
+    return matches[0], name
 
 
 def _has(plugins: Plugins, kind: str, name: str) -> bool:
@@ -206,7 +206,7 @@ def scenario_text(plugins: Plugins, name: str) -> str:
     lines += [inspect.getdoc(method) or inspect.getdoc(found.cls) or "", "", "arguments:"]
     lines += [f"  {parameter}" for parameter in parameters] or ["  none"]
     types = hints(method)
-    given = {one.name: _given(one.default, types.get(one.name)) for one in parameters}
+    given = {one.name: _default_value(one.default, types.get(one.name)) for one in parameters}
     lines += ["", "example:", plain_yaml({"scenario": {name: given}}).rstrip()]
     if found.context:
         lines += ["", "contexts it brings:"]
@@ -214,7 +214,7 @@ def scenario_text(plugins: Plugins, name: str) -> str:
     return "\n".join(lines)
 
 
-def _given(default: Any, hint: Any) -> Any:
+def _default_value(default: Any, hint: Any) -> Any:
     """Return a parameter's default as a JSON value; if it has none, a placeholder of its type."""
     if default is inspect.Parameter.empty:
         return placeholder(hint)

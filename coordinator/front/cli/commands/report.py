@@ -53,7 +53,7 @@ def report(
     problems = []
     for export in exports:
         try:
-            echo(export.write(stored) if stored else _unfinished(export, facts), err=True)
+            echo(export.write(stored) if stored else _write_unfinished(export, facts), err=True)
         except DamagedRun:
             raise
         except OsbenchError as error:
@@ -62,7 +62,7 @@ def report(
         raise ExportError("; ".join(problems))
 
 
-def _unfinished(export: Export, facts: RunFacts) -> str:
+def _write_unfinished(export: Export, facts: RunFacts) -> str:
     """Write the page of a run that has no results, or else export its failure.
 
     Returns the message of the exporter. Raises UsageError if the exporter needs results.

@@ -209,11 +209,11 @@ def read_summary(directory: RunDirectory) -> dict[str, Any]:
     """
     summary = summary_of(directory)
     if summary is None:
-        raise UsageError(_unfinished(directory))
+        raise UsageError(_unfinished_message(directory))
     return summary
 
 
-def _unfinished(directory: RunDirectory) -> str:
+def _unfinished_message(directory: RunDirectory) -> str:
     name = directory.path.name
     if directory.has_coordinator():
         return f"run {name} is still running; `osbench-coord status {name}` shows its progress"

@@ -79,7 +79,7 @@ class RunsGroup(Group):
         """
         name, found, rest = super().resolve_command(ctx, args)
         if name in EDGE_COMMANDS:
-            found = entry_points.loaded("command", f"runs-{name}")
+            found = entry_points.load_object("command", f"runs-{name}")
         return name, found, rest
 
 

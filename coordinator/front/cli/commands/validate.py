@@ -104,13 +104,13 @@ def as_object(verdict: ValidationResult) -> dict[str, Any]:
         "ok": not verdict.problems,
         "subtasks": len(task.subtasks) if task else None,
         "workloads": len(task.workloads) if task else None,
-        "problems": [_placed(problem) for problem in verdict.problems],
-        "notes": [_placed(note) for note in verdict.notes],
+        "problems": [_problem_json(problem) for problem in verdict.problems],
+        "notes": [_problem_json(note) for note in verdict.notes],
         "not_checked": list(verdict.unasked),
     }
 
 
-def _placed(problem: Problem) -> dict[str, str]:
+def _problem_json(problem: Problem) -> dict[str, str]:
     return {"place": problem.place, "message": problem.message}
 
 

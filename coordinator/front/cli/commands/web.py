@@ -11,7 +11,7 @@ from osbench.common.network.address import Address
 from osbench.coordinator.front.cli.base import CommandSettings, with_settings
 from osbench.coordinator.front.cli.group import FILES
 from osbench.coordinator.front.cli.live_view import announce
-from osbench.coordinator.front.cli.options.option_table import option, options, repeated
+from osbench.coordinator.front.cli.options.option_table import option, options, repeated_option
 from osbench.coordinator.front.cli.options.shared_options import archive_url
 from osbench.coordinator.front.cli.run_views.damaged_runs import warn_of
 from osbench.coordinator.front.web.access_tokens import AccessTokens
@@ -30,7 +30,7 @@ from osbench.coordinator.results.storage.run_store import open_store
         default="",
         help="Where to listen; default: 127.0.0.1:8089.",
     ),
-    allow_host=repeated(
+    allow_host=repeated_option(
         "--allow-host",
         metavar="NAME",
         help="Another name by which browsers reach this server; may be repeated.",

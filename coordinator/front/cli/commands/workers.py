@@ -166,7 +166,7 @@ def _row(settings: CommandSettings, beat: Heartbeat) -> tuple[str, ...]:
         f"{beat.cpu:.0%}",
         f"{beat.offset_s * 1000:+.1f} ms",
         str(beat.stuck),
-        _refused(beat),
+        _refusals(beat),
         plain(beat.version),
     )
 
@@ -183,7 +183,7 @@ def _state(settings: CommandSettings, beat: Heartbeat) -> str:
     return plain(beat.state)
 
 
-def _refused(beat: Heartbeat) -> str:
+def _refusals(beat: Heartbeat) -> str:
     """Return the number of messages that a worker has refused, with the reasons: "3 (age 3)".
 
     "0" if it has refused none.

@@ -16,7 +16,7 @@ from osbench.common.secrets.url_masking import mask_url
 from osbench.coordinator.front.cli.base import DurationType, FiniteRange
 from osbench.coordinator.front.cli.options.limits import sla_of
 from osbench.coordinator.front.cli.options.option_rules import Alternatives, Rule
-from osbench.coordinator.front.cli.options.option_table import option, repeated
+from osbench.coordinator.front.cli.options.option_table import option, repeated_option
 from osbench.coordinator.front.cli.options.url_options import SCENARIO, URL_RULES, UrlOptions
 from osbench.coordinator.plugins.runners.possible_rates import FASTEST, MOST_COUNT
 
@@ -70,7 +70,7 @@ class Adhoc(UrlOptions):
         "--scenario", metavar="NAME", help="Run one scenario, without a task file."
     )
     #: Texts `name=value`, the value in YAML.
-    arg: tuple[str, ...] = repeated(
+    arg: tuple[str, ...] = repeated_option(
         "--arg", metavar="NAME=VALUE", help="Argument of the scenario; may be repeated."
     )
     rps: float | None = option(
@@ -101,7 +101,7 @@ class Adhoc(UrlOptions):
         help=f"Timeout of an iteration; default: {URL_TIMEOUT_S} s with --url, else {TIMEOUT_S} s.",
     )
     #: Texts `name=value`, as `sla_of` reads them.
-    limit: tuple[str, ...] = repeated(
+    limit: tuple[str, ...] = repeated_option(
         "--limit",
         metavar="NAME=VALUE",
         help="Exit code 1 above it: p95=250ms, any other percentile, mean=80ms, max=2s or"

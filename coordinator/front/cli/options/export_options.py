@@ -11,7 +11,7 @@ from oslo_config import cfg
 from osbench.common.errors import UsageError
 from osbench.coordinator.front.cli.base import warn_of_plugins
 from osbench.coordinator.front.cli.options.option_rules import Alternatives, Rule
-from osbench.coordinator.front.cli.options.option_table import OptionSet, option, repeated
+from osbench.coordinator.front.cli.options.option_table import OptionSet, option, repeated_option
 from osbench.coordinator.front.cli.options.shared_options import archive_url
 
 if TYPE_CHECKING:
@@ -142,7 +142,7 @@ def _format(name: str, what: str) -> str | None:
 
 
 def _exporter_options(name: str) -> tuple[str, ...]:
-    return repeated(
+    return repeated_option(
         name,
         metavar="[NAME.]KEY=VALUE",
         help="Option of an exporter, its value in YAML; may be repeated.",
@@ -168,7 +168,7 @@ class FormatOptions(OptionSet):
     parquet: str | None = _format("parquet", "a table of the iterations; needs pyarrow")
     hdr: str | None = _format("hdr", "interval log of HdrHistogram")
     openmetrics: str | None = _format("openmetrics", "counts and durations for Prometheus")
-    exports: tuple[str, ...] = repeated(
+    exports: tuple[str, ...] = repeated_option(
         "--export",
         metavar="NAME[=TARGET]",
         help=f"{_TOGETHER}; may be repeated. `plugin list exporter` names them.",
@@ -205,7 +205,7 @@ class RunExportOptions(OptionSet):
         help=f"At the end, write {_PAGE}. Of a directory of tasks: one page of all, linked to the "
         "report of each in the folder of that name and -runs.",
     )
-    exports: tuple[str, ...] = repeated(
+    exports: tuple[str, ...] = repeated_option(
         "--export",
         metavar="NAME[=TARGET]",
         help=f"{_TOGETHER} at the end; may be repeated. With a URL, otlp sends metrics during "

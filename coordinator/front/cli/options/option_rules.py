@@ -35,7 +35,7 @@ class Given:
         """Return the parameters that the user gave to a called command; defaults do not count."""
         named = {_name(one): one for one in ctx.command.params}
         return cls(
-            written={name: _written(name, one, ctx) for name, one in named.items()},
+            written={name: _written_option(name, one, ctx) for name, one in named.items()},
             names=[
                 name
                 for name, one in named.items()
@@ -75,9 +75,9 @@ class Rule:
         if self.option not in given.names:
             return ""
         if wrong := given.of_these(self.excludes):
-            message = f"{_listed(wrong)} cannot be combined with {self.option}, which {self.why}"
+            message = f"{_name_list(wrong)} cannot be combined with {self.option}, which {self.why}"
         elif self.needs and not given.of_these(self.needs):
-            needed = _listed([given.written[one] for one in self.needs], "or")
+            needed = _name_list([given.written[one] for one in self.needs], "or")
             message = f"{self.option} needs {needed}: it {self.why}"
         else:
             return ""
@@ -105,10 +105,10 @@ class Alternatives:
         """Return why the rule refuses a command line, as a message; "" if it is allowed."""
         found = given.of_these(self.of)
         if not found and self.missing:
-            choices = _listed([given.written[one] for one in self.of], "or")
+            choices = _name_list([given.written[one] for one in self.of], "or")
             return _with_remedy(f"{self.missing}: give {choices}", self.remedy)
         if len(found) > 1 and self.single:
-            return f"{_listed(found)} cannot be combined: {self.single}"
+            return f"{_name_list(found)} cannot be combined: {self.single}"
         return ""
 
 
@@ -153,13 +153,13 @@ def _name(parameter: click.Parameter) -> str:
     return next((one for one in parameter.opts if one.startswith("--")), parameter.opts[0])
 
 
-def _written(name: str, parameter: click.Parameter, ctx: click.Context) -> str:
+def _written_option(name: str, parameter: click.Parameter, ctx: click.Context) -> str:
     if isinstance(parameter, click.Option) and not parameter.is_flag:
         return f"{name} {parameter.make_metavar(ctx)}"
     return name
 
 
-def _listed(names: Sequence[str], word: str = "and") -> str:
+def _name_list(names: Sequence[str], word: str = "and") -> str:
     *first, last = names
     return f"{', '.join(first)} {word} {last}" if first else last
 

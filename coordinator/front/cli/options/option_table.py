@@ -20,7 +20,7 @@ _OPTION = "osbench.option"
 class OptionSet:
     """Base of sets of options that a command gets as one value; each field is an option.
 
-    Fields are made by `option`, `flag` or `repeated`. A subclass adds fields to its base.
+    Fields are made by `option`, `flag` or `repeated_option`. A subclass adds fields to its base.
     """
 
     #: Heading of these options in `--help`; those without one come last.
@@ -40,7 +40,7 @@ def flag(*names: str, help: str) -> bool:
     return _field(names, False, help=help, is_flag=True)
 
 
-def repeated(*names: str, help: str, metavar: str | None = None) -> tuple[str, ...]:
+def repeated_option(*names: str, help: str, metavar: str | None = None) -> tuple[str, ...]:
     """Return a dataclass field for an option that may be given several times.
 
     Its value is a tuple, () if the option is not given.
@@ -89,8 +89,8 @@ def options(
 ) -> Callable[[Callable[..., R]], Callable[..., R]]:
     """Decorate a command: it gets each option in `declared` as an argument of its name.
 
-    `declared`: fields made by `option`, `flag` or `repeated`. `section`: heading of the options in
-    `--help`.
+    `declared`: fields made by `option`, `flag` or `repeated_option`. `section`: heading of the
+    options in `--help`.
     """
     return lambda command: _with_options(command, declared, section)
 

@@ -8,7 +8,12 @@ import click
 
 from osbench.coordinator.front.cli.options.adhoc import LOAD
 from osbench.coordinator.front.cli.options.option_rules import Rule
-from osbench.coordinator.front.cli.options.option_table import OptionSet, flag, option, repeated
+from osbench.coordinator.front.cli.options.option_table import (
+    OptionSet,
+    flag,
+    option,
+    repeated_option,
+)
 from osbench.coordinator.front.cli.options.shared_options import FleetOptions
 from osbench.coordinator.front.cli.options.web_options import OTLP, BackendUrl, ListenAddress
 
@@ -51,7 +56,7 @@ class CourseOptions(FleetOptions):
 
     SECTION = "The run"
 
-    tag: tuple[str, ...] = repeated(
+    tag: tuple[str, ...] = repeated_option(
         "--tag", help="Tag of the run, in addition to the task's; may be repeated."
     )
     abort_on_sla_failure: bool = flag(

@@ -9,7 +9,12 @@ import click
 
 from osbench.common.plugin.plugin_names import NATIVE, SOURCES
 from osbench.coordinator.front.cli.base import DurationType
-from osbench.coordinator.front.cli.options.option_table import OptionSet, flag, option, repeated
+from osbench.coordinator.front.cli.options.option_table import (
+    OptionSet,
+    flag,
+    option,
+    repeated_option,
+)
 
 
 def json_flag(what: str = "one object") -> bool:
@@ -30,7 +35,7 @@ def plugin_paths(what: str = "plug-ins of osbench or Rally") -> tuple[str, ...]:
 
     `what` describes the plug-ins in its help.
     """
-    return repeated(
+    return repeated_option(
         "--plugin-path",
         metavar="PATH",
         help=f"Python file, or directory of them, with {what}; may be repeated.",
@@ -68,7 +73,7 @@ def workload_name() -> str | None:
 
 def wanted_tags() -> tuple[str, ...]:
     """Return the dataclass field of `--tag`: a command selects runs that have all of these tags."""
-    return repeated("--tag", help="Only runs with this tag; may be repeated.")
+    return repeated_option("--tag", help="Only runs with this tag; may be repeated.")
 
 
 def page_file() -> Path | None:

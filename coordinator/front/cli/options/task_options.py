@@ -10,7 +10,7 @@ from oslo_config import cfg
 
 from osbench.common.escaping import one_line
 from osbench.coordinator.front.cli.base import echo, warn_of_plugins
-from osbench.coordinator.front.cli.options.option_table import OptionSet, repeated
+from osbench.coordinator.front.cli.options.option_table import OptionSet, repeated_option
 from osbench.coordinator.front.cli.options.shared_options import plugin_paths, preferred_plugins
 
 if TYPE_CHECKING:
@@ -27,27 +27,27 @@ class TaskOptions(OptionSet):
 
     SECTION = "Task and plug-ins"
 
-    task_args: tuple[str, ...] = repeated(
+    task_args: tuple[str, ...] = repeated_option(
         "--task-args",
         metavar="ARGS",
         help="Arguments of the task's template: a YAML or JSON object, or k=v,k2=v2.",
     )
-    task_args_file: tuple[str, ...] = repeated(
+    task_args_file: tuple[str, ...] = repeated_option(
         "--task-args-file",
         metavar="FILE",
         help="YAML or JSON file of template arguments; overridden by later files and --task-args.",
     )
-    overrides: tuple[str, ...] = repeated(
+    overrides: tuple[str, ...] = repeated_option(
         "--set",
         metavar="SUBTASK.WORKLOAD.KEY=VALUE",
         help="Set a value of the task, in YAML, as in 0.0.runner.times=5; may be repeated.",
     )
-    subtask: tuple[str, ...] = repeated(
+    subtask: tuple[str, ...] = repeated_option(
         "--subtask",
         metavar="TITLE|N",
         help="Run only this subtask, by title or position from 0; may be repeated.",
     )
-    workload: tuple[str, ...] = repeated(
+    workload: tuple[str, ...] = repeated_option(
         "--workload",
         metavar="NAME|SCENARIO|N",
         help="Run only this workload, by name, scenario or position from 0; may be repeated.",

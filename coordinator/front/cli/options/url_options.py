@@ -13,7 +13,12 @@ from typing import Any
 from osbench.common.errors import UsageError
 from osbench.common.named_files import read_stdin, read_text
 from osbench.coordinator.front.cli.options.option_rules import Rule
-from osbench.coordinator.front.cli.options.option_table import OptionSet, flag, option, repeated
+from osbench.coordinator.front.cli.options.option_table import (
+    OptionSet,
+    flag,
+    option,
+    repeated_option,
+)
 
 #: The scenario that makes the request.
 SCENARIO = "HttpRequests.check_request"
@@ -45,14 +50,14 @@ class UrlOptions(OptionSet):
         metavar="METHOD",
         help="Method of the request; with --body the default is POST.",
     )
-    header: tuple[str, ...] = repeated(
+    header: tuple[str, ...] = repeated_option(
         "--header",
         "-H",
         metavar="'NAME: VALUE'",
         help="Header field of the request, or @FILE with one a line; NAME: without a value sends"
         " no such field, NAME; an empty one; may be repeated.",
     )
-    body: tuple[str, ...] = repeated(
+    body: tuple[str, ...] = repeated_option(
         "--body",
         "-d",
         metavar="TEXT",

@@ -96,11 +96,11 @@ def _lines(one: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
         yield "trace", f"osbench-coord trace show {one['trace_id']}"
     if one["error"] is not None:
         yield "error", f"{plain(one['error']['type'])}: {plain(one['error']['message'], 1000)}"
-    yield from _labelled("actions", _action_lines(one["actions"]))
-    yield from _labelled("requests", _request_lines(one["requests"], one["actions"]))
+    yield from _labelled_lines("actions", _action_lines(one["actions"]))
+    yield from _labelled_lines("requests", _request_lines(one["requests"], one["actions"]))
 
 
-def _labelled(label: str, lines: Iterator[str]) -> Iterator[tuple[str, str]]:
+def _labelled_lines(label: str, lines: Iterator[str]) -> Iterator[tuple[str, str]]:
     for line in lines:
         yield label, line
         label = ""

@@ -37,7 +37,9 @@ def test_urls_that_are_no_archive_are_refused(url: str, said: str) -> None:
 
 
 def test_without_the_edge_that_has_swift_it_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(entry_points, "installed", lambda kinds: {kind: [] for kind in kinds})
+    monkeypatch.setattr(
+        entry_points, "installed_points", lambda kinds: {kind: [] for kind in kinds}
+    )
 
     with pytest.raises(PluginError, match=r"'swift' of the group osbench\.archive_store"):
         store_of("swift://team/shop")

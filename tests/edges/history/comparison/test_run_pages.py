@@ -14,7 +14,7 @@ import pytest
 from helpers.made_runs import made_run
 from helpers.queue_runs import Queue, side
 from helpers.web import TOKENS, serving
-from osbench.coordinator.front.web.report_page import framed
+from osbench.coordinator.front.web.report_page import page_frame
 from osbench.coordinator.report.html import page_assets
 from osbench.edges.history.comparison import compared_run
 from osbench.edges.history.comparison.comparing import compare_sides
@@ -40,7 +40,9 @@ def comparison() -> str:
     """A page that compares two runs."""
     chance = np.random.default_rng(1)
     before, after = (side(Queue(duration_s=60), chance, name, 1) for name in "AB")
-    return compare_page(compare_sides(Evidence(before=before, after=after)), framed(BAR, live=True))
+    return compare_page(
+        compare_sides(Evidence(before=before, after=after)), page_frame(BAR, live=True)
+    )
 
 
 def test_a_comparison_stands_below_the_bar_and_has_no_policy_of_its_own(comparison: str) -> None:

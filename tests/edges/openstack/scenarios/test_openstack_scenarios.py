@@ -22,7 +22,7 @@ from osbench.common.deployment.record import Deployment
 from osbench.common.deployment.service_catalogue import ApiVersion
 from osbench.common.errors import DeploymentError
 from osbench.common.plugin.plugins import Plugins
-from osbench.common.plugin.signature import mistyped, signature_of
+from osbench.common.plugin.signature import signature_of, type_problems
 from osbench.edges.openstack.common import account, resource_names
 from osbench.edges.openstack.common.cloud_users import CloudUser, turn
 from osbench.edges.openstack.common.object_lists import sought
@@ -52,7 +52,7 @@ def test_arguments_that_scenarios_share_are_declared_and_checked_like_their_own(
     boot = GlanceImages.create_image_and_boot_instances
 
     parameters = signature_of(boot).parameters
-    refused = mistyped("boot", boot, {"disk_format": "raw", "min_disk": "1", "flavor": 1})
+    refused = type_problems("boot", boot, {"disk_format": "raw", "min_disk": "1", "flavor": 1})
 
     required = [name for name, one in parameters.items() if one.default is one.empty]
     assert required[1:] == [
@@ -780,7 +780,7 @@ def test_json_paths(path, found):
 @pytest.mark.parametrize("path", ["", "a", "$a", "$.a[", "$.a[1:", "$[?@.a"])
 def test_json_paths_that_cannot_be_read(path):
     with pytest.raises(jsonpath.BadPath):
-        jsonpath.compiled(path)
+        jsonpath.compiled_query(path)
 
 
 #: Workloads of native scenarios among Rally's samples, at least.

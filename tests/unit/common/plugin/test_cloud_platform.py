@@ -16,7 +16,7 @@ SERVICES = Deployment.from_spec("s", {"osbench": {"services": {"shop": "http://s
 
 @pytest.fixture
 def without_cloud(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(entry_points, "_read", lambda _: {})
+    monkeypatch.setattr(entry_points, "_points_by_group", lambda _: {})
 
 
 def test_the_cloud_of_a_record_is_of_its_platform() -> None:

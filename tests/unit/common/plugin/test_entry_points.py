@@ -29,7 +29,7 @@ def packages(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def test_an_entry_point_may_name_anything(packages: Path) -> None:
     install(packages, "theirs", "postman = os.path:join", "curl = os:path.join")
 
-    found = [entry_points.loaded("recording", name) for name in ("postman", "curl")]
+    found = [entry_points.load_object("recording", name) for name in ("postman", "curl")]
 
     assert found == [os.path.join, os.path.join]
 
@@ -41,7 +41,7 @@ def test_metadata_is_read_once_for_a_path(tmp_path: Path, monkeypatch: pytest.Mo
     monkeypatch.setattr(importlib.metadata, "entry_points", lambda: reads.append(1) or read())
     monkeypatch.syspath_prepend(tmp_path / "nothing")
     before = entry_points.names("recording")
-    entry_points.installed(["runner", "sla"])
+    entry_points.installed_points(["runner", "sla"])
 
     monkeypatch.syspath_prepend(tmp_path)
     after = entry_points.names("recording")
@@ -54,8 +54,8 @@ def test_an_edge_that_is_missing_or_broken_is_said(packages: Path) -> None:
     install(packages, "theirs", "broken = their_nothing:read", "lacking = os.path:nothing")
 
     with pytest.raises(PluginError, match=r"no .* entry point 'tape' of the group osbench\.rec"):
-        entry_points.loaded("recording", "tape")
+        entry_points.load_object("recording", "tape")
     with pytest.raises(PluginError, match=r"broken \(entry point their_.* ModuleNotFoundError"):
-        entry_points.loaded("recording", "broken")
+        entry_points.load_object("recording", "broken")
     with pytest.raises(PluginError, match=r"lacking \(.*\) cannot be loaded: AttributeError"):
-        entry_points.loaded("recording", "lacking")
+        entry_points.load_object("recording", "lacking")

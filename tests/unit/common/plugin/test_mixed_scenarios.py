@@ -84,7 +84,7 @@ def instance(cls: type[MixedScenario], args: dict[str, Any]) -> MixedScenario:
 
 def test_scenarios_are_drawn_by_their_weights():
     args = given(Shop_look=3, Shop_ask=1, Till_buy=1e-9)
-    mix = mixed_scenario.mixed(SHOP)
+    mix = mixed_scenario.mix_class(SHOP)
 
     drawn = Counter(instance(mix, args).run(**args)[0] for _ in range(4000))
 
@@ -95,7 +95,7 @@ def test_scenarios_are_drawn_by_their_weights():
 
 def test_a_scenario_has_its_own_arguments_and_warm_up_and_the_state_of_the_iteration():
     args = given(Shop_look=1, Shop_ask=1e-9, Till_buy=1e-9)
-    scenario = instance(mixed_scenario.mixed(SHOP), args)
+    scenario = instance(mixed_scenario.mix_class(SHOP), args)
 
     assert scenario.run(**args) == ("look", 3, ("Shop.look", {"item": 3}), 17)
     assert scenario._checks == {"seen": [1, 0]}
@@ -104,7 +104,7 @@ def test_a_scenario_has_its_own_arguments_and_warm_up_and_the_state_of_the_itera
 
 def test_a_virtual_user_begins_once_with_each_class():
     args = given(Shop_look=1e-9, Shop_ask=1e-9, Till_buy=1)
-    scenario = instance(mixed_scenario.mixed(SHOP), args)
+    scenario = instance(mixed_scenario.mix_class(SHOP), args)
 
     scenario.on_start()
 
@@ -112,7 +112,7 @@ def test_a_virtual_user_begins_once_with_each_class():
 
 
 def test_a_mix_of_coroutines_is_one():
-    mix = mixed_scenario.mixed([part(Stall, "buy")])
+    mix = mixed_scenario.mix_class([part(Stall, "buy")])
     args = given(Stall_buy=1)
     scenario = instance(mix, args)
 
@@ -124,7 +124,7 @@ def test_a_mix_of_coroutines_is_one():
 
 
 def test_a_mix_has_a_life_only_where_a_part_has_one():
-    mix = mixed_scenario.mixed(SHOP)
+    mix = mixed_scenario.mix_class(SHOP)
 
     assert mix.on_start is not Scenario.on_start
     assert mix.on_stop is Scenario.on_stop
@@ -142,7 +142,7 @@ def test_a_mix_has_a_life_only_where_a_part_has_one():
 )
 def test_what_cannot_be_mixed_is_refused(parts, said):
     with pytest.raises(PluginError, match=said):
-        mixed_scenario.mixed(parts)
+        mixed_scenario.mix_class(parts)
 
 
 def test_contexts_of_the_parts_are_those_of_the_mix():
@@ -167,7 +167,7 @@ def test_the_name_of_a_mix_finds_it():
 
 
 def test_arguments_of_each_part_are_checked():
-    cls = mixed_scenario.mixed(SHOP)
+    cls = mixed_scenario.mix_class(SHOP)
 
     assert cls.check_arguments("run", given(Shop_look=1, Till_buy=1)) == [
         "Shop.look: {'item': 3}",

@@ -305,7 +305,7 @@ def test_a_runner_that_is_no_runner(monkeypatch: pytest.MonkeyPatch):
     point = importlib.metadata.EntryPoint("wrong", "pathlib:Path", "osbench.runner")
     gone = importlib.metadata.EntryPoint("gone", "osbench.not_there:X", "osbench.sla")
     found = defaultdict(list, runner=[point], sla=[gone])
-    monkeypatch.setattr(entry_points, "installed", lambda kinds: found)
+    monkeypatch.setattr(entry_points, "installed_points", lambda kinds: found)
 
     with pytest.raises(errors.PluginError, match=r"pathlib:Path\) must be a subclass of .*Runner"):
         Plugins().get("runner", "wrong")
@@ -314,8 +314,10 @@ def test_a_runner_that_is_no_runner(monkeypatch: pytest.MonkeyPatch):
 
 
 def test_without_a_source_native_plugins_are_found_and_missed(monkeypatch: pytest.MonkeyPatch):
-    read = entry_points.installed
-    monkeypatch.setattr(entry_points, "installed", lambda kinds: {**read(kinds), "source": []})
+    read = entry_points.installed_points
+    monkeypatch.setattr(
+        entry_points, "installed_points", lambda kinds: {**read(kinds), "source": []}
+    )
     plugins = Plugins()
 
     found = plugins.scenario("Dummy.dummy")

@@ -13,8 +13,8 @@ from osbench.common.plugin.scenario import Scenario
 
 def problems(name: str, method: Callable[..., Any], args: dict[str, Any]) -> list[str]:
     return [
-        *signature.misnamed(name, method, args),
-        *signature.mistyped(name, method, args).values(),
+        *signature.name_problems(name, method, args),
+        *signature.type_problems(name, method, args).values(),
     ]
 
 

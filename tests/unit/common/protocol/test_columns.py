@@ -20,10 +20,10 @@ from osbench.common.protocol.columns import (
     Column,
     Columns,
     Row,
+    changed_row,
     decode_rows,
     encode_rows,
     join_columns,
-    replaced,
     row,
     select,
 )
@@ -55,7 +55,7 @@ CASES = {
     "empty": [],
     "plain": [PLAIN],
     "plain of more rows than are turned at once": [
-        replaced(PLAIN, iteration=n) for n in range(1, 1_101)
+        changed_row(PLAIN, iteration=n) for n in range(1, 1_101)
     ],
     "idle and failed": [PLAIN, row_of(2, 2, T0, T0 + 2, T0 + 9, 4, 3, (), None)],
     "actions": [PLAIN, row_of(*FULL[:8], None)],
@@ -95,13 +95,13 @@ def test_a_row_by_names_has_each_value_in_its_place() -> None:
     found = row(**names)
 
     assert found == tuple(range(len(names)))
-    assert replaced(found, idle=70, outcome=30) == (0, 30, 2, 3, 4, 70, *found[6:])
+    assert changed_row(found, idle=70, outcome=30) == (0, 30, 2, 3, 4, 70, *found[6:])
 
 
 @pytest.mark.parametrize("column", COLUMNS, ids=lambda one: one.name)
 def test_a_column_is_encoded_joined_decoded_and_selected(column: Column) -> None:
     plain = row(iteration=1, outcome=1, due=0, started=0, ended=0)
-    first, *others = [replaced(plain, **{column.name: n}) for n in (1, 2, 3)]
+    first, *others = [changed_row(plain, **{column.name: n}) for n in (1, 2, 3)]
     parts = [encode_rows([first], (), 0), encode_rows(others, (), 0)]
     # of rows that have 0 it may be left out
     parts.append(encode_rows([plain], (), 0))
@@ -120,7 +120,7 @@ def test_a_number_that_does_not_fit_its_column_is_refused(column: Column) -> Non
     plain = row(iteration=1, outcome=1, due=0, started=0, ended=0)
 
     with pytest.raises(OverflowError, match="times of an iteration must fit 64 bits, in ns"):
-        encode_rows([replaced(plain, **{column.name: 2**64})], (), 0)
+        encode_rows([changed_row(plain, **{column.name: 2**64})], (), 0)
 
 
 @pytest.mark.parametrize(
@@ -131,7 +131,7 @@ def test_a_number_out_of_bounds_is_refused(column: Column) -> None:
     assert column.high is not None
     plain = row(iteration=1, outcome=1, due=0, started=0, ended=0)
     least, most, *beyond = [
-        encode_rows([replaced(plain, **{column.name: number})], (), 0)
+        encode_rows([changed_row(plain, **{column.name: number})], (), 0)
         for number in (column.low, column.high, column.low - 1, column.high + 1)
     ]
 

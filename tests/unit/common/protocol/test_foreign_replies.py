@@ -7,7 +7,7 @@ import redis
 
 from osbench.common.errors import StoreError, StoreMissing, StoreUnreachable
 from osbench.common.protocol import wire
-from osbench.common.protocol.redis_client import check, connect, reached
+from osbench.common.protocol.redis_client import check, connect, translating_errors
 
 
 @pytest.mark.parametrize("host", ["a" * 64, "a..b"])
@@ -57,14 +57,17 @@ def test_an_unknown_version_is_refused(version):
     "before", ["", "Command # 1 (XADD a b hunter2) of pipeline caused error: "]
 )
 def test_what_passes_is_told_without_what_was_written(code, before):
-    with pytest.raises(StoreUnreachable) as told, reached("redis://ann:hunter2@h:6379/0"):
+    with (
+        pytest.raises(StoreUnreachable) as told,
+        translating_errors("redis://ann:hunter2@h:6379/0"),
+    ):
         raise redis.ResponseError(f"{before}{code} not now")
 
     assert str(told.value) == f"Redis at redis://***@h:6379/0 cannot serve now: {code} not now"
 
 
 def test_an_error_that_stays_is_told_without_what_was_written():
-    with pytest.raises(StoreError) as told, reached("redis://ann:hunter2@h:6379/0"):
+    with pytest.raises(StoreError) as told, translating_errors("redis://ann:hunter2@h:6379/0"):
         raise redis.ResponseError("Command # 1 (XADD a hunter2) of pipeline caused error: ERR no")
 
     assert str(told.value).startswith("Redis at redis://***@h:6379/0 refused a command: ERR no; ")

@@ -19,7 +19,7 @@ from helpers.engines import until
 from osbench.common.errors import StoreUnreachable
 from osbench.common.protocol import broker, kept_addresses
 from osbench.common.protocol.kept_addresses import KeptAddresses, KeptConnection, KeptSSLConnection
-from osbench.common.protocol.redis_client import connect, reached
+from osbench.common.protocol.redis_client import connect, translating_errors
 from servers import RedisServer, redis_server
 
 NAME = "redis.made-up"
@@ -63,7 +63,7 @@ def server():
 def ping(server: RedisServer, port: int | None = None) -> bool:
     """Make a connection of its own by name and use it."""
     url = f"redis://:{server.password}@{NAME}:{port or server.port}/0"
-    with connect(url, 10.0) as client, reached(client):
+    with connect(url, 10.0) as client, translating_errors(client):
         return bool(client.ping())
 
 
@@ -150,7 +150,7 @@ def test_threads_that_connect_at_once_ask_once(names, server):
 @pytest.mark.parametrize("host", ["127.0.0.1", "::1"])
 def test_addresses_in_numbers_are_not_kept(names, host):
     client = connect(f"redis://{_bracketed(host)}:1/0", 1.0)
-    with pytest.raises(StoreUnreachable), reached(client):
+    with pytest.raises(StoreUnreachable), translating_errors(client):
         client.ping()
 
     assert kept_addresses._KEPT._places == {}
@@ -178,7 +178,11 @@ def test_a_server_with_tls_has_to_prove_the_name(names, tmp_path):
         thread.start()
         port = listener.getsockname()[1]
         url = f"rediss://{NAME}:{port}/0?ssl_ca_certs={tmp_path / 'cert.pem'}"
-        with connect(url, 10.0) as client, pytest.raises(StoreUnreachable), reached(client):
+        with (
+            connect(url, 10.0) as client,
+            pytest.raises(StoreUnreachable),
+            translating_errors(client),
+        ):
             client.ping()
         thread.join(30)
 

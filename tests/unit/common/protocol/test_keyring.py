@@ -211,7 +211,7 @@ def test_unknown_keys_do_not_have_the_file_looked_at_again_and_again(key_file, m
     monkeypatch.setattr(keyring, "UNKNOWN_S", 3600.0)
     monkeypatch.setattr(keyring, "LOOK_S", 3600.0)
     monkeypatch.setattr(keyring, "_identity", looks.append)
-    monkeypatch.setattr(keyring, "_read", lambda path: ([bytes(32)], ring._place))
+    monkeypatch.setattr(keyring, "_read_secrets", lambda path: ([bytes(32)], ring._place))
 
     for _ in range(50):
         with pytest.raises(Untrusted):

@@ -14,7 +14,7 @@ from helpers.result_rows import MS, row
 from helpers.stored_runs import WORKER, block, stored_run
 from osbench.common.outcomes import Outcome
 from osbench.common.plugin.exporter import json_values
-from osbench.common.protocol.columns import COLUMNS, Column, replaced
+from osbench.common.protocol.columns import COLUMNS, Column, changed_row
 from osbench.coordinator.report.iterations import iterations
 from osbench.coordinator.report.model.model import Report, WorkloadReport
 from osbench.coordinator.results.accounting.worker_figures import WorkerFigures
@@ -66,7 +66,7 @@ def test_a_row_has_all_that_is_known(tmp_path: Path) -> None:
 @pytest.mark.parametrize("column", COLUMNS, ids=lambda one: one.name)
 def test_each_number_of_a_block_is_in_the_exports(directory: RunDirectory, column: Column) -> None:
     plain = row(1, due=1, started=2, ended=9)
-    other = replaced(plain, **{column.name: 2 if column.name != "failure" else BOOM[0]})
+    other = changed_row(plain, **{column.name: 2 if column.name != "failure" else BOOM[0]})
 
     directory.keep(
         block([one], workload=number, failures=[BOOM]) for number, one in enumerate((plain, other))

@@ -25,6 +25,6 @@ def test_a_task_that_was_never_planned_has_nothing_to_compare(tmp_path: Path) ->
 def test_without_the_package_reports_do_without(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(entry_points, "installed", lambda kinds: defaultdict(list))
+    monkeypatch.setattr(entry_points, "installed_points", lambda kinds: defaultdict(list))
 
     assert plan_section(TASK, str(tmp_path)) is None

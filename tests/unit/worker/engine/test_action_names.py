@@ -9,7 +9,7 @@ import pytest
 
 from osbench.common.plugin.atomic import NAME_CHARS, NAMES_LIMIT, OTHER, ActionTimer, Names
 from osbench.common.plugin.scenario import CHECK_CHARS, Scenario
-from osbench.worker.engine.body import _packed
+from osbench.worker.engine.body import _packed_outputs
 
 
 class Place(str):
@@ -75,7 +75,7 @@ def test_a_name_of_a_check_becomes_plain_text(name: Any, plain: str) -> None:
     scenario.verify(name, True)
     scenario.verify(name, False)
 
-    (packed,) = _packed(scenario._outputs) or ()
+    (packed,) = _packed_outputs(scenario._outputs) or ()
     assert msgpack.unpackb(packed)["item"] == {plain: [1, 1]}
 
 
@@ -87,7 +87,7 @@ def test_long_names_are_cut_where_they_are_given() -> None:
         pass
 
     # else the outputs of the iteration are too large, and left out
-    (packed,) = _packed(scenario._outputs) or ()
+    (packed,) = _packed_outputs(scenario._outputs) or ()
     assert msgpack.unpackb(packed)["item"] == {"x" * CHECK_CHARS: [1, 0]}
     assert scenario._recorder.names.names == ["x" * NAME_CHARS]
 

@@ -21,7 +21,7 @@ from osbench.worker.engine.failures import (
     MESSAGE_LIMIT,
     Failures,
     message_of,
-    told,
+    reported_error,
 )
 from osbench.worker.tracing.profiling import Tracer
 
@@ -410,7 +410,7 @@ def test_members_of_nested_groups_are_told_with_what_they_were_raised_from():
     inner = ExceptionGroup("inner", [raised(ValueError("no id"), KeyError("id")), OSError("gone")])
     group = ExceptionGroup("outer", [inner, TimeoutError("late")])
 
-    error, message = told(group)
+    error, message = reported_error(group)
 
     assert error is group
     assert message == (
@@ -421,7 +421,9 @@ def test_members_of_nested_groups_are_told_with_what_they_were_raised_from():
 def test_the_same_members_in_another_order_are_the_same_failure():
     members = [ValueError("a"), OSError("b")]
 
-    first, second = (told(ExceptionGroup("g", order))[1] for order in (members, members[::-1]))
+    first, second = (
+        reported_error(ExceptionGroup("g", order))[1] for order in (members, members[::-1])
+    )
 
     assert first == second
 
@@ -430,7 +432,7 @@ def test_an_exception_that_a_group_caused_says_what_the_group_is():
     group = ExceptionGroup("unhandled errors", [OSError("a"), raised(OSError("b"), KeyError("k"))])
     error = raised(RuntimeError("boot failed"), group)
 
-    assert told(error) == (
+    assert reported_error(error) == (
         error,
         "boot failed (from ExceptionGroup: unhandled errors: OSError: a; "
         "OSError: b (from KeyError: 'k'))",
@@ -441,8 +443,8 @@ def test_a_group_of_one_that_has_a_cause_of_its_own_keeps_it():
     group = raised(ExceptionGroup("g", [ValueError("bad")]), KeyError("k"))
     outer = ExceptionGroup("outer", [group, OSError("gone")])
 
-    assert told(group) == (group, "g: ValueError: bad (from KeyError: 'k')")
-    assert told(outer)[1] == (
+    assert reported_error(group) == (group, "g: ValueError: bad (from KeyError: 'k')")
+    assert reported_error(outer)[1] == (
         "outer: ExceptionGroup: g: ValueError: bad (from KeyError: 'k'); OSError: gone"
     )
 
@@ -450,13 +452,13 @@ def test_a_group_of_one_that_has_a_cause_of_its_own_keeps_it():
 def test_an_exception_without_a_group_says_what_it_said():
     error = raised(ConnectionError("GET /: refused"), OSError("refused"))
 
-    assert told(error) == (error, "GET /: refused")
+    assert reported_error(error) == (error, "GET /: refused")
 
 
 def test_of_many_long_members_each_is_named():
     group = ExceptionGroup("g", [ValueError(f"{letter}" * 900) for letter in "abcdefgh"])
 
-    _, message = told(group)
+    _, message = reported_error(group)
 
     assert len(message) <= MESSAGE_LIMIT
     assert all(f"ValueError: {letter * 20}" in message for letter in "abcdefgh")
@@ -466,6 +468,6 @@ def test_exceptions_that_caused_each_other_have_an_end():
     first, second = ValueError("a"), ValueError("b")
     first.__cause__, second.__cause__ = second, first
 
-    _, message = told(ExceptionGroup("g", [first, OSError("c")]))
+    _, message = reported_error(ExceptionGroup("g", [first, OSError("c")]))
 
     assert message == "g: OSError: c; ValueError: a (from ValueError: b)"

@@ -17,7 +17,7 @@ from osbench.worker.http.http_clients import HttpClients
 from osbench.worker.http.user.expectations import UnexpectedStatus
 from osbench.worker.http.user.http_session import HttpSession, LoopHttpSession
 from osbench.worker.http.user.request_base import Base
-from osbench.worker.http.wire.content_codings import UnkeptBody, decoded
+from osbench.worker.http.wire.content_codings import UnkeptBody, decoded_body
 from osbench.worker.http.wire.wire_errors import BadResponse, TooLongResponse
 from servers.hostile_http import ANSWERS, BODY, HostileServer, hostile_server
 
@@ -132,7 +132,7 @@ def test_a_body_is_looked_at_in_whatever_pieces_it_comes(name, size):
 
     assert not whole.is_false()
     assert cut.is_false()
-    assert decoded(body, codings, UNBOUNDED) == BODY
+    assert decoded_body(body, codings, UNBOUNDED) == BODY
 
 
 def test_a_body_that_is_too_long_to_be_looked_at_is_not_called_false():
@@ -140,4 +140,4 @@ def test_a_body_that_is_too_long_to_be_looked_at_is_not_called_false():
     with pytest.raises(
         TooLongResponse, match=r"of [0-9]+ bytes decodes to more than the 200,000 bytes"
     ):
-        decoded(coded, "gzip", ResponseBound(200_000))
+        decoded_body(coded, "gzip", ResponseBound(200_000))

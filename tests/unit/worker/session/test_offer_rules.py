@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 import pytest
 
 from osbench.common.protocol.messages import Offer
-from osbench.worker.session.offer_rules import offer_refusal, repeated
+from osbench.worker.session.offer_rules import is_repeated, offer_refusal
 
 OFFER = Offer(run="r", epoch=2, incarnation="w", challenge="c", session="t", membership="t")
 TAKEOVER = replace(OFFER, membership="s")
@@ -64,6 +64,6 @@ def test_a_worker_in_a_run_refuses(change, reason):
 
 
 def test_an_offer_that_was_followed_may_be_repeated():
-    assert repeated(replace(OFFER, challenge="old"), Served(session="t"))
-    assert not repeated(OFFER, Served())
-    assert not repeated(OFFER, None)
+    assert is_repeated(replace(OFFER, challenge="old"), Served(session="t"))
+    assert not is_repeated(OFFER, Served())
+    assert not is_repeated(OFFER, None)

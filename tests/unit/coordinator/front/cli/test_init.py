@@ -140,8 +140,8 @@ def test_examples_of_scenarios_have_arguments_of_the_right_types(tmp_path: Path)
         plugin = plugins.scenario(name)
         function = getattr(plugin.cls, plugin.method)
         args = sample["scenario"][name] or {}
-        assert signature.misnamed(name, function, args) == []
-        assert signature.mistyped(name, function, args) == {}
+        assert signature.name_problems(name, function, args) == []
+        assert signature.type_problems(name, function, args) == {}
         if name == "Mine.all":
             values = ["...", True, 1.0, [{}], 1, "...", {"1": []}]
             assert list(sample["scenario"][name].values()) == values

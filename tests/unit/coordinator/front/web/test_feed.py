@@ -12,7 +12,7 @@ import pytest
 
 from osbench.coordinator.front.web import feed
 from osbench.coordinator.front.web.feed import Feed
-from osbench.coordinator.front.web.json_delta import changed
+from osbench.coordinator.front.web.json_delta import apply_change
 
 
 @pytest.fixture(autouse=True)
@@ -43,7 +43,7 @@ async def documents(stream: AsyncIterator[bytes]) -> AsyncIterator[dict[str, Any
     async for event in stream:
         for line in event.decode().splitlines():
             if line.startswith("data: "):
-                document = changed(document, json.loads(line[6:]))
+                document = apply_change(document, json.loads(line[6:]))
                 yield document
 
 

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from osbench.coordinator.front.web.json_delta import change, changed
+from osbench.coordinator.front.web.json_delta import apply_change, change
 
 DOCUMENTS = st.recursive(
     st.none() | st.booleans() | st.integers(-3, 3) | st.sampled_from(["", "a", "<b>"]),
@@ -24,7 +24,7 @@ DOCUMENTS = st.recursive(
 def test_what_was_changed_is_what_was_meant(before: Any, after: Any) -> None:
     how = json.loads(json.dumps(change(before, after)))
 
-    assert changed(before, how) == after
+    assert apply_change(before, how) == after
 
 
 @given(DOCUMENTS)

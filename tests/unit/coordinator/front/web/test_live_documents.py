@@ -18,7 +18,7 @@ from helpers.made_runs import made_run
 from helpers.shown_page import page_of
 from helpers.web import TOKENS, held, serving, snapshot, worker_progress
 from osbench.coordinator.front.web import live_documents
-from osbench.coordinator.front.web.json_delta import change, changed
+from osbench.coordinator.front.web.json_delta import apply_change, change
 from osbench.coordinator.front.web.live_documents import RunDocument, state_line
 from osbench.coordinator.report.html import live_parts
 from osbench.coordinator.report.page_facts import gather
@@ -159,7 +159,7 @@ def test_from_one_second_to_the_next_little_is_sent(tmp_path: Path) -> None:
 
     how = change(*found)
 
-    assert changed(found[0], how) == found[1]
+    assert apply_change(found[0], how) == found[1]
     assert len(json.dumps(how)) < len(json.dumps(found[1]))
 
 

@@ -21,7 +21,7 @@ from osbench.coordinator.front.web import load_changes
     ],
 )
 def test_one_change_is_passed_on(asked: dict[str, Any], wanted: dict[str, Any]) -> None:
-    assert load_changes.read(json.dumps(asked).encode()) == wanted
+    assert load_changes.parse_change(json.dumps(asked).encode()) == wanted
 
 
 @pytest.mark.parametrize(
@@ -36,4 +36,4 @@ def test_one_change_is_passed_on(asked: dict[str, Any], wanted: dict[str, Any]) 
 )
 def test_what_asks_for_no_one_change_is_refused_with_the_form(body: bytes) -> None:
     with pytest.raises(UsageError, match=r'write \{"workload": N'):
-        load_changes.read(body)
+        load_changes.parse_change(body)

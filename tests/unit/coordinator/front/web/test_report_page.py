@@ -10,7 +10,7 @@ import pytest
 
 from helpers.report_facts import facts_of
 from osbench.coordinator.front.web import report_views, web_pages
-from osbench.coordinator.front.web.report_page import merged
+from osbench.coordinator.front.web.report_page import merged_policy
 from osbench.coordinator.report.html import page_assets
 from osbench.coordinator.report.model.model import RUNNING
 
@@ -78,7 +78,9 @@ def test_every_colour_that_a_page_uses_has_a_value(over: str) -> None:
 def test_nothing_is_allowed_but_what_one_of_them_needs() -> None:
     rules = dict(
         rule.split(" ", 1)
-        for rule in merged("default-src 'none'; style-src 'sha256-d='; img-src data:").split("; ")
+        for rule in merged_policy("default-src 'none'; style-src 'sha256-d='; img-src data:").split(
+            "; "
+        )
     )
 
     assert rules == {

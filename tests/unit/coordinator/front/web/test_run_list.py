@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from osbench.coordinator.front.web import web_pages
-from osbench.coordinator.front.web.run_list import COLUMNS, USUAL, ListChoice, shown
+from osbench.coordinator.front.web.run_list import COLUMNS, USUAL, ListChoice, shown_row
 
 
 def row(run: str, **values: Any) -> dict[str, Any]:
@@ -78,9 +78,9 @@ def test_a_click_on_the_head_of_a_column_turns_its_order() -> None:
 
 
 def test_a_run_is_told_in_words() -> None:
-    found = shown(row("a", verdict="not met", exit=1), lambda: "")
-    running = shown(row("b", state="running", verdict=None, exit=None), lambda: "half way")
-    damaged = shown(row("c", state="damaged", verdict=None, why="cut"), lambda: "")
+    found = shown_row(row("a", verdict="not met", exit=1), lambda: "")
+    running = shown_row(row("b", state="running", verdict=None, exit=None), lambda: "half way")
+    damaged = shown_row(row("c", state="damaged", verdict=None, why="cut"), lambda: "")
 
     assert (found["verdict"], found["bad"], found["p95"]) == ("not met", True, "20.0ms")
     assert found["at"].startswith("2026-04-01 ")

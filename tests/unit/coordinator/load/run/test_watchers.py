@@ -72,7 +72,7 @@ def installed(monkeypatch: pytest.MonkeyPatch) -> dict[str, type[Recorder]]:
         for name in ("first", "second", "third")
     }
     monkeypatch.setattr(entry_points, "names", lambda _: list(kinds))
-    monkeypatch.setattr(entry_points, "loaded", lambda _, name: kinds[name])
+    monkeypatch.setattr(entry_points, "load_object", lambda _, name: kinds[name])
     monkeypatch.setattr(watchers_module, "load_spans", lambda _: {})
     return kinds
 
@@ -169,7 +169,7 @@ def test_a_watcher_that_cannot_be_imported_ends_the_run(monkeypatch: pytest.Monk
         raise PluginError(f"{group} {name} cannot be imported")
 
     monkeypatch.setattr(entry_points, "names", lambda _: ["broken"])
-    monkeypatch.setattr(entry_points, "loaded", fail)
+    monkeypatch.setattr(entry_points, "load_object", fail)
 
     with pytest.raises(PluginError, match="watcher broken"):
         Watchers(Plan(), resumed=False)  # type: ignore[arg-type]

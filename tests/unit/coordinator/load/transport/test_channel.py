@@ -13,7 +13,7 @@ from osbench.common.errors import BrokerAway, StoreUnreachable
 from osbench.common.protocol import broker
 from osbench.common.protocol.envelope import Signer, Vault
 from osbench.common.protocol.keyring import Keyring
-from osbench.common.protocol.redis_client import connect, reached
+from osbench.common.protocol.redis_client import connect, translating_errors
 from osbench.coordinator.load.transport.channel import Channel
 from osbench.coordinator.load.transport.publisher import Publisher
 from servers import free_port
@@ -56,7 +56,7 @@ def test_a_redis_that_is_the_broker_is_named_as_the_redis_that_it_is() -> None:
 
     with pytest.raises(StoreUnreachable) as sent:
         made.publish([batch((1, 2))])
-    with pytest.raises(StoreUnreachable) as asked, reached(connect(url, 1.0)):
+    with pytest.raises(StoreUnreachable) as asked, translating_errors(connect(url, 1.0)):
         connect(url, 1.0).ping()
 
     assert not isinstance(sent.value, BrokerAway)
@@ -90,7 +90,10 @@ def test_data_is_lost_if_a_counter_in_redis_does_not_grow() -> None:
 def test_addresses_of_clients(url: str, shown: str) -> None:
     client = connect(url, 1.0)
 
-    with pytest.raises(StoreUnreachable, match="does not answer") as raised, reached(client):
+    with (
+        pytest.raises(StoreUnreachable, match="does not answer") as raised,
+        translating_errors(client),
+    ):
         raise ConnectionError("no")
 
     assert raised.value.server == f"Redis at {shown}"

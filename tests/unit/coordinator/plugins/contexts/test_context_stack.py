@@ -276,7 +276,7 @@ class Cloud:
 def test_workers_get_the_settings_of_this_host_for_a_cloud(
     folder, plugins, monkeypatch, deployment, given
 ):
-    monkeypatch.setattr(cloud_platform, "loaded", lambda *_: lambda: Cloud(4))
+    monkeypatch.setattr(cloud_platform, "load_object", lambda *_: lambda: Cloud(4))
     record = None if deployment is None else Deployment.from_spec("c", deployment)
     store = ContextStateStore(folder, folder.parents[1], "r1", record)
     contexts = ContextStack(store, plugins)
@@ -287,7 +287,7 @@ def test_workers_get_the_settings_of_this_host_for_a_cloud(
 
 
 def test_settings_that_cannot_be_read_end_the_preparation(folder, plugins, monkeypatch):
-    monkeypatch.setattr(cloud_platform, "loaded", lambda *_: lambda: Cloud(None))
+    monkeypatch.setattr(cloud_platform, "load_object", lambda *_: lambda: Cloud(None))
     record = Deployment.from_spec("c", CLOUD)
     contexts = ContextStack(ContextStateStore(folder, folder.parents[1], "r1", record), plugins)
 

@@ -21,7 +21,7 @@ from osbench.coordinator.front.cli.options.option_table import (
     option,
     option_set,
     options,
-    repeated,
+    repeated_option,
 )
 
 
@@ -33,14 +33,14 @@ class Drinks(OptionSet):
 
     tea: bool = flag("--tea", "-t", help="Hot.")
     cups: int | None = option("--cups", type=click.IntRange(1), metavar="N", help="How many.")
-    names: tuple[str, ...] = repeated("--name", help="Of whom.")
+    names: tuple[str, ...] = repeated_option("--name", help="Of whom.")
 
 
 @dataclass(frozen=True, kw_only=True)
 class Food(OptionSet):
     """What is eaten; a field is called like one of `Drinks`."""
 
-    names: tuple[str, ...] = repeated("--dish", help="Of what.")
+    names: tuple[str, ...] = repeated_option("--dish", help="Of what.")
     salt: float = option("--salt", type=click.FLOAT, default=0.5, help="How much.")
 
 
