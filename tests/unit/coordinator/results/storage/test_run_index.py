@@ -24,7 +24,7 @@ def reads(monkeypatch: pytest.MonkeyPatch) -> list[str]:
         found.append(run.path.name)
         return real(run)
 
-    monkeypatch.setattr(run_index, "described", described)
+    monkeypatch.setattr(run_index, "run_row", described)
     return found
 
 
