@@ -38,7 +38,7 @@ from osbench.coordinator.load.run.watchers import Watchers
 from osbench.coordinator.load.run.workload.span_verdicts import selections_of, with_span_verdicts
 from osbench.coordinator.plugins.sla.evaluator import SlaEvaluator
 from osbench.coordinator.report.builder import ReportBuilder
-from osbench.coordinator.report.model.measure import measured
+from osbench.coordinator.report.model.measure import measured_report
 from osbench.coordinator.report.report_section import plan_section
 from osbench.coordinator.report.run_outcome import RunOutcome
 from osbench.coordinator.report.timeline import to_timeline
@@ -136,7 +136,7 @@ class Run:
             begin()
             connection.keep_in(directory.path)
             report = self._connected(connection, directory, started_at, watchers)
-            summary = measured(report).to_json()
+            summary = measured_report(report).to_json()
             document = to_timeline(report, summary, plan.conf.benchmark.lag_limit_s)
             try:
                 write_timeline(directory, {"complete": True, **document}, sync=True)
