@@ -32,18 +32,20 @@ def kinds_of(errors: Iterable[ErrorReport]) -> list[ErrorKind]:
     found: dict[Kind, list[ErrorReport]] = {}
     for error in errors:
         found.setdefault((error.type, shown_kind(error.message)), []).append(error)
-    kinds = [ErrorKind(error=_joined(kind, several), kind=kind) for kind, several in found.items()]
+    kinds = [
+        ErrorKind(error=_error_of_kind(kind, several), kind=kind) for kind, several in found.items()
+    ]
     return sorted(kinds, key=lambda one: -one.error.count)
 
 
-def _joined(kind: Kind, errors: Sequence[ErrorReport]) -> ErrorReport:
-    most = max(errors, key=lambda one: one.count)
-    firsts = [one.first_iteration for one in errors if one.first_iteration is not None]
-    differ = len({one.message for one in errors}) > 1
+def _error_of_kind(kind: Kind, errors: Sequence[ErrorReport]) -> ErrorReport:
+    most = max(errors, key=lambda error: error.count)
+    firsts = [error.first_iteration for error in errors if error.first_iteration is not None]
+    differ = len({error.message for error in errors}) > 1
     return replace(
         most,
         message=kind[1] if differ else most.message,
-        count=sum(one.count for one in errors),
+        count=sum(error.count for error in errors),
         first_iteration=min(firsts, default=None),
     )
 

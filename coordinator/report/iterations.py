@@ -65,7 +65,7 @@ def iterations(directory: RunDirectory, report: Report | None = None) -> Iterato
     """
     names = worker_names(report)
     warmups = _warmups(directory)
-    for one in _settled(directory):
+    for one in _settled_blocks(directory):
         warmup_ns = warmups.get(one.workload, 0)
         if isinstance(one, Reported):
             name = names.get(one.worker, one.worker)
@@ -84,7 +84,7 @@ def one_iteration(
     """
     warmups = _warmups(directory)
     found: list[Reported | _Dropped] = []
-    for one in _settled(directory):
+    for one in _settled_blocks(directory):
         numbers = one.columns.iteration if isinstance(one, Reported) else one.iterations
         here = numbers == number
         if not here.any():
@@ -102,12 +102,12 @@ def one_iteration(
             yield next(_rows_of_dropped(one, warmup_ns)), None
 
 
-def counted(directory: RunDirectory) -> Iterator[Reported]:
+def counted_blocks(directory: RunDirectory) -> Iterator[Reported]:
     """Return an iterator of the rows that count of each result block, in stored order.
 
     Raises DamagedRun.
     """
-    return (one for one in _settled(directory) if isinstance(one, Reported))
+    return (block for block in _settled_blocks(directory) if isinstance(block, Reported))
 
 
 def settling(directory: RunDirectory) -> Iterator[dict[str, Any]]:
@@ -128,13 +128,13 @@ def settling(directory: RunDirectory) -> Iterator[dict[str, Any]]:
     yield from older
 
 
-def _settled(directory: RunDirectory) -> Iterator[Reported | _Dropped]:
+def _settled_blocks(directory: RunDirectory) -> Iterator[Reported | _Dropped]:
     errors: dict[tuple[int, str], Errors] = {}
     written: dict[int, Intervals] = {}
     workloads = planned_workloads(directory)
     for body in settling(directory):
         if "do" in body:
-            yield _dropped(body, written.setdefault(body["workload"], Intervals()))
+            yield _take_drops(body, written.setdefault(body["workload"], Intervals()))
             continue
         number, worker = body["workload"], body["incarnation"]
         found = counted_contents(body, workloads)
@@ -142,7 +142,8 @@ def _settled(directory: RunDirectory) -> Iterator[Reported | _Dropped]:
             continue
         known = errors.setdefault((number, worker), {0: _NO_ERROR})
         known.update(
-            (one.number, (one.etype, one.message, one.traceback)) for one in found.failures
+            (failure.number, (failure.etype, failure.message, failure.traceback))
+            for failure in found.failures
         )
         if found.columns is None:
             continue
@@ -181,7 +182,7 @@ def _warmups(directory: RunDirectory) -> dict[int, int]:
     return {number: int(one.get("warmup", 0) * 1e9) for number, one in enumerate(asked)}
 
 
-def _dropped(record: Mapping[str, Any], before: Intervals) -> _Dropped:
+def _take_drops(record: Mapping[str, Any], before: Intervals) -> _Dropped:
     """Return the drops of a journal record that are not in `before`, and add them to `before`."""
     numbers = Intervals(map(tuple, record["numbers"]))
     iterations = numbers.members()

@@ -15,7 +15,7 @@ from osbench.common.protocol.columns import Columns, select
 from osbench.common.protocol.exchanges import FALSE_BODY
 from osbench.common.protocol.iteration_outputs import outputs
 from osbench.coordinator.report.error_kinds import FailureTimes, Kind
-from osbench.coordinator.report.iterations import Reported, counted
+from osbench.coordinator.report.iterations import Reported, counted_blocks
 from osbench.coordinator.report.model.model import Report, WorkloadReport
 from osbench.coordinator.report.page_part import PagePart, page_parts
 from osbench.coordinator.report.run_facts import RunFacts
@@ -103,7 +103,7 @@ def gather(facts: RunFacts, *, live: bool = False) -> PageFacts:
     workloads = report.workloads
     are_all = sum(one.ran for one in workloads) <= ROWS
     failures = FailureTimes()
-    blocks = _noted(counted(directory), failures)
+    blocks = _note_failures(counted_blocks(directory), failures)
     rows = (
         all_rows(blocks, workloads)
         if are_all
@@ -119,10 +119,10 @@ def gather(facts: RunFacts, *, live: bool = False) -> PageFacts:
     )
 
 
-def _noted(blocks: Iterable[Reported], failures: FailureTimes) -> Iterator[Reported]:
-    for one in blocks:
-        failures.add(one)
-        yield one
+def _note_failures(blocks: Iterable[Reported], failures: FailureTimes) -> Iterator[Reported]:
+    for block in blocks:
+        failures.add(block)
+        yield block
 
 
 def _useful(page: PageFacts) -> dict[int, list[int]]:

@@ -18,7 +18,7 @@ from osbench.common.plugin.exporter import (
 )
 from osbench.common.protocol.columns import Columns
 from osbench.coordinator.report.foreign_results import foreign_results
-from osbench.coordinator.report.iterations import counted, iterations, starts
+from osbench.coordinator.report.iterations import counted_blocks, iterations, starts
 from osbench.coordinator.report.kept_traces import kept_traces
 from osbench.coordinator.report.model.model import Report, WorkloadReport
 from osbench.coordinator.report.model.time_figures import TimeFigures
@@ -76,7 +76,7 @@ class StoredRun(ExportedRun):
         workloads = self.report.workloads
         warmups = [int(one.warmup.seconds * 1e9) for one in workloads]
         found = [{name: LatencyMatrix(1) for name in DURATIONS} for _ in workloads]
-        for number, _, columns, _ in counted(self.directory):
+        for number, _, columns, _ in counted_blocks(self.directory):
             if 0 <= number < len(found):
                 _add(found[number], columns, warmups[number])
         return [_by_kind(*pair) for pair in zip(found, workloads, strict=True)]

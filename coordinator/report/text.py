@@ -41,7 +41,7 @@ def render(report: Report, console: Console) -> None:
     _show(console, Text(f"{report.started_at} to {report.finished_at}"))
     if report.tags:
         _show(console, Text(f"tags: {', '.join(map(plain, report.tags))}"))
-    ordered, briefly = _ordered(report.workloads)
+    ordered, briefly = _full_and_brief(report.workloads)
     for number, workload in ordered:
         _show(console, Text())
         _render_workload(workload, number, console)
@@ -69,7 +69,7 @@ def render(report: Report, console: Console) -> None:
         _show(console, Text(f"  {command:{width}}  {shows}", style=_STYLES[Look.PALE]))
 
 
-def _ordered(
+def _full_and_brief(
     workloads: Sequence[WorkloadReport],
 ) -> tuple[list[tuple[int, WorkloadReport]], list[tuple[int, WorkloadReport]]]:
     """Return two lists of (number, workload): to print in full, and in brief.
@@ -80,9 +80,9 @@ def _ordered(
     numbered = list(enumerate(workloads))
     if len(numbered) <= MANY:
         return numbered, []
-    numbered.sort(key=lambda one: severity(one[1]))
-    held = [one for one in numbered if has_held(one[1])]
-    return [one for one in numbered if not has_held(one[1])], held
+    numbered.sort(key=lambda pair: severity(pair[1]))
+    held = [pair for pair in numbered if has_held(pair[1])]
+    return [pair for pair in numbered if not has_held(pair[1])], held
 
 
 def _brief(workload: WorkloadReport, number: int) -> str:
@@ -122,14 +122,14 @@ def _show_grid(console: Console, found: Iterable[Statement]) -> None:
     grid.add_column(overflow="fold")
     last = ""
     for one in found:
-        grid.add_row("" if one.label == last else one.label, styled(one.phrases))
+        grid.add_row("" if one.label == last else one.label, styled_text(one.phrases))
         last = one.label
     _show(console, Padding(grid, (0, 0, 0, 3), expand=False))
 
 
-def styled(phrases: Iterable[Phrase]) -> Text:
+def styled_text(phrases: Iterable[Phrase]) -> Text:
     """Return the phrases of a statement joined to one text, with their styles for a terminal."""
-    return Text.assemble(*((one.text, _STYLES[one.look]) for one in phrases))
+    return Text.assemble(*((phrase.text, _STYLES[phrase.look]) for phrase in phrases))
 
 
 def _lines_of(note: str) -> str:

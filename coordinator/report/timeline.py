@@ -47,7 +47,7 @@ def to_timeline(
 def _workload(outcome: WorkloadOutcome, lag_limit_s: float) -> dict[str, Any]:
     over_time = outcome.statistics.over_time
     is_open = outcome.offered.is_open
-    spoilt = _spoilt(over_time.start_lag, lag_limit_s) if is_open else []
+    spoilt = _late_stretches(over_time.start_lag, lag_limit_s) if is_open else []
     return {
         "t0_at": outcome.t0_at,
         "elapsed_s": outcome.elapsed_s,
@@ -81,7 +81,7 @@ def _load(profile: LoadProfile, start_lag: LatencyMatrix) -> dict[str, Any]:
     }
 
 
-def _spoilt(start_lag: LatencyMatrix, lag_limit_s: float) -> list[list[float]]:
+def _late_stretches(start_lag: LatencyMatrix, lag_limit_s: float) -> list[list[float]]:
     """Return stretches with late starts: [from, to (s after t0), late starts, greatest lag (s)].
 
     A bin counts if at least the fraction `SPOILT_SHARE` of its starts was late; bins at most a
@@ -94,18 +94,18 @@ def _spoilt(start_lag: LatencyMatrix, lag_limit_s: float) -> list[list[float]]:
     late = counts[:, max(limit, 0) :].sum(axis=1)
     all_ = counts.sum(axis=1)
     bad = np.flatnonzero((all_ > 0) & (late >= SPOILT_SHARE * all_) & (late > 0)).tolist()
-    found: list[list[float]] = []
+    stretches: list[list[float]] = []
     for place in bad:
         columns = np.flatnonzero(counts[place])
         worst_s = float(bounds_of(columns[-1:] + start_lag.lowest)[1][0]) / 1e9
         begin_s, end_s = place * width_s, (place + 1) * width_s
-        if found and begin_s - found[-1][1] <= max(width_s, 1.0):
-            stretch = found[-1]
+        if stretches and begin_s - stretches[-1][1] <= max(width_s, 1.0):
+            stretch = stretches[-1]
             stretch[1], stretch[2] = end_s, stretch[2] + int(late[place])
             stretch[3] = max(stretch[3], worst_s)
         else:
-            found.append([begin_s, end_s, int(late[place]), worst_s])
-    return found
+            stretches.append([begin_s, end_s, int(late[place]), worst_s])
+    return stretches
 
 
 def _without(response: LatencyMatrix, spoilt: list[list[float]]) -> dict[str, float] | None:

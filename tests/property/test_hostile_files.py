@@ -165,7 +165,7 @@ def test_documents_of_a_run_are_listed_or_refused(name, data):
         (here / name).write_bytes(text)
         run = RunDirectory(here)
 
-        refuses(lambda: run_listing.described(run), OsbenchError)
+        refuses(lambda: run_listing.run_row(run), OsbenchError)
         refuses(lambda: summary_of(run), OsbenchError)
         refuses(lambda: failure.reason(run), OsbenchError)
         refuses(lambda: failure.exit_code(run), OsbenchError)

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 
 from helpers.examples import examples
 from helpers.random_outcomes import reports
-from osbench.coordinator.report.model.measure import measured
+from osbench.coordinator.report.model.measure import measured_report
 from osbench.coordinator.report.model.model import Report
 from osbench.coordinator.report.run_outcome import RunOutcome
 
@@ -16,7 +16,7 @@ from osbench.coordinator.report.run_outcome import RunOutcome
 @settings(max_examples=examples(150))
 @given(reports())
 def test_a_report_comes_back_from_its_json_object_with_all_that_it_has(run: RunOutcome) -> None:
-    report = measured(run)
+    report = measured_report(run)
     text = json.dumps(report.to_json())
 
     found = Report.from_json(json.loads(text))

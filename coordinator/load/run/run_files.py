@@ -8,7 +8,7 @@ from osbench.common.errors import StorageError
 from osbench.coordinator.load.run.connection import Connection
 from osbench.coordinator.load.run.plan import RunPlan
 from osbench.coordinator.load.run.resumption import plan_file, run_request
-from osbench.coordinator.report.model.measure import measured
+from osbench.coordinator.report.model.measure import measured_report
 from osbench.coordinator.report.model.model import Report
 from osbench.coordinator.report.run_outcome import RunOutcome
 from osbench.coordinator.report.timeline import to_timeline
@@ -42,7 +42,7 @@ def write_charts(plan: RunPlan, directory: RunDirectory, outcome: RunOutcome) ->
 
     A failure is logged: the numbers do not wait for charts.
     """
-    report = measured(outcome)
+    report = measured_report(outcome)
     document = to_timeline(outcome, report.to_json(), plan.conf.benchmark.lag_limit_s)
     try:
         write_timeline(directory, {"complete": True, **document}, sync=True)

@@ -39,7 +39,7 @@ from osbench.coordinator.load.run.workload.workload_outcome import outcome_of
 from osbench.coordinator.load.run.workload.workload_run import WorkloadRun
 from osbench.coordinator.load.run.workload.workload_workers import WorkloadWorkers
 from osbench.coordinator.report.builder import ReportBuilder, RunEnd
-from osbench.coordinator.report.model.measure import measured
+from osbench.coordinator.report.model.measure import measured_report
 from osbench.coordinator.report.report_section import plan_section
 from osbench.coordinator.report.timeline import to_timeline
 from osbench.coordinator.results.accounting.outcome import WorkloadOutcome
@@ -479,7 +479,7 @@ class RunLoad:
         outcomes = self._note()
         troubles = self._watchers.look(outcomes)
         report = self.builder.build(outcomes, (), self.end())
-        document = to_timeline(report, measured(report).to_json(), self.builder.lag_limit_s)
+        document = to_timeline(report, measured_report(report).to_json(), self.builder.lag_limit_s)
         return {**document, "troubles": troubles}
 
     def _failed_in(self, number: int) -> bool:

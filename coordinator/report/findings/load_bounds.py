@@ -163,7 +163,7 @@ def load_bounds(
     `lag_limit_s`: greatest allowed start lag and wake-up lateness at p99, seconds. `interrupted`:
     the user ended the run.
     """
-    seen = _seen(outcome, lag_limit_s, interrupted=interrupted)
+    seen = _load_facts(outcome, lag_limit_s, interrupted=interrupted)
     found = [*_of_processes(seen)]
     if seen.is_late and not found:
         found.append(_why_late(seen))
@@ -194,15 +194,15 @@ def load_bounds(
     return tuple(found)
 
 
-def _seen(outcome: WorkloadOutcome, lag_limit_s: float, *, interrupted: bool) -> _Seen:
+def _load_facts(outcome: WorkloadOutcome, lag_limit_s: float, *, interrupted: bool) -> _Seen:
     statistics, offered, workers = outcome.statistics, outcome.offered, outcome.workers
     accounting = outcome.accounting
     not_made = sum(accounting.drops.get(reason, 0) for reason in NOT_MADE)
-    lost_workers = sum(one.lost for one in workers)
+    lost_workers = sum(worker.lost for worker in workers)
     # iterations that the user does not wait for were lost with no worker
     abandoned = interrupted and not lost_workers
     service, lags = statistics.service.ok, (statistics.loop_lag, statistics.thread_lag)
-    cpu = [(one.cpu_mean or 0.0) for one in workers]
+    cpu = [(worker.cpu_mean or 0.0) for worker in workers]
     half, end = statistics.profile.backlog() if offered.is_open else (0.0, 0.0)
     return _Seen(
         planned=accounting.planned,
@@ -216,7 +216,7 @@ def _seen(outcome: WorkloadOutcome, lag_limit_s: float, *, interrupted: bool) ->
         rate=offered.rate_planned or 0.0,
         duration_s=offered.duration_s,
         lag_limit_s=lag_limit_s,
-        throttled=_throttled(workers),
+        throttled=_throttled_worker(workers),
         start_lag_p99_s=_at(statistics.start_lag, 99),
         lag_typical_s=max(_at(statistics.loop_lag, 50), _at(statistics.thread_lag, 95)),
         lag_p99_s=outcome.delay.late_s(99),
@@ -229,18 +229,20 @@ def _seen(outcome: WorkloadOutcome, lag_limit_s: float, *, interrupted: bool) ->
         hosts=host_uses(workers),
         cpu=max(cpu, default=0.0),
         cpu_sum=sum(cpu),
-        waiting=sum(one.waiting or 0.0 for one in workers),
-        unoptimised=any(one.unoptimised for one in workers),
-        is_full=is_full(statistics, accounting.drops, sum(one.virtual_users for one in workers)),
+        waiting=sum(worker.waiting or 0.0 for worker in workers),
+        unoptimised=any(worker.unoptimised for worker in workers),
+        is_full=is_full(
+            statistics, accounting.drops, sum(worker.virtual_users for worker in workers)
+        ),
         lost_workers=lost_workers,
         running_half=half,
         running_end=end,
     )
 
 
-def _throttled(workers: Sequence[WorkerFigures]) -> WorkerFigures | None:
-    found = max(workers, key=lambda one: one.throttled or 0.0, default=None)
-    return found if found and (found.throttled or 0.0) > THROTTLED_ALLOWED else None
+def _throttled_worker(workers: Sequence[WorkerFigures]) -> WorkerFigures | None:
+    worst = max(workers, key=lambda worker: worker.throttled or 0.0, default=None)
+    return worst if worst and (worst.throttled or 0.0) > THROTTLED_ALLOWED else None
 
 
 def _at(histogram: Histogram, percent: float) -> float:
@@ -313,7 +315,7 @@ def _why_late(seen: _Seen) -> Bound:
     )
     full = [host for host in seen.hosts if host.is_full]
     if seen.crowded is not None:
-        return _crowded(seen.crowded, late)
+        return _other_programs(seen.crowded, late)
     if seen.throttled is not None:
         return Bound(
             cause="cpu_quota",
@@ -343,7 +345,7 @@ def _why_late(seen: _Seen) -> Bound:
     )
 
 
-def _crowded(host: HostUse, what: str) -> Bound:
+def _other_programs(host: HostUse, what: str) -> Bound:
     return Bound(
         cause="other_programs",
         fault=GENERATOR,
@@ -390,7 +392,7 @@ def _why_short(seen: _Seen) -> Bound:
                 f"{spaced(seen.lag_p99_s)} late at p99)",
             )
         if seen.crowded is not None:
-            return _crowded(seen.crowded, missing)
+            return _other_programs(seen.crowded, missing)
         if seen.lacks_cores or (seen.coroutines and seen.cpu > ONE_CORE):
             return Bound(
                 cause="generator_cpu", fault=GENERATOR, sentence=f"{missing}; {_cpu(seen)}"
@@ -408,7 +410,7 @@ def _why_users_waited(seen: _Seen) -> Bound:
     """Return the cause why the users of a closed load were not busy all the time."""
     held = seen.held or 0.0
     if seen.crowded is not None and not seen.lost_workers:
-        return _crowded(seen.crowded, f"the sustained concurrency is {held:.1%}")
+        return _other_programs(seen.crowded, f"the sustained concurrency is {held:.1%}")
     if seen.lost_workers:
         return Bound(
             cause="worker_lost",

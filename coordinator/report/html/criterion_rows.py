@@ -12,13 +12,13 @@ from osbench.coordinator.formatting import plain
 from osbench.coordinator.report.html.page_numbers import (
     DASH,
     NARROW,
-    counted,
+    counted_noun,
     limit_text,
     percent_text,
     rate_text,
     short,
     significant,
-    spaced,
+    spaced_text,
     time_text,
     whole,
 )
@@ -70,13 +70,13 @@ def criterion_rows(workload: WorkloadFacts) -> list[CriterionRow]:
     for verdict in workload.report.sla:
         make, config = _ROWS.get(verdict.criterion), configs.get(verdict.criterion)
         made = []
-        if make and not _windowed(config):
+        if make and not _has_windows(config):
             made = list(make(workload.report, config, verdict))
         rows += made or [_plain_row(verdict)]
     return rows
 
 
-def _windowed(config: Any) -> bool:
+def _has_windows(config: Any) -> bool:
     """Return whether a criterion judges windows of time (`over_s`).
 
     Figures of the whole load do not show its verdict then.
@@ -90,7 +90,7 @@ def _plain_row(verdict: SlaVerdict) -> CriterionRow:
 
     If the message has a single part ", allowed ...", that is the row's limit.
     """
-    detail = spaced(mask_url(plain(verdict.detail, 500)))
+    detail = spaced_text(mask_url(plain(verdict.detail, 500)))
     found, _, asked = detail.rpartition(", allowed ")
     if ";" in found:
         # several clauses, each with its limit
@@ -121,7 +121,7 @@ def _failure_rate(
         asked=asked,
         ok=verdict.success,
         share=100 * share / high if high else None if share else 0.0,
-        basis=f"{whole(workload.bad)} of {counted(workload.ran, 'iteration')}",
+        basis=f"{whole(workload.bad)} of {counted_noun(workload.ran, 'iteration')}",
         key="failure_rate",
     )
 
@@ -149,7 +149,7 @@ def _percentile_row(
     key = _KEYS.get(percent)
     value = times.max if percent == 100 else times.percentile(key) if key else None
     interval = times.ci.get(key) if key else None
-    found = time_text(value) if value is not None else _found(said)
+    found = time_text(value) if value is not None else _measured_text(said)
     is_main = not action and kind == workload.kind
     ok = value <= most if value is not None else success
     return CriterionRow(
@@ -167,13 +167,13 @@ def _percentile_row(
     )
 
 
-def _found(said: str) -> str:
+def _measured_text(said: str) -> str:
     """Return the measured value in a clause of a verdict of `percentile`.
 
     If the clause has no value, return its reason.
     """
     clause = _CLAUSE.match(said)
-    return spaced(clause["found"] if clause else said.partition(": ")[2] or said)
+    return spaced_text(clause["found"] if clause else said.partition(": ")[2] or said)
 
 
 def _start_lag(
@@ -212,7 +212,7 @@ def _throughput(
         asked=f"at least {rate_text(least)}",
         ok=verdict.success,
         share=least / rate if rate else None,
-        basis=f"{counted(workload.accounting.ok, 'iteration')} ok "
+        basis=f"{counted_noun(workload.accounting.ok, 'iteration')} ok "
         f"in {time_text(workload.throughput.span_s)}",
         key="throughput",
     )
@@ -228,7 +228,7 @@ def _mean(workload: WorkloadReport, config: Any, verdict: SlaVerdict) -> Iterato
         asked=f"at most {limit_text(float(config))}",
         ok=verdict.success,
         share=value / float(config),
-        basis=f"{counted(workload.accounting.ok, 'iteration')} ok",
+        basis=f"{counted_noun(workload.accounting.ok, 'iteration')} ok",
     )
 
 
@@ -256,7 +256,7 @@ def _interval_words(interval: Bounds | None) -> str:
 
 def _search(workload: WorkloadReport, config: Any, verdict: SlaVerdict) -> Iterator[CriterionRow]:
     if workload.search:
-        found = spaced(mask_url(search_headline(workload.search)))
+        found = spaced_text(mask_url(search_headline(workload.search)))
         yield CriterionRow(criterion="search", found=found, asked="", ok=verdict.success)
 
 
@@ -278,7 +278,7 @@ def limit_of(workload: WorkloadFacts, key: str, kind: str = "") -> float | None:
     """
     limits = (workload.asked.get("sla") or {}).get("percentile")
     for limit in limits if isinstance(limits, list) else [limits]:
-        if isinstance(limit, Mapping) and not limit.get("action") and not _windowed(limit):
+        if isinstance(limit, Mapping) and not limit.get("action") and not _has_windows(limit):
             is_asked = limit.get("of", "service") == (kind or workload.report.kind)
             if is_asked and _KEYS.get(float(limit["p"])) == key:
                 return float(limit["max_s"])

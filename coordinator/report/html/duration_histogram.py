@@ -65,12 +65,12 @@ def histogram(matrix: LatencyMatrix, failed_s: Sequence[float]) -> DurationHisto
     )
 
 
-def _wanted(total: int) -> int:
+def _bin_count(total: int) -> int:
     return min(_MOST, max(_FEWEST, math.ceil(2 * math.cbrt(total))))
 
 
 def _linear_edges(low: float, high: float, total: int) -> Floats:
-    least = max((high - low) / _wanted(total), high * _FINEST)
+    least = max((high - low) / _bin_count(total), high * _FINEST)
     power: float = 10.0 ** math.floor(math.log10(least))
     step = next(power * one for one in _ROUND if power * one >= least * (1 - 1e-9))
     begin, end = math.floor(low / step + 1e-9), math.ceil(high / step - 1e-9)
@@ -79,7 +79,7 @@ def _linear_edges(low: float, high: float, total: int) -> Floats:
 
 def _log_edges(low: float, high: float, total: int) -> Floats:
     decades = math.log10(high / low)
-    wanted = min(_MOST_LOG, max(_wanted(total), math.ceil(_USUAL_PER_DECADE * decades)))
+    wanted = min(_MOST_LOG, max(_bin_count(total), math.ceil(_USUAL_PER_DECADE * decades)))
     each = next((one for one in _PER_DECADE if one * decades <= wanted), 1)
     begin = math.floor(each * math.log10(low) + 1e-9)
     end = math.ceil(each * math.log10(high) - 1e-9)

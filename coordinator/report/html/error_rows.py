@@ -66,7 +66,7 @@ def _row(facts: WorkloadFacts, kind: ErrorKind, example: Mapping[str, Any] | Non
     times = facts.failed_s.get(kind.kind)
     if times is not None and len(times):
         first_s, last_s = float(times[0]), float(times[-1])
-        counts = _counted(times, facts.elapsed_s)
+        counts = _counts_by_part(times, facts.elapsed_s)
     elif found:
         counts = _over_time(found, facts.elapsed_s)
     label = f"over the {time_text(facts.elapsed_s)} of the load"
@@ -94,14 +94,14 @@ def _without_folders(traceback: str) -> str:
     return mask_text(_FOLDERS.sub(r'File ".../\1/', traceback))[:_TEXT]
 
 
-def _counted(times: NDArray[np.float64], elapsed_s: float) -> list[int]:
+def _counts_by_part(times: NDArray[np.float64], elapsed_s: float) -> list[int]:
     """Return how many of `times` (s after t0) are in each of SPARK_BINS equal parts of the load.
 
     `elapsed_s`: length of the load.
     """
     places = np.clip(times / max(elapsed_s, 1e-9) * SPARK_BINS, 0, SPARK_BINS - 1).astype(int)
-    found: list[int] = np.bincount(places, minlength=SPARK_BINS).tolist()
-    return found
+    counts: list[int] = np.bincount(places, minlength=SPARK_BINS).tolist()
+    return counts
 
 
 def _over_time(example: Mapping[str, Any], elapsed_s: float) -> list[int]:

@@ -47,7 +47,7 @@ def graphic(look: str, parts: Iterable[Markup], label: str = "") -> Markup:
     return Markup('<svg class="{}" {}>{}</svg>').format(look, said, inner)
 
 
-def stacked(counts: dict[str, int], states: Sequence[str] = STATES, label: str = "") -> Markup:
+def stacked_bar(counts: dict[str, int], states: Sequence[str] = STATES, label: str = "") -> Markup:
     """Return a stacked bar of the numbers of iterations by state, in the order of `states`.
 
     States without iterations have no part. `label` is for screen readers.

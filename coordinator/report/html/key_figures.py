@@ -44,10 +44,10 @@ def key_figures(view: WorkloadView, *, running: bool) -> list[Figure]:
     report = view.report
     return [
         _load_figure(view),
-        _succeeded(view, running=running),
+        _success_figure(view, running=running),
         _time_figure("Median", report.main_times.p50, f"{report.kind} time"),
-        _limited(view, "p95"),
-        _limited(view, "p99"),
+        _percentile_figure(view, "p95"),
+        _percentile_figure(view, "p99"),
         _lag_figure(view),
     ]
 
@@ -60,7 +60,12 @@ def search_figures(view: WorkloadView, search: SearchReport, *, running: bool) -
     """
     trial = _told_trial(search)
     percentiles = [_trial_figure(view, trial, key) for key in ("p50", "p95", "p99")]
-    return [_rate_figure(trial), _succeeded(view, running=running), *percentiles, _lag_figure(view)]
+    return [
+        _rate_figure(trial),
+        _success_figure(view, running=running),
+        *percentiles,
+        _lag_figure(view),
+    ]
 
 
 def _told_trial(search: SearchReport) -> TrialFigures | None:
@@ -123,7 +128,7 @@ def _load_figure(view: WorkloadView) -> Figure:
     return Figure(head="Load offered", number=number, note=f"of {whole(users)} requested")
 
 
-def _succeeded(view: WorkloadView, *, running: bool) -> Figure:
+def _success_figure(view: WorkloadView, *, running: bool) -> Figure:
     report = view.report
     text = succeeded_text(report, running=running)
     number = with_unit(text, "%") if text != DASH else escape(DASH)
@@ -139,7 +144,7 @@ def _succeeded(view: WorkloadView, *, running: bool) -> Figure:
     return Figure(head="Succeeded", number=number, note=f"✓ {said}" if row else said)
 
 
-def _limited(view: WorkloadView, key: str) -> Figure:
+def _percentile_figure(view: WorkloadView, key: str) -> Figure:
     report, row = view.report, view.criterion(key)
     if row is None:
         number = time_markup(report.main_times.percentile(key))

@@ -95,12 +95,12 @@ def bands(matrix: LatencyMatrix, end_s: float) -> Bands:
     wide = max(wide, _doublings(len(counts), _BAND_BINS))
     wider = max(_width(whole, len(counts), width_s, _P99_LEAST), wide)
     rows = []
-    for number, line in enumerate(_grouped(counts, wide)):
+    for number, line in enumerate(_group_sums(counts, wide)):
         middle = _middle(number, wide * width_s, end_s)
         rows.append([middle, int(line.sum()), *_percentiles(line, matrix.lowest)])
     p99 = [
         [_middle(number, wider * width_s, end_s), _ms(percentile_of(line, matrix.lowest, 99))]
-        for number, line in enumerate(_grouped(counts, wider))
+        for number, line in enumerate(_group_sums(counts, wider))
         if line.sum() >= _P99_KNOWN
     ]
     return Bands(width_s=wide * width_s, rows=rows, p99_width_s=wider * width_s, p99=p99)
@@ -202,7 +202,7 @@ def _doublings(bins: int, most: int) -> int:
     return together
 
 
-def _grouped(counts: Ints, together: int) -> Ints:
+def _group_sums(counts: Ints, together: int) -> Ints:
     """Return the sums of groups of `together` successive rows; the last group may be smaller."""
     if not len(counts):
         return counts

@@ -10,7 +10,7 @@ from typing import Any
 
 from osbench.common.secrets.masking import mask_text
 from osbench.common.secrets.url_masking import mask_url
-from osbench.coordinator.report.html.page_numbers import DASH, counted, short
+from osbench.coordinator.report.html.page_numbers import DASH, counted_noun, short
 from osbench.coordinator.report.model.workload_parts import Outputs
 
 #: Rows of a table, points of a series and characters of a text that are shown.
@@ -53,7 +53,9 @@ def output_views(
     Without data, only their counts are shown. Secrets are masked, long data cut.
     """
     views = [
-        _view(f"{anchor}-out-{number}", chart, counted(chart.get("iterations") or 0, "iteration"))
+        _view(
+            f"{anchor}-out-{number}", chart, counted_noun(chart.get("iterations") or 0, "iteration")
+        )
         for number, chart in enumerate(outputs.additive)
     ]
     for number, chart in enumerate(outputs.complete):
@@ -61,7 +63,9 @@ def output_views(
         data = first.get((str(chart.get("title")), str(chart.get("chart_plugin"))))
         said = f"of iteration {iteration}; {chart.get('iterations')} had one"
         if data is None:
-            said = f"{counted(chart.get('iterations') or 0, 'iteration')}, the first {iteration}"
+            said = (
+                f"{counted_noun(chart.get('iterations') or 0, 'iteration')}, the first {iteration}"
+            )
         views.append(_view(f"{anchor}-one-{number}", {**chart, "data": data}, said))
     return views
 

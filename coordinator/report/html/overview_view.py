@@ -11,13 +11,13 @@ from markupsafe import Markup
 from osbench.common.outcomes import STATES
 from osbench.common.secrets.url_masking import mask_url
 from osbench.coordinator.report.html.criterion_rows import CriterionRow
-from osbench.coordinator.report.html.inline_graphics import stacked
+from osbench.coordinator.report.html.inline_graphics import stacked_bar
 from osbench.coordinator.report.html.key_figures import Figure, key_figures
 from osbench.coordinator.report.html.page_numbers import (
-    counted,
+    counted_noun,
     limit_text,
     short,
-    spaced,
+    spaced_text,
     time_text,
     whole,
 )
@@ -128,7 +128,7 @@ def _verdict(facts: PageFacts, views: Sequence[WorkloadView]) -> VerdictWords:
         return _not_finished(facts)
     if failed:
         return _not_met(failed, total, len(views))
-    return _met(total, code, _sum(views, "dropped"), close)
+    return _met_words(total, code, _sum(views, "dropped"), close)
 
 
 def _not_finished(facts: PageFacts) -> VerdictWords:
@@ -138,7 +138,7 @@ def _not_finished(facts: PageFacts) -> VerdictWords:
         said = "The run was interrupted."
     elif facts.state == CRASHED:
         said = "The run did not come to its end."
-    rest = spaced(mask_url(facts.reason)) if facts.reason else _notes(facts, 1)
+    rest = spaced_text(mask_url(facts.reason)) if facts.reason else _notes(facts, 1)
     return VerdictWords(look="", sign="✕", word="Not finished.", strong=said, rest=rest)
 
 
@@ -152,10 +152,10 @@ def _every_met(total: int, close: Sequence[str], so_far: str = "") -> str:
     return f"{every}{so_far}, but {close[0]}{more} may as well be over {its}."
 
 
-def _met(total: int, code: Any, dropped: int, close: Sequence[str]) -> VerdictWords:
+def _met_words(total: int, code: Any, dropped: int, close: Sequence[str]) -> VerdictWords:
     every = _every_met(total, close) if total else "No criteria were set."
     if dropped and code != 4:
-        said = f"{counted(dropped, 'arrival')} {'was' if dropped == 1 else 'were'} dropped."
+        said = f"{counted_noun(dropped, 'arrival')} {'was' if dropped == 1 else 'were'} dropped."
         word = "Met, but not for all of the load." if total else "Done, but not all of the load."
         return VerdictWords(look="warned", sign="!", word=word, strong=said, rest=every)
     if not total:
@@ -168,7 +168,7 @@ def _met(total: int, code: Any, dropped: int, close: Sequence[str]) -> VerdictWo
 
 def _running(failed: int, total: int, close: Sequence[str], as_of: str) -> VerdictWords:
     if failed:
-        strong = f"{failed} of {counted(total, 'criterion', 'criteria')} not met so far."
+        strong = f"{failed} of {counted_noun(total, 'criterion', 'criteria')} not met so far."
         return VerdictWords(look="", sign="✕", word="Running.", strong=strong, rest=as_of)
     every = _every_met(total, close, " so far") if total else ""
     rest = " ".join(filter(None, (every, as_of)))
@@ -196,7 +196,7 @@ def _not_met(
         look="",
         sign="✕",
         word="Not met.",
-        strong=f"{len(failed)} of {counted(total, 'criterion', 'criteria')} failed{where}:",
+        strong=f"{len(failed)} of {counted_noun(total, 'criterion', 'criteria')} failed{where}:",
         rest="; ".join(rows) + more + ".",
     )
 
@@ -209,36 +209,40 @@ def _words(row: CriterionRow) -> str:
 
 
 def _notes(facts: PageFacts, most: int) -> str:
-    return " ".join(spaced(mask_url(note)) for note in facts.report.notes[:most])
+    return " ".join(spaced_text(mask_url(note)) for note in facts.report.notes[:most])
 
 
 def _reasons(facts: PageFacts, views: Sequence[WorkloadView]) -> list[Reason]:
     code = facts.report.exit_code
-    found = [_spoilt(view) for view in views if view.late_starts]
-    found += [_bound(view, bound) for view in views for bound in view.report.bounds]
+    found = [_lateness_reason(view) for view in views if view.late_starts]
+    found += [_bound_reason(view, bound) for view in views for bound in view.report.bounds]
     if code == 5 or (code == 4 and not any(view.report.bounds for view in views)):
-        notes = [spaced(mask_url(note)) for note in facts.report.notes[:2]]
+        notes = [spaced_text(mask_url(note)) for note in facts.report.notes[:2]]
         found += [Reason(look="warn", strong="", rest=note) for note in notes]
     failed = any(view.failed_criteria for view in views)
     # many successful ones have one message
     if (failed or facts.state == FINISHED) and len(views) <= MANY:
-        found += [_held(view) for view in views if view.criteria and not view.failed_criteria]
+        found += [
+            _held_reason(view) for view in views if view.criteria and not view.failed_criteria
+        ]
     lost = _sum(views, "lost")
     left = _sum(views, "not_started")
     end = [_missing(lost, left, code)] if (lost or left) and facts.state != RUNNING else []
     return [*found[: _REASONS - len(end)], *end]
 
 
-def _bound(view: WorkloadView, bound: Bound) -> Reason:
-    said = spaced(mask_url(bound.sentence))
+def _bound_reason(view: WorkloadView, bound: Bound) -> Reason:
+    said = spaced_text(mask_url(bound.sentence))
     look = "err" if bound.fault == "generator" else "warn"
     return Reason(look=look, strong="", rest=f"{view.facts.title}: {said}.")
 
 
-def _spoilt(view: WorkloadView) -> Reason:
+def _lateness_reason(view: WorkloadView) -> Reason:
     facts = view.facts
     clean = facts.timeline.get("without_spoilt")
-    starts = f"{counted(view.late_starts, 'start')} {'was' if view.late_starts == 1 else 'were'}"
+    starts = (
+        f"{counted_noun(view.late_starts, 'start')} {'was' if view.late_starts == 1 else 'were'}"
+    )
     who = (
         "A late generator affected"
         if view.report.is_generators
@@ -258,7 +262,7 @@ def _spoilt(view: WorkloadView) -> Reason:
     )
 
 
-def _held(view: WorkloadView) -> Reason:
+def _held_reason(view: WorkloadView) -> Reason:
     rows = [_words(row) for row in view.criteria[:4]]
     every = f"all {len(view.criteria)}" if len(view.criteria) > 1 else "its one criterion"
     more = f", and {len(view.criteria) - 4} more" if len(view.criteria) > 4 else ""
@@ -271,9 +275,9 @@ def _missing(lost: int, left: int, code: Any) -> Reason:
     parts = []
     if lost:
         verb = "was" if lost == 1 else "were"
-        parts.append(f"{counted(lost, 'iteration')} {verb} lost with a worker")
+        parts.append(f"{counted_noun(lost, 'iteration')} {verb} lost with a worker")
     if left:
-        parts.append(f"{counted(left, 'iteration')} did not start")
+        parts.append(f"{counted_noun(left, 'iteration')} did not start")
     end = f": exit code {code}." if code is not None else "."
     return Reason(look="err", strong="", rest=" and ".join(parts) + end)
 
@@ -294,7 +298,7 @@ def _accounting(views: Sequence[WorkloadView]) -> AccountingView:
         planned=planned,
         counts=counts,
         bad=bad,
-        bar=stacked(counts, label=f"{whole(counts['ok'])} of {whole(known)} ok"),
-        lens=stacked(counts, _NOT_OK, f"{whole(bad)} not ok, magnified") if bad else Markup(""),
+        bar=stacked_bar(counts, label=f"{whole(counts['ok'])} of {whole(known)} ok"),
+        lens=stacked_bar(counts, _NOT_OK, f"{whole(bad)} not ok, magnified") if bad else Markup(""),
         cut=100 * counts["ok"] / known if known else 0.0,
     )

@@ -123,7 +123,9 @@ class PageViews:
             emphasis=run_emphasis(facts, emphases),
             emphases=emphases,
             payloads=[payload(one.facts, one.charts, one.criteria) for one in views],
-            table=table_of(facts, _shown(facts.parts)) if has_run and not facts.live else None,
+            table=table_of(facts, _anchors_by_trace(facts.parts))
+            if has_run and not facts.live
+            else None,
         )
 
     @property
@@ -150,7 +152,7 @@ class PageViews:
                 "policy": Markup(page_assets.policy(self.live)),  # noqa: S704
                 "style": Markup(page_assets.style()),  # noqa: S704
                 "scripts": list(map(Markup, page_assets.scripts(self.live))),
-                "data": _embedded(data),
+                "data": _embedded_json(data),
                 "about": run_details(facts, self.workloads),
             }
         )
@@ -161,7 +163,7 @@ class PageViews:
         On a page of several runs, `page` is the address of this run's own report, to which links
         lead, and `mark` the prefix of its anchors. "" otherwise.
         """
-        shown = _shown(self.parts)
+        shown = _anchors_by_trace(self.parts)
         return {
             "NB": page_numbers.NARROW,
             "live": self.live,
@@ -178,7 +180,7 @@ class PageViews:
             "emphases": self.emphases,
             "overview_blocks": overview_blocks(self.emphasis),
             "workload_blocks": [workload_blocks(one) for one in self.emphases],
-            "traced": 0 if self.live else _traced(self.workloads),
+            "traced": 0 if self.live else _traced_count(self.workloads),
             "shown_traces": shown,
             "examples": [one["examples"] for one in self.payloads],
             "heat_tables": [] if self.live else [heat_table(one.charts.heat) for one in self.views],
@@ -189,17 +191,17 @@ class PageViews:
         }
 
 
-def _shown(parts: Mapping[str, PagePart]) -> dict[str, str]:
+def _anchors_by_trace(parts: Mapping[str, PagePart]) -> dict[str, str]:
     """Return the id of the element that shows an iteration, by its trace id."""
-    return {trace: found for part in parts.values() for trace, found in part.anchors().items()}
+    return {trace: anchor for part in parts.values() for trace, anchor in part.anchors().items()}
 
 
-def _traced(workloads: Sequence[WorkloadFacts]) -> int:
+def _traced_count(workloads: Sequence[WorkloadFacts]) -> int:
     found = [one.report.tracing for one in workloads]
     return sum(one.traced for one in found)
 
 
-def _embedded(document: Mapping[str, Any]) -> Markup:
+def _embedded_json(document: Mapping[str, Any]) -> Markup:
     """Return the document as JSON that is safe inside a script element of HTML."""
     packed = json.dumps(document, separators=(",", ":"), ensure_ascii=False)
     packed = escaped_in_json(packed).replace("<", "\\u003c")
@@ -231,7 +233,7 @@ def _environment() -> jinja2.Environment:
         "percent": page_numbers.percent_text,
         "size": page_numbers.size_text,
         "instant": page_numbers.instant_s,
-        "sentence": lambda sentence: page_numbers.spaced(mask_url(str(sentence))),
+        "sentence": lambda sentence: page_numbers.spaced_text(mask_url(str(sentence))),
     }
     return environment
 

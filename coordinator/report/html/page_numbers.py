@@ -120,13 +120,13 @@ def size_text(number: int) -> str:
     return size(number).replace(" ", NARROW)
 
 
-def spaced(text: str) -> str:
+def spaced_text(text: str) -> str:
     """Return a message with typographic units and signs: 276ms becomes 276 ms, <= becomes ≤."""
-    text = _PROGRAM_UNITS.sub(lambda found: f"{found[1]}{NARROW}{_unit(found[2])}", text)
+    text = _PROGRAM_UNITS.sub(lambda match: f"{match[1]}{NARROW}{_unit(match[2])}", text)
     return text.replace(" %", f"{NARROW}%").replace(" -> ", " → ").replace(" <= ", " ≤ ")
 
 
-def counted(number: int, one: str, many: str = "") -> str:
+def counted_noun(number: int, one: str, many: str = "") -> str:
     """Return a number with its noun, as in "1 task" or "2 tasks".
 
     `one` is the singular, `many` the plural, by default `one` with an s.

@@ -73,7 +73,7 @@ def run_details(facts: PageFacts, workloads: Sequence[WorkloadFacts]) -> RunDeta
     head = run_head(facts)
     pairs = [
         ("run", head.run_id),
-        ("started", _started(facts)),
+        ("started", _start_time(facts)),
         ("finished", (report.finished_at or "") if facts.state == "finished" else ""),
         ("exit code", _exit_words(head.exit_code, report.exit_meaning)),
         ("state", "" if facts.state == "finished" else facts.state),
@@ -142,7 +142,7 @@ def _exit_words(code: int | None, meaning: str) -> str:
 
 
 def _when(facts: PageFacts) -> str:
-    begun = _started(facts)
+    begun = _start_time(facts)
     ended = (facts.report.finished_at or "") if facts.state == "finished" else ""
     if not begun:
         return ""
@@ -153,7 +153,7 @@ def _when(facts: PageFacts) -> str:
     return f"{said} UTC"
 
 
-def _started(facts: PageFacts) -> str:
+def _start_time(facts: PageFacts) -> str:
     """Return the start of the run, ISO 8601 in UTC; "" if it is not known."""
     if facts.report.started_at:
         return facts.report.started_at

@@ -14,7 +14,7 @@ from osbench.coordinator.report.exit_code import meaning
 from osbench.coordinator.report.html import page_assets
 from osbench.coordinator.report.html.overview_view import AccountingView
 from osbench.coordinator.report.html.page import PageViews, template_of
-from osbench.coordinator.report.html.page_numbers import NARROW, counted
+from osbench.coordinator.report.html.page_numbers import NARROW, counted_noun
 from osbench.coordinator.report.page_facts import PageFacts
 
 
@@ -75,7 +75,7 @@ def write_runs_page(path: Path, title: str, runs: Iterable[RunOnPage], exit_code
             title=plain(title, 200),
             rows=rows,
             bad=[row for row in rows if row.exit_code != 0],
-            tasks=counted(len(rows), "task"),
+            tasks=counted_noun(len(rows), "task"),
             exit_code=exit_code,
             meaning=meaning(exit_code, dropped),
             # osbench's own, and no word of a run in them

@@ -72,7 +72,7 @@ def charts_of(workload: WorkloadFacts) -> ChartData:
     return ChartData(
         end_s=end_s,
         load=_load(workload.timeline.get("load") or {}, end_s),
-        asked=_asked(workload, end_s),
+        asked=_asked_points(workload, end_s),
         bands=bands(workload.main_matrix, end_s),
         heat=heat(workload.main_matrix),
         curve=curve(workload.main_matrix, report.main_times.max),
@@ -182,7 +182,7 @@ def _end_s(workload: WorkloadFacts) -> float:
     return round(max(reached, 1e-3), 3)
 
 
-def _asked(workload: WorkloadFacts, end_s: float) -> list[list[float]]:
+def _asked_points(workload: WorkloadFacts, end_s: float) -> list[list[float]]:
     points = [
         [round(float(at), 3), round(float(value), 4)] for at, value in workload.list_of("asked")
     ]

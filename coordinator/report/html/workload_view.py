@@ -24,11 +24,11 @@ from osbench.coordinator.report.html.inline_graphics import (
 from osbench.coordinator.report.html.output_views import OutputView, output_views
 from osbench.coordinator.report.html.page_numbers import (
     NARROW,
-    counted,
+    counted_noun,
     instant_s,
     limit_text,
     short,
-    spaced,
+    spaced_text,
     time_text,
     whole,
 )
@@ -178,7 +178,7 @@ class WorkloadView:
         if not self.report.search:
             return "", ""
         found = search_headline(self.report.search), search_interval(self.report.search)
-        headline, interval = (spaced(mask_text(text[:1].upper() + text[1:])) for text in found)
+        headline, interval = (spaced_text(mask_text(text[:1].upper() + text[1:])) for text in found)
         return headline, interval
 
     @property
@@ -189,7 +189,7 @@ class WorkloadView:
             return []
         results = (*left_doubts(drill), *drill_results(drill), *left_results(drill))
         told = [drill.problem, drill.generator, *results, elsewhere_text(self.report, drill)]
-        found = [spaced(mask_text(plain(text, 500))) for text in told if text]
+        found = [spaced_text(mask_text(plain(text, 500))) for text in told if text]
         return [text[:1].upper() + text[1:] for text in found]
 
     @property
@@ -277,11 +277,11 @@ def _config_words(config: Any) -> str:
         return f"{arrow}{unit} over {limit_text(whole)}"
     parts = []
     if "concurrency" in config:
-        parts.append(counted(int(config["concurrency"]), "virtual user"))
+        parts.append(counted_noun(int(config["concurrency"]), "virtual user"))
     if "rps" in config:
         parts.append(f"{_config_text(config['rps'])}{NARROW}/s")
     if "times" in config:
-        parts.append(counted(int(config["times"]), "time"))
+        parts.append(counted_noun(int(config["times"]), "time"))
     if "duration" in config:
         parts.append(f"for {limit_text(float(config['duration']))}")
     return ", ".join(parts)
@@ -427,7 +427,7 @@ def _further_rows(report: WorkloadReport) -> list[tuple[str, str]]:
     rows, last = [], ""
     for one in statements(report):
         if one.on_page:
-            rows.append(("" if one.label == last else one.label, spaced(mask_text(one.text))))
+            rows.append(("" if one.label == last else one.label, spaced_text(mask_text(one.text))))
             last = one.label
     return rows
 
@@ -454,7 +454,7 @@ def _hook_rows(hooks: Sequence[HookRun]) -> list[StepRow]:
 
 def _hook_text(result: HookResult) -> str:
     if result.error:
-        return spaced(mask_text(f"{result.error.etype}: {result.error.msg}"))
+        return spaced_text(mask_text(f"{result.error.etype}: {result.error.msg}"))
     texts = []
     for chart in (result.output or {}).get("complete") or ():
         data = mask(chart.get("data"))

@@ -49,7 +49,7 @@ def from_json(kind: Callable[..., T], document: Any) -> T:
     is missing.
     """
     if not isinstance(document, Mapping):
-        raise ValueError(f"expected an object ({_name(kind)}), found {_shown(document)}")
+        raise ValueError(f"expected an object ({_name(kind)}), found {_short_repr(document)}")
     fields = _fields(kind)
     found = {}
     for name, value in document.items():
@@ -129,13 +129,13 @@ def _as_is(value: Any) -> Any:
 def _number(value: Any) -> int | float:
     if isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value):
         return value
-    raise ValueError(f"expected a number, found {_shown(value)}")
+    raise ValueError(f"expected a number, found {_short_repr(value)}")
 
 
 def _text(value: Any) -> str:
     if isinstance(value, str):
         return value
-    raise ValueError(f"expected a text, found {_shown(value)}")
+    raise ValueError(f"expected a text, found {_short_repr(value)}")
 
 
 def _instant(value: Any) -> str | None:
@@ -149,7 +149,7 @@ def _instant(value: Any) -> str | None:
 def _flag(value: Any) -> bool:
     if isinstance(value, bool):
         return value
-    raise ValueError(f"expected true or false, found {_shown(value)}")
+    raise ValueError(f"expected true or false, found {_short_repr(value)}")
 
 
 _PLAIN: Mapping[Any, Read] = {int: _number, float: _number, str: _text, bool: _flag}
@@ -157,13 +157,13 @@ _PLAIN: Mapping[Any, Read] = {int: _number, float: _number, str: _text, bool: _f
 
 def _tuple(read: Read, value: Any) -> tuple[Any, ...]:
     if not isinstance(value, (list, tuple)):
-        raise ValueError(f"expected an array, found {_shown(value)}")
+        raise ValueError(f"expected an array, found {_short_repr(value)}")
     return tuple(value) if read is _as_is else tuple(map(read, value))
 
 
 def _mapping(read: Read, value: Any) -> Mapping[str, Any]:
     if not isinstance(value, Mapping):
-        raise ValueError(f"expected an object, found {_shown(value)}")
+        raise ValueError(f"expected an object, found {_short_repr(value)}")
     return value if read is _as_is else {key: read(one) for key, one in value.items()}
 
 
@@ -171,6 +171,6 @@ def _name(kind: Any) -> str:
     return str(kind.__name__)
 
 
-def _shown(value: Any) -> str:
+def _short_repr(value: Any) -> str:
     text = repr(value)
     return text if len(text) <= 40 else f"{text[:40]}..."

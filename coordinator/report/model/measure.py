@@ -62,7 +62,7 @@ WENT_WRONG = "something_went_wrong"
 ERRORS = 100
 
 
-def measured(run: RunOutcome) -> Report:
+def measured_report(run: RunOutcome) -> Report:
     """Return the report of a run, computed from the outcomes of its workloads."""
     dropped = sum(workload.accounting.dropped for workload in run.workloads)
     return Report(

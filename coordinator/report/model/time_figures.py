@@ -35,7 +35,7 @@ class TimeFigures:
 
     def percentile(self, key: str) -> float | None:
         """Return the time of a field: p50 to p999, min, mean or max; None without samples."""
-        found: float | None = _named(self, key)
+        found: float | None = _field_value(self, key)
         return found
 
     @property
@@ -54,7 +54,7 @@ class ByState:
 
     def state(self, name: str) -> TimeFigures:
         """Return the durations in the state `name`: "ok", "failed" or "timed_out"."""
-        found: TimeFigures = _named(self, name)
+        found: TimeFigures = _field_value(self, name)
         return found
 
 
@@ -67,7 +67,7 @@ class Latency:
 
     def kind(self, name: str) -> ByState:
         """Return the times of the kind `name`: "service" or "response"."""
-        found: ByState = _named(self, name)
+        found: ByState = _field_value(self, name)
         return found
 
 
@@ -86,7 +86,7 @@ class BriefTimes:
     max: float | None = None
 
 
-def _named(figures: Any, name: str) -> Any:
+def _field_value(figures: Any, name: str) -> Any:
     """Return the field `name`, which a summary may name; raise DamagedRun if there is none."""
     if name not in {field.name for field in fields(figures)}:
         raise DamagedRun(f"the summary of a run is damaged: no times are called {name!r}")

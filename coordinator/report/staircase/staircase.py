@@ -239,16 +239,16 @@ def _fit_sentence(fit: ScalabilityFit) -> str:
     if peak is None or greatest is None:
         most = "Within its error throughput has no peak"
         if fit.ceiling is not None:
-            most += f"; with kappa 0 it approaches {_bounded(fit.ceiling)} ok/s"
+            most += f"; with kappa 0 it approaches {_term_text(fit.ceiling)} ok/s"
     else:
         beyond = ", more than was tried" if peak.value > fit.most else ""
-        most = f"Throughput is greatest with {_bounded(peak)} in flight{beyond}: "
-        most += f"{_bounded(greatest)} ok/s"
+        most = f"Throughput is greatest with {_term_text(peak)} in flight{beyond}: "
+        most += f"{_term_text(greatest)} ok/s"
     return (
-        f"Universal Scalability Law: lambda {_bounded(fit.rate)} per second, sigma"
-        f" {_bounded(fit.contention)}, kappa {_bounded(fit.coherency)}. {most}."
+        f"Universal Scalability Law: lambda {_term_text(fit.rate)} per second, sigma"
+        f" {_term_text(fit.contention)}, kappa {_term_text(fit.coherency)}. {most}."
     )
 
 
-def _bounded(term: FittedTerm) -> str:
+def _term_text(term: FittedTerm) -> str:
     return f"{three_digits(term.value)} ({three_digits(term.low)} to {three_digits(term.high)})"

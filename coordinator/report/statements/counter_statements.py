@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from osbench.coordinator.formatting import count, plain
 from osbench.coordinator.report.model.model import WorkloadReport
-from osbench.coordinator.report.statements.statement import Look, Statement, said
+from osbench.coordinator.report.statements.statement import Look, Statement, statement_of
 from osbench.coordinator.results.accounting.counter_figures import (
     NEAR_LIMIT,
     CounterFigures,
@@ -26,12 +26,14 @@ def counter_statements(workload: WorkloadReport) -> Iterator[Statement]:
     shares = [one for one in workload.counters if one.kind == CounterKind.SHARE]
     near = [one for one in shares if one.is_near_limit]
     for one in near[:_LINES]:
-        yield said("resources", f"{counter_words(one)}: nearly full", Look.WARNING)
+        yield statement_of("resources", f"{counter_words(one)}: nearly full", Look.WARNING)
     if len(near) > _LINES:
-        yield said("resources", f"and {count(len(near) - _LINES, 'more resource')} nearly full")
+        yield statement_of(
+            "resources", f"and {count(len(near) - _LINES, 'more resource')} nearly full"
+        )
     if shares and not near:
         limit = f"{100 * NEAR_LIMIT:.0f} %"
-        yield said(
+        yield statement_of(
             "resources",
             f"none of {count(len(shares))} watched comes to {limit} for a twentieth of the time;"
             f" the fullest: {counter_words(shares[0])}",

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from osbench.coordinator.formatting import count, duration, plain, three_digits
 from osbench.coordinator.report.model.model import WorkloadReport
-from osbench.coordinator.report.statements.statement import Look, Statement, said
+from osbench.coordinator.report.statements.statement import Look, Statement, statement_of
 from osbench.coordinator.results.accounting.drill_figures import (
     Bounds,
     DrillFigures,
@@ -25,16 +25,16 @@ def drill_statements(workload: WorkloadReport) -> Iterator[Statement]:
     if drill is None:
         return
     for phase in drill.phases:
-        yield said("drill", _phase(phase))
+        yield statement_of("drill", _phase(phase))
     if drill.problem:
-        yield said("drill", plain(drill.problem, 500), Look.BAD)
+        yield statement_of("drill", plain(drill.problem, 500), Look.BAD)
     for text in (*drill_results(drill), *left_results(drill)):
-        yield said("drill", text, Look.STRONG)
+        yield statement_of("drill", text, Look.STRONG)
     for text in (drill.generator, *left_doubts(drill)):
         if text:
-            yield said("drill", text, Look.BAD)
+            yield statement_of("drill", text, Look.BAD)
     if elsewhere := elsewhere_text(workload, drill):
-        yield said("drill", elsewhere)
+        yield statement_of("drill", elsewhere)
 
 
 def drill_results(drill: DrillFigures) -> Iterator[str]:

@@ -8,7 +8,13 @@ from osbench.coordinator.formatting import count, duration, plain, size
 from osbench.coordinator.report.error_kinds import kinds_of
 from osbench.coordinator.report.model.model import WorkloadReport
 from osbench.coordinator.report.model.workload_parts import Outputs, RequestCounts
-from osbench.coordinator.report.statements.statement import Look, Phrase, Statement, each, said
+from osbench.coordinator.report.statements.statement import (
+    Look,
+    Phrase,
+    Statement,
+    each,
+    statement_of,
+)
 from osbench.coordinator.results.accounting.totals import Cost, Shift, Tracing
 
 #: Charts that are described; the JSON object has all.
@@ -31,7 +37,7 @@ def request_statements(workload: WorkloadReport) -> Iterator[Statement]:
     """Yield a statement on phases, connections, status codes and bytes of HTTP requests, if any."""
     total = workload.requests.total if workload.requests else None
     if total is not None and total.requests:
-        yield said("requests", _requests(total))
+        yield statement_of("requests", _requests(total))
 
 
 def _requests(total: RequestCounts) -> str:
@@ -62,17 +68,17 @@ def _requests(total: RequestCounts) -> str:
 def trace_statements(workload: WorkloadReport) -> Iterator[Statement]:
     """Yield statements on tracing, its cost, reasons of slowness, and the slowest iterations."""
     tracing = workload.tracing
-    yield said("tracing", _tracing(tracing))
+    yield statement_of("tracing", _tracing(tracing))
     if tracing.cost:
-        yield said("tracing", _tracing_cost(tracing.cost))
+        yield statement_of("tracing", _tracing_cost(tracing.cost))
     elif tracing.traced:
         why = ": all iterations were traced" if tracing.sample_rate == 1 else ""
-        yield said("tracing", f"what it costs is not known{why}")
+        yield statement_of("tracing", f"what it costs is not known{why}")
     if tracing.explanation:
-        yield said("why slow", plain(tracing.explanation, 1000))
+        yield statement_of("why slow", plain(tracing.explanation, 1000))
     for one in workload.exemplars[:_SLOWEST]:
         ended = "" if one.outcome == "ok" else f", {one.outcome.replace('_', ' ')}"
-        yield said(
+        yield statement_of(
             "slowest",
             f"{duration(one.service_s)}  {one.trace_id}  iteration {one.iteration}{ended}",
         )
@@ -97,13 +103,13 @@ def _tracing_cost(cost: Cost) -> str:
 
 
 def _shift(shift: Shift, word: str) -> str:
-    text = f"{_signed(shift.added_s)} at {word}"
+    text = f"{_signed_duration(shift.added_s)} at {word}"
     if shift.low_s is None or shift.high_s is None:
         return f"{text} (so few give no interval)"
-    return f"{text} (95 %: {_signed(shift.low_s)} to {_signed(shift.high_s)})"
+    return f"{text} (95 %: {_signed_duration(shift.low_s)} to {_signed_duration(shift.high_s)})"
 
 
-def _signed(seconds: float) -> str:
+def _signed_duration(seconds: float) -> str:
     return f"{'-' if seconds < 0 else '+'}{duration(abs(seconds))}"
 
 
@@ -162,10 +168,10 @@ def check_statements(workload: WorkloadReport) -> Iterator[Statement]:
         for name, one in sorted(broken, key=lambda item: -item[1].failed)
     ]
     held = len(workload.checks) - len(broken)
-    return each("checks", [*_shortened(texts), *_always(held)], on_page=True)
+    return each("checks", [*_shortened_texts(texts), *_always(held)], on_page=True)
 
 
-def _shortened(texts: Sequence[str]) -> Sequence[str]:
+def _shortened_texts(texts: Sequence[str]) -> Sequence[str]:
     if len(texts) <= CHECKS:
         return texts
     left = len(texts) - CHECKS + 1

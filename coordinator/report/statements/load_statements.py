@@ -11,7 +11,7 @@ from osbench.coordinator.report.statements.search_statements import (
     percentile_texts,
     search_statements,
 )
-from osbench.coordinator.report.statements.statement import Look, Statement, each, said
+from osbench.coordinator.report.statements.statement import Look, Statement, each, statement_of
 from osbench.coordinator.results.accounting.stage_statistics import StageFigures
 from osbench.coordinator.results.accounting.totals import Offered
 
@@ -33,21 +33,21 @@ def load_statements(workload: WorkloadReport) -> Iterator[Statement]:
     Then its results by stage or trial, the comparison with its plan, and its staircase.
     """
     if workload.targets:
-        yield said("target", plain(", ".join(workload.targets)))
+        yield statement_of("target", plain(", ".join(workload.targets)))
     accounting = workload.accounting
     if accounting.dropped:
         reasons = (f"{count(n)} {reason}" for reason, n in accounting.drops.items() if n)
-        yield said("dropped", ", ".join(reasons), on_page=True)
+        yield statement_of("dropped", ", ".join(reasons), on_page=True)
     besides = [(getattr(accounting, name), noun) for name, noun in _BESIDES]
     counted = [count(number, noun) for number, noun in besides if number]
     if counted:
-        yield said("besides", ", ".join(counted), on_page=True)
+        yield statement_of("besides", ", ".join(counted), on_page=True)
     never = workload.users.never_started if workload.users else 0
-    yield said("load", _load(workload.offered, never), on_page=True)
+    yield statement_of("load", _load(workload.offered, never), on_page=True)
     yield from _bounds(workload)
     if workload.warmup.seconds:
         left_out = count(workload.warmup.left_out, "iteration")
-        yield said(
+        yield statement_of(
             "warm-up",
             f"{left_out} of the first {duration(workload.warmup.seconds)} stand in the"
             " sum above and in nothing else",
@@ -56,7 +56,7 @@ def load_statements(workload: WorkloadReport) -> Iterator[Statement]:
     throughput = workload.throughput
     if throughput.ok_per_s is not None:
         rate, span = three_digits(throughput.ok_per_s), duration(throughput.span_s)
-        yield said("throughput", f"{rate} ok/s over {span}", on_page=True)
+        yield statement_of("throughput", f"{rate} ok/s over {span}", on_page=True)
     if workload.search:
         yield from search_statements(workload.search)
     yield from _stages(workload)
@@ -92,7 +92,7 @@ def _bounds(workload: WorkloadReport) -> Iterator[Statement]:
     if workload.bounds:
         told = [f"{plain(one.cause).replace('_', ' ')} ({one.fault})" for one in workload.bounds]
         look = Look.BAD if workload.is_generators else Look.WARNING
-        yield said("bound by", ", ".join(told), look)
+        yield statement_of("bound by", ", ".join(told), look)
 
 
 def _stages(workload: WorkloadReport) -> Iterator[Statement]:
@@ -100,7 +100,7 @@ def _stages(workload: WorkloadReport) -> Iterator[Statement]:
     unit = "/s" if workload.is_open else " users"
     yield from each("stages", (_stage(stage, unit) for stage in stages[:STAGES]))
     if len(stages) > STAGES:
-        yield said("stages", f"and {count(len(stages) - STAGES, 'more stage')}")
+        yield statement_of("stages", f"and {count(len(stages) - STAGES, 'more stage')}")
 
 
 def _stage(stage: StageFigures, unit: str) -> str:

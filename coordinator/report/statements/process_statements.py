@@ -10,7 +10,13 @@ from osbench.coordinator.formatting import count, duration, plain, three_digits
 from osbench.coordinator.report.model.model import WorkloadReport
 from osbench.coordinator.report.model.time_figures import BriefTimes
 from osbench.coordinator.report.model.workload_parts import ContextStepReport, HookRun, UserTimes
-from osbench.coordinator.report.statements.statement import Look, Phrase, Statement, each, said
+from osbench.coordinator.report.statements.statement import (
+    Look,
+    Phrase,
+    Statement,
+    each,
+    statement_of,
+)
 from osbench.coordinator.results.accounting.core_use import host_uses
 from osbench.coordinator.results.accounting.worker_figures import WorkerFigures
 
@@ -58,7 +64,7 @@ def _step(step: ContextStepReport | None, done: str) -> Phrase:
 def loop_statements(workload: WorkloadReport) -> Iterator[Statement]:
     """Yield statements on the lateness of threads or event loops, and on blocked loops."""
     if workload.threads:
-        yield said("threads", f"late by {_lateness(workload.threads.lag)}", on_page=True)
+        yield statement_of("threads", f"late by {_lateness(workload.threads.lag)}", on_page=True)
     loops = workload.loops
     if loops is None:
         return
@@ -69,7 +75,7 @@ def loop_statements(workload: WorkloadReport) -> Iterator[Statement]:
             f"; the scenario blocked them for {duration(loops.blocked_s)}, of that "
             f"{duration(worst.seconds)} at {plain(worst.place)}"
         )
-    yield said("loops", text)
+    yield statement_of("loops", text)
 
 
 def _lateness(lag: BriefTimes) -> str:
@@ -98,10 +104,10 @@ def user_statements(workload: WorkloadReport) -> Iterator[Statement]:
         parts.append(f"{count(users.stop_failures)} failed to stop")
     if users.replaced:
         parts.append(f"{count(users.replaced)} replaced after a timeout")
-    yield said("users", "; ".join(parts), on_page=True)
+    yield statement_of("users", "; ".join(parts), on_page=True)
     for error in users.errors[:_USER_ERRORS]:
         text = f"{error.what}: {error.type}: {error.message}".partition("\n")[0]
-        yield said("users", f"{count(error.count)} x {plain(text)}", on_page=True)
+        yield statement_of("users", f"{count(error.count)} x {plain(text)}", on_page=True)
 
 
 def _took(times: UserTimes | None) -> str:
@@ -116,11 +122,11 @@ def worker_statements(workers: Sequence[WorkerFigures]) -> Iterator[Statement]:
     Nothing without workers.
     """
     if workers:
-        yield said("workers", _places(workers))
+        yield statement_of("workers", _places(workers))
         yield from each("workers", _cores(workers), on_page=True)
     lost = [worker for worker in workers if worker.lost]
     if lost:
-        yield said("workers", _given_up(lost), Look.BAD)
+        yield statement_of("workers", _given_up(lost), Look.BAD)
 
 
 def _places(workers: Sequence[WorkerFigures]) -> str:

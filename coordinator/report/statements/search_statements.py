@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from osbench.coordinator.formatting import count, duration, plain, seconds_of, three_digits
 from osbench.coordinator.report.model.workload_parts import SearchReport
-from osbench.coordinator.report.statements.statement import Look, Statement, each, said
+from osbench.coordinator.report.statements.statement import Look, Statement, each, statement_of
 from osbench.coordinator.results.accounting.search.trials import DISTURBED, TrialFigures
 from osbench.coordinator.results.accounting.stage_statistics import StageFigures
 
@@ -110,21 +110,23 @@ def search_statements(search: SearchReport) -> Iterator[Statement]:
 
     At most `TRIALS` trials, and the number of others.
     """
-    yield said("capacity", search_headline(search), Look.STRONG)
+    yield statement_of("capacity", search_headline(search), Look.STRONG)
     if interval := search_interval(search):
-        yield said("capacity", interval)
+        yield statement_of("capacity", interval)
     for grown in search.grown[:GROWN]:
         before, after = duration(grown.before_s), duration(grown.after_s)
-        yield said("capacity", f"{plain(grown.action)} grew from {before} to {after} on average")
+        yield statement_of(
+            "capacity", f"{plain(grown.action)} grew from {before} to {after} on average"
+        )
     if search.traces and search.held is not None and search.broke is not None:
         rates = f"{three_digits(search.held)} to {three_digits(search.broke)}/s"
-        yield said("capacity", f"from {rates}: {plain(search.traces, 500)}")
+        yield statement_of("capacity", f"from {rates}: {plain(search.traces, 500)}")
     for span in search.grown_spans:
         before, after = duration(span.before_s), duration(span.after_s)
-        yield said("capacity", f"{plain(span.span)}: {before} on average, then {after}")
+        yield statement_of("capacity", f"{plain(span.span)}: {before} on average, then {after}")
     yield from each("trials", map(_trial, search.trials[:TRIALS]))
     if len(search.trials) > TRIALS:
-        yield said("trials", f"and {count(len(search.trials) - TRIALS, 'more trial')}")
+        yield statement_of("trials", f"and {count(len(search.trials) - TRIALS, 'more trial')}")
 
 
 def _trial(trial: TrialFigures) -> str:

@@ -42,7 +42,9 @@ class Statement(NamedTuple):
         return "".join(one.text for one in self.phrases)
 
 
-def said(label: str, text: str, look: Look = Look.PLAIN, *, on_page: bool = False) -> Statement:
+def statement_of(
+    label: str, text: str, look: Look = Look.PLAIN, *, on_page: bool = False
+) -> Statement:
     """Return a statement with one style.
 
     `on_page`: the HTML page also shows it, among further figures.
@@ -52,4 +54,4 @@ def said(label: str, text: str, look: Look = Look.PLAIN, *, on_page: bool = Fals
 
 def each(label: str, texts: Iterable[str], *, on_page: bool = False) -> Iterator[Statement]:
     """Return an iterator of a statement per text, all with the same label, in the plain style."""
-    return (said(label, text, on_page=on_page) for text in texts)
+    return (statement_of(label, text, on_page=on_page) for text in texts)

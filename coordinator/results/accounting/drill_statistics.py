@@ -314,23 +314,25 @@ def _phase_figures(
         bad_ci=interval,
         ok_per_s=ok / lasted_s if lasted_s > 0 else None,
         **_times(rows),
-        **(_left(rows, left) if left is not None else {}),
+        **(_left_figures(rows, left) if left is not None else {}),
     )
 
 
-def _left(rows: PhaseRows, left: LeftFigures) -> Mapping[str, Any]:
+def _left_figures(rows: PhaseRows, left: LeftFigures) -> Mapping[str, Any]:
     sums = np.zeros(len(left.kinds), np.int64)
     np.add.at(sums, rows.left[:, 2], rows.left[:, 3])
     named = zip(left.kinds, sums.tolist(), strict=True)
-    found: dict[str, Any] = {"left": {one.kind: number for one, number in named if number}}
+    figures: dict[str, Any] = {
+        "left": {resource.kind: number for resource, number in named if number}
+    }
     counts = rows.counts()
     known = left.kinds and not (left.doubt or left.unplaced)
     if known and (count := int(counts.sum())):
         leaving = rows.leaving()
         number = int(leaving.sum())
-        found["leaving_share"] = number / count
-        found["leaving_ci"] = share_interval(number, count, design_effect(leaving, counts))
-    return found
+        figures["leaving_share"] = number / count
+        figures["leaving_ci"] = share_interval(number, count, design_effect(leaving, counts))
+    return figures
 
 
 def _times(rows: PhaseRows) -> Mapping[str, Any]:

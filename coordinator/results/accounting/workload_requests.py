@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from osbench.common.histogram import Histogram
 from osbench.common.protocol.columns import Columns
 from osbench.common.protocol.exchanges import FALSE_BODY, OWN_TWICE, PHASES, action_lines
-from osbench.coordinator.results.statistics.action_paths import NESTED, grouped
+from osbench.coordinator.results.statistics.action_paths import NESTED, entries_by_group
 from osbench.coordinator.results.statistics.percentiles import times_of
 
 #: Attributes that are numbers.
@@ -131,7 +131,7 @@ class WorkloadRequests:
         lines = action_lines(rows[inside], columns.actions) + action[inside]
         path[inside] = numbers[lines]
         names = [*paths, NO_ACTION]
-        for number, chosen in grouped(path):
+        for number, chosen in entries_by_group(path):
             self._action(names[number]).add(exchanges[chosen])
         client = exchanges["client"]
         if client.max() >= 0:
@@ -165,8 +165,8 @@ def requests_summary(requests: WorkloadRequests) -> dict[str, Any] | None:
         return None
     paths = sorted(requests.actions, key=lambda path: path.split(NESTED))
     return {
-        "total": _summed(requests.sum()),
-        "actions": {path: _summed(requests.actions[path]) for path in paths},
+        "total": _request_figures(requests.sum()),
+        "actions": {path: _request_figures(requests.actions[path]) for path in paths},
         "clients": [_client(name, count) for name, count in sorted(requests.clients.items())],
     }
 
@@ -203,7 +203,7 @@ def _client(name: str, count: int) -> dict[str, Any]:
     return {"client": client, "why": why, "requests": count}
 
 
-def _summed(requests: ActionRequests) -> dict[str, Any]:
+def _request_figures(requests: ActionRequests) -> dict[str, Any]:
     return {
         "requests": requests.own,
         "unanswered": requests.unanswered,
@@ -215,5 +215,5 @@ def _summed(requests: ActionRequests) -> dict[str, Any]:
         "received_bytes": requests.received,
         "statuses": {str(code): times for code, times in sorted(requests.statuses.items())},
         "by_other_clients": requests.others,
-        "phases": {name: times_of(found) for name, found in requests.phases.items()},
+        "phases": {name: times_of(phase) for name, phase in requests.phases.items()},
     }

@@ -23,7 +23,7 @@ from osbench.coordinator.results.accounting.load_profile import LoadProfile, arr
 from osbench.coordinator.results.accounting.soft_checks import SoftChecks
 from osbench.coordinator.results.accounting.workload_requests import WorkloadRequests
 from osbench.coordinator.results.accounting.workload_users import UserLives
-from osbench.coordinator.results.statistics.action_paths import grouped, name_paths
+from osbench.coordinator.results.statistics.action_paths import entries_by_group, name_paths
 
 Ints = NDArray[np.int64]
 
@@ -320,7 +320,7 @@ class WorkloadStatistics:
         if open_.any():
             duration = np.where(open_, columns.ended[lines[:, 0]] - begun, duration)
             state = np.where(open_, TIMED.index("timed_out"), state)
-        for group, rows in grouped(number * len(TIMED) + state):
+        for group, rows in entries_by_group(number * len(TIMED) + state):
             path, code = divmod(group, len(TIMED))
             values = duration[rows]
             self._action(labels[path]).state(TIMED[code]).add(values)

@@ -85,7 +85,7 @@ def _positions(rows: Ints) -> tuple[Ints, Ints]:
     return first, np.arange(len(rows)) - first
 
 
-def grouped(group: Ints) -> Iterator[tuple[int, Any]]:
+def entries_by_group(group: Ints) -> Iterator[tuple[int, Any]]:
     """Yield each distinct number of `group`, ascending, with a numpy index of its entries.
 
     Numbers must be 0 or more. Yields nothing if `group` is empty.

@@ -64,7 +64,7 @@ class Division:
             yield _variance(coarser(fine))
 
 
-def divided(counts: Ints) -> Division | None:
+def division_of(counts: Ints) -> Division | None:
     """Divide a run into up to `FINE` blocks of time; None if there are fewer than `FEWEST` bins.
 
     `counts` has a row per bin of time and a column per bucket of latency.

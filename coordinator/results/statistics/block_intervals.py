@@ -27,7 +27,7 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
-from osbench.coordinator.results.statistics.block_division import Division, divided
+from osbench.coordinator.results.statistics.block_division import Division, division_of
 from osbench.coordinator.results.statistics.interval_doubt import Doubt, doubt
 from osbench.coordinator.results.statistics.latency_matrix import (
     LatencyMatrix,
@@ -88,7 +88,7 @@ def block_intervals(
     busy = np.flatnonzero(counts.sum(axis=1))
     counts = counts[busy[0] : busy[-1] + 1]
     by_bucket = counts.sum(axis=0)
-    division = divided(counts)
+    division = division_of(counts)
     estimates = tuple(
         _estimate(by_bucket, matrix.lowest, division, percent) for percent in percents
     )

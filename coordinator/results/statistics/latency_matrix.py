@@ -202,7 +202,7 @@ class LatencyMatrix:
         found._width_ns, found.lowest = self._width_ns, self.lowest
         counts, used = self._counts[: self.used], self.used
         while used > bins:
-            counts = _paired(counts)
+            counts = _pair_sums(counts)
             used = (used + 1) // 2
             found._width_ns *= 2
         found._counts = np.zeros((bins, counts.shape[1]), np.uint32)
@@ -282,14 +282,14 @@ class LatencyMatrix:
         self._counts, self.lowest = grown, begin
 
     def _widen(self) -> None:
-        merged = _paired(self._counts)
+        merged = _pair_sums(self._counts)
         self._counts[: len(merged)] = merged
         self._counts[len(merged) :] = 0
         self._width_ns *= 2
         self.used = (self.used + 1) // 2
 
 
-def _paired(counts: NDArray[np.uint32]) -> NDArray[np.uint32]:
+def _pair_sums(counts: NDArray[np.uint32]) -> NDArray[np.uint32]:
     """Return the sums of rows 0 and 1, 2 and 3, ...; a last row without partner stays as it is."""
     even, odd = counts[0::2], counts[1::2]
     merged = even.copy()

@@ -12,7 +12,7 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from osbench.coordinator.results.statistics.block_division import divided
+from osbench.coordinator.results.statistics.block_division import division_of
 
 Ints = NDArray[np.int64]
 
@@ -30,7 +30,7 @@ def design_effect(bad: Ints, counts: Ints) -> float:
     if not len(busy):
         return 1.0
     inside = slice(busy[0], busy[-1] + 1)
-    division = divided(np.stack((counts[inside] - bad[inside], bad[inside]), axis=1))
+    division = division_of(np.stack((counts[inside] - bad[inside], bad[inside]), axis=1))
     total = float(counts.sum())
     share = 1 - float(bad.sum()) / total
     if division is None or not 0 < share < 1:

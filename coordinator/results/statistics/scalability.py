@@ -140,12 +140,12 @@ def _regression(design: Floats, times: Floats) -> tuple[Floats, Floats, float] |
     freedom); None if there is no fit with positive times.
     """
     free = list(range(design.shape[1]))
-    found = _weighted(design, times)
+    found = _least_squares(design, times)
     while found is not None and found[1:].min(initial=0.0) < 0:
         # the coefficient that is farthest below 0, relative to the whole, is 0
         parts = found * design[-1, free]
         del free[1 + int(parts[1:].argmin())]
-        found = _weighted(design[:, free], times)
+        found = _least_squares(design[:, free], times)
     if found is None or found[0] <= 0:
         return None
     coefficients = np.zeros(design.shape[1])
@@ -158,7 +158,7 @@ def _regression(design: Floats, times: Floats) -> tuple[Floats, Floats, float] |
     return coefficients, np.linalg.inv(rows.T @ rows) * variance, math.sqrt(variance)
 
 
-def _weighted(design: Floats, times: Floats) -> Floats | None:
+def _least_squares(design: Floats, times: Floats) -> Floats | None:
     """Return coefficients by least squares of relative errors; None if a fitted time is 0 or less.
 
     Repeats up to `_ROUNDS` times, weighted by the fitted values of the round before.

@@ -83,7 +83,7 @@ def welch(first: Sequence[float], second: Sequence[float]) -> Shifted:
     return Shifted(by=_between(first, second), error=error, freedom=freedom)
 
 
-def pooled(
+def pooled_shift(
     first: Sequence[float], second: Sequence[float], others: Sequence[Sequence[float]] = ()
 ) -> Shifted | None:
     """Return the shift between two groups with a common spread (t-test with pooled variance).
@@ -100,7 +100,7 @@ def pooled(
     return Shifted(by=_between(first, second), error=error, freedom=freedom)
 
 
-def paired(first: Sequence[float], second: Sequence[float]) -> Shifted:
+def paired_shift(first: Sequence[float], second: Sequence[float]) -> Shifted:
     """Return the shift between two groups whose values pair up by position; at least two pairs."""
     differences = np.asarray(second) - np.asarray(first)
     error = float(np.std(differences, ddof=1)) / math.sqrt(len(differences))

@@ -51,7 +51,7 @@ def ask(directory: RunDirectory, request: Mapping[str, Any]) -> str:
     written.
     """
     name = directory.path.name
-    response = _asked(directory, LOAD, request, SEEN_S, ANSWERED_S)
+    response = _send_request(directory, LOAD, request, SEEN_S, ANSWERED_S)
     if response is None:
         raise UsageError(
             f"run {name} has not taken the request within {SEEN_S:g} s: it has no load to change "
@@ -67,7 +67,7 @@ def abort(directory: RunDirectory, *, now: bool = False, timeout_s: float = SEEN
     reply. Raises OsbenchError with exit code 3 if it does not take the request within `timeout_s`
     seconds, after which the request is withdrawn.
     """
-    response = _asked(directory, ABORT, {"now": now}, timeout_s, timeout_s + _TAKEN_S)
+    response = _send_request(directory, ABORT, {"now": now}, timeout_s, timeout_s + _TAKEN_S)
     if response is None:
         error = OsbenchError(
             f"the coordinator of run {directory.path.name} has not taken the request within "
@@ -79,7 +79,7 @@ def abort(directory: RunDirectory, *, now: bool = False, timeout_s: float = SEEN
     return response
 
 
-def _asked(
+def _send_request(
     directory: RunDirectory,
     kind: str,
     request: Mapping[str, Any],
@@ -114,8 +114,8 @@ def _asked(
         return _answer(directory, asked, answered, seen_s, answered_s)
     finally:
         # the taken one first: without it no reply is written any more
-        for left in (taken, asked, answered):
-            left.unlink(missing_ok=True)
+        for path in (taken, asked, answered):
+            path.unlink(missing_ok=True)
 
 
 def _answer(
@@ -126,7 +126,7 @@ def _answer(
     taken = False
     while True:
         gone = not directory.has_coordinator()
-        found = _read(answered)
+        found = _read_document(answered)
         if found is not None:
             if "error" in found:
                 raise UsageError(str(found["error"]))
@@ -179,7 +179,7 @@ class ControlRequests:
             except OSError:
                 # withdrawn meanwhile
                 continue
-            yield place.stem, _read(taken) or {}
+            yield place.stem, _read_document(taken) or {}
 
     def answer(self, request: str, **fields: str) -> None:
         """Write the reply to request `request` (its id), and delete the request.
@@ -243,10 +243,10 @@ def _write(place: Path, fields: Mapping[str, Any]) -> None:
     draft.rename(place)
 
 
-def _read(place: Path) -> dict[str, Any] | None:
+def _read_document(place: Path) -> dict[str, Any] | None:
     """Return the JSON object in a file; None if the file is missing or is not such an object."""
     try:
-        found = read_json(read_regular(place, MOST_BYTES))
+        document = read_json(read_regular(place, MOST_BYTES))
     except (OSError, ValueError):
         return None
-    return found if isinstance(found, dict) else None
+    return document if isinstance(document, dict) else None

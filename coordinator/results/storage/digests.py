@@ -65,9 +65,9 @@ class KeptFiles:
         listed = None if self.accepted else listing(self._path)
         if listed is None or name not in COVERED:
             return
-        found = _found(self._path, listed, name, self._compared)
+        found = _difference(self._path, listed, name, self._compared)
         if found:
-            raise damaged(self._path, [found])
+            raise damaged_run(self._path, [found])
 
     def check_sizes(self) -> None:
         """Raise DamagedRun if a covered file is missing, new or of another size.
@@ -78,7 +78,7 @@ class KeptFiles:
         listed = None if self.accepted else listing(self._path)
         wrong = [] if listed is None else list(_wrong_sizes(self._path, listed))
         if wrong:
-            raise damaged(self._path, wrong)
+            raise damaged_run(self._path, wrong)
 
     def problems(self) -> list[str]:
         """Compare all covered files with their digests: returns a phrase for each problem.
@@ -88,11 +88,11 @@ class KeptFiles:
         listed, wrong = _listing(self._path)
         if listed is None:
             return [wrong] if wrong else []
-        found = (_found(self._path, listed, name, self._compared) for name in COVERED)
+        found = (_difference(self._path, listed, name, self._compared) for name in COVERED)
         return [one for one in found if one]
 
 
-def damaged(path: Path, problems: list[str]) -> DamagedRun:
+def damaged_run(path: Path, problems: list[str]) -> DamagedRun:
     """Return a DamagedRun error whose message names the run and all `problems`."""
     return DamagedRun(f"run {path.name} is damaged: {'; '.join(problems)}")
 
@@ -104,7 +104,7 @@ def listing(path: Path) -> dict[str, Any] | None:
     """
     found, wrong = _listing(path)
     if wrong:
-        raise damaged(path, [wrong])
+        raise damaged_run(path, [wrong])
     return found
 
 
@@ -117,12 +117,12 @@ def _listing(path: Path) -> tuple[dict[str, Any] | None, str]:
     try:
         text = read_regular(path / DIGESTS, _MOST_BYTES)
     except FileNotFoundError:
-        return None, f"{DIGESTS} is missing" if has_summary and _promised(path) else ""
+        return None, f"{DIGESTS} is missing" if has_summary and _promises_digests(path) else ""
     except OSError as error:
         return None, f"{DIGESTS} cannot be read: {reason_of(error)}"
     if not has_summary:
         return None, "" if (path / _PLAN).exists() else f"{_SUMMARY} is missing"
-    found = _parsed(text)
+    found = _checked_listing(text)
     return found, "" if found is not None else f"{DIGESTS} is cut or changed"
 
 
@@ -148,7 +148,7 @@ def new_listing(path: Path, counts: Mapping[str, Entry], summary: bytes) -> dict
     return _with_digest({"format": FORMAT, "run_id": path.name, "files": files})
 
 
-def amended(path: Path, name: str, content: bytes) -> dict[str, Any] | None:
+def amended_listing(path: Path, name: str, content: bytes) -> dict[str, Any] | None:
     """Return the `digests.json` to write before the file `name` is replaced by `content`.
 
     It accepts the new and the old content, as a crash may come between the two writes. None if the
@@ -171,16 +171,16 @@ def _sum(document: Mapping[str, Any]) -> str:
     return hashlib.sha256(json.dumps(document, sort_keys=True).encode()).hexdigest()
 
 
-def _parsed(text: bytes) -> dict[str, Any] | None:
+def _checked_listing(text: bytes) -> dict[str, Any] | None:
     try:
-        found = read_json(text)
-        good = found.get("format") == FORMAT and found == _with_digest(found)
-        return found if good and isinstance(found["files"], dict) else None
+        document = read_json(text)
+        good = document.get("format") == FORMAT and document == _with_digest(document)
+        return document if good and isinstance(document["files"], dict) else None
     except (ValueError, RecursionError, AttributeError, KeyError, TypeError):
         return None
 
 
-def _promised(path: Path) -> bool:
+def _promises_digests(path: Path) -> bool:
     """Return whether `run.json` announces digests at the end of the run; False if unreadable."""
     try:
         manifest = read_json(read_regular(path / _MANIFEST, _MOST_BYTES << 6))
@@ -200,7 +200,7 @@ def entry_of(path: Path) -> Entry:
         return {"bytes": file.tell(), "sha256": digest.hexdigest()}
 
 
-def _found(
+def _difference(
     path: Path, listed: Mapping[str, Any], name: str, compared: dict[str, tuple[int, int, int]]
 ) -> str:
     """Return a phrase on how file `name` differs from its digests in `listed`; "" if it does not.
@@ -220,8 +220,8 @@ def _found(
         entry = entry_of(path / name)
     except OSError as error:
         return f"{name} cannot be read: {reason_of(error)}"
-    if all(entry["sha256"] != one["sha256"] for one in expected):
-        return f"{name} was changed{_left(path / name, expected[0])}{_stranger(path, listed)}"
+    if all(entry["sha256"] != digest["sha256"] for digest in expected):
+        return f"{name} was changed{_rows_left(path / name, expected[0])}{_stranger(path, listed)}"
     compared[name] = identity
     return ""
 
@@ -244,14 +244,14 @@ def _wrong_size(path: Path, listed: Mapping[str, Any], name: str) -> str:
     if expected is None:
         return f"{name} was not there when the run ended"
     if all(size != one["bytes"] for one in expected):
-        left = _left(path / name, expected[0])
+        left = _rows_left(path / name, expected[0])
         return (
             f"{name} has {size:,} of {expected[0]['bytes']:,} bytes{left}{_stranger(path, listed)}"
         )
     return ""
 
 
-def _left(path: Path, expected: Entry) -> str:
+def _rows_left(path: Path, expected: Entry) -> str:
     """Return the words " and N of M rows" on a file of blocks, with the rows that can be read.
 
     "" for other files, and for `expected` without rows. Reads the whole file.

@@ -67,23 +67,25 @@ ASKED_S = 0.5
 NEW_S = 5.0
 
 
-def named(name: str, runs: Sequence[str], place: str) -> str:
+def run_id_of(name: str, runs: Sequence[str], place: str) -> str:
     """Return the id in `runs` (oldest first) that a name means: an id, its beginning, or "last".
 
     `place`: the directory or archive of the runs, for the message. Raises UsageError if no run or
     several runs fit; no run fits an empty name.
     """
-    found = runs[-1:] if name == "last" else [run for run in runs if name and run.startswith(name)]
+    fitting = (
+        runs[-1:] if name == "last" else [run for run in runs if name and run.startswith(name)]
+    )
     if name in runs:
-        found = [name]
-    if len(found) == 1:
-        return found[0]
-    if not found:
+        fitting = [name]
+    if len(fitting) == 1:
+        return fitting[0]
+    if not fitting:
         if not runs:
             raise UsageError(f"there is no run in {place} yet; start one with `osbench-coord run`")
         like = near(name, ("last", *runs)) or f"; the newest is {runs[-1]}"
         raise UsageError(f"no run {name!r} in {place}; give the id of one that is there{like}")
-    raise UsageError(f"{name!r} could be any of {', '.join(found)}; give more of its id")
+    raise UsageError(f"{name!r} could be any of {', '.join(fitting)}; give more of its id")
 
 
 class RunDirectory:
@@ -168,7 +170,7 @@ class RunDirectory:
         Raises UsageError if no run or several runs fit, ConfigError if the runs cannot be listed.
         """
         root = Path(data_dir) / "runs"
-        return cls(root / named(name, [run.path.name for run in cls.all(data_dir)], str(root)))
+        return cls(root / run_id_of(name, [run.path.name for run in cls.all(data_dir)], str(root)))
 
     def lock(self, *, writes: bool = True) -> None:
         """Become the only coordinator of this run: lock it, and open journal and blocks to append.
@@ -424,7 +426,7 @@ class RunDirectory:
         On a full disk, a document with `sync` may take the space of the reserve. Raises
         StorageError, and DamagedRun if the run's digests are damaged.
         """
-        content = _encoded(document)
+        content = _json_bytes(document)
         try:
             self.replace(name, content, sync=sync)
         except StorageError:
@@ -438,7 +440,7 @@ class RunDirectory:
         Waits until both are on disk. Raises StorageError.
         """
         blocks = {"blocks": self._count_bodies(), "rows": self._rows}
-        listed = digests.new_listing(self.path, {"blocks": blocks}, _encoded(summary))
+        listed = digests.new_listing(self.path, {"blocks": blocks}, _json_bytes(summary))
         self.write(digests.DIGESTS, listed)
         self.write(name, summary)
 
@@ -448,9 +450,9 @@ class RunDirectory:
         If the run has digests that cover the file, the new digest is written before it. Raises
         StorageError, and DamagedRun if the digests are damaged.
         """
-        amended = digests.amended(self.path, name, content)
+        amended = digests.amended_listing(self.path, name, content)
         if amended is not None:
-            self._replace(digests.DIGESTS, _encoded(amended), sync=sync)
+            self._replace(digests.DIGESTS, _json_bytes(amended), sync=sync)
         self._replace(name, content, sync=sync)
 
     def _replace(self, name: str, content: bytes, *, sync: bool) -> None:
@@ -484,5 +486,5 @@ class RunDirectory:
                 file.close()
 
 
-def _encoded(document: dict[str, Any]) -> bytes:
+def _json_bytes(document: dict[str, Any]) -> bytes:
     return json.dumps(document, indent=1).encode()

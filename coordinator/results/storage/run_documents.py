@@ -85,8 +85,8 @@ def _workload(workload: Workload, plugins: Plugins) -> dict[str, Any]:
         "scenario": workload.scenario,
         "scenario_source": plugins.scenario(workload.scenario).source,
         "args": mask(workload.args),
-        "runner": _named((workload.runner,)),
-        "sla": _named(workload.sla),
+        "runner": _configurations((workload.runner,)),
+        "sla": _configurations(workload.sla),
         "idempotent": workload.idempotent,
         "warmup": workload.warmup_s,
         "abort": dict(workload.abort),
@@ -94,12 +94,12 @@ def _workload(workload: Workload, plugins: Plugins) -> dict[str, Any]:
         "users": mask(workload.users),
         "think": dict(workload.think),
         "http": mask(workload.http),
-        "contexts": _named(workload.contexts),
+        "contexts": _configurations(workload.contexts),
         "hooks": [
             {
                 "description": hook.description,
-                "action": _named((hook.action,)),
-                "trigger": _named((hook.trigger,)),
+                "action": _configurations((hook.action,)),
+                "trigger": _configurations((hook.trigger,)),
             }
             for hook in workload.hooks
         ],
@@ -107,9 +107,9 @@ def _workload(workload: Workload, plugins: Plugins) -> dict[str, Any]:
     }
 
 
-def _named(plugins: Sequence[Named]) -> dict[str, Any]:
+def _configurations(plugins: Sequence[Named]) -> dict[str, Any]:
     """Return the configurations of `plugins` by their names, with secrets masked."""
-    return {one.name: mask(one.config) for one in plugins}
+    return {plugin.name: mask(plugin.config) for plugin in plugins}
 
 
 def summary_of(directory: RunDirectory) -> dict[str, Any] | None:

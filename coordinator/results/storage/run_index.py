@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from osbench.coordinator.results.storage.run_directory import RunDirectory
-from osbench.coordinator.results.storage.run_listing import FINISHED, described
+from osbench.coordinator.results.storage.run_listing import FINISHED, run_row
 
 #: In the data directory.
 INDEX = "runs.sqlite"
@@ -35,13 +35,13 @@ Entries = dict[str, tuple[str, str]]
 
 
 def rows_of(data_dir: str, runs: Sequence[RunDirectory]) -> list[dict[str, Any]]:
-    """Return a row for each of `runs`, in their order: `described`, and `size_bytes` of its files.
+    """Return a row for each of `runs`, in their order: `run_row`, and `size_bytes` of its files.
 
     Rows of finished runs are cached in the file `runs.sqlite` until a file of the run changes.
     Damage stands in the row and is not raised.
     """
     path = Path(data_dir) / INDEX
-    known, fresh = _read(path, [one.path.name for one in runs]), Entries()
+    known, fresh = _read_entries(path, [one.path.name for one in runs]), Entries()
     found = []
     for run in runs:
         name = run.path.name
@@ -50,7 +50,7 @@ def rows_of(data_dir: str, runs: Sequence[RunDirectory]) -> list[dict[str, Any]]
         if entry is not None and entry[0] == stamp:
             found.append(json.loads(entry[1]))
             continue
-        row = {**described(run), "size_bytes": size}
+        row = {**run_row(run), "size_bytes": size}
         if row["state"] == FINISHED:
             fresh[name] = (stamp, json.dumps(row))
         found.append(row)
@@ -76,17 +76,17 @@ def _state(folder: Path) -> tuple[str, int]:
     return json.dumps(listed), sum(size for _, size, _ in files)
 
 
-def _read(path: Path, names: Sequence[str]) -> Entries:
+def _read_entries(path: Path, names: Sequence[str]) -> Entries:
     if not path.exists():
         return {}
-    found: Entries = {}
+    entries: Entries = {}
     try:
-        with closing(_opened(path)) as index:
+        with closing(_open_index(path)) as index:
             for at in range(0, len(names), _NAMES):
                 part = names[at : at + _NAMES]
                 marks = ",".join("?" * len(part))
                 asked = f"SELECT name, stamp, row FROM runs WHERE format = ? AND name IN ({marks})"  # noqa: S608 - marks only
-                found |= {
+                entries |= {
                     name: (stamp, row)
                     for name, stamp, row in index.execute(asked, (_FORMAT, *part))
                 }
@@ -97,11 +97,11 @@ def _read(path: Path, names: Sequence[str]) -> Entries:
         with suppress(OSError):
             path.unlink()
         return {}
-    return found
+    return entries
 
 
 def _write(path: Path, fresh: Mapping[str, tuple[str, str]]) -> None:
-    with suppress(OSError, sqlite3.Error), closing(_opened(path)) as index, index:
+    with suppress(OSError, sqlite3.Error), closing(_open_index(path)) as index, index:
         index.execute(_TABLE)
         gone = [
             (name,)
@@ -115,7 +115,7 @@ def _write(path: Path, fresh: Mapping[str, tuple[str, str]]) -> None:
         )
 
 
-def _opened(path: Path) -> sqlite3.Connection:
+def _open_index(path: Path) -> sqlite3.Connection:
     # only the owner may read titles of tasks
     os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600))
     return sqlite3.connect(path, timeout=_BUSY_S)

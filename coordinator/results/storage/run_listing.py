@@ -32,7 +32,7 @@ _VERDICTS = {
 }
 
 
-def described(directory: RunDirectory) -> dict[str, Any]:
+def run_row(directory: RunDirectory) -> dict[str, Any]:
     """Return the row of a run for lists, as `row_of` makes it, from the files of the run.
 
     The values of `FIGURES` are None without a summary. Damage is not raised: `why` of the row has

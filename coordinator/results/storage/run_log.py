@@ -231,15 +231,15 @@ def read_log(directory: RunDirectory) -> list[LogLine]:
             content = file.read(MOST_BYTES)
     except OSError:
         return []
-    return [line for one in content.split(b"\n") if (line := _read(one)) is not None]
+    return [line for one in content.split(b"\n") if (line := _log_line(one)) is not None]
 
 
-def _read(content: bytes) -> LogLine | None:
+def _log_line(content: bytes) -> LogLine | None:
     try:
-        found: Any = read_json(content)
+        document: Any = read_json(content)
     except ValueError:
         return None
-    match found:
+    match document:
         case {
             "at": int() | float() as at,
             "level": str(level),

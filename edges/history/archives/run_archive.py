@@ -28,11 +28,11 @@ from osbench.common.errors import (
 )
 from osbench.common.regular_files import make_private_directory, write_private
 from osbench.coordinator.formatting import plain, size
-from osbench.coordinator.results.storage.digests import Entry, damaged, entry_of
+from osbench.coordinator.results.storage.digests import Entry, damaged_run, entry_of
 from osbench.coordinator.results.storage.frames import reason_of
 from osbench.coordinator.results.storage.run_directory import RunDirectory
 from osbench.coordinator.results.storage.run_documents import SUMMARY
-from osbench.coordinator.results.storage.run_listing import DAMAGED, RUNNING, described
+from osbench.coordinator.results.storage.run_listing import DAMAGED, RUNNING, run_row
 from osbench.edges.history.archives.archive_record import (
     INDEX,
     MOST_PACKED,
@@ -353,14 +353,14 @@ def _described(directory: RunDirectory) -> ArchiveRecord:
     StorageError, as `RunArchive.push`.
     """
     name = directory.path.name
-    row = described(directory)
+    row = run_row(directory)
     if row["state"] == RUNNING:
         raise UsageError(f"run {name} is still running; push it when it is over")
     problems = directory.files.problems()
     if row["state"] == DAMAGED and not problems:
         problems = [str(row["why"])]
     if problems:
-        raise damaged(directory.path, problems)
+        raise damaged_run(directory.path, problems)
     try:
         files = _entries(directory.path)
         manifest = (directory.path / "run.json").read_text("utf-8")
@@ -374,7 +374,7 @@ def _described(directory: RunDirectory) -> ArchiveRecord:
             f"cannot read run {name}: {reason_of(error)}; restore its files, or make them readable"
         ) from None
     except ValueError:
-        raise damaged(directory.path, ["run.json or summary.json is not UTF-8"]) from None
+        raise damaged_run(directory.path, ["run.json or summary.json is not UTF-8"]) from None
     return ArchiveRecord(
         run_id=name,
         files=files,

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from osbench.coordinator.front.cli.base import CommandSettings
 from osbench.coordinator.front.cli.run_views.damaged_runs import warn_of
-from osbench.coordinator.results.storage.run_directory import RunDirectory, named
+from osbench.coordinator.results.storage.run_directory import RunDirectory, run_id_of
 from osbench.edges.history.archives.run_archive import ArchivedRun, RunArchive
 
 
@@ -44,5 +44,5 @@ def run_of_both(
     here = {one.path.name: one for one in RunDirectory.all(data_dir)}
     there = {one.run_id: one for one in archived}
     place = f"{settings.data_dir / 'runs'} and the archive"
-    found = named(name, sorted({*here, *there}), place)
+    found = run_id_of(name, sorted({*here, *there}), place)
     return here[found] if found in here else there[found].fetch()

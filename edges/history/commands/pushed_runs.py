@@ -17,8 +17,8 @@ from osbench.coordinator.front.cli.options.option_rules import Rule, RuledComman
 from osbench.coordinator.front.cli.options.option_table import option, options
 from osbench.coordinator.front.cli.options.shared_options import wanted_tags
 from osbench.coordinator.report.exit_code import worst
-from osbench.coordinator.results.storage.run_directory import RunDirectory, named
-from osbench.coordinator.results.storage.run_listing import RESUMABLE, RUNNING, described
+from osbench.coordinator.results.storage.run_directory import RunDirectory, run_id_of
+from osbench.coordinator.results.storage.run_listing import RESUMABLE, RUNNING, run_row
 from osbench.coordinator.results.storage.run_retention import check_writable
 from osbench.edges.history.archives.run_archive import ArchivedRun, RunArchive
 from osbench.edges.history.commands.archive_access import archive_at
@@ -72,7 +72,7 @@ def _not_there(runs: Sequence[RunDirectory], archive: RunArchive) -> list[RunDir
         name = directory.path.name
         if name in there:
             continue
-        state = described(directory)["state"]
+        state = run_row(directory)["state"]
         if state in (RUNNING, RESUMABLE):
             why = "it goes on" if state == RUNNING else "it can be resumed"
             echo(f"not pushed: run {name}: {why}", err=True)
@@ -124,7 +124,8 @@ def pull(
     if run:
         names = sorted(there)
         chosen = [
-            there[found] for found in dict.fromkeys(named(one, names, archive.place) for one in run)
+            there[found]
+            for found in dict.fromkeys(run_id_of(one, names, archive.place) for one in run)
         ]
     else:
         chosen = [one for one in there.values() if _fits(one, task, tag)]

@@ -14,7 +14,12 @@ from osbench.coordinator.formatting import count
 from osbench.coordinator.report.model.model import Report
 from osbench.coordinator.results.statistics.block_intervals import BlockEstimate, block_intervals
 from osbench.coordinator.results.statistics.latency_matrix import LatencyMatrix
-from osbench.coordinator.results.statistics.two_samples import Shifted, paired, pooled, welch
+from osbench.coordinator.results.statistics.two_samples import (
+    Shifted,
+    paired_shift,
+    pooled_shift,
+    welch,
+)
 from osbench.edges.history.comparison.compared_run import ComparedRun
 from osbench.edges.history.comparison.comparison_result import Basis
 from osbench.edges.history.comparison.run_series import SeriesKey, log_values
@@ -112,14 +117,14 @@ class Evidence:
         before, after = log_values(self.before, key), log_values(self.after, key)
         match self.basis:
             case Basis.PAIRS:
-                return paired(before, after)
+                return paired_shift(before, after)
             case Basis.REPLICATES if min(len(before), len(after)) >= _OWN_SPREAD:
                 return welch(before, after)
             case Basis.REPLICATES:
-                return pooled(before, after)
+                return pooled_shift(before, after)
             case Basis.HISTORY:
                 kinds = [log_values(kind, key) for kind in self._kinds()]
-                return pooled(before, after, kinds)
+                return pooled_shift(before, after, kinds)
         return None
 
     def within(self, key: SeriesKey) -> tuple[float, float] | None:

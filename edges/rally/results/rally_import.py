@@ -31,7 +31,7 @@ from osbench.common.task import Named
 from osbench.coordinator.plugins.contexts.history import ContextRecord, ContextStep, Fault
 from osbench.coordinator.plugins.sla.evaluator import SlaEvaluator
 from osbench.coordinator.report.exit_code import exit_code
-from osbench.coordinator.report.model.measure import measured
+from osbench.coordinator.report.model.measure import measured_report
 from osbench.coordinator.report.run_outcome import RunOutcome
 from osbench.coordinator.report.timeline import to_timeline
 from osbench.coordinator.results.accounting.outcome import WorkloadOutcome
@@ -150,7 +150,7 @@ def _import(
         workloads=outcomes,
         notes=tuple(_notes(path, task, [one for _, one in pairs])),
     )
-    summary = measured(report).to_json()
+    summary = measured_report(report).to_json()
     directory.write("run.json", _manifest(path, task, report, [one for _, one in pairs]))
     write_timeline(
         directory, {"complete": True, **to_timeline(report, summary, lag_limit_s)}, sync=False

@@ -16,7 +16,7 @@ from markupsafe import Markup
 
 from osbench.common.secrets.url_masking import mask_url, without_credentials
 from osbench.coordinator.report.html.inline_graphics import graphic, pair_bar, rect, share_bar
-from osbench.coordinator.report.html.page_numbers import spaced, time_text, whole
+from osbench.coordinator.report.html.page_numbers import spaced_text, time_text, whole
 from osbench.coordinator.report.model.model import WorkloadReport
 from osbench.edges.traces.analysis.bands import Band
 from osbench.edges.traces.analysis.ranking import Ranked
@@ -249,10 +249,10 @@ def _group(
     return TraceGroup(
         number=traces.workload,
         reason=mask_url(traces.reason),
-        sentence=spaced(mask_url(traces.sentence)),
+        sentence=spaced_text(mask_url(traces.sentence)),
         has_cause=any(band.clear is not None for band in bands if band.enough),
         bands=[_band(band) for band in bands if band.enough][:_BANDS],
-        best=spaced(mask_url(traces.best)),
+        best=spaced_text(mask_url(traces.best)),
         waterfalls=falls,
     )
 
@@ -305,7 +305,7 @@ def _waterfall(workload: WorkloadReport, pick: TracePick, names: _Names) -> Wate
         lag_s=pick.lag_s,
         trace_s=fall.duration_s,
         paused_s=fall.paused_s,
-        cause=spaced(mask_url(pick.cause)),
+        cause=spaced_text(mask_url(pick.cause)),
         axis=_axis(ticks, total),
         groups=_span_groups(rows[:SPANS], fall, total, grid),
         more=max(0, len(rows) - SPANS) + fall.hidden - told,

@@ -45,7 +45,7 @@ from osbench.coordinator.results.storage.progress import age_words, done_words, 
 from osbench.coordinator.results.storage.run_directory import RunDirectory
 from osbench.coordinator.results.storage.run_documents import summary_of
 from osbench.coordinator.results.storage.run_index import rows_of
-from osbench.coordinator.results.storage.run_listing import RESUMABLE, described
+from osbench.coordinator.results.storage.run_listing import RESUMABLE, run_row
 from osbench.coordinator.results.storage.run_retention import check_writable
 from osbench.coordinator.results.storage.run_store import open_store
 from osbench.coordinator.text_table import TextTable, figures, names, texts
@@ -268,13 +268,13 @@ def status(settings: CommandSettings, run: str, follow: bool, as_json: bool) -> 
     directory = RunDirectory.find(settings.conf.data_dir, run)
     for note in following.progress(directory) if follow else ():
         if as_json:
-            echo_json({**described(directory), "status": note})
+            echo_json({**run_row(directory), "status": note})
         else:
             echo("\n".join(following.lines(note)))
     # a damaged run is refused, as by other commands
     summary_of(directory)
     if as_json:
-        echo_json({**described(directory), "status": directory.read("status.json")})
+        echo_json({**run_row(directory), "status": directory.read("status.json")})
     else:
         echo(_status(directory, settings))
 
@@ -384,7 +384,7 @@ def _data_dir(settings: CommandSettings) -> str:
 
 
 def _status(directory: RunDirectory, settings: CommandSettings) -> str:
-    row = described(directory)
+    row = run_row(directory)
     if row["state"] == RESUMABLE:
         return f"{_state(row, directory)}{_how_to_go_on(directory, settings)}"
     return _state(row, directory)

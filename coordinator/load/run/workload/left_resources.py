@@ -15,7 +15,7 @@ from osbench.common.escaping import one_line
 from osbench.common.outcomes import Outcome
 from osbench.coordinator.load.run.workload.workload_run import WorkloadRun
 from osbench.coordinator.plugins.contexts.context_stack import Poll, run_polling
-from osbench.coordinator.report.iterations import counted
+from osbench.coordinator.report.iterations import counted_blocks
 from osbench.coordinator.results.accounting.drill_figures import LeftFigures, LeftKind
 
 LOG = logging.getLogger(__name__)
@@ -83,7 +83,7 @@ def _rows(run: WorkloadRun, created: Mapping[tuple[int, int], int]) -> tuple[lis
     found: list[list[int]] = []
     numbers = np.array(sorted(places), np.int64)
     try:
-        for one in counted(run.services.directory) if places else ():
+        for one in counted_blocks(run.services.directory) if places else ():
             columns, warmup_ns = one.columns, run.results.warmup_ns
             ran = columns.outcome <= Outcome.TIMED_OUT
             warm = np.where(ran, columns.started, columns.due) >= warmup_ns

@@ -15,7 +15,7 @@ def sentence(found: Capacity, why: str) -> str:
         f"; at {three_digits(found.broke)}/s {why}" if found.broke is not None and why else ""
     )
     if found.rate is None or found.low is None or found.high is None:
-        known = bound(found.held, found.broke, found.advice)
+        known = capacity_bound(found.held, found.broke, found.advice)
         if not known:
             return "the search ended before its first trial"
         begun = "the search did not end; so far " if found.kind == "unfinished" else ""
@@ -27,7 +27,7 @@ def sentence(found: Capacity, why: str) -> str:
     return f"capacity {three_digits(found.rate)}/s, {between}{wide}{at_broke}"
 
 
-def bound(held: float | None, broke: float | None, advice: str) -> str:
+def capacity_bound(held: float | None, broke: float | None, advice: str) -> str:
     """Return "at least RATE" if `held` is a number, else "below RATE"; "" if both are None.
 
     `held`: highest sustained rate, `broke`: lowest failed rate, per second. `advice`, if any, is

@@ -109,7 +109,7 @@ class SearchOutcome:
         First times of the highest sustained rate, then of the lowest that failed a criterion; a
         list each, as a rate may have several trials. None if either rate is missing.
         """
-        before, after = _compared(self.capacity, self.trials)
+        before, after = _bounding_trials(self.capacity, self.trials)
         if not before or not after:
             return None
         return [(one.from_s, one.to_s) for one in before], [(one.from_s, one.to_s) for one in after]
@@ -454,7 +454,7 @@ class Trials:
             capacity=capacity,
             trials=trials,
             limit=self._limit(capacity),
-            grown=tuple(_grown(capacity, trials)),
+            grown=tuple(_slower_actions(capacity, trials)),
         )
 
     def verdict(self) -> Verdict:
@@ -499,28 +499,30 @@ class Trials:
         return next((one for one in broken if one.rate == rate), None)
 
 
-def _compared(
-    found: Capacity, trials: Sequence[TrialFigures]
+def _bounding_trials(
+    capacity: Capacity, trials: Sequence[TrialFigures]
 ) -> tuple[list[TrialFigures], list[TrialFigures]]:
     """Return the trials at the highest sustained rate, and those at the lowest failed rate.
 
     Of the latter, trials that failed a criterion only; each list may be empty.
     """
-    best = [one for one in trials if one.rate == found.held and one.held]
-    worst = [one for one in trials if one.rate == found.broke and one.cause == SLA]
+    best = [trial for trial in trials if trial.rate == capacity.held and trial.held]
+    worst = [trial for trial in trials if trial.rate == capacity.broke and trial.cause == SLA]
     return best, worst
 
 
-def _grown(found: Capacity, trials: Sequence[TrialFigures]) -> Iterator[tuple[str, float, float]]:
+def _slower_actions(
+    capacity: Capacity, trials: Sequence[TrialFigures]
+) -> Iterator[tuple[str, float, float]]:
     """Yield (name, mean seconds before, after) of actions that became slower, the most first.
 
     Compares the last trials at the highest sustained and the lowest failed rate. Looks at the
     `GROWN` actions that grew most; nothing if either rate is missing.
     """
-    best, worst = _compared(found, trials)
+    best, worst = _bounding_trials(capacity, trials)
     if not best or not worst:
         return
     before, after = best[-1].actions, worst[-1].actions
     both = [(name, before[name], after[name]) for name in before if name in after]
-    both.sort(key=lambda one: one[1] - one[2])
-    yield from (one for one in both[:GROWN] if one[2] > one[1])
+    both.sort(key=lambda action: action[1] - action[2])
+    yield from (action for action in both[:GROWN] if action[2] > action[1])

@@ -14,7 +14,7 @@ from helpers.sample_reports import ACTIONS, columns
 from helpers.stored_runs import stored_run
 from osbench.common.protocol.columns import decode_rows, encode_rows
 from osbench.coordinator.report import page_facts
-from osbench.coordinator.report.iterations import Reported, counted
+from osbench.coordinator.report.iterations import Reported, counted_blocks
 from osbench.coordinator.report.page_facts import (
     all_rows,
     gather,
@@ -34,9 +34,9 @@ def test_exemplars_and_kept_traces_of_a_large_run(tmp_path: Path) -> None:
     slow = {one.iteration for one in workloads[0].exemplars}
     assert set(numbers[0].tolist()) == slow | set(kept)
 
-    rows = list(some_rows(counted(facts.directory), workloads, numbers))
+    rows = list(some_rows(counted_blocks(facts.directory), workloads, numbers))
 
-    every = {row.iteration: row for row in all_rows(counted(facts.directory), workloads)}
+    every = {row.iteration: row for row in all_rows(counted_blocks(facts.directory), workloads)}
     assert len(every) == 30_000
     assert {row.iteration: row for row in rows} == {one: every[one] for one in slow | set(kept)}
     assert all(row.trace_id for row in rows)

@@ -11,7 +11,7 @@ from helpers.result_rows import block, row
 from helpers.sample_reports import constant_workload, rps_workload, run_report
 from osbench.common.outcomes import Outcome
 from osbench.coordinator.report.findings.own_lateness import lateness_note, own_lateness
-from osbench.coordinator.report.model.measure import measured
+from osbench.coordinator.report.model.measure import measured_report
 from osbench.coordinator.results.accounting.outcome import WorkloadOutcome
 from osbench.coordinator.results.accounting.totals import Offered
 from osbench.coordinator.results.accounting.workload_statistics import WorkloadStatistics
@@ -58,9 +58,9 @@ def test_starts_that_waited_for_the_service_are_the_services():
 
 
 def test_the_number_in_the_table_says_so():
-    workload = measured(run_report(outcome(loop=18.0))).workloads[0]
+    workload = measured_report(run_report(outcome(loop=18.0))).workloads[0]
 
     assert lateness_note(workload).startswith(
         "of response time up to 18.0 ms of p99 76.0 ms may be the generator's own"
     )
-    assert lateness_note(measured(run_report(outcome())).workloads[0]) == ""
+    assert lateness_note(measured_report(run_report(outcome())).workloads[0]) == ""

@@ -54,7 +54,7 @@ def test_shares_and_rates() -> None:
 
 
 def test_sentences_of_the_program_get_spaces_before_units() -> None:
-    assert numbers.spaced("276ms of 12s, 5 % more, a -> b") == (
+    assert numbers.spaced_text("276ms of 12s, 5 % more, a -> b") == (
         f"276{N}ms of 12{N}s, 5{N}% more, a → b"
     )
 

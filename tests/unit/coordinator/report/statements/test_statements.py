@@ -8,7 +8,7 @@ from itertools import groupby
 import pytest
 
 from helpers.sample_loads import all_kinds, plan_of
-from osbench.coordinator.report.model.measure import measured
+from osbench.coordinator.report.model.measure import measured_report
 from osbench.coordinator.report.model.model import WorkloadReport
 from osbench.coordinator.report.model.workload_parts import (
     CheckCounts,
@@ -20,7 +20,7 @@ from osbench.coordinator.report.statements.iteration_statements import CHECKS
 from osbench.coordinator.report.statements.statements import statements
 from osbench.coordinator.results.accounting.drill_figures import LeftFigures, LeftKind
 
-WORKLOADS = measured(all_kinds()).workloads
+WORKLOADS = measured_report(all_kinds()).workloads
 
 
 def texts(workload: WorkloadReport, label: str) -> list[str]:

@@ -1,24 +1,24 @@
 import numpy as np
 import pytest
 
-from osbench.coordinator.results.statistics.block_division import correlation, divided
+from osbench.coordinator.results.statistics.block_division import correlation, division_of
 
 
 def test_a_run_is_divided_into_forty_blocks_and_twenty_or_as_many_as_it_has_bins():
     counts = np.ones((480, 3), np.int64)
 
-    assert divided(counts).blocks == 40
-    assert len([*divided(counts).variances(0.5)]) == 2
-    assert divided(counts[:20]).blocks == 20
-    assert len([*divided(counts[:20]).variances(0.5)]) == 1
-    assert divided(counts[:15]) is None
+    assert division_of(counts).blocks == 40
+    assert len([*division_of(counts).variances(0.5)]) == 2
+    assert division_of(counts[:20]).blocks == 20
+    assert len([*division_of(counts[:20]).variances(0.5)]) == 1
+    assert division_of(counts[:15]) is None
 
 
 def test_deviations_are_those_of_the_percentile_and_sum_to_nothing():
     random = np.random.default_rng(1)
     counts = random.poisson(5, (100, 50)).astype(np.int64)
 
-    found = divided(counts).deviations(0.3)
+    found = division_of(counts).deviations(0.3)
 
     assert found.sum() == pytest.approx(0, abs=1e-6)
     assert found.std() > 1
@@ -48,8 +48,8 @@ def test_dependence_takes_degrees_of_freedom_and_widens():
     counts = np.stack([100 + 5 * alike, 150 - 5 * alike], axis=1).astype(np.int64)
     mixed = random.permutation(counts)
 
-    (wide, few), _ = divided(counts).variances(0.5)
-    (narrow, many), _ = divided(mixed).variances(0.5)
+    (wide, few), _ = division_of(counts).variances(0.5)
+    (narrow, many), _ = division_of(mixed).variances(0.5)
 
     assert wide > 10 * narrow
     assert few < 10

@@ -3,7 +3,13 @@ import math
 import numpy as np
 import pytest
 
-from osbench.coordinator.results.statistics.two_samples import Shifted, holm, paired, pooled, welch
+from osbench.coordinator.results.statistics.two_samples import (
+    Shifted,
+    holm,
+    paired_shift,
+    pooled_shift,
+    welch,
+)
 
 # Student's data on sleep (Biometrika 6, 1908), and what R's t.test says of them
 A = (0.7, -1.6, -0.2, -1.2, -0.1, 3.4, 3.7, 0.8, 0.0, 2.0)
@@ -19,7 +25,7 @@ def test_welch_is_that_of_another_program():
 
 
 def test_pairs_are_those_of_another_program():
-    found = paired(A, B)
+    found = paired_shift(A, B)
 
     assert found.freedom == 9
     assert found.p == pytest.approx(0.002833, abs=0.000001)
@@ -38,15 +44,15 @@ def test_the_interval_and_the_p_value_agree():
 def test_one_run_a_side_is_compared_with_the_spread_of_others():
     spread = [0.0, 0.02, -0.02, 0.01, -0.01]
 
-    small, large = (pooled([0.0], [by], [spread]) for by in (0.03, 0.2))
+    small, large = (pooled_shift([0.0], [by], [spread]) for by in (0.03, 0.2))
 
     assert small.freedom == 4
     assert small.p > 0.05 > large.p
 
 
 def test_without_any_group_of_two_nothing_is_known():
-    assert pooled([1.0], [2.0]) is None
-    assert pooled([1.0], [2.0], [[1.0]]) is None
+    assert pooled_shift([1.0], [2.0]) is None
+    assert pooled_shift([1.0], [2.0], [[1.0]]) is None
 
 
 def test_equal_numbers_without_spread_are_equal_and_others_are_not():

@@ -16,7 +16,7 @@ from osbench.common.plugin.plugins import Plugins
 from osbench.common.task import HookConfig, Named, Subtask, Task, Workload
 from osbench.coordinator.results.storage.run_directory import RunDirectory
 from osbench.coordinator.results.storage.run_documents import SUMMARY, describe, summary_of
-from osbench.coordinator.results.storage.run_listing import described
+from osbench.coordinator.results.storage.run_listing import run_row
 
 
 @pytest.fixture
@@ -53,7 +53,7 @@ def test_a_damaged_summary_is_named_and_does_not_hide_other_runs(
     with pytest.raises(OsbenchError, match=r"summary\.json is damaged"):
         summary_of(directory)
     directory.close()
-    assert "is damaged" in described(directory)["why"]
+    assert "is damaged" in run_row(directory)["why"]
 
 
 def test_a_summary_of_another_version(directory: RunDirectory) -> None:

@@ -18,13 +18,13 @@ from osbench.coordinator.results.storage.run_index import INDEX, rows_of
 @pytest.fixture
 def reads(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """Names of the runs that were described."""
-    real, found = run_index.described, []
+    real, found = run_index.run_row, []
 
     def described(run: RunDirectory) -> dict[str, Any]:
         found.append(run.path.name)
         return real(run)
 
-    monkeypatch.setattr(run_index, "described", described)
+    monkeypatch.setattr(run_index, "run_row", described)
     return found
 
 

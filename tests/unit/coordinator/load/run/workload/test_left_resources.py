@@ -97,7 +97,7 @@ def test_iterations_that_are_too_many_are_said_to_be(run, monkeypatch):
 
 def test_the_run_is_polled_while_iterations_are_read(run, monkeypatch):
     monkeypatch.setattr(context_stack, "POLL_S", 0.01)
-    polled, real, first = [], left_resources.counted, threading.Event()
+    polled, real, first = [], left_resources.counted_blocks, threading.Event()
 
     def counted(directory):
         assert first.wait(PATIENCE_S)
@@ -107,7 +107,7 @@ def test_the_run_is_polled_while_iterations_are_read(run, monkeypatch):
         polled.append(undoing)
         first.set()
 
-    monkeypatch.setattr(left_resources, "counted", counted)
+    monkeypatch.setattr(left_resources, "counted_blocks", counted)
 
     assert noted(run, poll) == ([3, 4], "")
     assert polled[0] is False
@@ -125,6 +125,6 @@ def test_ctrl_c_ends_the_search_for_iterations(run, monkeypatch):
         polled.set()
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(left_resources, "counted", counted)
+    monkeypatch.setattr(left_resources, "counted_blocks", counted)
 
     assert noted(run, poll) == ([], "Ctrl-C ended the search for their iterations")
