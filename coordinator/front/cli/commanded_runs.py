@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
 from osbench.common.errors import UsageError
 from osbench.coordinator.front.cli.base import CommandSettings, console, echo
@@ -24,6 +24,9 @@ from osbench.coordinator.front.cli.run_exports import RunExports, exports_of
 from osbench.coordinator.load.local.local_start import EarlyStart
 from osbench.coordinator.load.run.plan import RunOptions, new_run_id
 from osbench.coordinator.results.storage.run_directory import RunDirectory
+
+if TYPE_CHECKING:
+    from osbench.coordinator.report.model.model import Report
 
 
 def run_as_asked(  # noqa: PLR0913 - one per set of options
@@ -67,8 +70,8 @@ def run_as_asked(  # noqa: PLR0913 - one per set of options
             code = _in_mode(mode, settings, wanted, run_exports, progress, as_json=output.as_json)
         else:
             with run_exports.around():
-                summary = run_once(settings, wanted, progress)
-            code = _report_run(summary, run_exports, as_json=output.as_json)
+                report = run_once(settings, wanted, progress)
+            code = _print_report(report, run_exports, as_json=output.as_json)
         wanted.view.linger()
     finally:
         wanted.view.end()
@@ -169,8 +172,8 @@ def resume_as_asked(
     progress = Progress(quiet=output.quiet)
     run_exports = exports_of(exports, settings, (), directory, progress.say)
     with run_exports.around():
-        summary = resume_once(settings, directory, progress, wait_s)
-    return _report_run(summary, run_exports, as_json=output.as_json)
+        report = resume_once(settings, directory, progress, wait_s)
+    return _print_report(report, run_exports, as_json=output.as_json)
 
 
 def rerun_as_asked(
@@ -191,22 +194,21 @@ def rerun_as_asked(
     directory = RunDirectory.of(settings.conf.data_dir, run_id)
     run_exports = exports_of(exports, settings, (), directory, progress.say)
     with run_exports.around():
-        summary = rerun_once(settings, before, progress, run_id)
-    return _report_run(summary, run_exports, as_json=output.as_json)
+        report = rerun_once(settings, before, progress, run_id)
+    return _print_report(report, run_exports, as_json=output.as_json)
 
 
-def _report_run(summary: dict[str, Any], exports: RunExports, *, as_json: bool) -> int:
-    """Export a run that has ended, and print its report, or with `as_json` its summary.
+def _print_report(report: Report, exports: RunExports, *, as_json: bool) -> int:
+    """Export a run that has ended, and print its report, or with `as_json` its JSON object.
 
     Returns its exit code, which failed exports change.
     """
-    summary = exports.write(summary)
+    report = exports.write(report)
     if as_json:
-        echo(json.dumps(summary))
+        echo(json.dumps(report.to_json()))
     else:
         # not needed until here, and local mode starts sooner without it
-        from osbench.coordinator.report.model.model import Report  # noqa: PLC0415 - see above
         from osbench.coordinator.report.text import render  # noqa: PLC0415 - see above
 
-        render(Report.from_json(summary), console())
-    return int(summary["exit_code"])
+        render(report, console())
+    return report.code

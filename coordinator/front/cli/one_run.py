@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from queue import SimpleQueue
 from types import FrameType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from oslo_config import cfg
 
@@ -41,6 +41,7 @@ from osbench.coordinator.task.taskfile.selection import once
 
 if TYPE_CHECKING:
     from osbench.coordinator.load.run.lifecycle import Run
+    from osbench.coordinator.report.model.model import Report
     from osbench.coordinator.results.storage.run_store import RunStore
 
 
@@ -144,17 +145,17 @@ class _Relay:
 
 def resume_once(
     settings: CommandSettings, directory: RunDirectory, progress: Progress, wait_s: float | None
-) -> dict[str, Any]:
-    """Resume a run whose coordinator is gone, to its end; return its summary as a JSON object.
+) -> Report:
+    """Resume a run whose coordinator is gone, to its end; return its report.
 
-    A finished run returns its summary at once: its coordinator may have been killed before it could
+    A finished run returns its report at once: its coordinator may have been killed before it could
     report that. `wait_s`: longest wait for workers, seconds; None: as it was started. Locks the
     run; Ctrl-C is counted as in `execute_plan`. Raises UsageError if the run cannot be resumed,
     OsbenchError.
     """
     conf = settings.conf
     logs.begin(conf.log_level)
-    finished = _take_summary(directory, progress)
+    finished = _take_report(directory, progress)
     if finished is not None:
         return finished
     refusal = resumable.refusal(directory)
@@ -166,27 +167,31 @@ def resume_once(
         raise _not_resumed(directory, error) from None
     except UsageError:
         # another one may have finished it while its lock was waited for
-        finished = _take_summary(directory, progress)
+        finished = _take_report(directory, progress)
         if finished is None:
             raise
         return finished
 
 
-def _take_summary(directory: RunDirectory, progress: Progress) -> dict[str, Any] | None:
-    """Return the summary of a finished run, after deleting the files that only `resume` needs.
+def _take_report(directory: RunDirectory, progress: Progress) -> Report | None:
+    """Return the report of a finished run, after deleting the files that only `resume` needs.
 
     None, and no effect, for other runs. Raises OsbenchError if its files cannot be read.
     """
     finished = resumable.report(directory)
-    if finished is not None:
-        resumable.forget(directory)
-        progress.say(f"run {directory.path.name} is finished: this is its report")
-    return finished
+    if finished is None:
+        return None
+    # most commands run a task, and have no report before its end
+    from osbench.coordinator.report.model.model import Report  # noqa: PLC0415 - see above
+
+    resumable.forget(directory)
+    progress.say(f"run {directory.path.name} is finished: this is its report")
+    return Report.from_json(finished)
 
 
 def _taken_up(
     conf: cfg.ConfigOpts, directory: RunDirectory, progress: Progress, wait_s: float | None
-) -> dict[str, Any]:
+) -> Report:
     # these take a while to import
     from osbench.coordinator.load.run.resumption import key_notes, plan_file  # noqa: PLC0415
 
@@ -224,7 +229,7 @@ def _taken_up(
         progress.say(f"run {plan.run_id}: resumed")
         run = relay.begin(_run_of(plan, progress))
         try:
-            return run.resume(connection, directory, saved.started_at).to_json()
+            return run.resume(connection, directory, saved.started_at)
         finally:
             relay.over = True
 
@@ -246,8 +251,8 @@ def run_once(
     wanted: Wanted,
     progress: Progress,
     interrupts: Interrupts | None = None,
-) -> dict[str, Any]:
-    """Run a task to its end; return the summary of the run as a JSON object.
+) -> Report:
+    """Run a task to its end; return the report of the run.
 
     `interrupts` also counts the interrupts of this run, even if they came too late to end it.
     Output of plug-ins goes to stderr meanwhile: stdout may be read by a program. Raises
@@ -261,8 +266,8 @@ def run_once(
 
 def rerun_once(
     settings: CommandSettings, before: RunDirectory, progress: Progress, run_id: str
-) -> dict[str, Any]:
-    """Repeat the request of the run `before`, as the new run `run_id`; return its summary.
+) -> Report:
+    """Repeat the request of the run `before`, as the new run `run_id`; return its report.
 
     Plug-ins, data files and deployment are read again. Raises OsbenchError if the request is
     unknown, or the task does not fit any more.
@@ -291,8 +296,8 @@ def execute_plan(
     interrupts: Interrupts,
     view: LiveView | None = None,
     early: EarlyStart | None = None,
-) -> dict[str, Any]:
-    """Run a plan to its end; return the summary of the run as a JSON object.
+) -> Report:
+    """Run a plan to its end; return the report of the run.
 
     The first interrupt drains the load, the second stops it. `view` shows the run in a browser,
     `early` may have begun local mode. Logs and messages also go to the run directory, prints to
@@ -330,7 +335,7 @@ def execute_plan(
             progress.say(note)
         run = relay.begin(_run_of(plan, progress))
         try:
-            return run.execute(connection).to_json()
+            return run.execute(connection)
         finally:
             relay.over = True
 

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING
 
 from osbench.common.errors import INTERRUPTED, OsbenchError
 from osbench.common.escaping import escaped
@@ -17,6 +17,9 @@ from osbench.coordinator.load.run.plan import new_run_id
 from osbench.coordinator.report.exit_code import worst
 from osbench.coordinator.report.run_comparison import ShowSpread, spread_of_runs
 from osbench.coordinator.results.storage.run_directory import RunDirectory
+
+if TYPE_CHECKING:
+    from osbench.coordinator.report.model.model import Report
 
 #: Version of the JSON object that `run --repeat` prints.
 FORMAT = 1
@@ -37,54 +40,54 @@ def run_repeatedly(
     """
     show_spread = None if as_json else spread_of_runs()
     tag = f"repeat-{new_run_id()}"
-    summaries, failure = _run_all(settings, wanted, progress, tag, times)
-    codes = [summary["exit_code"] for summary in summaries]
+    reports, failure = _run_all(settings, wanted, progress, tag, times)
+    codes = [report.code for report in reports]
     if failure is not None:
         codes.append(failure.exit_code)
         echo(escaped(f"Error: {failure}", breaks=True), err=True)
-    elif len(summaries) < times:
+    elif len(reports) < times:
         codes.append(INTERRUPTED)
     if as_json:
-        document = {"format": FORMAT, "tag": tag, "exit_code": worst(codes), "runs": summaries}
-        echo(json.dumps(document))
-    elif show_spread is not None and summaries:
-        _print_spread(show_spread, settings, tag, summaries)
+        runs = [report.to_json() for report in reports]
+        echo(json.dumps({"format": FORMAT, "tag": tag, "exit_code": worst(codes), "runs": runs}))
+    elif show_spread is not None and reports:
+        _print_spread(show_spread, settings, tag, reports)
     return worst(codes)
 
 
 def _run_all(
     settings: CommandSettings, wanted: Wanted, progress: Progress, tag: str, times: int
-) -> tuple[list[dict[str, Any]], OsbenchError | None]:
+) -> tuple[list[Report], OsbenchError | None]:
     """Run a task `times` times, or until a run fails to begin or is interrupted.
 
-    Returns the summaries, and the failure to begin or None. Raises OsbenchError if the first run
+    Returns the reports, and the failure to begin or None. Raises OsbenchError if the first run
     cannot begin.
     """
-    summaries: list[dict[str, Any]] = []
+    reports: list[Report] = []
     interrupts = Interrupts()
     with interrupts.noted():
         for number in range(1, times + 1):
             progress.say(f"run {number} of {times}")
             try:
-                summaries.append(run_tagged(settings, wanted, progress, interrupts, tag))
+                reports.append(run_tagged(settings, wanted, progress, interrupts, tag))
             except OsbenchError as error:
-                if not summaries:
+                if not reports:
                     raise
-                return summaries, error
+                return reports, error
             if interrupts.count:
                 break
-    return summaries, None
+    return reports, None
 
 
 def _print_spread(
     show_spread: ShowSpread,
     settings: CommandSettings,
     tag: str,
-    summaries: Sequence[Mapping[str, Any]],
+    reports: Sequence[Report],
 ) -> None:
     """Print how much the runs differ, their tag, and a command that compares them later."""
     data_dir = str(settings.conf.data_dir)
-    runs = [RunDirectory.find(data_dir, summary["run_id"]) for summary in summaries]
+    runs = [RunDirectory.find(data_dir, report.run_id) for report in reports]
     show_spread(runs, console())
     echo(f"\nTag of these runs: {tag}")
     echo(f"Later: osbench-coord compare tag:{tag} --against tag:...")
@@ -96,8 +99,8 @@ def run_tagged(
     progress: Progress,
     interrupts: Interrupts,
     *tags: str,
-) -> dict[str, Any]:
-    """Run a task once under a new id, with more tags, and archive it; return its summary.
+) -> Report:
+    """Run a task once under a new id, with more tags, and archive it; return its report.
 
     Raises OsbenchError if the run cannot begin or has no report.
     """
@@ -106,5 +109,5 @@ def run_tagged(
     directory = RunDirectory.of(settings.conf.data_dir, run_id)
     exports = RunExports((), directory, progress.say, archive=wanted.archive)
     with exports.around():
-        summary = run_once(settings, replace(wanted, run_options=options), progress, interrupts)
-    return exports.write(summary)
+        report = run_once(settings, replace(wanted, run_options=options), progress, interrupts)
+    return exports.write(report)

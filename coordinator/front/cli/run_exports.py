@@ -10,6 +10,7 @@ from __future__ import annotations
 import contextlib
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -27,6 +28,7 @@ from osbench.coordinator.results.storage.run_store import RunStore, open_store
 
 if TYPE_CHECKING:
     from osbench.coordinator.report.exporting import Export
+    from osbench.coordinator.report.model.model import Report
 
 #: Exit code of Python after an uncaught exception.
 ACCIDENT = 1
@@ -132,8 +134,8 @@ class RunExports:
 
         return metrics_endpoint(self._metrics, collect)
 
-    def write(self, summary: dict[str, Any]) -> dict[str, Any]:
-        """Export and archive a run that has ended; return its summary with notes on failures.
+    def write(self, report: Report) -> Report:
+        """Export and archive a run that has ended; return its report with notes on failures.
 
         A failed export also changes the exit code, here and in the run directory. Failures are
         printed, not raised.
@@ -141,27 +143,27 @@ class RunExports:
         if self._exports:
             from osbench.coordinator.report.stored_run import StoredRun  # noqa: PLC0415 - above
 
-            stored = StoredRun(self._directory, summary)
+            stored = StoredRun(self._directory, report.to_json())
             done = [self._export(one, partial(one.write, stored)) for one in self._exports]
-            summary = self._with_failures(summary, [said for said in done if said])
+            report = self._with_failures(report, [said for said in done if said])
         said = self._push()
-        return self._with_failures(summary, [said]) if said else summary
+        return self._with_failures(report, [said]) if said else report
 
-    def _with_failures(self, summary: dict[str, Any], failed: Sequence[str]) -> dict[str, Any]:
+    def _with_failures(self, report: Report, failed: Sequence[str]) -> Report:
         if not failed:
-            return summary
+            return report
         from osbench.coordinator.report.exit_code import (  # noqa: PLC0415 - see above
             AROUND,
             meaning,
             worst,
         )
 
-        code = worst((summary["exit_code"], AROUND))
-        changed = {**summary, "notes": [*summary["notes"], *failed]}
-        if code != summary["exit_code"]:
-            changed |= {"exit_code": code, "exit_meaning": meaning(code)}
+        code = worst((report.code, AROUND))
+        said = report.exit_meaning if code == report.exit_code else meaning(code)
+        notes = (*report.notes, *failed)
+        changed = replace(report, notes=notes, exit_code=code, exit_meaning=said)
         try:
-            self._directory.write("summary.json", changed)
+            self._directory.write("summary.json", changed.to_json())
         except OsbenchError as error:
             _warn("export summary.json", str(error))
         return changed

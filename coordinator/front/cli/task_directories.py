@@ -6,7 +6,6 @@ import json
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
 
 from rich.padding import Padding
 from rich.text import Text
@@ -40,8 +39,8 @@ class TaskRun:
     path: Path
     #: None if it was not run.
     exit_code: int | None
-    #: The run's JSON object; None if it could not begin.
-    summary: dict[str, Any] | None = None
+    #: None if it could not begin.
+    report: Report | None = None
     #: Why it could not begin, or was not run.
     error: str = ""
 
@@ -78,7 +77,7 @@ def run_directory(
     if as_json:
         tasks = [
             {"file": one.path.name, "exit_code": one.exit_code, "error": one.error}
-            | {"run": one.summary}
+            | {"run": one.report.to_json() if one.report else None}
             for one in found
         ]
         echo(json.dumps({"format": FORMAT, "tag": tag, "exit_code": code, "tasks": tasks}))
@@ -115,9 +114,9 @@ def _write_page(
 
     def on_page(task: TaskRun) -> RunOnPage:
         facts, error = None, task.error
-        if task.summary is not None:
+        if task.report is not None:
             try:
-                name = str(task.summary["run_id"])
+                name = task.report.run_id
                 facts = gather(read_facts(RunDirectory.find(settings.conf.data_dir, name)))
             except OsbenchError as problem:
                 error = f"its report cannot be made: {problem}"
@@ -188,8 +187,8 @@ def _run_all(
             found.append(one)
             if one.error:
                 echo(escaped(f"Error: {path.name}: {one.error}", breaks=True), err=True)
-            elif one.summary is not None and not as_json:
-                render(Report.from_json(one.summary), console())
+            elif one.report is not None and not as_json:
+                render(one.report, console())
                 echo("")
             if interrupts.count:
                 why = "not run: interrupted"
@@ -210,10 +209,10 @@ def _run_one(
     if wrong:
         return TaskRun(path=path, exit_code=UsageError.exit_code, error=wrong)
     try:
-        summary = run_tagged(settings, replace(wanted, source=str(path)), progress, interrupts, tag)
+        report = run_tagged(settings, replace(wanted, source=str(path)), progress, interrupts, tag)
     except OsbenchError as error:
         return TaskRun(path=path, exit_code=error.exit_code, error=str(error))
-    return TaskRun(path=path, exit_code=int(summary["exit_code"]), summary=summary)
+    return TaskRun(path=path, exit_code=report.exit_code, report=report)
 
 
 def _print(found: Sequence[TaskRun], tag: str, code: int) -> None:
@@ -221,11 +220,11 @@ def _print(found: Sequence[TaskRun], tag: str, code: int) -> None:
     table = TextTable(texts("task"), names("run"), figures("exit code"), texts(""))
     for one in found:
         said = one.error.partition("\n")[0] or MEANINGS.get(one.exit_code or 0, "unknown")
-        if one.summary is not None and not one.error:
-            said = Report.from_json(one.summary).exit_meaning or said
+        if one.report is not None and not one.error:
+            said = one.report.exit_meaning or said
         table.add_row(
             plain(one.path.name, 100),
-            plain(str(one.summary["run_id"])) if one.summary else "",
+            plain(one.report.run_id) if one.report else "",
             "" if one.exit_code is None else str(one.exit_code),
             plain(said, 200),
         )

@@ -190,6 +190,13 @@ class Report:
     notes: tuple[str, ...] = ()
     workloads: tuple[WorkloadReport, ...] = ()
 
+    @property
+    def code(self) -> int:
+        """Exit code of a run that is over. Raises ValueError for one that goes on."""
+        if self.exit_code is None:
+            raise ValueError(f"run {self.run_id} goes on")
+        return self.exit_code
+
     def to_json(self) -> dict[str, Any]:
         """Return the report as a JSON object, for `--json` and the run directory."""
         document: dict[str, Any] = json_codec.to_json(self)

@@ -116,7 +116,7 @@ class AlternatingRuns:
             name = "AB"[side]
             wanted = self._tasks[side]
             self._progress.say(f"{name}: {wanted.source}")
-            summary = run_tagged(
+            report = run_tagged(
                 self._settings,
                 wanted,
                 self._progress,
@@ -124,10 +124,10 @@ class AlternatingRuns:
                 self._tag,
                 f"{self._tag}-{name}",
             )
-            if summary["exit_code"] == INTERRUPTED:
+            if report.exit_code == INTERRUPTED:
                 return
-            ids[side], codes[side] = summary["run_id"], summary["exit_code"]
-            limited.append(is_limited(summary))
+            ids[side], codes[side] = report.run_id, report.code
+            limited.append(is_limited(report))
         self._pairs.append((ids[0], ids[1]))
         self._codes.append((codes[0], codes[1]))
         self._limited.append(any(limited))

@@ -12,6 +12,7 @@ from typing import Any
 from osbench.common.errors import DamagedRun, OsbenchError, UsageError
 from osbench.coordinator.formatting import distinct
 from osbench.coordinator.report.exit_code import AROUND, LIMITED
+from osbench.coordinator.report.findings.load_bounds import GENERATOR
 from osbench.coordinator.report.model.model import Report, WorkloadReport
 from osbench.coordinator.results.storage.run_directory import RunDirectory
 from osbench.coordinator.results.storage.run_documents import (
@@ -27,15 +28,15 @@ _SOUND = (0, 1, AROUND)
 _DIGITS = 12
 
 
-def is_sound(summary: Mapping[str, Any]) -> bool:
-    """Return whether a summary has the figures of the requested load."""
-    return summary["exit_code"] in _SOUND and not is_limited(summary)
+def is_sound(report: Report) -> bool:
+    """Return whether a report has the figures of the requested load."""
+    return report.exit_code in _SOUND and not is_limited(report)
 
 
-def is_limited(summary: Mapping[str, Any]) -> bool:
+def is_limited(report: Report) -> bool:
     """Return whether the load generator was the limit, or may be why a criterion failed."""
-    bounds = (bound for one in summary["workloads"] for bound in one.get("bounds", ()))
-    return summary["exit_code"] == LIMITED or any(one["fault"] == "generator" for one in bounds)
+    bounds = (bound for one in report.workloads for bound in one.bounds)
+    return report.exit_code == LIMITED or any(one.fault == GENERATOR for one in bounds)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -87,12 +88,12 @@ class ComparedRun:
     @property
     def is_sound(self) -> bool:
         """Return whether it has the figures of the requested load."""
-        return is_sound(self.summary)
+        return is_sound(self.report)
 
     @property
     def is_limited(self) -> bool:
         """Return whether the load generator was the limit, or may be why a criterion failed."""
-        return is_limited(self.summary)
+        return is_limited(self.report)
 
     @property
     def deployment(self) -> str | None:

@@ -131,7 +131,7 @@ def calibrate(plan: RunPlan, lasts_s: float, *, quiet: bool) -> Calibrated:
         f"calibration: {lasts_s:g} s of real load on the service for each workload, by at most "
         f"{count(users, 'virtual user')} and {rate:g} iterations per second"
     )
-    report = Report.from_json(execute_plan(cut, progress, Interrupts()))
+    report = execute_plan(cut, progress, Interrupts())
     if report.exit_code == 130:
         raise KeyboardInterrupt
     costs = tuple(

@@ -6,8 +6,8 @@ import itertools
 import json
 import signal
 import sys
-from collections.abc import Mapping
-from typing import Any, Self
+from dataclasses import replace
+from typing import Self
 
 from rich.console import Console
 from rich.text import Text
@@ -91,47 +91,48 @@ def run_single(
     progress = IterationProgress(directory, silent=as_json)
     try:
         with exports.around():
-            summary = run_once(settings, wanted, progress)
+            report = run_once(settings, wanted, progress)
     finally:
         # also what explains why a run could not begin
         progress.print_log()
-    summary = exports.write(summary)
+    report = exports.write(report)
     if progress.not_started:
-        summary = {
-            **summary,
-            "exit_code": _FAILED,
-            "exit_meaning": _NOT_STARTED,
-        }
-    records = iteration_records(directory, _ITERATION, Report.from_json(summary))
+        report = replace(report, exit_code=_FAILED, exit_meaning=_NOT_STARTED)
+    records = iteration_records(directory, _ITERATION, report)
     if as_json:
-        ending = {key: summary[key] for key in ("run_id", "exit_code", "exit_meaning", "notes")}
+        ending = {
+            "run_id": report.run_id,
+            "exit_code": report.exit_code,
+            "exit_meaning": report.exit_meaning,
+            "notes": report.notes,
+        }
         echo(json.dumps({**ending, "iterations": records}, default=str))
-        return int(summary["exit_code"])
+        return report.code
     echo("")
     terminal = console()
     for one in records:
         # printed already, as it came
         print_iteration({**one, "log": []}, terminal)
         if one["trace_id"]:
-            _print_trace(settings, summary["run_id"], one["trace_id"], terminal)
+            _print_trace(settings, report.run_id, one["trace_id"], terminal)
     if progress.not_started:
         _print_start(directory, terminal)
-    _print_end(summary, terminal, started=not progress.not_started)
-    return int(summary["exit_code"])
+    _print_end(report, terminal, started=not progress.not_started)
+    return report.code
 
 
-def _print_end(summary: Mapping[str, Any], terminal: Console, *, started: bool) -> None:
+def _print_end(report: Report, terminal: Console, *, started: bool) -> None:
     """Print the notes of the run, and its exit code with its meaning.
 
     `started`: the virtual user could start.
     """
-    for note in summary["notes"]:
+    for note in report.notes:
         terminal.print(Text(f"Note: {plain(note, 1000)}"), highlight=False)
-    code = summary["exit_code"]
+    code = report.exit_code
     style = "bold green" if code == 0 else "bold red"
     # the SLA of a single iteration is that it ends well
     failed = code == _FAILED and started
-    meaning = "an iteration failed" if failed else summary["exit_meaning"]
+    meaning = "an iteration failed" if failed else report.exit_meaning
     terminal.print(Text(f"Exit code {code}: {meaning}", style=style))
 
 

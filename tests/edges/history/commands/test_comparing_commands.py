@@ -3,6 +3,7 @@
 import dataclasses
 import json
 import shlex
+from dataclasses import replace
 from types import SimpleNamespace
 
 import numpy as np
@@ -13,9 +14,13 @@ from bench.evidence import trend_runs
 from helpers.commands import call
 from helpers.queue_runs import Queue, side
 from helpers.recording_server import recording_server
+from helpers.sample_reports import full_report
 from osbench.common.errors import OsbenchError
 from osbench.coordinator.front.cli.group import Group
 from osbench.coordinator.front.cli.progress_display import Progress
+from osbench.coordinator.report.model.measure import measured_report
+from osbench.coordinator.report.model.model import Report
+from osbench.coordinator.results.accounting.totals import Bound
 from osbench.coordinator.results.storage.run_directory import RunDirectory
 from osbench.coordinator.results.storage.run_documents import write_timeline
 from osbench.edges.history.commands import alternating_runs
@@ -204,7 +209,7 @@ def test_pairs_of_an_interrupted_duel_that_cannot_be_compared(
     limited = dataclasses.replace(second, summary={**second.summary, "exit_code": 4})
     monkeypatch.setattr(alternating_runs, "checked_plan", lambda *_: None)
     monkeypatch.setattr(alternating_runs, "compared", lambda *_: [first, limited])
-    ended = {"run_id": "any", "exit_code": 0, "workloads": []}
+    ended = Report(run_id="any", exit_code=0)
 
     def run(settings, wanted, progress, noted, *tags):
         noted.count = interrupts if tags[-1].endswith("-B") else 0
@@ -388,8 +393,9 @@ def made(monkeypatch, outcomes, pairs):
 
     def run(*_):
         code, fault = next(left)
-        bounds = [{"fault": fault}] if fault else []
-        return {"run_id": "any", "exit_code": code, "workloads": [{"bounds": bounds}]}
+        bounds = (Bound(cause="a", fault=fault, sentence="b"),) if fault else ()
+        workload = replace(measured_report(full_report()).workloads[0], bounds=bounds)
+        return Report(run_id="any", exit_code=code, workloads=(workload,))
 
     monkeypatch.setattr(alternating_runs, "run_tagged", run)
     runs = AlternatingRuns(None, (SimpleNamespace(source="a"),) * 2, Progress(quiet=True))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import threading
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
@@ -320,16 +321,16 @@ def test_an_export_that_failed_is_in_the_notes_and_the_exit_code(
     stored: StoredRun, tmp_path: Path
 ) -> None:
     exports = RunExports([Export(Watching(), str(tmp_path))], stored.directory, lambda _: None)
-    well = {**stored.summary, "exit_code": 0, "notes": ["before"]}
+    well = replace(stored.report, exit_code=0, notes=("before",))
 
-    summary = exports.write(well)
-    failed = exports.write({**well, "exit_code": 1})
+    report = exports.write(well)
+    failed = exports.write(replace(well, exit_code=1))
 
-    assert (summary["exit_code"], failed["exit_code"]) == (5, 1)
-    before, said = summary["notes"]
+    assert (report.exit_code, failed.exit_code) == (5, 1)
+    before, said = report.notes
     assert before == "before"
     assert said.startswith("export watching failed: the exporter watching raises RuntimeError")
-    assert stored.directory.read("summary.json") == failed
+    assert stored.directory.read("summary.json") == json.loads(json.dumps(failed.to_json()))
 
 
 def test_a_failing_export_is_a_warning(
@@ -341,7 +342,7 @@ def test_a_failing_export_is_a_warning(
         [Export(Watching(), str(tmp_path)), json_too], stored.directory, said.append
     )
 
-    exports.write(stored.summary)
+    exports.write(stored.report)
 
     assert said == [f"wrote {tmp_path / 'r.json'}"]
     assert (
@@ -359,10 +360,10 @@ def test_ctrl_c_gives_an_export_up_and_keeps_the_report(
     said: list[str] = []
     export = Export(Waiting(), "http://u:planted@nobody.test")
 
-    summary = RunExports([export], stored.directory, said.append).write(stored.summary)
+    report = RunExports([export], stored.directory, said.append).write(stored.report)
 
     assert said == ["sending results to http://***@nobody.test; Ctrl-C gives that up"]
-    assert "export watching failed: given up by Ctrl-C; the run is kept" in summary["notes"][-1]
+    assert "export watching failed: given up by Ctrl-C; the run is kept" in report.notes[-1]
 
 
 def test_snapshots_are_pushed_under_load(
