@@ -60,14 +60,14 @@ def _load_document(text: str) -> tuple[Any, list[Problem]]:
         if problems:
             return None, problems
         value = loader.construct_document(node)
-        for line in _misread(node, loader, set()):
+        for line in _misread_numbers(node, loader, set()):
             LOG.warning("%s", line)
     finally:
         loader.dispose()
     return value, list(_foreign(value, "", None))
 
 
-def _misread(node: yaml.Node, loader: yaml.SafeLoader, seen: set[int]) -> Iterator[str]:
+def _misread_numbers(node: yaml.Node, loader: yaml.SafeLoader, seen: set[int]) -> Iterator[str]:
     """Yield a warning for each number in `node` that YAML 1.1 reads as octal or in base 60.
 
     The author may have meant a decimal number. `seen`: ids of collections already visited; added
@@ -86,7 +86,7 @@ def _misread(node: yaml.Node, loader: yaml.SafeLoader, seen: set[int]) -> Iterat
     seen.add(id(node))
     for item in node.value:
         for one in item if isinstance(item, tuple) else (item,):
-            yield from _misread(one, loader, seen)
+            yield from _misread_numbers(one, loader, seen)
 
 
 def _position(mark: yaml.Mark | None) -> str:

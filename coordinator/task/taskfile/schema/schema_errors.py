@@ -108,7 +108,7 @@ def _problems(
     rule: Any = error.validator_value
     match error.validator:
         case "additionalProperties" if rule is False:
-            yield from _unknown(error, where)
+            yield from _unknown_keys(error, where)
         case "required":
             yield Problem(where, f"{_missing(error)} is missing")
         case "type":
@@ -180,16 +180,16 @@ def _missing(error: ValidationError) -> str:
     return next(str(name) for name in required if error.message.startswith(repr(name)))
 
 
-def _unknown(error: ValidationError, where: str) -> Iterator[Problem]:
+def _unknown_keys(error: ValidationError, where: str) -> Iterator[Problem]:
     schema: Any = error.schema
-    found: Any = error.instance
+    value: Any = error.instance
     known = list(schema.get("properties", {}))
-    for name in found:
+    for name in value:
         if name not in known:
-            value = shown_value(found[name], name)
+            shown = shown_value(value[name], name)
             hint = schema.get(ELSEWHERE, {}).get(name)
-            told = f" ({hint})" if hint else near(name, known)
-            yield Problem(inside(where, name), f"unknown key{told}, got {value}")
+            suggestion = f" ({hint})" if hint else near(name, known)
+            yield Problem(inside(where, name), f"unknown key{suggestion}, got {shown}")
 
 
 def near(name: str, known: Iterable[str]) -> str:
