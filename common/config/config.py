@@ -44,7 +44,7 @@ def load(files: Sequence[str] | None = None) -> cfg.ConfigOpts:
         paths = [str(path) for path in search_path() if path.is_file()][:1]
     parsed, problems = _parse(paths)
     for path, sections in parsed.items():
-        problems += _unknown(path, sections)
+        problems += _name_problems(path, sections)
     conf = cfg.ConfigOpts()
     for group, options in OPTIONS.items():
         conf.register_opts(options, group=None if group == "DEFAULT" else group)
@@ -99,7 +99,7 @@ def _group_name(section: str) -> str:
     return "DEFAULT" if section.upper() == "DEFAULT" else section.lower()
 
 
-def _unknown(path: str, sections: _Sections) -> Iterator[str]:
+def _name_problems(path: str, sections: _Sections) -> Iterator[str]:
     for section, values in sections.items():
         options = OPTIONS.get(_group_name(section))
         if options is None:

@@ -55,7 +55,7 @@ class ApiVersion:
     service_type: str = ""
 
 
-def overridden(service: Service, wish: ApiVersion | None) -> Service:
+def configured_service(service: Service, wish: ApiVersion | None) -> Service:
     """Return a copy of `service` with the configured type and API version `wish` (None: none).
 
     A microversion (with a dot) does not change it: it becomes a header. Raises DeploymentError if

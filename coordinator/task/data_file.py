@@ -106,7 +106,7 @@ class DataFile:
         )
 
 
-def read(path: Path, key: bytes | None = None) -> tuple[DataFile | None, list[str]]:
+def read_data_file(path: Path, key: bytes | None = None) -> tuple[DataFile | None, list[str]]:
     """Read and check a CSV file; return (file, []) or (None, at most `MAX_PROBLEMS` problems).
 
     A file that cannot be read is a problem, too. `key` (a Fernet key) encrypts the rows in batches;

@@ -17,7 +17,7 @@ from osbench.common.errors import Problem, TaskError
 from osbench.common.plugin.plugin_names import RALLY
 from osbench.common.plugin.plugins import Plugins
 from osbench.coordinator.task.taskfile import parse
-from osbench.coordinator.task.taskfile.loading import read
+from osbench.coordinator.task.taskfile.loading import read_document
 from osbench.coordinator.task.taskfile.semantics import check
 
 HEADS = ("files", "workloads", "scenarios", "contexts", "accepted", "refused")
@@ -54,7 +54,7 @@ def ours(
     """
     known = {} if known is None else known
     try:
-        document = read(str(path), {})
+        document = read_document(str(path), {})
     except TaskError as error:
         return Ours(problems=error.problems)
     # not sorted: the order of keys may decide what is refused first

@@ -36,7 +36,7 @@ from osbench.coordinator.results.storage.frames import cut_torn_tail, read_frame
 from osbench.coordinator.results.storage.run_directory import RunDirectory
 from osbench.coordinator.results.storage.run_documents import read_timeline, summary_of
 from osbench.coordinator.task.taskfile import document
-from osbench.coordinator.task.taskfile.loading import read
+from osbench.coordinator.task.taskfile.loading import read_document
 from osbench.coordinator.task.taskfile.parsing import parse
 from osbench.edges.traces.collection.archive import Archive
 from osbench.edges.traces.counters.counter_file import read_counters
@@ -245,7 +245,7 @@ def test_a_task_file_is_read_or_refused(content):
         path.write_bytes(content)
 
         def load() -> None:
-            value = read(str(path), {})
+            value = read_document(str(path), {})
             # what has been read can be sent
             msgpack.packb(value)
             json.dumps(value, allow_nan=False).encode()
@@ -274,7 +274,7 @@ def test_a_task_file_is_read_or_refused(content):
 )
 def test_a_document_beyond_a_bound_is_one_problem(text, problem):
     with bounded(64 << 20):
-        value, problems = document.read(text)
+        value, problems = document.parse_document(text)
 
     assert value is None or problems
     assert any(problem in str(one) for one in problems), problems
@@ -295,7 +295,7 @@ def test_a_template_that_would_fill_the_memory_is_one_problem(text, tmp_path):
     path.write_text(f"a: {text}\n", "utf-8")
 
     with bounded(64 << 20), pytest.raises(TaskError):
-        read(str(path), {})
+        read_document(str(path), {})
 
 
 @pytest.mark.parametrize("suffix", ["json", "yaml"])
@@ -342,7 +342,7 @@ def test_yaml_is_read_or_refused_with_one_kind_of_error(text, tmp_path):
 def test_a_value_of_another_tag_is_named_with_its_place():
     with pytest.raises(YAMLError, match=r"not match its tag !!bool\n.*line 2, column 4"):
         load_yaml("a: 1\nb: !!bool soon")
-    (problem,) = document.read("a: 1\nb: !!bool soon")[1]
+    (problem,) = document.parse_document("a: 1\nb: !!bool soon")[1]
     assert str(problem) == "line 2, column 4: a value does not match its tag !!bool"
 
 

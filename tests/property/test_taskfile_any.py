@@ -7,7 +7,7 @@ from osbench.common.errors import TaskError
 from osbench.common.plugin.plugins import Plugins
 from osbench.common.task import Task
 from osbench.coordinator.task.taskfile import parse
-from osbench.coordinator.task.taskfile.document import read
+from osbench.coordinator.task.taskfile.document import parse_document
 from osbench.coordinator.task.taskfile.semantics import check, notes
 
 KEYS = [
@@ -91,7 +91,7 @@ def test_any_workloads(workloads):
 
 @given(st.text(alphabet=st.sampled_from("ab:-[]{}&*!<\"'\n\t ,?#|>%@`0.1"), max_size=40))
 def test_any_text(text):
-    value, problems = read(text)
+    value, problems = parse_document(text)
 
     assert value is None or isinstance(value, dict | list | str | int | float)
     assert all(str(problem) for problem in problems)

@@ -39,7 +39,7 @@ class HttpFlow(Scenario):
             f"{name} is not a placeholder: those are {{user.NAME}}, {{data.COLUMN}}, "
             f"{{saved.NAME}}, "
             "{iteration} and {run}; write {brace} for a brace that is to stay"
-            for name in dict.fromkeys(placeholders.unknown(dict(args)))
+            for name in dict.fromkeys(placeholders.unknown_placeholders(dict(args)))
         ]
         steps = all_steps(args)
         branches = [_mappings(branch.get("steps")) for branch in _mappings(args.get("mix"))]

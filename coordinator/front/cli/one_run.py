@@ -36,7 +36,7 @@ from osbench.coordinator.results.storage.control_requests import AbortWatch
 from osbench.coordinator.results.storage.run_directory import RunDirectory
 from osbench.coordinator.results.storage.run_log import RunLog
 from osbench.coordinator.results.storage.run_retention import check_writable
-from osbench.coordinator.task.taskfile import checked, semantics, source_validation
+from osbench.coordinator.task.taskfile import checked_task, semantics, source_validation
 from osbench.coordinator.task.taskfile.selection import once
 
 if TYPE_CHECKING:
@@ -386,7 +386,7 @@ def _task(conf: cfg.ConfigOpts, wanted: Wanted) -> tuple[Task, Plugins]:
     plugins = read_plugins(conf, wanted.options)
     document, options = wanted.adhoc.document(), wanted.options
     source = "--scenario" if wanted.adhoc.url is None else "--url"
-    task = checked(document, source, plugins, options.overrides, options.selection)
+    task = checked_task(document, source, plugins, options.overrides, options.selection)
     return task, plugins
 
 

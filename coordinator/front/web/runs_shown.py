@@ -107,7 +107,7 @@ class RunsShown:
         """Return the rows of the newest runs, at most `ROWS`, newest first, and the number of all
         runs.
 
-        Rows have texts, as of `run_list.shown`.
+        Rows have texts, as of `run_list.shown_row`.
         """
         every = self._every()
         return self._in_words(self._rows(every[:ROWS])), len(every)
@@ -116,7 +116,7 @@ class RunsShown:
         """Return the first `MOST` rows of a choice, the number of all its rows, and the number of
         all runs.
 
-        Rows have texts, as of `run_list.shown`.
+        Rows have texts, as of `run_list.shown_row`.
         """
         rows = self._rows(self._every())
         found = choice.of_rows(rows)

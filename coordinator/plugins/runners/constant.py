@@ -12,7 +12,7 @@ from osbench.coordinator.plugins.runners.runner_schema import (
     TIMEOUT,
     TIMES,
     USERS,
-    risen,
+    ramped_users,
     without_effect,
 )
 from osbench.plugin import runner
@@ -67,7 +67,7 @@ class Constant(runner.Runner):
 
     def users(self, elapsed_s: float) -> int:
         """Return the number of virtual users to be active at `elapsed_s` seconds after t0."""
-        return risen(self.config, elapsed_s)
+        return ramped_users(self.config, elapsed_s)
 
     def step(self, elapsed_s: float, totals: runner.Totals, capacity: Sequence[int]) -> runner.Step:
         """Return the load now: virtual users within the `capacity` of workers, `times` as budget.

@@ -5,7 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
-from osbench.coordinator.plugins.runners.runner_schema import DRAFT, RAMP_UP, TIMEOUT, USERS, risen
+from osbench.coordinator.plugins.runners.runner_schema import (
+    DRAFT,
+    RAMP_UP,
+    TIMEOUT,
+    USERS,
+    ramped_users,
+)
 from osbench.plugin import runner
 from osbench.plugin.durations import DURATION, TIMEOUT_S
 
@@ -67,7 +73,7 @@ class ConstantForDuration(runner.Runner):
 
     def users(self, elapsed_s: float) -> int:
         """Return the number of virtual users to be active at `elapsed_s` seconds after t0."""
-        return risen(self.config, elapsed_s)
+        return ramped_users(self.config, elapsed_s)
 
     def step(self, elapsed_s: float, totals: runner.Totals, capacity: Sequence[int]) -> runner.Step:
         """Return the load now: virtual users within the `capacity` of workers, until `duration`.

@@ -75,7 +75,7 @@ def stages(
     }
 
 
-def risen(config: Mapping[str, Any], elapsed_s: float) -> int:
+def ramped_users(config: Mapping[str, Any], elapsed_s: float) -> int:
     """Return the number of virtual users of a closed load at `elapsed_s` seconds after t0.
 
     It grows evenly from 1 at t0 to `concurrency` at `ramp_up`, both in `config`; without a ramp-up

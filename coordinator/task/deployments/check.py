@@ -19,7 +19,12 @@ from osbench.common.network.causes import root_cause
 from osbench.common.plugin.cloud_platform import Finding, cloud_of
 from osbench.common.protocol import redis_client
 from osbench.coordinator.task.deployments.at_once import at_once
-from osbench.coordinator.task.deployments.span_probe import NO_SPANS, connected, first_spans, signed
+from osbench.coordinator.task.deployments.span_probe import (
+    NO_SPANS,
+    connect_store,
+    first_spans,
+    signed_headers,
+)
 
 #: Timeout of each request, seconds.
 REQUEST_S = 10.0
@@ -63,7 +68,7 @@ def _services(
     finding without a result.
     """
     key, named = deployment.profiler_hmac_key, deployment.services
-    store = connected(deployment.profiler_conn_str, timeout_s) if key and named else None
+    store = connect_store(deployment.profiler_conn_str, timeout_s) if key and named else None
     asked: list[Callable[[], Finding]] = [
         partial(_service, name, address, key, store, timeout_s) for name, address in named.items()
     ]
@@ -78,7 +83,7 @@ def _service(name: str, address: str, key: str | None, store: Any, timeout_s: fl
     with `key` the request is traced.
     """
     subject = f"services.{name}"
-    base_id, headers = signed(key) if key else ("", {})
+    base_id, headers = signed_headers(key) if key else ("", {})
     try:
         with (
             bounded_session() as client,

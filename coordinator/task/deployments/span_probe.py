@@ -26,7 +26,7 @@ NO_SPANS = (
 )
 
 
-def signed(key: str) -> tuple[str, dict[str, str]]:
+def signed_headers(key: str) -> tuple[str, dict[str, str]]:
     """Return a new trace id, and HTTP headers that request its spans from OSProfiler, signed with
     `key`.
     """
@@ -38,7 +38,7 @@ def signed(key: str) -> tuple[str, dict[str, str]]:
         profiler.clean()
 
 
-def connected(store: str | None, timeout_s: float) -> Any:
+def connect_store(store: str | None, timeout_s: float) -> Any:
     """Connect to a trace store in Redis and return the client.
 
     `store`: its URL. None if it is not of Redis, or cannot be reached within `timeout_s` seconds.

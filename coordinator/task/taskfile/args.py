@@ -39,16 +39,16 @@ class TaskArguments:
             known |= names
         for name in sorted(self.given - known):
             raise UsageError(
-                f"--task-args: {_unused(name, known)}; leave it out, or use it in the task"
+                f"--task-args: {_unused_argument(name, known)}; leave it out, or use it in the task"
             )
         return [
-            f"--task-args-file {path}: {_unused(name, known)}"
+            f"--task-args-file {path}: {_unused_argument(name, known)}"
             for name, path in self.files.items()
             if name not in known
         ]
 
 
-def _unused(name: str, known: Collection[str]) -> str:
+def _unused_argument(name: str, known: Collection[str]) -> str:
     listed = f"; its arguments are {', '.join(sorted(known))}" if known else "; it has none"
     return f"the task has no argument {name!r}{near(name, known) or listed}"
 
@@ -84,12 +84,12 @@ def _from_file(path: str) -> dict[str, Any]:
         raise UsageError(
             f"{origin}: cannot read it: {reason}; give a readable file in UTF-8"
         ) from None
-    value, problems = document.read(text)
+    value, problems = document.parse_document(text)
     return _object(origin, value, problems)
 
 
 def _from_text(text: str) -> dict[str, Any]:
-    value, problems = document.read(text)
+    value, problems = document.parse_document(text)
     if "=" in text and not isinstance(value, dict):
         pairs = _pairs(text)
         if pairs is not None:
@@ -117,6 +117,6 @@ def _pairs(text: str) -> dict[str, Any] | None:
         name, equals, written = part.partition("=")
         if not equals or not _NAME.fullmatch(name.strip()):
             return None
-        value, problems = document.read(written)
+        value, problems = document.parse_document(written)
         pairs[name.strip()] = written if problems or value is None else value
     return pairs

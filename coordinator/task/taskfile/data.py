@@ -11,7 +11,7 @@ from osbench.common.named_files import expanded
 from osbench.common.plugin.iteration_rows import IterationRows
 from osbench.common.plugin.runner import Runner
 from osbench.common.task import Task, Workload
-from osbench.coordinator.task.data_file import MAX_PROBLEMS, DataFile, read
+from osbench.coordinator.task.data_file import MAX_PROBLEMS, DataFile, read_data_file
 from osbench.coordinator.task.taskfile.places import inside
 
 
@@ -32,11 +32,11 @@ def named_file(task: Task, name: str, place: str) -> tuple[DataFile | None, list
     """
     if not name:
         return None, []
-    file, faults = read(located(task, name))
+    file, faults = read_data_file(data_path(task, name))
     return file, [Problem(place, fault) for fault in faults]
 
 
-def located(task: Task, name: str) -> Path:
+def data_path(task: Task, name: str) -> Path:
     """Return the path of a file that a task names, relative to the folder of the task file.
 
     If the task is from standard input, it is relative to the current folder. The file need not

@@ -12,7 +12,7 @@ import yaml
 
 from osbench.common.errors import Problem
 from osbench.common.yaml_documents import YamlBoundError, check_bounds, open_yaml
-from osbench.coordinator.task.taskfile.places import inside, shown
+from osbench.coordinator.task.taskfile.places import inside, shown_value
 
 LOG = logging.getLogger(__name__)
 
@@ -27,7 +27,7 @@ _NUMBERS = ("tag:yaml.org,2002:int", "tag:yaml.org,2002:float")
 _MERGE = "tag:yaml.org,2002:merge"
 
 
-def read(text: str) -> tuple[Any, list[Problem]]:
+def parse_document(text: str) -> tuple[Any, list[Problem]]:
     """Return the value of a YAML or JSON text, and its problems; (None, []) for an empty text.
 
     Problems are syntax errors, duplicate keys, exceeded bounds, and values that JSON does not have.
@@ -35,7 +35,7 @@ def read(text: str) -> tuple[Any, list[Problem]]:
     base-60 number.
     """
     try:
-        return _read(text)
+        return _load_document(text)
     except yaml.MarkedYAMLError as error:
         reasons = ", ".join(part for part in (error.problem, error.context) if part)
         return None, [Problem(_position(error.problem_mark or error.context_mark), reasons)]
@@ -49,25 +49,25 @@ def read(text: str) -> tuple[Any, list[Problem]]:
         return None, [Problem("", "is nested too deeply")]
 
 
-def _read(text: str) -> tuple[Any, list[Problem]]:
+def _load_document(text: str) -> tuple[Any, list[Problem]]:
     loader = open_yaml(text, LONGEST)
     try:
         node = loader.get_single_node()
         if node is None:
             return None, []
         check_bounds(node)
-        problems = list(_repeated(node, set(), set()))
+        problems = list(_repeats(node, set(), set()))
         if problems:
             return None, problems
         value = loader.construct_document(node)
-        for line in _misread(node, loader, set()):
+        for line in _misread_numbers(node, loader, set()):
             LOG.warning("%s", line)
     finally:
         loader.dispose()
     return value, list(_foreign(value, "", None))
 
 
-def _misread(node: yaml.Node, loader: yaml.SafeLoader, seen: set[int]) -> Iterator[str]:
+def _misread_numbers(node: yaml.Node, loader: yaml.SafeLoader, seen: set[int]) -> Iterator[str]:
     """Yield a warning for each number in `node` that YAML 1.1 reads as octal or in base 60.
 
     The author may have meant a decimal number. `seen`: ids of collections already visited; added
@@ -86,14 +86,14 @@ def _misread(node: yaml.Node, loader: yaml.SafeLoader, seen: set[int]) -> Iterat
     seen.add(id(node))
     for item in node.value:
         for one in item if isinstance(item, tuple) else (item,):
-            yield from _misread(one, loader, seen)
+            yield from _misread_numbers(one, loader, seen)
 
 
 def _position(mark: yaml.Mark | None) -> str:
     return f"line {mark.line + 1}, column {mark.column + 1}" if mark else ""
 
 
-def _repeated(node: yaml.Node, above: set[int], seen: set[int]) -> Iterator[Problem]:
+def _repeats(node: yaml.Node, above: set[int], seen: set[int]) -> Iterator[Problem]:
     """Yield a problem for each duplicate key of a mapping, and for each node that contains itself.
 
     `above`: ids of the enclosing collections, restored at the end; `seen`: ids of all collections
@@ -108,7 +108,7 @@ def _repeated(node: yaml.Node, above: set[int], seen: set[int]) -> Iterator[Prob
     if isinstance(node, yaml.MappingNode):
         yield from _twice(node)
     for item in node.value:
-        yield from _repeated(item[1] if isinstance(item, tuple) else item, above, seen)
+        yield from _repeats(item[1] if isinstance(item, tuple) else item, above, seen)
     above.remove(id(node))
 
 
@@ -119,7 +119,7 @@ def _twice(node: yaml.MappingNode) -> Iterator[Problem]:
             continue
         line = key.start_mark.line + 1
         if key.value in lines:
-            message = f"duplicate key {shown(key.value)}, first in line {lines[key.value]}"
+            message = f"duplicate key {shown_value(key.value)}, first in line {lines[key.value]}"
             yield Problem(_position(key.start_mark), message)
         lines.setdefault(key.value, line)
 
@@ -135,12 +135,14 @@ def _foreign(value: Any, place: str, key: str | int | None) -> Iterator[Problem]
             if isinstance(name, str) and not _SURROGATE.search(name):
                 yield from _foreign(item, inside(place, name), name)
             else:
-                yield Problem(place, f"keys must be strings, got {shown(name)}: put it in quotes")
+                yield Problem(
+                    place, f"keys must be strings, got {shown_value(name)}: put it in quotes"
+                )
     elif isinstance(value, list):
         for position, item in enumerate(value):
             yield from _foreign(item, inside(place, position), key)
     elif isinstance(value, int) and not _LEAST <= value <= _MOST:
-        yield Problem(place, f"must be a number of 64 bits, got {shown(value, key)}")
+        yield Problem(place, f"must be a number of 64 bits, got {shown_value(value, key)}")
     elif isinstance(value, str) and _SURROGATE.search(value):
         yield Problem(place, "must be text that UTF-8 can encode")
     elif isinstance(value, float) and not math.isfinite(value):
@@ -148,5 +150,6 @@ def _foreign(value: Any, place: str, key: str | int | None) -> Iterator[Problem]
     elif not isinstance(value, str | int | float | None):
         kind = type(value).__name__
         yield Problem(
-            place, f"must be a JSON value, got the {kind} {shown(value, key)}: put it in quotes"
+            place,
+            f"must be a JSON value, got the {kind} {shown_value(value, key)}: put it in quotes",
         )

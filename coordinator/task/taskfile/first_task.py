@@ -64,14 +64,14 @@ def first_task(name: str, address: str = ADDRESS) -> str:
     query = f"?{parts.query}" if parts.query else ""
     return _TEXT % {
         "name": name,
-        "title": _quoted(f"GET {path} of {parts.hostname}"),
+        "title": _yaml_string(f"GET {path} of {parts.hostname}"),
         "base": f"{parts.scheme}://{parts.netloc}",
         # a brace would begin a placeholder
-        "step": _quoted(f"GET {re.sub('[{}]', '_', path)}"),
-        "path": _quoted(f"{path}{query}".replace("{", "{brace}")),
+        "step": _yaml_string(f"GET {re.sub('[{}]', '_', path)}"),
+        "path": _yaml_string(f"{path}{query}".replace("{", "{brace}")),
     }
 
 
-def _quoted(text: str) -> str:
+def _yaml_string(text: str) -> str:
     """Return the text as a double-quoted YAML string, with Jinja's opening braces escaped."""
-    return JINJA.sub(lambda found: f"\\x{ord(found.group()):02x}", json.dumps(text))
+    return JINJA.sub(lambda brace: f"\\x{ord(brace.group()):02x}", json.dumps(text))

@@ -191,7 +191,7 @@ def step_name(method: str, path: str) -> str:
     return f"{method} {_ODD.sub('_', path)[:120] or '/'}"
 
 
-def written(task: FlowTask, file: str) -> str:
+def flow_task_text(task: FlowTask, file: str) -> str:
     """Return the text of a task file for `task`: YAML with comments and Jinja expressions.
 
     `file`: its name, for the command in its comments. Nothing is written to disk.
@@ -203,17 +203,19 @@ def written(task: FlowTask, file: str) -> str:
     lines = [
         *_head(task, file),
         "version: 2",
-        *_dumped({"title": task.title}),
+        *_yaml_lines({"title": task.title}),
         "subtasks:",
-        *_indented(_dumped([{"title": task.subtask}]), 2),
+        *_indented_lines(_yaml_lines([{"title": task.subtask}]), 2),
         "    scenario:",
         "      HttpFlow.run:",
         "        # to another place: --task-args 'base: http://127.0.0.1:8080'",
-        *_indented(_dumped({"base": Computed(f"(base or {json.dumps(task.base)}) | tojson")}), 8),
+        *_indented_lines(
+            _yaml_lines({"base": Computed(f"(base or {json.dumps(task.base)}) | tojson")}), 8
+        ),
         *(["        steps:"] if task.steps else []),
-        *_indented(_steps(task.steps), 10),
+        *_indented_lines(_steps(task.steps), 10),
         *(["        mix:"] if task.branches else []),
-        *_indented(_branches(task), 10),
+        *_indented_lines(_branches(task), 10),
         "    runner:",
         f"      {runner}: {{{keys}}}",
         "    sla:",
@@ -256,7 +258,7 @@ def _steps(steps: Sequence[WrittenStep]) -> Iterator[str]:
         for note in step.notes:
             yield from _comment(note)
         if step.keys is not None:
-            yield from _dumped([step.keys])
+            yield from _yaml_lines([step.keys])
 
 
 def _branches(task: FlowTask) -> Iterator[str]:
@@ -268,29 +270,29 @@ def _branches(task: FlowTask) -> Iterator[str]:
         if branch.off and more:
             yield from _comment(f"They take further task arguments: {', '.join(more)}")
         lines = [
-            *_dumped([{"name": branch.name, "weight": branch.weight}]),
+            *_yaml_lines([{"name": branch.name, "weight": branch.weight}]),
             "  steps:",
-            *_indented(_steps(branch.steps), 4),
+            *_indented_lines(_steps(branch.steps), 4),
         ]
         yield from ("{#", *lines, "#}") if branch.off else lines
 
 
-def _indented(lines: Iterator[str], by: int) -> Iterator[str]:
+def _indented_lines(lines: Iterator[str], by: int) -> Iterator[str]:
     yield from (f"{' ' * by}{line}" if line else "" for line in lines)
 
 
-def _dumped(value: Any) -> Iterator[str]:
+def _yaml_lines(value: Any) -> Iterator[str]:
     """Yield the lines of `value` as YAML; `Computed` values within become Jinja expressions in
     braces.
     """
     computed: dict[str, str] = {}
     mark = f"computed{secrets.token_hex(12)}"
-    text = task_yaml(_marked(value, mark, computed))
-    text = re.sub(rf"{mark}x\d+x", lambda found: f"{{{{ {computed[found.group()]} }}}}", text)
+    text = task_yaml(_mark_computed(value, mark, computed))
+    text = re.sub(rf"{mark}x\d+x", lambda word: f"{{{{ {computed[word.group()]} }}}}", text)
     yield from text.removesuffix("\n").split("\n")
 
 
-def _marked(value: Any, mark: str, computed: dict[str, str]) -> Any:
+def _mark_computed(value: Any, mark: str, computed: dict[str, str]) -> Any:
     """Return a copy of `value` with each `Computed` replaced by a unique word, at any depth.
 
     Adds word -> source of the expression to `computed`. `mark`: prefix of these words. Lone
@@ -301,9 +303,9 @@ def _marked(value: Any, mark: str, computed: dict[str, str]) -> Any:
         computed[word] = _encodable(value.source)
         return word
     if isinstance(value, dict):
-        return {_encodable(k): _marked(inner, mark, computed) for k, inner in value.items()}
+        return {_encodable(k): _mark_computed(inner, mark, computed) for k, inner in value.items()}
     if isinstance(value, list):
-        return [_marked(one, mark, computed) for one in value]
+        return [_mark_computed(inner, mark, computed) for inner in value]
     return _encodable(value) if isinstance(value, str) else value
 
 

@@ -34,10 +34,10 @@ def load(
     Durations in it are seconds. Raises TaskError with all problems of the file or the overrides,
     PluginError if plug-ins cannot be read, UsageError if the selection matches nothing.
     """
-    return checked(read(source, args), source, plugins, overrides, selection)
+    return checked_task(read_document(source, args), source, plugins, overrides, selection)
 
 
-def checked(
+def checked_task(
     value: Any,
     source: str,
     plugins: Plugins,
@@ -51,18 +51,18 @@ def checked(
     """
     if overrides:
         # so that problems of the file are not reported as an override's
-        _parsed(value, source, plugins)
+        _parsed_task(value, source, plugins)
         value, problems = override(value, overrides)
         if problems:
             raise TaskError(source, problems)
-    parsed = selection.of(_parsed(value, source, plugins))
+    parsed = selection.of(_parsed_task(value, source, plugins))
     task = semantics.in_seconds(parsed, plugins)
     if problems := _problems(parsed, task, plugins):
         raise TaskError(source, problems)
     return semantics.describe(task, plugins)
 
 
-def _parsed(value: Any, source: str, plugins: Plugins) -> Task:
+def _parsed_task(value: Any, source: str, plugins: Plugins) -> Task:
     """Return the task of a document, checked against the format but not its plug-ins.
 
     If the format has faults, raises TaskError with all of them and with the problems that plug-ins
@@ -106,7 +106,7 @@ def _said_once(problems: Sequence[Problem], reasons: Sequence[str]) -> Iterator[
         yield Problem(problem.place, message)
 
 
-def read(source: str, args: Mapping[str, Any]) -> Any:
+def read_document(source: str, args: Mapping[str, Any]) -> Any:
     """Read the task file `source`, render its template with `args` and return the parsed YAML
     value.
 
@@ -144,7 +144,7 @@ class TaskTemplate:
         rendered, problems = render(self._text, self._folder, args)
         if problems:
             raise TaskError(self.source, problems)
-        value, problems = document.read(rendered)
+        value, problems = document.parse_document(rendered)
         if problems:
             raise TaskError(self.source, problems)
         return value

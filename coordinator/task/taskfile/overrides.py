@@ -9,7 +9,7 @@ from typing import Any
 
 from osbench.common.errors import Problem
 from osbench.coordinator.task.taskfile import document
-from osbench.coordinator.task.taskfile.places import shown
+from osbench.coordinator.task.taskfile.places import shown_value
 from osbench.coordinator.task.taskfile.schema.schema_errors import near
 
 
@@ -32,26 +32,26 @@ def override(value: Any, texts: Sequence[str]) -> tuple[Any, list[Problem]]:
         try:
             if not equals:
                 raise _Refused("write subtask.workload.key=value")
-            given, faults = document.read(written)
+            given, faults = document.parse_document(written)
             if faults:
                 raise _Refused(f"the value {'; '.join(map(str, faults))}")
-            _set(changed, path, given)
+            _set_at_path(changed, path, given)
         except _Refused as refusal:
             problems.append(Problem(f"--set {path}", str(refusal)))
     return changed, problems
 
 
-def _set(value: Any, path: str, given: Any) -> None:
+def _set_at_path(value: Any, path: str, given: Any) -> None:
     subtasks = list(_subtasks(value))
     subtask, rest = _find("subtask", [(title,) for title, _ in subtasks], path)
     workloads = subtasks[subtask][1]
-    names = [(str(one.get("name") or ""), scenario) for scenario, one in workloads]
+    names = [(str(entry.get("name") or ""), scenario) for scenario, entry in workloads]
     workload, rest = _find("workload", names, rest)
     scenario, target = workloads[workload]
     if not rest:
         raise _Refused("a key must follow the workload, as in args.sleep or runner.times")
     keys = _keys_1(target, rest) if "scenario" not in target else _keys_2(target, scenario, rest)
-    _put(target, keys, given)
+    _set_at_keys(target, keys, given)
 
 
 def _subtasks(value: Any) -> Iterator[tuple[str, list[tuple[str, dict[str, Any]]]]]:
@@ -128,7 +128,7 @@ def _keys_2(workload: dict[str, Any], scenario: str, rest: str) -> list[str]:
     return ["contexts" if first == "context" else first, *more]
 
 
-def _put(target: Any, keys: Sequence[str], given: Any) -> None:
+def _set_at_keys(target: Any, keys: Sequence[str], given: Any) -> None:
     for key, following in zip(keys, [*keys[1:], None], strict=True):
         at: str | int = key
         if isinstance(target, list):
@@ -136,7 +136,7 @@ def _put(target: Any, keys: Sequence[str], given: Any) -> None:
                 raise _Refused(f"there is no {key!r} in a list of {len(target)}")
             at = int(key)
         elif not isinstance(target, dict):
-            raise _Refused(f"{key!r} cannot be set in {shown(target)}")
+            raise _Refused(f"{key!r} cannot be set in {shown_value(target)}")
         if following is None:
             target[at] = given
             return

@@ -12,7 +12,7 @@ from osbench.common.secrets.masking import mask_text
 from osbench.common.secrets.url_masking import mask_url
 from osbench.common.task import HookConfig, Named, Subtask, Task, Workload
 from osbench.coordinator.task.taskfile import mixes
-from osbench.coordinator.task.taskfile.places import inside, shown
+from osbench.coordinator.task.taskfile.places import inside, shown_value
 from osbench.coordinator.task.taskfile.schema import schemas
 from osbench.coordinator.task.taskfile.schema.schema_durations import in_seconds
 from osbench.coordinator.task.taskfile.schema.schema_errors import validate
@@ -147,14 +147,14 @@ def _version(document: Any) -> tuple[int, list[Problem]]:
     if document is None or document == {}:
         return 0, [Problem("", "is empty")]
     if not isinstance(document, dict):
-        return 0, [Problem("", f"must be an object, got {shown(document)}")]
+        return 0, [Problem("", f"must be an object, got {shown_value(document)}")]
     if wrong := without_subtasks(document):
         return 0, [Problem("", wrong)]
     version = document.get("version", 1)
     if "version" not in document and "subtasks" in document:
         return 2, [Problem("version", "is missing: add version: 2")]
     if isinstance(version, bool) or version not in (1, 2):
-        return 0, [Problem("version", f"must be 1 or 2, got {shown(version)}")]
+        return 0, [Problem("version", f"must be 1 or 2, got {shown_value(version)}")]
     return int(version), []
 
 
@@ -266,10 +266,10 @@ def _workload(workload: Mapping[str, Any], place: str, position: int) -> Workloa
         scenario=scenario,
         named=mask_url(workload.get("name", "")),
         args=args,
-        runner=_named(workload["runner"])[0] if "runner" in workload else DEFAULT_RUNNER,
-        contexts=_named(workload.get("contexts", {})),
+        runner=_named_configs(workload["runner"])[0] if "runner" in workload else DEFAULT_RUNNER,
+        contexts=_named_configs(workload.get("contexts", {})),
         # this very tuple object: a file with the same criteria has a separate one
-        sla=_named(workload["sla"]) if "sla" in workload else DEFAULT_SLA,
+        sla=_named_configs(workload["sla"]) if "sla" in workload else DEFAULT_SLA,
         hooks=tuple(_hook(hook) for hook in workload.get("hooks", ())),
         description=mask_text(workload.get("description", "")),
         args_from=workload.get("args_from", ""),
@@ -285,8 +285,8 @@ def _workload(workload: Mapping[str, Any], place: str, position: int) -> Workloa
 
 
 def _hook(hook: Mapping[str, Any]) -> HookConfig:
-    (action,) = _named(hook["action"])
-    (trigger,) = _named(hook["trigger"])
+    (action,) = _named_configs(hook["action"])
+    (trigger,) = _named_configs(hook["trigger"])
     return HookConfig(
         action=action, trigger=trigger, description=mask_text(hook.get("description", ""))
     )
@@ -296,5 +296,5 @@ def _tags(part: Mapping[str, Any]) -> tuple[str, ...]:
     return tuple(map(mask_url, part.get("tags", ())))
 
 
-def _named(entries: Mapping[str, Any]) -> tuple[Named, ...]:
+def _named_configs(entries: Mapping[str, Any]) -> tuple[Named, ...]:
     return tuple(Named(name=name, config=config) for name, config in entries.items())

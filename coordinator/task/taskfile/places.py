@@ -31,7 +31,7 @@ def inside(place: str, part: str | int) -> str:
     return f"{place}.{part}" if place else part
 
 
-def shown(value: Any, key: str | int | None = None) -> str:
+def shown_value(value: Any, key: str | int | None = None) -> str:
     """Return a value as shown in messages: JSON, cut after `SHOWN` characters, secrets masked.
 
     Of an object only the keys are shown, of a list only the length. `key`: the value's key; if it
@@ -41,16 +41,16 @@ def shown(value: Any, key: str | int | None = None) -> str:
         return MASK
     if isinstance(value, dict):
         keys = ", ".join(str(name) for name in value)
-        return f"an object with {_cut(keys)}" if value else "an empty object"
+        return f"an object with {_short_text(keys)}" if value else "an empty object"
     if isinstance(value, list):
         return f"a list of {len(value)}" if value else "an empty list"
     try:
-        return _cut(json.dumps(mask(value), ensure_ascii=False))
+        return _short_text(json.dumps(mask(value), ensure_ascii=False))
     except TypeError:
-        return _cut(f"{value!r}")
+        return _short_text(f"{value!r}")
 
 
-def _cut(text: str) -> str:
+def _short_text(text: str) -> str:
     return text if len(text) <= SHOWN else f"{text[:SHOWN]}..."
 
 

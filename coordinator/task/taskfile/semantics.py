@@ -166,7 +166,7 @@ def in_seconds(task: Task, plugins: Plugins) -> Task:
         except PluginError:
             return named
         files = {
-            key: str(data.located(task, named.config[key]).absolute())
+            key: str(data.data_path(task, named.config[key]).absolute())
             for key in keys
             if isinstance(named.config, Mapping) and isinstance(named.config.get(key), str)
         }
@@ -193,7 +193,7 @@ def in_seconds(task: Task, plugins: Plugins) -> Task:
             ),
         )
 
-    return _mapped(task, within)
+    return _changed_task(task, within)
 
 
 def describe(task: Task, plugins: Plugins) -> Task:
@@ -207,14 +207,14 @@ def describe(task: Task, plugins: Plugins) -> Task:
         title = workload.description or plugins.scenario(workload.scenario).title
         return replace(workload, description=title)
 
-    return _mapped(task, described)
+    return _changed_task(task, described)
 
 
-def _mapped(task: Task, change: Callable[[Workload], Workload]) -> Task:
-    def within(subtask: Subtask) -> Subtask:
+def _changed_task(task: Task, change: Callable[[Workload], Workload]) -> Task:
+    def changed_subtask(subtask: Subtask) -> Subtask:
         return replace(subtask, workloads=tuple(map(change, subtask.workloads)))
 
-    return replace(task, subtasks=tuple(map(within, task.subtasks)))
+    return replace(task, subtasks=tuple(map(changed_subtask, task.subtasks)))
 
 
 def notes(task: Task, plugins: Plugins, silenced: Collection[str] = ()) -> list[Problem]:
@@ -338,7 +338,7 @@ def _scenario(
         except PluginError as error:
             yield Problem(place, f"{plugin.name} needs the context {name}: {error}")
             continue
-        for problem in _configured("context", found, config, "", plugins):
+        for problem in _config_problems("context", found, config, "", plugins):
             yield Problem(place, f"{plugin.name} needs the context {name}: {problem}")
 
 
@@ -422,7 +422,7 @@ def _all_used(
     """Yield the problems of contexts, criteria and hooks of a workload, in file order."""
     native = scenario if scenario is not None and scenario.source == NATIVE else None
     for use in uses(workload, task.version):
-        faults = list(_used(use, scenario, plugins))
+        faults = list(_use_problems(use, scenario, plugins))
         yield from faults
         if use.kind == "sla" and native is not None and not faults:
             criterion = plugins.get("sla", use.named.name)
@@ -431,7 +431,7 @@ def _all_used(
                 yield Problem(use.place, message)
 
 
-def _used(use: Use, beside: ScenarioPlugin | None, plugins: Plugins) -> Iterator[Problem]:
+def _use_problems(use: Use, beside: ScenarioPlugin | None, plugins: Plugins) -> Iterator[Problem]:
     try:
         found = plugins.find(
             use.kind, use.named.name, beside=beside if use.kind == "context" else None
@@ -444,10 +444,10 @@ def _used(use: Use, beside: ScenarioPlugin | None, plugins: Plugins) -> Iterator
     if getattr(found.cls, "HIDDEN", False):
         yield Problem(use.place, "is hidden: only scenarios ask for it")
         return
-    yield from _configured(use.kind, found, use.named.config, use.place, plugins)
+    yield from _config_problems(use.kind, found, use.named.config, use.place, plugins)
 
 
-def _configured(
+def _config_problems(
     kind: str, found: Found, config: Any, place: str, plugins: Plugins
 ) -> Iterator[Problem]:
     plugin: Any = found.cls

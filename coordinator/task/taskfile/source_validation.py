@@ -30,7 +30,7 @@ def check(task: Task, plugins: Plugins, deployment: Deployment | None) -> list[P
     ]
 
 
-def unasked(task: Task, plugins: Plugins) -> list[str]:
+def unasked_checks(task: Task, plugins: Plugins) -> list[str]:
     """Return names of checks by other frameworks for which `check` would send requests to the
     cloud.
 
@@ -38,8 +38,8 @@ def unasked(task: Task, plugins: Plugins) -> list[str]:
     """
     return [
         name
-        for source, found in _by_source(task, plugins).items()
-        for name in plugins.source(source).unasked(found)
+        for source, uses in _by_source(task, plugins).items()
+        for name in plugins.source(source).unasked(uses)
     ]
 
 

@@ -17,7 +17,11 @@ from jinja2.sandbox import SandboxedEnvironment
 from osbench.common.errors import Problem
 from osbench.common.named_files import read_text
 from osbench.common.secrets.masking import error_text
-from osbench.coordinator.task.taskfile.template_bounds import TemplateBoundError, bounded, joined
+from osbench.coordinator.task.taskfile.template_bounds import (
+    TemplateBoundError,
+    bounded_resources,
+    joined_text,
+)
 
 #: Longest product of a text or a list, and bits of the largest power.
 _LENGTH = 1_000_000
@@ -39,12 +43,12 @@ def render(text: str, folder: str, args: Mapping[str, Any]) -> tuple[str, list[P
     """
     environment = _environment(folder)
     try:
-        with bounded():
+        with bounded_resources():
             tree = environment.parse(text)
             missing = sorted(_missing(environment, tree, set(args), set()))
             if missing:
                 return "", [Problem("", _please_give(missing))]
-            return joined(environment.from_string(text).generate(**args)), []
+            return joined_text(environment.from_string(text).generate(**args)), []
     except TemplateBoundError as error:
         return "", [Problem("", f"template: {error}")]
     except jinja2.TemplateSyntaxError as error:
@@ -209,7 +213,7 @@ def _missing(
     jinja2.TemplateError if an included file cannot be read or parsed.
     """
     missing = _arguments(environment, tree) - given - _optional(tree)
-    within = given | missing | _declared(tree)
+    within = given | missing | _declared_names(tree)
     for name in _files(tree) - seen:
         seen.add(name)
         text = _source(environment, name)
@@ -225,7 +229,7 @@ def _arguments(environment: jinja2.Environment, tree: nodes.Template) -> set[str
     """
     called = {id(call.node) for call in tree.find_all(nodes.Call)}
     values = {name.name for name in tree.find_all(nodes.Name) if id(name) not in called}
-    functions = (values & set(environment.globals)) - _declared(tree)
+    functions = (values & set(environment.globals)) - _declared_names(tree)
     return meta.find_undeclared_variables(tree) | functions
 
 
@@ -235,7 +239,7 @@ def _optional(tree: nodes.Template) -> set[str]:
     That is: each use has one, or the name is assigned one, or the template tests whether it is
     defined.
     """
-    named = {id(name): name.name for name in _defaulted(tree)}
+    named = {id(name): name.name for name in _defaulted_names(tree)}
     bare = {
         name.name
         for name in tree.find_all(nodes.Name)
@@ -245,7 +249,7 @@ def _optional(tree: nodes.Template) -> set[str]:
         assign.target.name
         for assign in tree.find_all(nodes.Assign)
         if isinstance(assign.target, nodes.Name)
-        and any(name.name == assign.target.name for name in _defaulted(assign))
+        and any(name.name == assign.target.name for name in _defaulted_names(assign))
     }
     asked = {
         test.node.name
@@ -255,7 +259,7 @@ def _optional(tree: nodes.Template) -> set[str]:
     return (set(named.values()) - bare) | replaced | asked
 
 
-def _defaulted(tree: nodes.Node) -> Iterator[nodes.Name]:
+def _defaulted_names(tree: nodes.Node) -> Iterator[nodes.Name]:
     """Yield the nodes of names with a default: in `name or ...` and `name | default(...)`."""
     for choice in tree.find_all(nodes.Or):
         if isinstance(choice.left, nodes.Name):
@@ -265,7 +269,7 @@ def _defaulted(tree: nodes.Node) -> Iterator[nodes.Name]:
             yield part.node
 
 
-def _declared(tree: nodes.Template) -> set[str]:
+def _declared_names(tree: nodes.Template) -> set[str]:
     """Return the names that a template defines: variables, macros and imported names."""
     names = {name.name for name in tree.find_all(nodes.Name) if name.ctx == "store"}
     names |= {macro.name for macro in tree.find_all(nodes.Macro)}

@@ -27,7 +27,7 @@ class TemplateBoundError(Exception):
 
 
 @contextlib.contextmanager
-def bounded() -> Iterator[None]:
+def bounded_resources() -> Iterator[None]:
     """Limit memory and CPU time of this process in the `with` block to `MEMORY_BYTES` more and
     `CPU_S`.
 
@@ -46,21 +46,21 @@ def bounded() -> Iterator[None]:
             raise TemplateBoundError("is nested too deeply, or includes or calls itself") from None
 
 
-def joined(pieces: Iterable[str]) -> str:
+def joined_text(pieces: Iterable[str]) -> str:
     """Join the pieces to one string.
 
     Raises TemplateBoundError as soon as they have more than `CHARACTERS` characters together, so
     that endless output ends.
     """
-    found, size = io.StringIO(), 0
+    text, size = io.StringIO(), 0
     for piece in pieces:
         size += len(piece)
         if size > CHARACTERS:
             raise TemplateBoundError(
                 f"gives more than {CHARACTERS:,} characters; check that its loops end"
             )
-        found.write(piece)
-    return found.getvalue()
+        text.write(piece)
+    return text.getvalue()
 
 
 @contextlib.contextmanager

@@ -40,17 +40,19 @@ def weak_criteria(
     Also if it has no criterion, or none that judges failures. `silenced`: notes of
     `options.CRITERIA_NOTES` to leave out.
     """
-    for name, place, message in _found(workload, runner, plugins):
+    for name, place, message in _findings(workload, runner, plugins):
         if name not in silenced:
             yield Problem(place, f"{message} (to silence: silenced_notes = {name})")
 
 
-def _found(workload: Workload, runner: Runner, plugins: Plugins) -> Iterator[tuple[str, str, str]]:
+def _findings(
+    workload: Workload, runner: Runner, plugins: Plugins
+) -> Iterator[tuple[str, str, str]]:
     place = inside(workload.place, "sla")
     criteria = {
-        parse_name(one.name).bare: one.config
-        for one in workload.sla
-        if plugins.find("sla", one.name).source == NATIVE
+        parse_name(criterion.name).bare: criterion.config
+        for criterion in workload.sla
+        if plugins.find("sla", criterion.name).source == NATIVE
     }
     if not workload.sla:
         message = "is empty: whatever the service does, the run passes; add failure_rate: {max: 0}"

@@ -11,7 +11,12 @@ from urllib.parse import urlsplit
 import requests
 from keystoneauth1 import exceptions
 
-from osbench.common.deployment.service_catalogue import SERVICES, ApiVersion, Service, overridden
+from osbench.common.deployment.service_catalogue import (
+    SERVICES,
+    ApiVersion,
+    Service,
+    configured_service,
+)
 from osbench.common.foreign_json import read_json
 from osbench.edges.openstack.common.account import Account, SessionOf
 from osbench.edges.openstack.common.request_errors import (
@@ -54,7 +59,9 @@ class Cloud:
         """
         known = SERVICES.get(service) or Service(types=(service,))
         account = self.account.for_service(service)
-        return account.address(overridden(known, self._versions.get(service)), self.session())
+        return account.address(
+            configured_service(known, self._versions.get(service)), self.session()
+        )
 
     def request(
         self,

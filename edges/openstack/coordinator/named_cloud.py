@@ -14,7 +14,7 @@ from typing import Any
 
 import yaml
 
-from osbench.common.deployment.service_catalogue import SERVICES, ApiVersion, overridden
+from osbench.common.deployment.service_catalogue import SERVICES, ApiVersion, configured_service
 from osbench.common.errors import DeploymentError
 from osbench.common.secrets.masking import error_text, mask_text
 from osbench.edges.openstack.common.login_plugins import loader_of, options_of
@@ -238,7 +238,7 @@ def _versions(region: Any) -> dict[str, Any]:
         wish = {"version": version, "service_type": next(filter(None, configured), "")}
         wish = {key: str(value) for key, value in wish.items() if value}
         if wish:
-            overridden(service, ApiVersion(**wish))
+            configured_service(service, ApiVersion(**wish))
             versions[name] = wish
     majors = {
         name: {**wish, "version": wish["version"].partition(".")[0]}

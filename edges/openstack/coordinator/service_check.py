@@ -25,7 +25,12 @@ from osbench.common.network.causes import root_cause
 from osbench.common.secrets.url_masking import mask_url
 from osbench.coordinator.formatting import spaced
 from osbench.coordinator.task.deployments.at_once import at_once
-from osbench.coordinator.task.deployments.span_probe import NO_SPANS, connected, first_spans, signed
+from osbench.coordinator.task.deployments.span_probe import (
+    NO_SPANS,
+    connect_store,
+    first_spans,
+    signed_headers,
+)
 from osbench.edges.openstack.common.account import Account
 from osbench.edges.openstack.common.cloud import Cloud
 from osbench.edges.openstack.common.request_errors import AuthenticationFailed
@@ -96,7 +101,7 @@ def check_services(
     (kinds,) = at_once([partial(_kinds, cloud)], until)
     asked = [_ServiceCheck(kind) for kind in kinds or ()]
     keys = list(dict.fromkeys([deployment.profiler_hmac_key or DEFAULT_KEY, DEFAULT_KEY]))
-    store = connected(deployment.profiler_conn_str, timeout_s)
+    store = connect_store(deployment.profiler_conn_str, timeout_s)
     answered = at_once([partial(_ask, one, cloud, keys, store) for one in asked], until)
     for one, found in zip(asked, answered, strict=True):
         if found is None:
@@ -127,7 +132,7 @@ def _ask(one: _ServiceCheck, cloud: Cloud, keys: Sequence[str], store: Any) -> _
         one.facts.append(_version(cloud, name))
         url = f"{cloud.address(name)}/{_PATHS.get(name, '')}".rstrip("/")
         for key in keys:
-            one.traces[key], headers = signed(key)
+            one.traces[key], headers = signed_headers(key)
             begin = time.time()
             response = cloud.send("GET", url, headers={**cloud.headers(name), **headers})
             _clock(one, response, begin, time.time())

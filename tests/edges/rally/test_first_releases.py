@@ -13,7 +13,7 @@ import pytest
 
 from osbench.common.errors import PluginError, TaskError
 from osbench.common.plugin.plugins import Plugins
-from osbench.coordinator.task.taskfile.loading import checked
+from osbench.coordinator.task.taskfile.loading import checked_task
 
 pytest.importorskip("rally")
 
@@ -146,7 +146,7 @@ def written(folder: Path, text: str, name: str = "mine.py") -> str:
 def problems(document: Any, *paths: str) -> list[str]:
     """Problems of a task."""
     try:
-        checked(document, "task", Plugins(paths))
+        checked_task(document, "task", Plugins(paths))
     except TaskError as error:
         return [problem.message for problem in error.problems]
     return []

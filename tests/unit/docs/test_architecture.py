@@ -136,7 +136,7 @@ def test_two_modules_give_redis_the_commands_of_runs() -> None:
     speaking = [
         str(path)
         for path in modules()
-        if re.search(r"with [^\n]*\breached\(", (REPOSITORY / path).read_text("utf-8"))
+        if re.search(r"with [^\n]*\btranslating_errors\(", (REPOSITORY / path).read_text("utf-8"))
     ]
 
     assert speaking == [

@@ -111,7 +111,7 @@ class UserHttp(Generic[R]):
         if not isinstance(path, str):
             raise TypeError(f"the path of a request must be text, got {path!r}")
         if not options.keys() <= _OPTIONS:
-            raise TypeError(_unknown(options.keys() - _OPTIONS))
+            raise TypeError(_unknown_argument(options.keys() - _OPTIONS))
         expected_statuses(expect)
         url = base.join(path)
         if self.headers:
@@ -323,7 +323,7 @@ def _path_name(path: str) -> str:
     return "/".join(shown) or "/"
 
 
-def _unknown(names: Iterable[str]) -> str:
+def _unknown_argument(names: Iterable[str]) -> str:
     name = min(names)
     near = difflib.get_close_matches(name, _ARGUMENTS, 1)
     hint = f" (did you mean {near[0]}?)" if near else ""

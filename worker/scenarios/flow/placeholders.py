@@ -45,12 +45,12 @@ def names_of(kind: str, value: Any) -> Iterator[str]:
                 yield name
 
 
-def unknown(value: Any) -> Iterator[str]:
+def unknown_placeholders(value: Any) -> Iterator[str]:
     """Yield texts in braces that look like placeholders and are not, at any depth, also keys."""
     for text in _texts(value):
-        for found in _LIKE.findall(text):
-            if not _PLACEHOLDER.fullmatch(found):
-                yield found
+        for piece in _LIKE.findall(text):
+            if not _PLACEHOLDER.fullmatch(piece):
+                yield piece
 
 
 def are_in(text: str) -> bool:

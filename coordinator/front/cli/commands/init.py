@@ -31,8 +31,8 @@ from osbench.coordinator.task.taskfile.first_task import ADDRESS, first_task
 from osbench.coordinator.task.taskfile.flow_task import (
     FlowTask,
     RecordingOptions,
+    flow_task_text,
     read_recording,
-    written,
 )
 
 _RECORDING = "selects requests of a recording"
@@ -178,7 +178,7 @@ def _checked_base(base: str | None) -> str:
 
 def _write_flow(target: Path, flow: FlowTask) -> None:
     # requests of a recording may hold secrets that nothing shows to be some
-    write_new(target, written(flow, target.name), private=True)
+    write_new(target, flow_task_text(flow, target.name), private=True)
     left_out = f"; left out: {flow.omissions()}" if flow.omissions() else ""
     said = f"wrote {target}: {count(flow.made(), 'request')}{left_out}"
     echo(f"{said}; check it with: {flow.check_command(str(target))}", err=True)

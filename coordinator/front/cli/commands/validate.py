@@ -75,7 +75,7 @@ def examine(
         task=task,
         problems=tuple(problems),
         notes=tuple(notes(task, plugins, silenced)),
-        unasked=() if asks else tuple(source_validation.unasked(task, plugins)),
+        unasked=() if asks else tuple(source_validation.unasked_checks(task, plugins)),
     )
 
 

@@ -110,7 +110,7 @@ def read_with(
     `options` override and select parts of it. Raises UsageError if they select a part that the task
     does not have, and TaskError.
     """
-    from osbench.coordinator.task.taskfile import checked  # noqa: PLC0415 - as `selection`
+    from osbench.coordinator.task.taskfile import checked_task  # noqa: PLC0415 - as `selection`
 
     value = template.filled(args.values)
-    return checked(value, template.source, plugins, options.overrides, options.selection)
+    return checked_task(value, template.source, plugins, options.overrides, options.selection)

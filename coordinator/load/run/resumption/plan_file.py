@@ -29,7 +29,7 @@ from osbench.coordinator.load.run.plan import RunOptions, RunPlan, plan_run, run
 from osbench.coordinator.plugins.contexts.state_store import KEY, ContextStateStore
 from osbench.coordinator.results.storage.resumable import PLAN
 from osbench.coordinator.results.storage.run_directory import RunDirectory
-from osbench.coordinator.task.data_file import DataFile, read
+from osbench.coordinator.task.data_file import DataFile, read_data_file
 
 #: Version of its format.
 FORMAT = 1
@@ -221,7 +221,7 @@ def _rows(
 
 def _data_file(name: str, saved: Mapping[str, str]) -> DataFile:
     path = Path(saved["path"])
-    found, problems = read(path, saved["key"].encode("ascii"))
+    found, problems = read_data_file(path, saved["key"].encode("ascii"))
     if found is None:
         raise UsageError(
             f"run {name} cannot be resumed: {'; '.join(problems)}; put the file back as it was"

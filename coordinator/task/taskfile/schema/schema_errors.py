@@ -17,7 +17,7 @@ from jsonschema.validators import validator_for
 
 from osbench.common.config.durations import WANTED, is_duration
 from osbench.common.errors import Problem
-from osbench.coordinator.task.taskfile.places import inside, shown
+from osbench.coordinator.task.taskfile.places import inside, shown_value
 
 _TYPES = {
     "object": "an object",
@@ -108,35 +108,35 @@ def _problems(
     rule: Any = error.validator_value
     match error.validator:
         case "additionalProperties" if rule is False:
-            yield from _unknown(error, where)
+            yield from _unknown_keys(error, where)
         case "required":
             yield Problem(where, f"{_missing(error)} is missing")
         case "type":
             kinds = [rule] if isinstance(rule, str) else list(rule)
             timed = isinstance(error.schema, Mapping) and is_duration(error.schema)
             said = _not_a_duration(value, key) if timed else _must_be(kinds, value, key)
-            yield Problem(where, f"{said}{_instead(value, kinds, error.schema)}")
+            yield Problem(where, f"{said}{_suggestion(value, kinds, error.schema)}")
         case "enum":
-            known = ", ".join(shown(choice) for choice in rule)
-            yield Problem(where, f"must be one of {known}, got {shown(value, key)}")
+            known = ", ".join(shown_value(choice) for choice in rule)
+            yield Problem(where, f"must be one of {known}, got {shown_value(value, key)}")
         case "anyOf" | "oneOf" if error.context:
             yield from _branches(error, where, key, place)
         case str(keyword) if keyword in _LIMITS:
-            said = f"{_LIMITS[keyword].format(rule)}, got {shown(value, key)}"
+            said = f"{_LIMITS[keyword].format(rule)}, got {shown_value(value, key)}"
             yield Problem(where, f"{said}{_as_version_2(value) or _example(error.schema)}")
         case keyword:
-            yield Problem(where, f"breaks the rule {keyword!r}, got {shown(value, key)}")
+            yield Problem(where, f"breaks the rule {keyword!r}, got {shown_value(value, key)}")
 
 
 def _must_be(kinds: list[str], value: Any, key: str | int | None) -> str:
-    return f"must be {' or '.join(_TYPES[kind] for kind in kinds)}, got {shown(value, key)}"
+    return f"must be {' or '.join(_TYPES[kind] for kind in kinds)}, got {shown_value(value, key)}"
 
 
 def _not_a_duration(value: Any, key: str | int | None) -> str:
-    return f"must be {WANTED}, got {shown(value, key)}"
+    return f"must be {WANTED}, got {shown_value(value, key)}"
 
 
-def _instead(value: Any, kinds: Sequence[str], schema: Any) -> str:
+def _suggestion(value: Any, kinds: Sequence[str], schema: Any) -> str:
     """Return the end of a message about a value of a wrong type: a suggestion, or "".
 
     It is a better spelling, the schema's hint or the schema's first example.
@@ -180,16 +180,16 @@ def _missing(error: ValidationError) -> str:
     return next(str(name) for name in required if error.message.startswith(repr(name)))
 
 
-def _unknown(error: ValidationError, where: str) -> Iterator[Problem]:
+def _unknown_keys(error: ValidationError, where: str) -> Iterator[Problem]:
     schema: Any = error.schema
-    found: Any = error.instance
+    value: Any = error.instance
     known = list(schema.get("properties", {}))
-    for name in found:
+    for name in value:
         if name not in known:
-            value = shown(found[name], name)
+            shown = shown_value(value[name], name)
             hint = schema.get(ELSEWHERE, {}).get(name)
-            told = f" ({hint})" if hint else near(name, known)
-            yield Problem(inside(where, name), f"unknown key{told}, got {value}")
+            suggestion = f" ({hint})" if hint else near(name, known)
+            yield Problem(inside(where, name), f"unknown key{suggestion}, got {shown}")
 
 
 def near(name: str, known: Iterable[str]) -> str:
@@ -218,7 +218,7 @@ def _branches(
     kinds = [f.validator_value for faults in branches.values() for f in faults if _is_type(f)]
     named = [kind for kind in kinds if isinstance(kind, str)]
     said = _must_be(list(dict.fromkeys(named)), error.instance, key)
-    yield Problem(where, f"{said}{_instead(error.instance, named, error.schema)}")
+    yield Problem(where, f"{said}{_suggestion(error.instance, named, error.schema)}")
 
 
 def _is_type(fault: ValidationError) -> bool:

@@ -154,7 +154,7 @@ _OWN: Mapping[str, Any] = {
 }
 
 
-def _closed(required: list[str], **properties: Any) -> Mapping[str, Any]:
+def _closed_schema(required: list[str], **properties: Any) -> Mapping[str, Any]:
     return {
         "type": "object",
         "properties": properties,
@@ -163,7 +163,7 @@ def _closed(required: list[str], **properties: Any) -> Mapping[str, Any]:
     }
 
 
-HOOK = _closed(
+HOOK = _closed_schema(
     ["action", "trigger"],
     action={
         "type": "object",
@@ -204,7 +204,7 @@ _TITLED: Mapping[str, Any] = {
 }
 
 #: Version 2, without the content of its subtasks.
-TASK = _closed(
+TASK = _closed_schema(
     ["title", "version", "subtasks"],
     title={"type": "string", "maxLength": 255, "description": "its name in reports"},
     version={"const": 2},
@@ -219,10 +219,10 @@ TASK = _closed(
 )
 
 #: A subtask that is one workload itself.
-SIMPLE_SUBTASK = _closed(["title", "scenario"], **{**_TITLED, **_WORKLOAD})
+SIMPLE_SUBTASK = _closed_schema(["title", "scenario"], **{**_TITLED, **_WORKLOAD})
 
 #: A subtask with a list of workloads.
-SUBTASK = _closed(
+SUBTASK = _closed_schema(
     ["title", "workloads"],
     **_TITLED,
     run_in_parallel={
@@ -233,7 +233,7 @@ SUBTASK = _closed(
     workloads={
         "type": "array",
         "minItems": 1,
-        "items": _closed(["scenario"], **_WORKLOAD),
+        "items": _closed_schema(["scenario"], **_WORKLOAD),
         "description": "run one after another, or at once",
     },
 )
@@ -244,7 +244,7 @@ TASK_V1: Mapping[str, Any] = {
     "additionalProperties": {
         "type": "array",
         "minItems": 1,
-        "items": _closed(
+        "items": _closed_schema(
             [],
             args=_ARGS,
             description=_TEXT,
@@ -258,12 +258,12 @@ TASK_V1: Mapping[str, Any] = {
             hooks={
                 "type": "array",
                 "description": "what happens during the load",
-                "items": _closed(
+                "items": _closed_schema(
                     ["name", "args", "trigger"],
                     name=_STRING,
                     description=_STRING,
                     args={},
-                    trigger=_closed(["name", "args"], name=_STRING, args={}),
+                    trigger=_closed_schema(["name", "args"], name=_STRING, args={}),
                 ),
             },
             **_OWN,

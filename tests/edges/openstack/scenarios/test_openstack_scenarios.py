@@ -376,7 +376,7 @@ def test_domains_are_looked_for_before_the_load(cloud):
     ],
 )
 def test_a_version_that_is_wished_is_that_of_the_address(service, path, version, address):
-    known = service_catalogue.overridden(
+    known = service_catalogue.configured_service(
         service_catalogue.SERVICES[service], ApiVersion(version=version)
     )
 

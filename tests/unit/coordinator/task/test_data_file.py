@@ -24,7 +24,7 @@ TEXT = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0")
 def made(tmp_path, text, name="rows.csv"):
     path = tmp_path / name
     path.write_bytes(text if isinstance(text, bytes) else text.encode())
-    return data_file.read(path)
+    return data_file.read_data_file(path)
 
 
 def fed(file, numbers):
@@ -74,7 +74,7 @@ def test_any_rows_reach_their_iterations(tmp_path_factory, rows, spans, end, mar
     text = out.getvalue().encode()
     path = tmp_path_factory.mktemp("data") / "rows.csv"
     path.write_bytes(b"\xef\xbb\xbf" + text if mark else text)
-    file, problems = data_file.read(path)
+    file, problems = data_file.read_data_file(path)
     spans = [(low, min(low + count, len(rows) + 1)) for low, count in spans if low <= len(rows)]
 
     given = fed(file, [span for span in spans if span[0] < span[1]])
@@ -134,7 +134,7 @@ def test_a_file_full_of_faults_is_told_of_in_part(tmp_path):
 
 
 def test_a_missing_file_is_named(tmp_path):
-    _, (problem,) = data_file.read(tmp_path / "none.csv")
+    _, (problem,) = data_file.read_data_file(tmp_path / "none.csv")
 
     assert "none.csv cannot be read" in problem
 

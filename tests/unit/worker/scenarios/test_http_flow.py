@@ -15,7 +15,12 @@ from requests.structures import CaseInsensitiveDict
 from osbench.common.plugin.scenario import VirtualUser
 from osbench.worker.scenarios.flow import flow_schema
 from osbench.worker.scenarios.flow.flow_steps import Flow, NothingToSave
-from osbench.worker.scenarios.flow.placeholders import MissingValue, filler, names_of, unknown
+from osbench.worker.scenarios.flow.placeholders import (
+    MissingValue,
+    filler,
+    names_of,
+    unknown_placeholders,
+)
 from osbench.worker.scenarios.http_flow import HttpFlow
 
 VALUES = {
@@ -68,7 +73,7 @@ def test_a_value_that_is_not_there_is_named(text, said):
 def test_placeholders_that_are_none_are_found():
     value = {"a": ["{user}", "{dta.name}", "{iteration}"], "{itration}": 1, "json": "{a b} {1}"}
 
-    assert sorted(unknown(value)) == ["{dta.name}", "{itration}", "{user}"]
+    assert sorted(unknown_placeholders(value)) == ["{dta.name}", "{itration}", "{user}"]
     assert list(names_of("saved", {"x": ["{saved.a}", {"y": "{saved.b}/{saved.a}"}]})) == [
         "a",
         "b",

@@ -22,7 +22,7 @@ from osbench.coordinator.plugins.contexts.state_store import (
     Entry,
     PreparedWorkload,
 )
-from osbench.coordinator.task.taskfile import checked
+from osbench.coordinator.task.taskfile import checked_task
 
 PLUGIN = """
 import threading
@@ -427,7 +427,7 @@ def task(scenario, **contexts):
 
 def test_tasks_cannot_name_hidden_contexts_and_configurations_are_checked(plugins):
     with pytest.raises(TaskError) as caught:
-        checked(
+        checked_task(
             task("Bad.run", second={}, dummy_context={"fail_setup": 1, "fail": True}),
             "task.yaml",
             plugins,
@@ -438,7 +438,7 @@ def test_tasks_cannot_name_hidden_contexts_and_configurations_are_checked(plugin
     assert "true or false" in reported["subtasks[0].contexts.dummy_context.fail_setup"]
     assert "unknown key" in reported["subtasks[0].contexts.dummy_context.fail"]
     assert "Bad.run needs the context second" in reported["subtasks[0].scenario"]
-    assert checked(task("Mine.run", dummy_context={}), "task.yaml", plugins)
+    assert checked_task(task("Mine.run", dummy_context={}), "task.yaml", plugins)
 
 
 def giving_up(log, hung: str):

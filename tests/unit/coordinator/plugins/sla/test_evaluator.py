@@ -7,7 +7,7 @@ from osbench.common.errors import TaskError
 from osbench.common.plugin.plugins import Plugins
 from osbench.common.task import Named
 from osbench.coordinator.plugins.sla.evaluator import SlaEvaluator
-from osbench.coordinator.task.taskfile import checked
+from osbench.coordinator.task.taskfile import checked_task
 
 BROKEN = """
 from osbench.plugin import sla
@@ -106,7 +106,7 @@ def document(sla):
 
 def test_a_task_whose_criterion_cannot_be_met_is_refused_with_its_place(plugins):
     with pytest.raises(TaskError) as refused:
-        checked(document({"failure_rate": {"min": 5, "max": 1}}), "task", plugins)
+        checked_task(document({"failure_rate": {"min": 5, "max": 1}}), "task", plugins)
 
     (problem,) = refused.value.problems
     assert problem.place.endswith("sla.failure_rate")
@@ -115,7 +115,7 @@ def test_a_task_whose_criterion_cannot_be_met_is_refused_with_its_place(plugins)
 
 def test_a_criterion_that_cannot_check_its_configuration_is_a_problem(plugins):
     with pytest.raises(TaskError) as refused:
-        checked(document({"unsure": {}}), "task", plugins)
+        checked_task(document({"unsure": {}}), "task", plugins)
 
     (problem,) = refused.value.problems
     assert "ValueError: what?" in problem.message

@@ -10,7 +10,7 @@ from osbench.common.plugin.sla import SpanFigures, SpanSelection
 from osbench.common.task import Named
 from osbench.coordinator.plugins.sla.evaluator import SlaEvaluator
 from osbench.coordinator.plugins.sla.span_limits import SpanLimits
-from osbench.coordinator.task.taskfile import checked
+from osbench.coordinator.task.taskfile import checked_task
 from osbench.coordinator.task.taskfile.schema.schema_errors import validate
 
 MS = 1_000_000
@@ -129,7 +129,7 @@ def document(spans, **workload):
 )
 def test_limits_that_make_no_sense_are_refused_with_their_place(spans, said):
     with pytest.raises(TaskError) as refused:
-        checked(document(spans), "task", Plugins())
+        checked_task(document(spans), "task", Plugins())
 
     assert "sla" in str(refused.value)
     assert said in str(refused.value)
@@ -140,7 +140,7 @@ def test_a_search_needs_a_criterion_that_is_judged_under_load():
     limit = {"name": "db", "calls_per_iteration": {"max": 1}}
 
     with pytest.raises(TaskError, match="looks for the rate at which a criterion breaks"):
-        checked(document(limit, runner=runner), "task", Plugins())
+        checked_task(document(limit, runner=runner), "task", Plugins())
 
 
 def test_spans_are_judged_after_the_run_and_by_no_other_way():

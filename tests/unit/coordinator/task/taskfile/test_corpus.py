@@ -9,7 +9,7 @@ from helpers.corpus import ABSENT, task_files
 from osbench.common.errors import TaskError
 from osbench.common.plugin.plugins import Plugins
 from osbench.coordinator.task.taskfile import load, parse
-from osbench.coordinator.task.taskfile.loading import read
+from osbench.coordinator.task.taskfile.loading import read_document
 from osbench.coordinator.task.taskfile.semantics import check
 
 #: The message about a plug-in that only Rally has.
@@ -36,7 +36,7 @@ def samples():
     wrong = []
     for path in task_files():
         try:
-            tasks[path] = parse(read(str(path), {}), str(path))
+            tasks[path] = parse(read_document(str(path), {}), str(path))
         except TaskError as error:
             wrong.append(str(error))
     assert wrong == []

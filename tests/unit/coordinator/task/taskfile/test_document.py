@@ -2,28 +2,30 @@
 
 import pytest
 
-from osbench.coordinator.task.taskfile.document import read
+from osbench.coordinator.task.taskfile.document import parse_document
 
 
 def faults(text):
-    _, problems = read(text)
+    _, problems = parse_document(text)
     assert problems
     return {problem.place: problem.message for problem in problems}
 
 
 def test_yaml_and_json_are_the_same():
-    assert read('{"a": [1, 2.5, null, true, "x"]}') == read("a: [1, 2.5, ~, true, x]")
+    assert parse_document('{"a": [1, 2.5, null, true, "x"]}') == parse_document(
+        "a: [1, 2.5, ~, true, x]"
+    )
 
 
 def test_anchors_and_merges_are_no_repetition():
-    value, problems = read("a: &a {x: 1}\nb: {<<: *a, x: 2}\nc: [*a, *a]\n")
+    value, problems = parse_document("a: &a {x: 1}\nb: {<<: *a, x: 2}\nc: [*a, *a]\n")
 
     assert problems == []
     assert value == {"a": {"x": 1}, "b": {"x": 2}, "c": [{"x": 1}, {"x": 1}]}
 
 
 def test_a_key_on_is_a_text_and_other_truths_are_none():
-    assert read("{on: 401, Off: {yes: no}}") == ({"on": 401, "Off": {"yes": False}}, [])
+    assert parse_document("{on: 401, Off: {yes: no}}") == ({"on": 401, "Off": {"yes": False}}, [])
     assert "keys must be strings, got true" in " ".join(faults("{true: 1}").values())
 
 
@@ -87,7 +89,7 @@ def test_strange_documents_are_problems_and_never_tracebacks(text):
     ],
 )
 def test_numbers_that_yaml_reads_otherwise_are_warned_of(caplog, text, said):
-    value, problems = read(text)
+    value, problems = parse_document(text)
 
     assert (type(value), problems) == (dict, [])
     assert said in caplog.text
@@ -97,7 +99,7 @@ def test_numbers_that_yaml_reads_otherwise_are_warned_of(caplog, text, said):
     "text", ["a: 0", "a: 10", "a: 1.5", 'a: "010"', "a: 12:99", "a: 2020-01-01x"]
 )
 def test_other_numbers_are_not(caplog, text):
-    read(text)
+    parse_document(text)
 
     assert not caplog.text
 

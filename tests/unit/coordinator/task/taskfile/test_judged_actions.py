@@ -9,7 +9,7 @@ import pytest
 
 from osbench.common.errors import TaskError
 from osbench.common.plugin.plugins import Plugins
-from osbench.coordinator.task.taskfile.loading import checked
+from osbench.coordinator.task.taskfile.loading import checked_task
 
 STEPS = [{"name": "place", "path": "/orders"}, {"name": "see", "path": "/orders/1"}]
 MIX = [{"name": "browse", "steps": [{"name": "list", "path": "/items"}]}]
@@ -20,7 +20,7 @@ def problems(sla: dict[str, Any], **args: Any) -> list[str]:
     workload = {"scenario": {"HttpFlow.run": flow}, "runner": {"serial": {}}, "sla": sla}
     document = {"version": 2, "title": "t", "subtasks": [{"title": "s", **workload}]}
     try:
-        checked(document, "task", Plugins())
+        checked_task(document, "task", Plugins())
     except TaskError as error:
         return [f"{one.place}: {one.message}" for one in error.problems]
     return []
@@ -74,7 +74,9 @@ def test_other_criteria_on_actions_are_checked_too() -> None:
 def test_a_scenario_whose_actions_are_not_known_takes_any() -> None:
     workload = {"scenario": {"Dummy.dummy": {}}, "runner": {"serial": {}}, "sla": limit("any")}
 
-    checked({"version": 2, "title": "t", "subtasks": [{"title": "s", **workload}]}, "t", Plugins())
+    checked_task(
+        {"version": 2, "title": "t", "subtasks": [{"title": "s", **workload}]}, "t", Plugins()
+    )
 
 
 def test_a_plugin_that_raises_is_a_problem_and_no_traceback(tmp_path: Path) -> None:
@@ -98,4 +100,4 @@ class Own(scenario.Scenario):
 
     said = r"cannot be checked: own\.py: Own\.action_names raises KeyError"
     with pytest.raises(TaskError, match=said):
-        checked(document, "t", Plugins([str(tmp_path / "own.py")]))
+        checked_task(document, "t", Plugins([str(tmp_path / "own.py")]))

@@ -6,7 +6,7 @@ import pytest
 
 from osbench.common.errors import TaskError
 from osbench.common.plugin.plugins import Plugins
-from osbench.coordinator.task.taskfile import checked
+from osbench.coordinator.task.taskfile import checked_task
 from osbench.coordinator.task.taskfile.overrides import override
 
 TASK = {
@@ -140,7 +140,7 @@ def test_a_list_is_gone_through_by_position():
 
 def test_a_value_that_does_not_fit_is_refused_at_its_place():
     with pytest.raises(TaskError) as caught:
-        checked(TASK, "task.yaml", Plugins(), ["1.0.runner.times=none", "1.0.runner.tims=3"])
+        checked_task(TASK, "task.yaml", Plugins(), ["1.0.runner.times=none", "1.0.runner.tims=3"])
 
     places = {problem.place for problem in caught.value.problems}
     assert places == {
@@ -151,6 +151,6 @@ def test_a_value_that_does_not_fit_is_refused_at_its_place():
 
 def test_a_broken_task_is_reported_before_any_override():
     with pytest.raises(TaskError) as caught:
-        checked({"version": 2, "subtasks": 3}, "task.yaml", Plugins(), ["0.0.args.sleep=1"])
+        checked_task({"version": 2, "subtasks": 3}, "task.yaml", Plugins(), ["0.0.args.sleep=1"])
 
     assert "--set" not in str(caught.value)

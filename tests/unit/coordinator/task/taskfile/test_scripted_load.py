@@ -9,7 +9,7 @@ import pytest
 
 from osbench.common.errors import TaskError
 from osbench.common.plugin.plugins import Plugins
-from osbench.coordinator.task.taskfile.loading import checked
+from osbench.coordinator.task.taskfile.loading import checked_task
 
 PLUGIN = """
 from osbench.common.plugin.scripted_runner import ScriptedRunner
@@ -45,7 +45,7 @@ def problems(tmp_path: Path) -> Any:
         workload = {"scenario": {name: {}}, "runner": {"scripted_own": {}}, **more}
         document = {"version": 2, "title": "t", "subtasks": [{"title": "s", **workload}]}
         try:
-            checked(document, "task", plugins)
+            checked_task(document, "task", plugins)
         except TaskError as error:
             return [f"{one.place}: {one.message}" for one in error.problems]
         return []

@@ -4,7 +4,7 @@ import pytest
 
 from osbench.common.errors import TaskError
 from osbench.common.plugin.plugins import Plugins
-from osbench.coordinator.task.taskfile import checked
+from osbench.coordinator.task.taskfile import checked_task
 
 PLUGINS = Plugins()
 LOAD = {"constant": {"times": 3}}
@@ -13,7 +13,7 @@ LOAD = {"constant": {"times": 3}}
 def problems(document):
     """Message by place."""
     with pytest.raises(TaskError) as error:
-        checked(document, "task.yaml", PLUGINS)
+        checked_task(document, "task.yaml", PLUGINS)
     return {problem.place: problem.message for problem in error.value.problems}
 
 

@@ -23,7 +23,7 @@ from osbench.coordinator.load.run.resumption import plan_file, run_request
 from osbench.coordinator.plugins.contexts.state_store import KEY
 from osbench.coordinator.results.storage.resumable import PLAN
 from osbench.coordinator.results.storage.run_directory import RunDirectory
-from osbench.coordinator.task.taskfile import checked
+from osbench.coordinator.task.taskfile import checked_task
 
 SCENARIO = """
 from osbench.plugin import scenario
@@ -82,7 +82,7 @@ class Desk:
                 {"title": "plain", "scenario": {"Dummy.dummy": {}}, "runner": {"serial": {}}},
             ],
         }
-        task = checked(document, str(self.folder / "task.yaml"), plugins)
+        task = checked_task(document, str(self.folder / "task.yaml"), plugins)
         deployment = Deployment.from_spec(
             "shop",
             {
@@ -278,7 +278,7 @@ def test_arrivals_go_on_with_the_key_of_their_rows(desk: Desk) -> None:
         ],
     }
     desk.scenario.write_text(SCENARIO.replace("Fed", "Branched").replace("size, color", "branch"))
-    task = checked(document, str(desk.folder / "task.yaml"), plugins)
+    task = checked_task(document, str(desk.folder / "task.yaml"), plugins)
     plan = plan_run(task, plugins, None, desk.conf(), RunOptions(run_id=RUN))
     desk.save(plan)
 
