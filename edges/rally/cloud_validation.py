@@ -25,19 +25,19 @@ def problems(uses: Sequence[SourceUse], deployment: Deployment | None) -> list[P
     """
     try:
         known = trial_users.platforms(deployment)
-        found = _asked(_needing(uses, PLATFORM), PLATFORM, known)
+        found = _problems_of(_needing(uses, PLATFORM), PLATFORM, known)
         if found and deployment is None:
             return [Problem(one.place, f"{one.message}; {_GIVE}") for one in found]
         looking = _needing(uses, SEMANTIC)
         if found or not looking or deployment is None or not known["platforms"]:
             return found
         with trial_users.users(deployment) as validation_context:
-            return _asked(looking, SEMANTIC, validation_context)
+            return _problems_of(looking, SEMANTIC, validation_context)
     except ContextError as error:
         return [Problem("", str(error))]
 
 
-def unasked(uses: Sequence[SourceUse]) -> list[str]:
+def unasked_checks(uses: Sequence[SourceUse]) -> list[str]:
     """Return the names of platforms and validators that `problems` would check, platforms first."""
     found = {
         (within != PLATFORM, f"platform {name}" if within == PLATFORM else name)
@@ -55,7 +55,7 @@ def _needing(uses: Sequence[SourceUse], kind: str) -> list[SourceUse]:
     ]
 
 
-def _asked(uses: Sequence[SourceUse], within: str, validation_context: Any) -> list[Problem]:
+def _problems_of(uses: Sequence[SourceUse], within: str, validation_context: Any) -> list[Problem]:
     return [
         Problem(use.place, message)
         for use in uses

@@ -42,21 +42,21 @@ def profiles() -> bool | None:
     return bool(conf[group][name]) if place is not None and place.location.name == "user" else None
 
 
-def unused(file: Path) -> list[str]:
+def unused_options(file: Path) -> list[str]:
     """Return the options in a configuration file of Rally that osbench does not take.
 
     As "[GROUP] NAME", in the order of the file; [] if it cannot be read.
     """
     cfg = importlib.import_module("oslo_config.cfg")
-    found: dict[str, dict[str, Any]] = {}
+    sections: dict[str, dict[str, Any]] = {}
     try:
-        cfg.ConfigParser(str(file), found).parse()
+        cfg.ConfigParser(str(file), sections).parse()
     except (OSError, cfg.ConfigFileParseError):
         return []
     taken = set(_spellings(_conf()))
     return [
         f"[{group}] {name}"
-        for group, options in found.items()
+        for group, options in sections.items()
         for name in options
         if (group.lower(), name.replace("-", "_").lower()) not in taken
     ]

@@ -57,7 +57,7 @@ class _Loaded:
 _LOADED = _Loaded()
 
 
-def installed() -> bool:
+def is_installed() -> bool:
     """Return whether Rally is installed; imports nothing."""
     return importlib.util.find_spec("rally") is not None
 
@@ -68,7 +68,7 @@ def load(paths: Sequence[str] = ()) -> bool:
     Each is imported once in a process. Returns False if Rally is not installed, else True. Raises
     PluginError if Rally or its configuration file is broken; `own` has the problems of `paths`.
     """
-    if not installed():
+    if not is_installed():
         return False
     with _LOADED.lock:
         if not _LOADED.plugins:

@@ -8,7 +8,7 @@ import importlib.util
 from collections.abc import Iterator, Mapping
 
 from osbench.edges.rally import known
-from osbench.edges.rally.importing import installed
+from osbench.edges.rally.importing import is_installed
 
 #: What to do where a task needs Rally and it is not installed.
 INSTALL = "pip install 'osbench[rally]'"
@@ -24,12 +24,12 @@ def why_absent(kind: str, name: str) -> str | None:
     command to install it, or not in the installed release. `name` may end with `@platform`.
     """
     bare = name.partition("@")[0]
-    since = removed(kind).get(bare)
+    since = removed_plugins(kind).get(bare)
     if since is not None:
         return f"was removed from Rally in {since}"
     if bare not in _bare(kind) or (name != bare and name not in names(kind)):
         return None
-    if not installed():
+    if not is_installed():
         return f"is a plug-in of Rally, which is not installed: {INSTALL}"
     if importlib.util.find_spec("rally_openstack") is None:
         return f"is a plug-in of {OPENSTACK}, which is not installed: {INSTALL}"
@@ -47,20 +47,20 @@ def names(kind: str) -> frozenset[str]:
     for an unknown kind.
     """
     if kind == "scenario":
-        return frozenset(_expanded(known.SCENARIOS))
+        return frozenset(_plugin_names(known.SCENARIOS))
     text = known.CONTEXTS if kind == "context" else known.OTHERS.get(kind, "")
     return frozenset(text.split())
 
 
 @functools.cache
-def removed(kind: str) -> Mapping[str, str]:
+def removed_plugins(kind: str) -> Mapping[str, str]:
     """Return plug-ins that Rally dropped: the first release without each, such as "rally 0.7.0".
 
     Empty for other kinds than "scenario" and "context".
     """
     if kind == "scenario":
         dropped = known.REMOVED_SCENARIOS.items()
-        return {name: release for release, text in dropped for name in _expanded(text)}
+        return {name: release for release, text in dropped for name in _plugin_names(text)}
     if kind == "context":
         contexts = known.REMOVED_CONTEXTS.items()
         return {name: release for release, text in contexts for name in text.split()}
@@ -72,7 +72,7 @@ def _bare(kind: str) -> frozenset[str]:
     return frozenset(name.partition("@")[0] for name in names(kind))
 
 
-def _expanded(text: str) -> Iterator[str]:
+def _plugin_names(text: str) -> Iterator[str]:
     """Yield `Group.one`, `Group.two` for a line `Group: one two`, and lines that continue it."""
     group = ""
     for line in text.split("\n"):

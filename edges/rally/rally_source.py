@@ -52,7 +52,7 @@ class RallySource(PluginSource):
 
     def missing(self) -> str:
         """Return "not installed: " and the command to install Rally; "" if it is installed."""
-        return "" if importing.installed() else f"not installed: {plugin_hints.INSTALL}"
+        return "" if importing.is_installed() else f"not installed: {plugin_hints.INSTALL}"
 
     def names(self, kind: str) -> frozenset[str]:
         """Return the names of Rally's plug-ins of a kind in osbench's table, installed or not."""
@@ -187,7 +187,7 @@ class RallySource(PluginSource):
 
     def unasked(self, uses: Sequence[SourceUse]) -> list[str]:
         """Return the names of platforms and validators that `cloud_problems` would check."""
-        found: list[str] = _module("cloud_validation").unasked(uses)
+        found: list[str] = _module("cloud_validation").unasked_checks(uses)
         return found
 
 
@@ -195,7 +195,7 @@ class RallySource(PluginSource):
 def _warn_of_options() -> None:
     file = configuration_file()
     if file is not None and importing.load():
-        unused = configuration.unused(file)
+        unused = configuration.unused_options(file)
         if unused:
             _LOG.warning("%s: no effect in osbench: %s", file, ", ".join(unused))
 

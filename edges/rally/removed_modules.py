@@ -104,11 +104,13 @@ def imports_removed(file: Path) -> list[str]:
     Modules that can be imported here are left out. Raises OSError if the file cannot be read.
     """
     tree = syntax_tree(read_named(file), str(file))
-    found = {(line, _sentence(module, attribute)) for line, module, attribute in _removed(tree)}
+    found = {
+        (line, _sentence(module, attribute)) for line, module, attribute in _removed_imports(tree)
+    }
     return [f"{file}:{line}: {sentence}" for line, sentence in sorted(found)]
 
 
-def _removed(tree: ast.Module) -> Iterator[tuple[int, str, str]]:
+def _removed_imports(tree: ast.Module) -> Iterator[tuple[int, str, str]]:
     """Yield (line, module, imported name) of each import of a removed module.
 
     The name is "" for an import of the module itself.
@@ -121,25 +123,25 @@ def _removed(tree: ast.Module) -> Iterator[tuple[int, str, str]]:
         else:
             continue
         for module, attribute in named:
-            whole = _joined(module, attribute)
-            if whole in _REMOVALS and not _found(whole):
+            whole = _dotted_name(module, attribute)
+            if whole in _REMOVALS and not _is_importable(whole):
                 yield node.lineno, whole, ""
-            elif _known(module) and not _found(module):
+            elif _removed_package(module) and not _is_importable(module):
                 yield node.lineno, module, attribute
 
 
-def _joined(module: str, attribute: str) -> str:
+def _dotted_name(module: str, attribute: str) -> str:
     return f"{module}.{attribute}" if attribute else module
 
 
-def _known(module: str) -> str:
+def _removed_package(module: str) -> str:
     """Return `module`, or the nearest package around it, that was removed; "" if none was."""
     while module and module not in _REMOVALS:
         module = module.rpartition(".")[0]
     return module
 
 
-def _found(module: str) -> bool:
+def _is_importable(module: str) -> bool:
     try:
         return importlib.util.find_spec(module) is not None
     except (ImportError, ValueError):
@@ -147,15 +149,15 @@ def _found(module: str) -> bool:
 
 
 def _sentence(module: str, attribute: str) -> str:
-    was = _known(module)
+    was = _removed_package(module)
     said = f"{module} was removed in {_REMOVALS[was].release}"
     # a name that is imported from a package may be a separate module
-    whole = _joined(module, attribute)
-    while _known(whole) and _REMOVALS[was].now:
+    whole = _dotted_name(module, attribute)
+    while _removed_package(whole) and _REMOVALS[was].now:
         whole = _REMOVALS[was].now + whole.removeprefix(was)
-        was = _known(whole) or was
+        was = _removed_package(whole) or was
     if not _REMOVALS[was].now:
         return f"{said}: {_REMOVALS[was].advice or 'its service is no longer supported'}"
-    while whole != _REMOVALS[was].now and not _found(whole):
+    while whole != _REMOVALS[was].now and not _is_importable(whole):
         whole = whole.rpartition(".")[0]
     return f"{said}: import {whole}"

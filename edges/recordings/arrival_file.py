@@ -178,9 +178,9 @@ class ArrivalFile:
             packed = os.pread(self._descriptor, block.size, block.offset)
             if zlib.crc32(packed) != block.crc:
                 raise ValueError("changed")
-            found = _unpacked(packed, block, len(self.names))
+            found = _unpacked_block(packed, block, len(self.names))
         except (OSError, ValueError):
-            raise ArrivalFileError(f"{self.path} {_damaged(f'block {at + 1}')}") from None
+            raise ArrivalFileError(f"{self.path} {_damage_text(f'block {at + 1}')}") from None
         self._kept[at] = found
         while len(self._kept) > _KEPT:
             self._kept.popitem(last=False)
@@ -248,7 +248,7 @@ class ArrivalWriter:
     def _flush(self) -> None:
         instants, positions = (one[:BLOCK] for one in self._waiting)
         self._waiting = (self._waiting[0][BLOCK:], self._waiting[1][BLOCK:])
-        packed = self._compressor.compress(_packed(instants, positions))
+        packed = self._compressor.compress(_packed_block(instants, positions))
         start = self._blocks[-1].start + self._blocks[-1].count if self._blocks else 0
         self._blocks.append(
             ArrivalBlock(
@@ -277,16 +277,17 @@ class _Index:
     blocks: tuple[ArrivalBlock, ...]
 
 
-def _packed(instants: Ints, positions: Ints) -> bytes:
+def _packed_block(instants: Ints, positions: Ints) -> bytes:
     gaps = np.diff(instants, prepend=instants[0])
     # equal weights of all bytes together compress better
     columns = (gaps.astype("<u8"), positions.astype("<u2"))
     return b"".join(
-        one.view(np.uint8).reshape(len(one), one.itemsize).T.tobytes() for one in columns
+        column.view(np.uint8).reshape(len(column), column.itemsize).T.tobytes()
+        for column in columns
     )
 
 
-def _unpacked(packed: bytes, block: ArrivalBlock, names: int) -> tuple[Ints, Ints]:
+def _unpacked_block(packed: bytes, block: ArrivalBlock, names: int) -> tuple[Ints, Ints]:
     """Return the times (microseconds) and the positions of names in a packed block.
 
     Raises ValueError if the content does not fit the index entry `block` or the count `names`.
@@ -325,14 +326,14 @@ def _index(file: BinaryIO) -> _Index:
         )
     end = file.seek(0, os.SEEK_END) - _TRAILER.size - len(_TAIL)
     if end < 0:
-        raise ArrivalFileError(_damaged("the end is missing"))
+        raise ArrivalFileError(_damage_text("the end is missing"))
     file.seek(end)
     trailer = file.read()
     if not trailer.endswith(_TAIL):
-        raise ArrivalFileError(_damaged("the end is missing"))
+        raise ArrivalFileError(_damage_text("the end is missing"))
     offset, size, crc = _TRAILER.unpack(trailer[: _TRAILER.size])
     if offset + size != end or size > _LARGEST_INDEX:
-        raise ArrivalFileError(_damaged("the index"))
+        raise ArrivalFileError(_damage_text("the index"))
     file.seek(offset)
     packed = file.read(size)
     try:
@@ -341,7 +342,7 @@ def _index(file: BinaryIO) -> _Index:
         document = msgpack.unpackb(decompress(packed, _LARGEST_INDEX))
         return _read_index(document, len(head) + 1, offset)
     except (ValueError, TypeError, KeyError, msgpack.UnpackException):
-        raise ArrivalFileError(_damaged("the index")) from None
+        raise ArrivalFileError(_damage_text("the index")) from None
 
 
 def _read_index(document: dict[str, Any], offset: int, end: int) -> _Index:
@@ -379,5 +380,5 @@ def _blocks(listed: Sequence[Sequence[int]], offset: int) -> Iterator[ArrivalBlo
         start += count
 
 
-def _damaged(what: str) -> str:
+def _damage_text(what: str) -> str:
     return f"is damaged ({what}): copy it again, or make it again with `osbench-coord init`"

@@ -76,8 +76,8 @@ def select(
     page = _page(web, hosts)
     wanted = {host.lower() for host in hosts} or {page.url.hostname or ""}
     kept: list[RecordedRequest] = []
-    for one in _followed(web, wanted):
-        why = _unwanted(one, wanted, assets=assets)
+    for one in _followed_requests(web, wanted):
+        why = _reason_left_out(one, wanted, assets=assets)
         if why:
             left_out[why] += 1
         else:
@@ -126,21 +126,23 @@ def _is_of(one: RecordedRequest, hosts: Collection[str]) -> bool:
     return one.url.hostname in hosts or one.url.netloc.rpartition("@")[2].lower() in hosts
 
 
-def _unwanted(one: RecordedRequest, hosts: Collection[str], *, assets: bool) -> str:
-    """Return the reason why request `one` is left out, such as "assets"; "" if it is not.
+def _reason_left_out(request: RecordedRequest, hosts: Collection[str], *, assets: bool) -> str:
+    """Return the reason why `request` is left out, such as "assets"; "" if it is not.
 
     Requests to hosts other than `hosts` are left out. `assets`: images, styles and the like are
     not.
     """
-    preflight = one.method == "OPTIONS" and "access-control-request-method" in dict(one.headers)
+    preflight = request.method == "OPTIONS" and "access-control-request-method" in dict(
+        request.headers
+    )
     reasons = (
-        (not _is_of(one, hosts), f"of the host {one.url.hostname}"),
-        (not one.status and not one.is_written, "without a response"),
-        (one.cached, "answered by the browser's cache"),
-        (one.status == 101 or one.resource == "websocket", "WebSockets"),
-        (one.response_type == "text/event-stream", "streams of events"),
+        (not _is_of(request, hosts), f"of the host {request.url.hostname}"),
+        (not request.status and not request.is_written, "without a response"),
+        (request.cached, "answered by the browser's cache"),
+        (request.status == 101 or request.resource == "websocket", "WebSockets"),
+        (request.response_type == "text/event-stream", "streams of events"),
         (preflight, "the browser's own OPTIONS"),
-        (not assets and _is_asset(one), "assets"),
+        (not assets and _is_asset(request), "assets"),
     )
     return next((why for holds, why in reasons if holds), "")
 
@@ -155,7 +157,9 @@ def _is_asset(one: RecordedRequest) -> bool:
     )
 
 
-def _followed(web: Sequence[RecordedRequest], hosts: Collection[str]) -> list[RecordedRequest]:
+def _followed_requests(
+    web: Sequence[RecordedRequest], hosts: Collection[str]
+) -> list[RecordedRequest]:
     """Return the requests without the targets of redirects, because `self.http` requests them
     itself.
 
@@ -163,22 +167,22 @@ def _followed(web: Sequence[RecordedRequest], hosts: Collection[str]) -> list[Re
     another host redirects to a host in `hosts`, the last target is returned instead.
     """
     followers: set[int] = set()
-    made = []
-    for at, one in enumerate(web):
+    requests = []
+    for at, request in enumerate(web):
         if at in followers:
             continue
-        end, cookies = at, [*one.cookies]
+        end, cookies = at, [*request.cookies]
         while (after := _target(web, end)) is not None and after not in followers:
             end = after
             followers.add(end)
             cookies += web[end].cookies
         last = web[end]
-        if not _is_of(one, hosts) and _is_of(last, hosts):
-            made.append(last)
+        if not _is_of(request, hosts) and _is_of(last, hosts):
+            requests.append(last)
         else:
-            made.append(
+            requests.append(
                 replace(
-                    one,
+                    request,
                     status=last.status,
                     response_type=last.response_type,
                     response_headers=last.response_headers,
@@ -188,7 +192,7 @@ def _followed(web: Sequence[RecordedRequest], hosts: Collection[str]) -> list[Re
                     redirect=last.redirect,
                 )
             )
-    return made
+    return requests
 
 
 def _target(web: Sequence[RecordedRequest], at: int) -> int | None:

@@ -36,7 +36,7 @@ from osbench.edges.recordings.secret_arguments import (
     KnownSecrets,
     Parts,
     SecretArguments,
-    joined,
+    joined_string,
     literal,
 )
 
@@ -71,7 +71,7 @@ class _NoBody(_NotSent):
     """
 
 
-def read(file: str, options: RecordingOptions) -> FlowTask:
+def read_task(file: str, options: RecordingOptions) -> FlowTask:
     """Read a HAR file and return a task that makes its requests; the reader "har" for `init`.
 
     `options` selects hosts and assets. Raises UsageError if the file is not a HAR file, or has no
@@ -204,7 +204,7 @@ class _Steps:
             parts += [quote(piece, safe="%!$&'()*+,;=:@~")] if same else found
             before = plain if not is_id(plain) else before
             shown.append(plain if same and not is_id(plain) else "[id]")
-        return joined(parts) or "/", "/".join(shown)
+        return joined_string(parts) or "/", "/".join(shown)
 
     def _pairs(self, one: RecordedRequest, pairs: Pairs) -> dict[str, Any]:
         """Return the pairs of a query or form as a mapping, with saved values and arguments
@@ -216,7 +216,7 @@ class _Steps:
         found: dict[str, Any] = {}
         for (name, value), secret in zip(pairs, _secret_pairs(one, pairs), strict=True):
             _check_name(name)
-            made = joined(self._parts(value, name, secret=secret))
+            made = joined_string(self._parts(value, name, secret=secret))
             if name in found:
                 before = found[name] if isinstance(found[name], list) else [found[name]]
                 found[name] = [*before, made]
@@ -264,18 +264,18 @@ class _Steps:
             _check_name(part.name)
             if part.filename is None:
                 hidden = is_secret(part.name, part.content, Place.QUERY)
-                made: Any = joined(self._parts(part.content, part.name, secret=hidden))
+                made: Any = joined_string(self._parts(part.content, part.name, secret=hidden))
             else:
-                made = {"filename": joined(self._parts(part.filename, "filename"))}
+                made = {"filename": joined_string(self._parts(part.filename, "filename"))}
                 if part.kind:
                     made["type"] = part.kind
                 if part.content and part.content.isprintable() and "\ufffd" not in part.content:
-                    made["content"] = joined(self._parts(part.content, part.name))
+                    made["content"] = joined_string(self._parts(part.content, part.name))
                 else:
                     size = missing if len(unknown) == 1 and missing > 0 else len(part.content)
                     made["size"] = size
                     notes.append(
-                        f"the recording does not have the file {_shown(part.filename)!r}:"
+                        f"the recording does not have the file {_shown_text(part.filename)!r}:"
                         f" {size} bytes are sent for it; content or base64 instead of size sends"
                         " others"
                     )
@@ -299,7 +299,7 @@ class _Steps:
         if isinstance(value, list):
             return [self._document(one, name, depth=depth + 1, secret=secret) for one in value]
         if isinstance(value, str):
-            return joined(self._parts(value, name, secret=secret, typed=True))
+            return joined_string(self._parts(value, name, secret=secret, typed=True))
         if isinstance(value, int | float) and not isinstance(value, bool):
             saved = self._values.source(value, name, typed=True)
             if saved:
@@ -323,7 +323,7 @@ class _Steps:
             if name == "accept" and ("," in value or value == "*/*"):
                 continue
             _check_name(name)
-            found[name.title()] = joined(self._parts(value, name))
+            found[name.title()] = joined_string(self._parts(value, name))
         return found
 
     def _parts(
@@ -350,7 +350,7 @@ class _Steps:
         if rest in self._secrets or secret or holds_secret(name if named else "", rest):
             wanted = self._secrets.get(rest, name)
             wanted = f"{scheme[1]}_token" if scheme and wanted == "authorization" else wanted
-            hint = f"{wanted}, as in the request {_shown(name)!r}"
+            hint = f"{wanted}, as in the request {_shown_text(name)!r}"
             self._values.sent(rest)
             found: Parts = [self._arguments.of(rest, wanted, hint)]
             return [head, *found] if head else found
@@ -398,10 +398,10 @@ def _shown_request(one: RecordedRequest) -> str:
         "[id]" if secret or is_id(part) or holds_secret("", part) else part
         for part, secret in zip(pieces, _secret_pieces(pieces), strict=True)
     )
-    return f"{_shown(one.method)} {_shown(path)}"
+    return f"{_shown_text(one.method)} {_shown_text(path)}"
 
 
-def _shown(text: str) -> str:
+def _shown_text(text: str) -> str:
     return re.sub(r"[^\w ./:+-]", "_", text)[:60]
 
 

@@ -184,7 +184,7 @@ def write_arrivals(
         with path.open("xb") as file:
             try:
                 writer = ArrivalWriter(file, names, end_us - begin_us)
-                for times_us, codes in _chosen(arrivals, positions):
+                for times_us, codes in _chosen_arrivals(arrivals, positions):
                     seconds = (times_us - begin_us) // _SECOND_US
                     peak = max(peak, int(np.unique(seconds, return_counts=True)[1].max()))
                     placed = spread(times_us) if arrivals.coarse else times_us
@@ -204,7 +204,7 @@ def write_arrivals(
     return WrittenArrivals(count=count, began_at=begin_us / _SECOND_US, span_s=span_s, peak=peak)
 
 
-def _chosen(arrivals: SortedArrivals, positions: Ints) -> Iterator[tuple[Ints, Ints]]:
+def _chosen_arrivals(arrivals: SortedArrivals, positions: Ints) -> Iterator[tuple[Ints, Ints]]:
     for times_us, codes in arrivals.seconds():
         placed = positions[codes]
         kept = placed >= 0
@@ -218,7 +218,7 @@ def _bounds(arrivals: SortedArrivals, positions: Ints) -> tuple[int, int]:
     Both in microseconds since the epoch. `positions`: as in `write_arrivals`.
     """
     first, last = _END, 0
-    for times_us, _ in _chosen(arrivals, positions):
+    for times_us, _ in _chosen_arrivals(arrivals, positions):
         first, last = min(first, int(times_us[0])), int(times_us[-1])
     return first // _SECOND_US * _SECOND_US, (last // _SECOND_US + 1) * _SECOND_US
 

@@ -124,7 +124,7 @@ _QUOTED = rb'"(?:[^"\\\n]++|\\.)*+"'
 _REQUEST = rb'"([A-Z]++ (?:[^ ?"\\\n]++|\\.)++)(\??)(?:[^"\\\n]++|\\.)*+"'
 
 
-def combined() -> PatternFormat:
+def combined_format() -> PatternFormat:
     """Return the format of nginx and Apache: common or combined, with or without a virtual host.
 
     Fields before the time may be quoted, such as X-Forwarded-For.
@@ -244,11 +244,11 @@ class JsonFormat:
         return self._instants[found.encode("utf-8", "replace")]
 
     def _value(self, document: dict[str, Any], key: str) -> Any:
-        found = _within(document, self._last[key])
+        found = _nested_value(document, self._last[key])
         if found is not None:
             return found
         for name in self._names[key]:
-            found = _within(document, name)
+            found = _nested_value(document, name)
             if found is not None:
                 self._last[key] = name
                 return found
@@ -262,13 +262,13 @@ def _request(method: str, target: str) -> tuple[str, str]:
     return "", ""
 
 
-def _within(document: dict[str, Any], name: str) -> Any:
+def _nested_value(document: dict[str, Any], name: str) -> Any:
     found = document.get(name)
     if found is not None or "." not in name:
         return found
     outer, _, inner = name.partition(".")
     below = document.get(outer)
-    return _within(below, inner) if isinstance(below, dict) else None
+    return _nested_value(below, inner) if isinstance(below, dict) else None
 
 
 #: Types that may be numbers; true and false are none.
@@ -347,6 +347,6 @@ def formats(fields: Mapping[str, str]) -> Iterator[LogFormat]:
     If `fields` (names of JSON fields by key of `FIELDS`) is not empty, only JSON.
     """
     if not fields:
-        yield combined()
+        yield combined_format()
         yield haproxy()
     yield JsonFormat(fields)

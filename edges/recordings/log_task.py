@@ -35,7 +35,7 @@ from osbench.edges.recordings.log_templates import (
     OTHER,
     RequestTemplate,
     TemplateTable,
-    merged,
+    merged_templates,
 )
 from osbench.edges.recordings.response_values import singular
 from osbench.edges.recordings.secret_arguments import UnusedNames, argument_name, literal
@@ -51,7 +51,7 @@ _NAMED = 10
 _STATUSES = 600
 
 
-def read(file: str, options: RecordingOptions) -> FlowTask:
+def read_task(file: str, options: RecordingOptions) -> FlowTask:
     """Read an access log, write its file of arrivals (`options.arrivals`), return a task that
     replays it.
 
@@ -60,27 +60,27 @@ def read(file: str, options: RecordingOptions) -> FlowTask:
     """
     log = LogReader(Path(file), _fields(options.log_fields), options.progress)
     with closing(SortedArrivals(options.arrivals.parent)) as arrivals:
-        found = _read(log, arrivals)
+        found = _read_log(log, arrivals)
         branches = _Branches(found, all_methods=options.all_methods)
         if not branches.chosen:
             raise UsageError(_nothing(log, branches.left_out))
-        names = [one.name for one in branches.chosen]
+        names = [branch.name for branch in branches.chosen]
         made = write_arrivals(options.arrivals, arrivals, names, branches.positions)
-    paths = [_RequestPath(one.template) for one in branches.chosen]
+    paths = [_RequestPath(branch.template) for branch in branches.chosen]
     return FlowTask(
         title="Load of an access log",
         origin=file,
         base=options.base or ADDRESS,
         branches=[
-            WrittenBranch(name=one.name, weight=one.requests, steps=[_step(one, path)])
-            for one, path in zip(branches.chosen, paths, strict=True)
+            WrittenBranch(name=branch.name, weight=branch.requests, steps=[_step(branch, path)])
+            for branch, path in zip(branches.chosen, paths, strict=True)
         ],
         arguments={},
         left_out=branches.left_out,
         notes=list(_notes(log, made, paths, coarse=arrivals.coarse)),
         subtask="As it was",
         runner={"replay": {"file": options.arrivals.name, "timeout": "30s"}},
-        found=list(_found(log, made, branches)),
+        found=list(_printed_lines(log, made, branches)),
     )
 
 
@@ -122,21 +122,21 @@ class _LogCounts:
             self.counts[pair] += number
 
 
-def _read(log: LogReader, arrivals: SortedArrivals) -> _LogCounts:
-    found = _LogCounts()
+def _read_log(log: LogReader, arrivals: SortedArrivals) -> _LogCounts:
+    counts = _LogCounts()
     try:
         for lines in log.read():
             if not lines.requests:
                 continue
-            codes = np.array(list(map(found.table.__getitem__, lines.requests)), np.int64)
-            found.add(codes, np.array(lines.statuses, np.int64))
+            codes = np.array(list(map(counts.table.__getitem__, lines.requests)), np.int64)
+            counts.add(codes, np.array(lines.statuses, np.int64))
             arrivals.add(np.array(lines.times_us, np.int64), codes)
     except OSError as error:
         raise UsageError(
             f"{log.path}: no temporary file can be written beside the task: "
             f"{error.strerror or error}; free space there"
         ) from None
-    return found
+    return counts
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -165,7 +165,7 @@ class _Branches:
     """
 
     def __init__(self, found: _LogCounts, *, all_methods: bool) -> None:
-        templates = merged(found.table.templates)
+        templates = merged_templates(found.table.templates)
         numbers = {one: at for at, one in enumerate(dict.fromkeys(templates))}
         of = np.array([numbers[one] for one in templates], np.int64)
         statuses = [Counter[int]() for _ in numbers]
@@ -260,7 +260,7 @@ def _notes(
         yield f"Such arguments are {', '.join(names)}."
 
 
-def _found(log: LogReader, made: WrittenArrivals, branches: _Branches) -> Iterator[str]:
+def _printed_lines(log: LogReader, made: WrittenArrivals, branches: _Branches) -> Iterator[str]:
     """Yield the lines that the command prints on the log: format, methods, arrivals, templates.
 
     Of at most `_NAMED` templates it shows the percentage of requests and the name.

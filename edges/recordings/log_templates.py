@@ -135,13 +135,13 @@ def _without_values(before: str, part: str) -> str:
     return shown
 
 
-def merged(templates: Sequence[RequestTemplate]) -> list[RequestTemplate]:
+def merged_templates(templates: Sequence[RequestTemplate]) -> list[RequestTemplate]:
     """Return the templates, in order, with `ID` for parts that have many values in one place.
 
     Many: more than `_MOST_PARTS`. Several elements of the result may be equal.
     """
     found = list(templates)
-    for depth in range(1, max((len(one.parts) for one in found), default=0)):
+    for depth in range(1, max((len(template.parts) for template in found), default=0)):
         found = list(_merged_at(found, depth))
     return found
 

@@ -28,7 +28,7 @@ from osbench.edges.recordings.recorded_parts import MULTIPART
 from osbench.edges.recordings.secret_arguments import (
     SecretArguments,
     argument_name,
-    joined,
+    joined_string,
     literal,
 )
 
@@ -40,7 +40,7 @@ _READS = frozenset({"GET", "HEAD", "OPTIONS"})
 _OWN = frozenset({"accept", "content-type", "authorization", "cookie", "host"})
 
 
-def read(file: str, _options: RecordingOptions) -> FlowTask:
+def read_task(file: str, _options: RecordingOptions) -> FlowTask:
     """Read an OpenAPI file and return a task that makes its operations; the reader "openapi" for
     `init`.
 
@@ -239,7 +239,9 @@ class _OperationSteps:
             return [self._written(inner, name, secret=secret) for inner in value]
         if isinstance(value, str):
             if secret or holds_secret("", value):
-                return joined([self.arguments.of(f"named:{name}", name, f"{name} of requests")])
+                return joined_string(
+                    [self.arguments.of(f"named:{name}", name, f"{name} of requests")]
+                )
             return literal(value)
         return value
 
@@ -258,14 +260,18 @@ class _OperationSteps:
                 hint = "the header authorization, as in Bearer TOKEN" if whole else ""
                 hint = hint or f"the API key {name}"
                 argument = self.arguments.of(f"apiKey:{name}", name, hint)
-                keys.setdefault(place, {})[name] = joined([argument])
+                keys.setdefault(place, {})[name] = joined_string([argument])
             elif kind == "basic" or (kind == "http" and way == "basic"):
                 hint = "base64 of NAME:PASSWORD"
                 argument = self.arguments.of("basic:", "basic_credentials", hint)
-                keys.setdefault("headers", {})["Authorization"] = joined(["Basic ", argument])
+                keys.setdefault("headers", {})["Authorization"] = joined_string(
+                    ["Basic ", argument]
+                )
             elif kind in ("http", "oauth2", "openIdConnect"):
                 argument = self.arguments.of("bearer:", "token", "the bearer token")
-                keys.setdefault("headers", {})["Authorization"] = joined(["Bearer ", argument])
+                keys.setdefault("headers", {})["Authorization"] = joined_string(
+                    ["Bearer ", argument]
+                )
 
 
 def _is_secret_field(name: str, value: Any) -> bool:

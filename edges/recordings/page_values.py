@@ -94,7 +94,7 @@ def pattern_source(page: str, value: str) -> str | None:
         if at < 0:
             return None
         for before in _befores(page, at):
-            pattern = _escaped(before) + _group(page[at + len(value) : at + len(value) + 1])
+            pattern = _escaped_pattern(before) + _group(page[at + len(value) : at + len(value) + 1])
             try:
                 check_pattern(pattern)
                 if found_by(pattern, page) == value:
@@ -130,7 +130,7 @@ def _has_random(text: str) -> bool:
     return any(is_random(found[0]) for found in _RANDOM.finditer(text))
 
 
-def _escaped(text: str) -> str:
+def _escaped_pattern(text: str) -> str:
     return r"\s+".join(re.escape(piece) for piece in re.split(r"\s+", text))
 
 

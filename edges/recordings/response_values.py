@@ -106,7 +106,7 @@ class ResponseValues:
         for name, value in dict(request.cookies).items():
             # scripts send some of them back in a header, too
             if is_token(name) and len(value) >= _LONG:
-                self._take(_unseen(step, f"cookie {name}", name, unquote(value)))
+                self._take(_unseen_value(step, f"cookie {name}", name, unquote(value)))
         if request.method == "HEAD":
             return
         self._add_document(step, request.url.path, request.document)
@@ -125,9 +125,9 @@ class ResponseValues:
         self._pages[step] = page
         for one, source in page_inputs(page):
             if one.kind == "hidden" or is_random(one.value):
-                self._take(_unseen(step, source, one.name, one.value))
+                self._take(_unseen_value(step, source, one.name, one.value))
         for value in random_values(page):
-            self._take(_unseen(step, "", "", value))
+            self._take(_unseen_value(step, "", "", value))
 
     def source(self, value: Any, name: str, *, typed: bool) -> str | None:
         """Return the name of the saved value that a request sends as `name`; None if no response
@@ -166,7 +166,7 @@ class ResponseValues:
         return self._names[key]
 
 
-def _unseen(step: int, path: str, name: str, value: str) -> ResponseValue:
+def _unseen_value(step: int, path: str, name: str, value: str) -> ResponseValue:
     return ResponseValue(step=step, path=path, name=name, of="", value=value, unseen=True)
 
 

@@ -127,7 +127,7 @@ def literal(text: str) -> str:
     return re.sub(r"\{(?=[A-Za-z_])", "{brace}", text)
 
 
-def joined(parts: Parts) -> str | Computed:
+def joined_string(parts: Parts) -> str | Computed:
     """Return the string of the parts; if one is an argument, a `Computed` that gives the string."""
     if all(isinstance(part, str) for part in parts):
         return "".join(map(str, parts))

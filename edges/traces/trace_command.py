@@ -407,9 +407,9 @@ def export(settings: CommandSettings, source: str, wanted: TraceExportOptions) -
       osbench-coord trace export last --format otlp --trace f12e75d5 --to span.json
     """
     trace_set = _trace_set(settings, source, damaged=wanted.damaged)
-    chosen = _chosen(trace_set, wanted.ids, wanted.band)
+    chosen = _chosen_traces(trace_set, wanted.ids, wanted.band)
     if wanted.form == "folded":
-        written = "".join(f"{line}\n" for line in trace_formats.folded(trace_set, chosen))
+        written = "".join(f"{line}\n" for line in trace_formats.folded_stacks(trace_set, chosen))
     elif wanted.form == "otlp":
         written = json.dumps(to_otlp(chosen)) + "\n"
     else:
@@ -440,24 +440,24 @@ def _trace_set(
     return found
 
 
-def _chosen(trace_set: TraceSet, ids: Sequence[str], band: str | None) -> Iterable[Trace]:
+def _chosen_traces(trace_set: TraceSet, ids: Sequence[str], band: str | None) -> Iterable[Trace]:
     tests: list[Callable[[Trace], bool]] = []
     if ids:
         begins = tuple(map(id_beginning, ids))
-        tests.append(lambda one: one.trace_id.startswith(begins))
+        tests.append(lambda trace: trace.trace_id.startswith(begins))
     if band:
         try:
             wanted = members(trace_set.features, band)
         except ValueError as error:
             raise UsageError(f"--band: {error}") from None
-        tests.append(lambda one: one.trace_id in wanted)
-    found = [one for one in trace_set.traces() if all(test(one) for test in tests)]
-    if not found:
+        tests.append(lambda trace: trace.trace_id in wanted)
+    traces = [trace for trace in trace_set.traces() if all(test(trace) for test in tests)]
+    if not traces:
         raise UsageError(
             f"{trace_set.name} has no matching trace whose spans were kept; change --trace or "
             "--band"
         )
-    return found
+    return traces
 
 
 def _print_json(document: dict[str, Any]) -> None:

@@ -12,7 +12,7 @@ from osbench.edges.rally import importing
 pytestmark = [
     pytest.mark.functional,
     pytest.mark.skipif(
-        not importing.installed(), reason="the extra osbench[rally] is not installed"
+        not importing.is_installed(), reason="the extra osbench[rally] is not installed"
     ),
 ]
 

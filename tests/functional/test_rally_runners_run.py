@@ -16,7 +16,7 @@ from servers import redis_server
 pytestmark = [
     pytest.mark.functional,
     pytest.mark.skipif(
-        not importing.installed(), reason="the extra osbench[rally] is not installed"
+        not importing.is_installed(), reason="the extra osbench[rally] is not installed"
     ),
 ]
 

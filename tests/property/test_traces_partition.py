@@ -10,7 +10,7 @@ from osbench.edges.traces.model.clock_skew import Clocks
 from osbench.edges.traces.model.critical_path import critical_path
 from osbench.edges.traces.model.spans import Span, Trace
 from osbench.edges.traces.model.tree import Tree
-from osbench.edges.traces.model.wait_graph import WaitGraph, has_branches, replayed
+from osbench.edges.traces.model.wait_graph import WaitGraph, has_branches, replayed_durations
 
 INSTANTS = st.integers(0, 60)
 
@@ -99,7 +99,7 @@ def test_a_replay_is_exact_and_shorter_spans_make_nothing_longer(trace, left):
         less = np.array([*left[: len(tree.spans)], 1.0])
         length = tree.end[root] - tree.start[root]
 
-        as_it_was, shorter = replayed(graph, np.column_stack((same, less)))
+        as_it_was, shorter = replayed_durations(graph, np.column_stack((same, less)))
 
         assert as_it_was == length
         assert shorter <= length + 1e-6

@@ -29,7 +29,7 @@ from osbench.coordinator.front.cli.options.adhoc import Adhoc
 from osbench.coordinator.front.cli.options.task_options import TaskOptions, read_plugins, read_task
 from osbench.coordinator.front.cli.progress_display import Progress
 from osbench.coordinator.load.local.local_start import EarlyStart
-from osbench.coordinator.load.run.connection import connected
+from osbench.coordinator.load.run.connection import open_connection
 from osbench.coordinator.load.run.plan import RunInterface, RunOptions, RunPlan, plan_run
 from osbench.coordinator.results.storage import resumable
 from osbench.coordinator.results.storage.control_requests import AbortWatch
@@ -213,7 +213,7 @@ def _taken_up(
         _run_log(directory, progress) as log,
         _interruptible(progress, Interrupts(), directory) as relay,
         contextlib.closing(directory),
-        connected(
+        open_connection(
             conf,
             processes=plan.local_processes,
             virtual_users=plan.local_users,
@@ -314,7 +314,7 @@ def execute_plan(
         contextlib.redirect_stdout(sys.stderr),
         _run_log(directory, progress) as log,
         _interruptible(progress, interrupts, directory) as relay,
-        connected(
+        open_connection(
             plan.conf,
             processes=plan.local_processes,
             virtual_users=plan.local_users,

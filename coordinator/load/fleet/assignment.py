@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from osbench.common.errors import FleetError
-from osbench.coordinator.load.fleet.worker import WorkerHandle, carried
+from osbench.coordinator.load.fleet.worker import WorkerHandle, most_users
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -106,7 +106,7 @@ def divide(
     if len(group) == 1:
         return [list(workers)]
     capacities = [
-        [carried(worker.beat, coroutines=one.coroutines) for one in group] for worker in workers
+        [most_users(worker.beat, coroutines=one.coroutines) for one in group] for worker in workers
     ]
     found = split_workers(capacities, group)
     if found is None:
@@ -128,4 +128,4 @@ def _carries(worker: WorkerHandle, group: Sequence[AskedUsers]) -> str:
     The second form has threads, then coroutines; it is used if the group requests both kinds.
     """
     kinds = sorted({one.coroutines for one in group})
-    return " or ".join(str(carried(worker.beat, coroutines=kind)) for kind in kinds)
+    return " or ".join(str(most_users(worker.beat, coroutines=kind)) for kind in kinds)

@@ -72,7 +72,7 @@ Granted = tuple[int, float | None, float, tuple[int, ...]]
 NOT_GRANTED: Granted = (-1, None, 0.0, ())
 
 
-def carried(beat: Heartbeat, *, coroutines: bool) -> int:
+def most_users(beat: Heartbeat, *, coroutines: bool) -> int:
     """Return the most virtual users that a worker process can have, by its heartbeat.
 
     Coroutines, or threads if `coroutines` is False.
@@ -177,7 +177,7 @@ class WorkerHandle:
 
         0 if it is not ACTIVE or has not prepared.
         """
-        return carried(self.beat, coroutines=self.uses_coroutines) if self.has_users else 0
+        return most_users(self.beat, coroutines=self.uses_coroutines) if self.has_users else 0
 
     @property
     def holds_work(self) -> bool:

@@ -18,7 +18,7 @@ def processes(count: int) -> str:
     return f"{count} worker {'process' if count == 1 else 'processes'}"
 
 
-def unverified(count: int) -> str:
+def unverified_message(count: int) -> str:
     """Return a message, with a remedy, on `count` workers that sign with another key."""
     subject = "1 worker signs its heartbeats" if count == 1 else f"{count} workers sign heartbeats"
     return f"{subject} with another key: copy the coordinator's key file to every worker."
@@ -171,5 +171,5 @@ class Shortage:
         """
         held = ", ".join(sorted(set(self.holders)))
         others = f" Others are in use by run {held}." if held else ""
-        others += f" {unverified(self.unverified)}" if self.unverified else ""
+        others += f" {unverified_message(self.unverified)}" if self.unverified else ""
         return others + (f" {other_version(self.strangers)}" if self.strangers else "")

@@ -33,11 +33,11 @@ def _lines(conf: cfg.ConfigOpts, changes: Changes) -> list[str]:
         for option in options:
             value = changes.get((group, option.dest), values[option.dest])
             if value is not None:
-                lines.append(f"{option.dest} = {_written(value)}")
+                lines.append(f"{option.dest} = {_option_text(value)}")
     return lines
 
 
-def _written(value: Any) -> str:
+def _option_text(value: Any) -> str:
     text = ",".join(map(str, value)) if isinstance(value, list | tuple) else str(value)
     return text.replace("$", "$$")
 

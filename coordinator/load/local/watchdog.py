@@ -66,7 +66,7 @@ def find(pid: int, *, zombie: bool = True) -> Process | None:
     return Process(pid=pid, session=int(fields[3]), start=int(fields[19]))
 
 
-def _marked(pid: int, folder: str) -> bool:
+def _has_mark(pid: int, folder: str) -> bool:
     try:
         environment = Path(f"/proc/{pid}/environ").read_bytes()
     except OSError:  # it has ended, or belongs to another user
@@ -74,7 +74,7 @@ def _marked(pid: int, folder: str) -> bool:
     return f"{MARK}={folder}".encode() in environment.split(b"\0")
 
 
-def _led(one: Process, leaders: Iterable[Process]) -> bool:
+def _has_leader(process: Process, leaders: Iterable[Process]) -> bool:
     """Return whether a process belongs to the session of a process in `leaders`.
 
     It must not be older than the leader, whose pid must be free or still its own. A pid that names
@@ -82,7 +82,7 @@ def _led(one: Process, leaders: Iterable[Process]) -> bool:
     and the process belongs to another one.
     """
     for leader in leaders:
-        if one.session == leader.pid and one.start >= leader.start:
+        if process.session == leader.pid and process.start >= leader.start:
             now = find(leader.pid)
             if now is None or now.start == leader.start:
                 return True
@@ -101,8 +101,8 @@ def belonging(
         one = find(int(name), zombie=False) if name.isdigit() else None
         if one is None or one.pid == os.getpid():
             continue
-        marked = folder is not None and _marked(one.pid, folder)
-        if _led(one, leaders) or (marked and not _led(one, spared)):
+        marked = folder is not None and _has_mark(one.pid, folder)
+        if _has_leader(one, leaders) or (marked and not _has_leader(one, spared)):
             yield one
 
 
@@ -303,12 +303,12 @@ def main(coordinator: int) -> None:
                 break
             registered.receive(data)
     os.set_blocking(0, False)
-    while data := _unread():
+    while data := _read_rest():
         registered.receive(data)
     registered.clear()
 
 
-def _unread() -> bytes:
+def _read_rest() -> bytes:
     """Return data still in the pipe after the coordinator's end; b"" if there is none."""
     try:
         return os.read(0, 65536)

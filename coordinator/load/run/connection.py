@@ -26,7 +26,7 @@ LOG = logging.getLogger(__name__)
 class Connection:
     """The addresses, keys and callbacks by which a run reaches Redis, the broker and its workers.
 
-    One per run and coordinator process, made by `connected`.
+    One per run and coordinator process, made by `open_connection`.
     """
 
     redis_url: str
@@ -55,7 +55,7 @@ def _none(interrupts: Callable[[], int]) -> bool:
 
 
 @contextlib.contextmanager
-def connected(  # noqa: PLR0913 - what a run and its resumption need of it
+def open_connection(  # noqa: PLR0913 - what a run and its resumption need of it
     conf: cfg.ConfigOpts,
     *,
     processes: int,
@@ -82,7 +82,7 @@ def connected(  # noqa: PLR0913 - what a run and its resumption need of it
     if note := ignored_variables_note(os.environ):
         LOG.warning(note)
     if conf.messaging.redis_url:
-        yield _shared(conf, wait_s, partial(_none, interrupts))
+        yield _shared_connection(conf, wait_s, partial(_none, interrupts))
         return
     start = (early.take() if early is not None else None) or LocalStart()
     with LocalMode(
@@ -100,11 +100,13 @@ def connected(  # noqa: PLR0913 - what a run and its resumption need of it
         yield _own(local)
 
 
-def _shared(conf: cfg.ConfigOpts, wait_s: float, patient: Callable[[], bool]) -> Connection:
+def _shared_connection(
+    conf: cfg.ConfigOpts, wait_s: float, patient: Callable[[], bool]
+) -> Connection:
     """Return the connection to the shared Redis and broker, after waiting until both respond.
 
     Waits for each at most `wait_s` seconds while `patient` returns true, and logs a warning then.
-    Raises ConfigError, StoreError, StoreMissing and KeyboardInterrupt as `connected` does.
+    Raises ConfigError, StoreError, StoreMissing and KeyboardInterrupt as `open_connection` does.
     """
     url, broker_url = conf.messaging.redis_url, conf.messaging.broker_url
     keyring = Keyring.load(conf.security.key_file)

@@ -47,7 +47,7 @@ def remarks_of(services: RunServices) -> Iterator[str]:
     if lost:
         often = "once" if lost == 1 else f"{lost} times"
         yield f"Redis had lost what was written to it {often}; the run went on with what it knew"
-    yield from _undelivered(services)
+    yield from _undelivered_blocks(services)
     yield from _clocks(services)
     refused = Counter(refusals_of(services))
     for worker in services.pool.workers.values():
@@ -100,12 +100,12 @@ def _clocks(services: RunServices) -> Iterator[str]:
             )
 
 
-def _undelivered(services: RunServices) -> Iterator[str]:
+def _undelivered_blocks(services: RunServices) -> Iterator[str]:
     """Yield one message with the count of undelivered result blocks and the names of their workers.
 
     Yields nothing if all blocks were delivered.
     """
-    lacking = {one.name: one.undelivered for one in services.pool.workers.values()}
+    lacking = {worker.name: worker.undelivered for worker in services.pool.workers.values()}
     lacking = {name: blocks for name, blocks in lacking.items() if blocks}
     if lacking:
         many = count(sum(lacking.values()), "result block")

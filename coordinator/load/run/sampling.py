@@ -49,7 +49,7 @@ def sampling(
     `of_source`: whether the scenario's framework traces by its configuration; None: it says
     nothing.
     """
-    if not _wanted(workload, deployment, conf, of_source):
+    if not _is_profiled(workload, deployment, conf, of_source):
         return Sampling(rate=0.0, state="switched off")
     if not otlp and (deployment is None or not deployment.profiler_hmac_key):
         return Sampling(rate=0.0, state="no key")
@@ -80,11 +80,11 @@ def planned_in_all(
     return sum(
         planned or 0
         for workload, planned, of_source in workloads
-        if _wanted(workload, deployment, conf, of_source)
+        if _is_profiled(workload, deployment, conf, of_source)
     )
 
 
-def _wanted(
+def _is_profiled(
     workload: Workload,
     deployment: Deployment | None,
     conf: cfg.ConfigOpts,

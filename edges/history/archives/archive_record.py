@@ -152,7 +152,7 @@ def run_of(name: str) -> str:
     return "" if found is None else found[1]
 
 
-def decoded(name: str, content: bytes) -> ArchiveRecord:
+def parse_record(name: str, content: bytes) -> ArchiveRecord:
     """Parse the content of a record's file; `name`: of the file, without folder.
 
     Raises ValueError if its format is another one, or name, digests and content do not fit each
@@ -165,13 +165,13 @@ def decoded(name: str, content: bytes) -> ArchiveRecord:
                 f"its format is {document['format']}, expected {FORMAT}: install the osbench that "
                 "wrote it"
             )
-        found = _record(document)
-        fits = found.name == f"{INDEX}/{name}" and _fits(found)
+        record = _record(document)
+        fits = record.name == f"{INDEX}/{name}" and _fits(record)
     except (ArithmeticError, AttributeError, LookupError, TypeError) as error:
         raise ValueError(f"expected an index record: {error}") from None
     if not fits:
         raise ValueError("cut or changed")
-    return found
+    return record
 
 
 def _record(document: Mapping[str, Any]) -> ArchiveRecord:

@@ -38,7 +38,7 @@ class FsspecStore:
             self._files, root = fsspec.url_to_fs(url)
         except ImportError as error:
             raise UsageError(
-                f"the archive {self.place}: {_needed(url, error)}; or give a folder"
+                f"the archive {self.place}: {_package_hint(url, error)}; or give a folder"
             ) from None
         except ValueError as error:
             raise UsageError(
@@ -183,7 +183,7 @@ class FsspecStore:
         )
 
 
-def _needed(url: str, error: ImportError) -> str:
+def _package_hint(url: str, error: ImportError) -> str:
     """Return a message with the package that this kind of URL needs, for a failed import."""
     scheme = url.partition("://")[0]
     if scheme in ("s3", "s3a"):

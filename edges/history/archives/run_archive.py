@@ -37,7 +37,7 @@ from osbench.edges.history.archives.archive_record import (
     INDEX,
     MOST_PACKED,
     ArchiveRecord,
-    decoded,
+    parse_record,
     run_of,
 )
 from osbench.edges.history.archives.archive_store import ArchiveStore, store_of
@@ -177,7 +177,9 @@ class RunArchive:
         for name in names:
             if name not in self._records:
                 with contextlib.suppress(OSError, ValueError):
-                    self._records[name] = decoded(name, (self._kept / INDEX / name).read_bytes())
+                    self._records[name] = parse_record(
+                        name, (self._kept / INDEX / name).read_bytes()
+                    )
         missing = [name for name in names if name not in self._records]
         for begin in range(0, len(missing), _AT_ONCE):
             part = [f"{INDEX}/{name}" for name in missing[begin : begin + _AT_ONCE]]
@@ -188,7 +190,7 @@ class RunArchive:
 
     def _add(self, name: str, content: bytes) -> None:
         try:
-            self._records[name] = decoded(name, content)
+            self._records[name] = parse_record(name, content)
         except ValueError as error:
             self._leave_out(name, str(error))
             return
@@ -217,10 +219,10 @@ class RunArchive:
         damaged, StorageError if it cannot be packed, ArchiveError, and RefusedRun if the archive
         has another finished run of that id or a file changes meanwhile.
         """
-        record = _described(directory)
+        record = _index_record(directory)
         try:
             # an unreadable record must not get there
-            decoded(record.name.removeprefix(f"{INDEX}/"), record.encoded())
+            parse_record(record.name.removeprefix(f"{INDEX}/"), record.encoded())
         except ValueError as error:
             raise RefusedRun(
                 f"run {record.run_id} cannot be archived: its record would be {plain(str(error))}"
@@ -306,7 +308,7 @@ class RunArchive:
                 except ValueError as error:
                     raise self._damaged(record, str(error)) from None
                 make_private_directory(target.parent)
-                return _renamed(folder / record.run_id, target)
+                return _rename_folder(folder / record.run_id, target)
         except OSError as error:
             raise StorageError(
                 f"cannot write run {record.run_id} to {target.parent}: {reason_of(error)}; free "
@@ -346,7 +348,7 @@ class RunArchive:
             yield Path(folder)
 
 
-def _described(directory: RunDirectory) -> ArchiveRecord:
+def _index_record(directory: RunDirectory) -> ArchiveRecord:
     """Return the index record of a run; reads and hashes all its files.
 
     Its `packed_bytes` is 0: the run is not packed yet. Raises UsageError, DamagedRun and
@@ -404,7 +406,7 @@ def _rank(record: ArchiveRecord) -> tuple[bool, int, str]:
     return record.finished, record.files.get("journal", {}).get("bytes", 0), record.stem
 
 
-def _renamed(folder: Path, target: Path) -> bool:
+def _rename_folder(folder: Path, target: Path) -> bool:
     """Rename the folder of a fetched run to `target`; return False if that exists already.
 
     Raises other OSErrors.

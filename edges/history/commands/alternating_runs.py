@@ -165,16 +165,16 @@ class AlternatingRuns:
         there is no pair, OsbenchError with exit code 130.
         """
         if not self._pairs:
-            raise _interrupted("interrupted before both tasks had run")
+            raise _interrupt_error("interrupted before both tasks had run")
         try:
             return self._compared(chosen, names)
         except UsageError as error:
             if self.interrupted:
-                raise _interrupted(f"interrupted; {error}") from None
+                raise _interrupt_error(f"interrupted; {error}") from None
             raise
 
     def _compared(self, chosen: ComparisonOptions, names: tuple[str, str]) -> ComparisonResult:
-        pairs = [compared(self._settings, pair) for pair in self._pairs]
+        pairs = [compared_runs(self._settings, pair) for pair in self._pairs]
         kept, left_out = sound_pairs(pairs, anyway=chosen.anyway)
         found = compare_sides(
             Evidence(
@@ -189,7 +189,7 @@ class AlternatingRuns:
         return replace(found, remarks=(*found.remarks, *left_out))
 
 
-def compared(settings: CommandSettings, run_ids: Sequence[str]) -> list[ComparedRun]:
+def compared_runs(settings: CommandSettings, run_ids: Sequence[str]) -> list[ComparedRun]:
     """Return the runs with these ids, in order, read for a comparison.
 
     Raises UsageError, DamagedRun.
@@ -198,7 +198,7 @@ def compared(settings: CommandSettings, run_ids: Sequence[str]) -> list[Compared
     return [read_compared_run(RunDirectory.find(data_dir, run_id)) for run_id in run_ids]
 
 
-def _interrupted(message: str) -> OsbenchError:
+def _interrupt_error(message: str) -> OsbenchError:
     error = OsbenchError(message)
     error.exit_code = INTERRUPTED
     return error

@@ -26,7 +26,12 @@ from osbench.coordinator.report.exit_code import LIMITED
 from osbench.coordinator.task.taskfile.loading import TaskTemplate
 from osbench.edges.history.commands.alternating_runs import AlternatingRuns, PairOptions
 from osbench.edges.history.commands.comparison_options import ComparisonOptions, exit_code, show
-from osbench.edges.history.commands.served_trees import Serving, changed_files, find_commit, served
+from osbench.edges.history.commands.served_trees import (
+    Serving,
+    changed_files,
+    find_commit,
+    running_services,
+)
 from osbench.edges.history.comparison.comparison_json import comparison_json
 from osbench.edges.history.comparison.comparison_markdown import comparison_markdown
 from osbench.edges.history.comparison.comparison_page import compare_page
@@ -148,7 +153,7 @@ def gate(
         progress.say(f"setting up and serving {commit}")
     serving = Serving(setup=gating.setup, serve=gating.serve, ready_s=gating.ready_s)
     logs = [gating.output / name for name in LOGS]
-    with served(gating.repository, commits, serving, logs) as urls:
+    with running_services(gating.repository, commits, serving, logs) as urls:
         tasks = [
             gating.wanted(task, replace(options, task_args=(*options.task_args, f"{URL}={url}")))
             for url in urls

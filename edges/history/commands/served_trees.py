@@ -81,7 +81,7 @@ def changed_files(repository: Path) -> bool:
 
 
 @contextlib.contextmanager
-def served(
+def running_services(
     repository: Path, commits: Sequence[Commit], serving: Serving, logs: Sequence[Path]
 ) -> Iterator[list[str]]:
     """Serve commits at the same time, each from its own tree; yield their URLs, in order.

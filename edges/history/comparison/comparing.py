@@ -279,24 +279,24 @@ def _sentence(
         first = min(moved, key=lambda row: (bool(row.action), row.p or 0.0))
         more = len(moved) - 1
         rest = f"; {more} more of {tested} percentiles changed beyond chance" if more else ""
-        return f"{told}: {first.label} {changed(first)}{rest}."
+        return f"{told}: {first.label} {change_text(first)}{rest}."
     if verdict is ChangeVerdict.EQUIVALENT:
         return f"Equivalent: no percentile changed by {100 * (margin or 0):g} % or more."
     widest = max(rows, key=lambda row: abs(math.log(row.ratio)))
     if basis is Basis.TIME_BLOCKS:
         return (
-            f"No evidence: the greatest difference is that {widest.label} {changed(widest)},"
+            f"No evidence: the greatest difference is that {widest.label} {change_text(widest)},"
             " but the run-to-run spread is unknown."
         )
     known = [(row.findable, row.label) for row in rows if row.findable]
     told = findable_sentence(known)
     return (
         "No evidence of a change; the greatest difference is that"
-        f" {widest.label} {changed(widest)}.{told}"
+        f" {widest.label} {change_text(widest)}.{told}"
     )
 
 
-def changed(row: ChangeRow) -> str:
+def change_text(row: ChangeRow) -> str:
     """Return the change of a percentile in words: "takes 12.0 % longer (95 %: +8.0 % to +16 %)"."""
     text = f"takes {abs(row.ratio - 1):.1%} {'longer' if row.ratio >= 1 else 'less'}"
     text = text.replace("%", " %")

@@ -173,7 +173,7 @@ def show_trend(trend: RunsTrend, console: Console) -> None:
             plain(one.action or "the iteration", 60),
             f"p{one.percent:g}",
             *(duration(value) for value in (known[0], known[-1], min(known), max(known))),
-            _drawn(one.values_s),
+            _bar_line(one.values_s),
         )
     _show(console, Padding(table, (0, 0, 0, 3)))
     for one in trend.series:
@@ -197,7 +197,7 @@ def show_check(check: TrendCheck, console: Console) -> None:
         _show(console, Text(f"   what changed: {plain(check.calls, 1000)}"))
 
 
-def _drawn(values: Sequence[float | None]) -> str:
+def _bar_line(values: Sequence[float | None]) -> str:
     shown = values[-_DRAWN:]
     known = [value for value in shown if value is not None]
     low, high = min(known, default=0.0), max(known, default=0.0)

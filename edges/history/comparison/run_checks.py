@@ -77,7 +77,7 @@ def _of_workload(sides: Sides, name: str) -> Iterator[Caveat]:
     )
     yield from _rates(sides, name, "planned", lambda run: offered(run).rate_planned)
     yield from _rates(sides, name, "started", lambda run: offered(run).rate_offered)
-    for what, of in _asked(sides, name):
+    for what, of in _asked_values(sides, name):
         yield from _differ(sides, what, of)
     yield from _differ(sides, f"warm-up of {name}", lambda run: _warmup(run, name))
     yield from _differ(
@@ -136,7 +136,7 @@ def _failures(sides: Sides, name: str) -> Iterator[Caveat]:
         )
 
 
-def _asked(sides: Sides, name: str) -> Iterator[tuple[str, Callable[[ComparedRun], Any]]]:
+def _asked_values(sides: Sides, name: str) -> Iterator[tuple[str, Callable[[ComparedRun], Any]]]:
     """Yield (label, function) for each argument, the plug-in and the data file of workload `name`.
 
     The function returns its value for a run; secrets are masked.

@@ -41,7 +41,7 @@ class RunPages:
         """
         names = sorted(runs, key=lambda one: one.path.name)
         before, after = ([read_compared_run(one)] for one in names)
-        history = earlier_runs(data_dir, [*before, *after], archived=_archived(shared))
+        history = earlier_runs(data_dir, [*before, *after], archived=_archived_runs(shared))
         evidence = Evidence(before=before, after=after, history=history)
         return compare_page(compare_sides(evidence), frame)
 
@@ -62,7 +62,7 @@ class RunPages:
         wanted = read_compared_run(run).fingerprint
         notes: list[str] = []
         found = finished_runs(
-            data_dir, left_out=notes.append, among=alike, archived=_archived(shared)
+            data_dir, left_out=notes.append, among=alike, archived=_archived_runs(shared)
         )
         same = [one for one in found if one.fingerprint == wanted]
         if not same:
@@ -77,6 +77,6 @@ class RunPages:
         return page_policy()
 
 
-def _archived(shared: Iterable[SharedRun]) -> Iterable[ArchivedRun]:
+def _archived_runs(shared: Iterable[SharedRun]) -> Iterable[ArchivedRun]:
     # the entry point of archives is of this package, too
     return cast("Iterable[ArchivedRun]", shared)

@@ -91,7 +91,7 @@ def trend_of(runs: Sequence[ComparedRun]) -> RunsTrend:
         fingerprint=newest.fingerprint,
         task=str(newest.manifest.get("task", "")),
         deployment=newest.deployment,
-        runs=tuple(_run(run) for run in runs),
+        runs=tuple(_trend_run(run) for run in runs),
         series=series,
         sentence=_sentence(len(runs), series),
     )
@@ -119,7 +119,7 @@ def _series(runs: Sequence[ComparedRun], key: SeriesKey, significance: float) ->
     )
 
 
-def _run(run: ComparedRun) -> TrendRun:
+def _trend_run(run: ComparedRun) -> TrendRun:
     return TrendRun(
         run_id=run.run_id,
         started_at=run.report.started_at or "",

@@ -57,7 +57,7 @@ def attributes(values: Mapping[str, Any]) -> list[dict[str, Any]]:
 
 
 def _metrics(snapshot: exporter.RunSnapshot) -> Iterator[dict[str, Any]]:
-    begun = list(_begun(snapshot))
+    begun = list(_workload_fields(snapshot))
     counts = [
         {**point, "asInt": str(workload["accounting"][state])}
         | {"attributes": [*point["attributes"], *attributes({"state": state})]}
@@ -92,7 +92,7 @@ def _metrics(snapshot: exporter.RunSnapshot) -> Iterator[dict[str, Any]]:
             }
 
 
-def _begun(
+def _workload_fields(
     snapshot: exporter.RunSnapshot,
 ) -> Iterator[tuple[int, Mapping[str, Any], dict[str, Any]]]:
     """Yield for each workload its number, its report, and the fields that all its data points

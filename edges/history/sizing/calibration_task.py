@@ -88,7 +88,7 @@ def _workload(workload: Workload, calibration: Calibration) -> Workload:
         workload,
         runner=_open(workload, calibration)
         if calibration.is_open
-        else _closed(workload, calibration),
+        else _closed_runner(workload, calibration),
         users=users,
         sla=(),
         hooks=(),
@@ -98,7 +98,7 @@ def _workload(workload: Workload, calibration: Calibration) -> Workload:
     )
 
 
-def _closed(workload: Workload, calibration: Calibration) -> Named:
+def _closed_runner(workload: Workload, calibration: Calibration) -> Named:
     phases = calibration.phases
     alone_s, crowd_s = phases.alone_s - phases.idle_s, phases.end_s - phases.alone_s
     levels = [(0, phases.idle_s), (1, alone_s), (phases.users, crowd_s)]

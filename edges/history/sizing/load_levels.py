@@ -53,7 +53,7 @@ def load_levels(runner: Runner) -> list[LoadLevel]:
         return [LoadLevel(from_s=0.0, to_s=None, begin=rate, end=rate)]
     asked = runner.asked()
     if not asked and runner.OPEN:
-        return _counted(runner)
+        return _planned_levels(runner)
     levels = list(_between(asked, runner.lasts_s))
     if runner.OPEN and runner.planned is not None:
         return list(_until(levels, runner.planned))
@@ -91,7 +91,7 @@ def _until(levels: Sequence[LoadLevel], planned: int) -> Iterator[LoadLevel]:
         left = 0.0
 
 
-def _counted(runner: Runner) -> list[LoadLevel]:
+def _planned_levels(runner: Runner) -> list[LoadLevel]:
     """Return the levels of an open runner's load from the arrivals that its `step` plans.
 
     Every planned iteration counts as ended at once. Covers at most the first `ASKED_S` seconds, or
@@ -106,10 +106,10 @@ def _counted(runner: Runner) -> list[LoadLevel]:
         allotted += len(step.arrivals)
         if step.done or allotted > ASKED_ARRIVALS:
             break
-    return list(_joined(seconds))
+    return list(_joined_levels(seconds))
 
 
-def _joined(seconds: Counter[int]) -> Iterator[LoadLevel]:
+def _joined_levels(seconds: Counter[int]) -> Iterator[LoadLevel]:
     """Yield one level for each sequence of seconds with the same number of arrivals, even 0.
 
     `seconds`: arrivals by second after t0. Levels begin at 0 s; none without arrivals.

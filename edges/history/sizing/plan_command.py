@@ -192,7 +192,7 @@ def _costs(run_plan: RunPlan, asked: PlanOptions) -> tuple[str, tuple[IterationC
     raises as `calibrate` does.
     """
     if asked.cost is not None and asked.service_time is not None:
-        return "", _given(run_plan, asked.cost, asked.service_time)
+        return "", _given_costs(run_plan, asked.cost, asked.service_time)
     # what a run imports is not needed for figures that are given
     from osbench.edges.history.sizing.calibration_run import (  # noqa: PLC0415
         calibrate,
@@ -202,15 +202,15 @@ def _costs(run_plan: RunPlan, asked: PlanOptions) -> tuple[str, tuple[IterationC
     return calibrated.run_id, calibrated.costs
 
 
-def _given(run_plan: RunPlan, cost: float, service_time: float) -> tuple[IterationCost, ...]:
-    one = IterationCost(
+def _given_costs(run_plan: RunPlan, cost: float, service_time: float) -> tuple[IterationCost, ...]:
+    cost_of_each = IterationCost(
         cpu_s=cost,
         service_s=service_time,
         service_p95_s=service_time,
         held_s=service_time,
         calibrated=False,
     )
-    return tuple(one for _ in run_plan.workloads)
+    return tuple(cost_of_each for _ in run_plan.workloads)
 
 
 def _needs(

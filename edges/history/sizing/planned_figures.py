@@ -47,18 +47,18 @@ def compared_with_plan(
         return None
     try:
         planned: Mapping[str, Any] = document["workloads"][number]
-        return _compared(planned, outcome)
+        return _comparison(planned, outcome)
     except (LookupError, TypeError, ValueError):
         # a report must not fail because a document was changed by hand
         return None
 
 
-def _compared(planned: Mapping[str, Any], outcome: WorkloadOutcome) -> PlanComparison:
-    workers = [one for one in outcome.workers if one.cpu_mean is not None]
-    used = sum(one.cpu_mean or 0.0 for one in workers)
+def _comparison(planned: Mapping[str, Any], outcome: WorkloadOutcome) -> PlanComparison:
+    workers = [worker for worker in outcome.workers if worker.cpu_mean is not None]
+    used = sum(worker.cpu_mean or 0.0 for worker in workers)
     idle = float(planned["cost"]["idle_cpu"]) * len(workers)
     figures = _figures(planned, outcome, used, idle, len(workers))
-    cpu_max = max((one.cpu_max or 0.0 for one in workers), default=0.0)
+    cpu_max = max((worker.cpu_max or 0.0 for worker in workers), default=0.0)
     return PlanComparison(
         workers=PlannedFigure(planned=float(planned["processes"]), measured=len(workers)),
         cost_s=figures.cost_s,

@@ -77,7 +77,7 @@ def _lines(workload: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
         share = (
             f"{least:g} to {most:g} virtual users" if least != most else f"{most:g} virtual users"
         )
-    line = _drawn(workload["levels"])
+    line = _load_line(workload["levels"])
     if line:
         yield "load", line
     processes = workload["processes"]
@@ -110,7 +110,7 @@ def _levels(workload: Mapping[str, Any]) -> Table:
     return table
 
 
-def _drawn(levels: Sequence[Mapping[str, Any]]) -> str:
+def _load_line(levels: Sequence[Mapping[str, Any]]) -> str:
     """Return a line that draws the load over time, one bar per time slot, with duration and peak.
 
     "" if the load does not change, is 0, or has a level with no known end.

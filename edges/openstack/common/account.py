@@ -138,7 +138,7 @@ class Account:
         known = self._addresses.get(key)
         if known is None:
             url = self._url(service.types, session).rstrip("/")
-            known = self._addresses[key] = versioned(url, service)
+            known = self._addresses[key] = versioned_url(url, service)
         return known
 
     def _url(self, types: tuple[str, ...], session: Session) -> str:
@@ -179,7 +179,7 @@ class Account:
         return f"; there is no region {wished!r}, there are {', '.join(there)}"
 
 
-def versioned(url: str, service: Service) -> str:
+def versioned_url(url: str, service: Service) -> str:
     """Return the URL of a service with its API version, by `service.version`.
 
     A configured version (`wished`) replaces the version in `url`; a default version is only added

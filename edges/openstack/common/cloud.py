@@ -91,10 +91,12 @@ class Cloud:
             # only authenticating raises it here
             raise refusal(account.credential, error) from error
         except exceptions.ConnectionError as error:
-            raise unreachable(_asked(error) or f"{method} {_shown(url)}", error) from error
+            raise unreachable(
+                _request_line(error) or f"{method} {_shown_url(url)}", error
+            ) from error
         wanted = response.status_code in expected if expected else response.status_code < 400
         if not wanted:
-            raise _failed(method, url, response)
+            raise _failure(method, url, response)
         return response
 
     def send(self, method: str, url: str, **options: Any) -> requests.Response:
@@ -118,7 +120,7 @@ class Cloud:
             return read_json(response.content)
         except ValueError:
             raise RequestFailed(
-                f"{method} {_shown(response.url)}: the response is not JSON",
+                f"{method} {_shown_url(response.url)}: the response is not JSON",
                 status=response.status_code,
                 request_id=_request_id(response),
             ) from None
@@ -144,21 +146,21 @@ class Cloud:
         return headers
 
 
-def _asked(error: BaseException) -> str:
+def _request_line(error: BaseException) -> str:
     """Return "METHOD URL" of the request that got no response, from an exception; "" if unknown.
 
     It may be a request for a token, or the target of a redirect.
     """
-    found: BaseException | None = error
-    while found is not None:
-        request = getattr(found, "request", None)
-        if isinstance(found, requests.RequestException) and request is not None:
-            return f"{request.method} {_shown(request.url)}"
-        found = found.__cause__ or found.__context__
+    cause: BaseException | None = error
+    while cause is not None:
+        request = getattr(cause, "request", None)
+        if isinstance(cause, requests.RequestException) and request is not None:
+            return f"{request.method} {_shown_url(request.url)}"
+        cause = cause.__cause__ or cause.__context__
     return ""
 
 
-def _failed(method: str, url: str, response: requests.Response) -> RequestFailed:
+def _failure(method: str, url: str, response: requests.Response) -> RequestFailed:
     document: Any = ""
     # the body may not be read yet, and of any length
     with contextlib.closing(response), contextlib.suppress(ValueError, requests.RequestException):
@@ -167,7 +169,7 @@ def _failed(method: str, url: str, response: requests.Response) -> RequestFailed
     reason = f" {response.reason}" if response.reason else ""
     status = f"{response.status_code}{reason}"
     return RequestFailed(
-        f"{method} {_shown(url)}: {status}" + (f": {detail}" if detail else ""),
+        f"{method} {_shown_url(url)}: {status}" + (f": {detail}" if detail else ""),
         status=response.status_code,
         request_id=_request_id(response),
     )
@@ -177,7 +179,7 @@ def _request_id(response: requests.Response) -> str:
     return response.headers.get("X-Openstack-Request-Id", "")
 
 
-def _shown(url: str) -> str:
+def _shown_url(url: str) -> str:
     """Return the URL for messages, without user information, query and fragment."""
     parts = urlsplit(url)
     return f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}{parts.path}"

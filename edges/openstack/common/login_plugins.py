@@ -93,7 +93,7 @@ def options_of(loader: Any, auth_type: str, auth: Mapping[str, Any]) -> dict[str
     return found
 
 
-def _needed(loader: Any, auth_type: str) -> Iterator[str]:
+def _needed_options(loader: Any, auth_type: str) -> Iterator[str]:
     """Yield the options that an auth plug-in needs, also if its loader calls them optional.
 
     These are password, token or passcode, by the name of the plug-in or its methods.
@@ -115,7 +115,9 @@ def load_plugin(auth_type: str, auth: Mapping[str, Any]) -> BaseIdentityPlugin:
     """
     loader = loader_of(auth_type, auth)
     options = options_of(loader, auth_type, auth)
-    lacking = [repr(one) for one in _needed(loader, auth_type) if options.get(one) in (None, "")]
+    lacking = [
+        repr(one) for one in _needed_options(loader, auth_type) if options.get(one) in (None, "")
+    ]
     if lacking:
         raise DeploymentError(
             f"auth plug-in {auth_type!r} needs {', '.join(lacking)}; set them in auth"

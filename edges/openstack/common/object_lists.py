@@ -34,7 +34,7 @@ _LISTS: Mapping[str, _List] = MappingProxyType(
 )
 
 
-def listed(
+def listed_objects(
     cloud: Cloud,
     service: str,
     path: str,
@@ -49,7 +49,7 @@ def listed(
     default. Ends at a page without
     a new object.
     """
-    found: list[dict[str, Any]] = []
+    objects: list[dict[str, Any]] = []
     known: set[str] = set()
     asked = {**(params or {}), **({"limit": page} if page else {})}
     while True:
@@ -57,13 +57,13 @@ def listed(
         some = document[key]
         fresh = identities(some) - known
         if not fresh:
-            return found
+            return objects
         known |= fresh
-        found += some
+        objects += some
         # Glance has the former key, other services the latter
         more = document.get("next") or document.get(f"{key}_links")
         if not more or "limit" in (params or {}):
-            return found
+            return objects
         asked["marker"] = some[-1]["id"]
 
 
@@ -104,7 +104,7 @@ def require(cloud: Cloud, what: str, given: Any) -> None:
     """
     one = _LISTS[what]
     if what == "volume type":
-        named(cloud, what, given)
+        id_of(cloud, what, given)
         return
     identity = sought(cloud, what, given)
     response = cloud.request("GET", one.service, f"{one.path}/{identity}", expected=(200, 404))
@@ -114,7 +114,7 @@ def require(cloud: Cloud, what: str, given: Any) -> None:
         )
 
 
-def named(cloud: Cloud, what: str, given: str) -> str:
+def id_of(cloud: Cloud, what: str, given: str) -> str:
     """Return the id of the image, flavor or volume type (`what`) with the name or id `given`.
 
     Raises DeploymentError unless exactly one object matches.
@@ -125,7 +125,7 @@ def named(cloud: Cloud, what: str, given: str) -> str:
 
 def _every(cloud: Cloud, what: str) -> list[dict[str, Any]]:
     one = _LISTS[what]
-    return listed(cloud, one.service, one.path, one.key, page=_PAGE)
+    return listed_objects(cloud, one.service, one.path, one.key, page=_PAGE)
 
 
 def _only(what: str, name: str, fitting: list[dict[str, Any]], found: list[dict[str, Any]]) -> str:

@@ -97,7 +97,7 @@ class Images(PerProjectContext):
             "min_ram": config.get("min_ram", 0),
             "min_disk": config.get("min_disk", 0),
         }
-        identity, filled = _made(cloud, name)
+        identity, filled = _reuse_image(cloud, name)
         if filled:
             return identity
         if not identity:
@@ -121,7 +121,7 @@ def _former(args: Mapping[str, Any]) -> dict[str, Any]:
     return found
 
 
-def _made(cloud: Cloud, name: str) -> tuple[str, bool]:
+def _reuse_image(cloud: Cloud, name: str) -> tuple[str, bool]:
     """Return the id of the image with the tag `name` and whether it has data; ("", False) if none.
 
     Such an image is from an attempt whose response was lost. Images in another status than active

@@ -62,7 +62,7 @@ class Quotas(context.Context):
             access.each(
                 f"quotas of {service} set",
                 projects,
-                lambda project, service=service, wanted=wanted: _put(  # type: ignore[misc]
+                lambda project, service=service, wanted=wanted: _put_quotas(  # type: ignore[misc]
                     admin, service, project, wanted
                 ),
             )
@@ -113,7 +113,7 @@ class Quotas(context.Context):
         def restore(one: list[Any]) -> None:
             service, project, quotas = one
             if quotas is not None:
-                _put(admin, service, project, quotas)
+                _put_quotas(admin, service, project, quotas)
                 return
             path, _ = _PLACES[service]
             admin.request("DELETE", service, f"{path}/{project}", expected=(200, 202, 204, 404))
@@ -127,6 +127,6 @@ def _get(admin: Cloud, service: str, project: str) -> dict[str, Any]:
     return found
 
 
-def _put(admin: Cloud, service: str, project: str, quotas: Mapping[str, Any]) -> None:
+def _put_quotas(admin: Cloud, service: str, project: str, quotas: Mapping[str, Any]) -> None:
     path, key = _PLACES[service]
     admin.request("PUT", service, f"{path}/{project}", json={key: dict(quotas)})

@@ -43,13 +43,13 @@ def from_environment(name: str, environ: Mapping[str, str]) -> NewRecord:
     """
     given = openstack_variables(environ)
     if "OS_CLOUD" in given:
-        unused = _unused(sorted(given.keys() - _OF_CLOUD), " beside OS_CLOUD")
+        unused = _unused_note(sorted(given.keys() - _OF_CLOUD), " beside OS_CLOUD")
         return from_cloud(name, given["OS_CLOUD"], given.get("OS_REGION_NAME"), environ, unused)
     found = spec_from_environment(environ)
     made = Deployment.from_spec(name, found.spec, source="environment")
-    notes = [_unused(found.unused)] if found.unused else []
+    notes = [_unused_note(found.unused)] if found.unused else []
     return checked_record(made, "environment", (*notes, *unused_profiling(environ)))
 
 
-def _unused(names: list[str] | tuple[str, ...], why: str = "") -> str:
+def _unused_note(names: list[str] | tuple[str, ...], why: str = "") -> str:
     return f"not used{why}: {', '.join(names)}" if names else ""

@@ -41,7 +41,7 @@ def profiling_of(environ: Mapping[str, str]) -> dict[str, Any]:
 
     Keys of unset variables are left out.
     """
-    return _chosen(
+    return _nonempty_values(
         {
             "profiler_hmac_key": environ.get("OSPROFILER_HMAC_KEY"),
             "profiler_conn_str": environ.get("OSPROFILER_CONN_STR"),
@@ -165,7 +165,7 @@ def _simple(given: Mapping[str, str], auth_type: str) -> tuple[dict[str, Any], s
     others = {*_DETAILED, *(name for name in _DOMAIN_IDS if name not in default)}
     if auth_type not in ("password", "v3password") or others & given.keys():
         return None
-    user = _chosen({key: _first(given, *names) for key, names in _SIMPLE.items()})
+    user = _nonempty_values({key: _first(given, *names) for key, names in _SIMPLE.items()})
     if not {"username", "password", "project_name"} <= user.keys():
         return None
     return user, {name for names in _SIMPLE.values() for name in names} | default
@@ -206,7 +206,7 @@ def _openstack(given: Mapping[str, str]) -> dict[str, Any]:
     interface = _first(given, "OS_ENDPOINT_TYPE", "OS_INTERFACE")
     identity = given.get("OS_IDENTITY_API_VERSION")
     words = {name: name.removeprefix("OS_").removesuffix(_OVERRIDE) for name in given}
-    return _chosen(
+    return _nonempty_values(
         {
             "region_name": given.get("OS_REGION_NAME"),
             "endpoint_type": interface and interface.removesuffix("URL"),
@@ -233,5 +233,5 @@ def _first(environ: Mapping[str, str], *names: str) -> str | None:
     return next((environ[name] for name in names if environ.get(name)), None)
 
 
-def _chosen(values: Mapping[str, Any]) -> dict[str, Any]:
+def _nonempty_values(values: Mapping[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in values.items() if value}

@@ -79,7 +79,7 @@ def _region_of(loader: Any, name: str, region: str | None, skipped: list[Any]) -
         has_file = config.config_filename or config.secure_config_filename
         names = config.get_cloud_names() if has_file else []
         if name not in names:
-            raise DeploymentError(_unknown(loader, config, name, names))
+            raise DeploymentError(_unknown_cloud(loader, config, name, names))
         return config.get_one(cloud=name, **({"region_name": region} if region else {}))
     except DeploymentError:
         raise
@@ -118,7 +118,7 @@ def _reason(error: Exception) -> str:
     return f"openstacksdk cannot read it: {error_text(error)}"
 
 
-def _unknown(loader: Any, config: Any, name: str, names: list[str]) -> str:
+def _unknown_cloud(loader: Any, config: Any, name: str, names: list[str]) -> str:
     files = [one for one in (config.config_filename, config.secure_config_filename) if one]
     if not files:
         places = dict.fromkeys(str(Path(path).parent) for path in loader.CONFIG_FILES)

@@ -62,7 +62,7 @@ def remove_resources(
                 found |= {(kind.name, identity) for identity in removal.run()}
             except Exception as error:
                 LOG.debug("removal of %s", kind.name, exc_info=True)
-                problems.append(_described(kind, error))
+                problems.append(_problem_text(kind, error))
                 left.remove(kind)
         if not found and (looked_again or not settle_s):
             break
@@ -80,7 +80,7 @@ def remove_resources(
     return len(known)
 
 
-def _described(kind: Kind, error: Exception) -> str:
+def _problem_text(kind: Kind, error: Exception) -> str:
     if isinstance(error, ContextError):
         return str(error)
     text = error_text(error).strip().partition("\n")[0]

@@ -151,11 +151,11 @@ def _without_objects(cloud: Cloud, identity: str) -> None:
         params["marker"] = found[-1]["name"]
 
 
-def _prefixed(beginning: str, _: Cloud) -> Mapping[str, Any]:
+def _prefix_query(beginning: str, _: Cloud) -> Mapping[str, Any]:
     return {"prefix": beginning, "format": "json"}
 
 
-def _hidden(_: Cloud) -> Sequence[Mapping[str, Any]]:
+def _hidden_query(_: Cloud) -> Sequence[Mapping[str, Any]]:
     return ({"os_hidden": "true"},)
 
 
@@ -186,7 +186,7 @@ def _remove_interfaces(cloud: Cloud, router: str) -> None:
     any.
     """
     path = f"{neutron.path_of('router', router)}/remove_router_interface"
-    for port in neutron.listed(cloud, "port", device_id=router):
+    for port in neutron.objects(cloud, "port", device_id=router):
         if port["device_owner"] in _INTERFACES:
             body = {"port_id": port["id"]}
             cloud.request("PUT", neutron.SERVICE, path, json=body, expected=(200, 404))
@@ -342,7 +342,7 @@ KINDS: Mapping[str, tuple[Kind, ...]] = MappingProxyType(
                 path="",
                 key="",
                 identified="name",
-                narrowed=_prefixed,
+                narrowed=_prefix_query,
                 release=_without_objects,
             ),
         ),
@@ -353,7 +353,7 @@ KINDS: Mapping[str, tuple[Kind, ...]] = MappingProxyType(
                 path="images",
                 key="images",
                 narrowed=_own,
-                further=_hidden,
+                further=_hidden_query,
                 state="status",
             ),
         ),
@@ -506,14 +506,16 @@ def beginning_with(kind: Kind, cloud: Cloud, beginning: str) -> Iterator[Mapping
     seen: set[str] = set()
     narrowed = kind.narrowed(beginning, cloud)
     for more in ({}, *kind.further(cloud)):
-        for one in _listed(kind, cloud, {**narrowed, **more}):
+        for one in _listed_objects(kind, cloud, {**narrowed, **more}):
             identity = kind.identity(one)
             if identity not in seen and kind.only(one):
                 seen.add(identity)
                 yield one
 
 
-def _listed(kind: Kind, cloud: Cloud, params: dict[str, Any]) -> Iterator[Mapping[str, Any]]:
+def _listed_objects(
+    kind: Kind, cloud: Cloud, params: dict[str, Any]
+) -> Iterator[Mapping[str, Any]]:
     """Yield the objects of one list, page after page, until a page has no new ones.
 
     `params`: parameters of the request; limit and marker are added to it. Raises RequestFailed.

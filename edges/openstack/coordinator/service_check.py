@@ -107,7 +107,7 @@ def check_services(
         if found is None:
             yield ServiceResponse(service=one.kind, ok=False, detail="")
         else:
-            yield _said(found, deployment.profiler_hmac_key, stored=store is not None)
+            yield _service_response(found, deployment.profiler_hmac_key, stored=store is not None)
 
 
 def _kinds(cloud: Cloud) -> list[str]:
@@ -217,27 +217,27 @@ def _clock(one: _ServiceCheck, response: requests.Response, begin: float, end: f
         one.clock = max(low, there - end), min(high, there + 1 - begin)
 
 
-def _said(one: _ServiceCheck, key: str | None, *, stored: bool) -> ServiceResponse:
-    if one.problem:
-        return ServiceResponse(service=one.kind, ok=False, detail=one.problem)
-    low, high = one.clock
+def _service_response(check: _ServiceCheck, key: str | None, *, stored: bool) -> ServiceResponse:
+    if check.problem:
+        return ServiceResponse(service=check.kind, ok=False, detail=check.problem)
+    low, high = check.clock
     warning = low > CLOCK_S or high < -CLOCK_S
-    facts = list(one.facts)
-    if one.refused:
-        facts.append(f"responds with {one.refused}")
+    facts = list(check.facts)
+    if check.refused:
+        facts.append(f"responds with {check.refused}")
         # for other services there may be no page at this address
-        warning = warning or one.kind in _BY_TYPE
+        warning = warning or check.kind in _BY_TYPE
     if math.isfinite(low):
         facts.append(f"clock {(low + high) / 2:+.1f} s (to {abs(high - low) / 2:.1f} s)")
     if not stored:
         facts.append("spans not looked for: no trace store that can be read")
     else:
-        if key and key in one.seen_s:
-            facts.append(f"spans after {one.seen_s[key]:.2f} s")
+        if key and key in check.seen_s:
+            facts.append(f"spans after {check.seen_s[key]:.2f} s")
         elif key:
             facts.append(NO_SPANS)
             warning = True
-        if DEFAULT_KEY in one.seen_s:
+        if DEFAULT_KEY in check.seen_s:
             facts.append(f"accepts OSProfiler's default key {DEFAULT_KEY}")
             warning = True
-    return ServiceResponse(service=one.kind, ok=True, detail="; ".join(facts), warning=warning)
+    return ServiceResponse(service=check.kind, ok=True, detail="; ".join(facts), warning=warning)

@@ -39,7 +39,7 @@ class NeutronScenario(OpenStackScenario):
             if name in _COUNTS and not (isinstance(value, int) and value >= 1):
                 found.append(f"{name} must be at least 1, got {value!r}")
             if name.endswith("_args") and isinstance(value, Mapping):
-                found += _refused(name, value)
+                found += _attribute_problems(name, value)
         return found + _misfit("subnet_cidr_start", args.get("subnet_cidr_start"))
 
     def create(self, kind: str, fields: Mapping[str, Any]) -> str:
@@ -72,7 +72,7 @@ class NeutronScenario(OpenStackScenario):
     def list_with(self, kind: str, created: list[str]) -> None:
         """List all objects of a kind; fail the iteration if an id of `created` is missing."""
         with self.action("list", kind):
-            found = {one["id"] for one in neutron.listed(self.cloud, kind)}
+            found = {one["id"] for one in neutron.objects(self.cloud, kind)}
         missing = [identity for identity in created if identity not in found]
         self.checked(not missing, f"the list has no {kind} {', '.join(missing)}")
 
@@ -133,7 +133,7 @@ class NeutronScenario(OpenStackScenario):
         return int(used + (iteration - 1) * count + position)
 
 
-def _refused(name: str, attributes: Mapping[str, Any]) -> list[str]:
+def _attribute_problems(name: str, attributes: Mapping[str, Any]) -> list[str]:
     """Return messages on `attributes`, the mapping in argument `name`; empty without problems.
 
     Problems are attributes that osbench sets itself, invalid address ranges and IP versions, and an
@@ -144,14 +144,14 @@ def _refused(name: str, attributes: Mapping[str, Any]) -> list[str]:
     reserved = [key for key in neutron.RESERVED if key in attributes]
     if name == "floating_ip_args" and "description" in attributes:
         reserved.append("description")
-    found = [f"{name}: osbench sets {key} itself, to find the object again" for key in reserved]
+    problems = [f"{name}: osbench sets {key} itself, to find the object again" for key in reserved]
     if name == "subnet_create_args":
         version = attributes.get("ip_version", 4)
         if version not in (4, 6):
-            found.append(f"{name}: ip_version must be 4 or 6, got {version!r}")
+            problems.append(f"{name}: ip_version must be 4 or 6, got {version!r}")
         for key in ("cidr", "start_cidr"):
-            found += _misfit(f"{name}: {key}", attributes.get(key))
-    return found
+            problems += _misfit(f"{name}: {key}", attributes.get(key))
+    return problems
 
 
 def _misfit(place: str, addresses: Any) -> list[str]:

@@ -73,8 +73,8 @@ class OpenStack(OpenStackScenario):
                 raise AssertionError("the response is not JSON") from None
             for place, wanted in checks.items():
                 found = jsonpath.values(document, place)
-                self.checked(wanted in found, f"{place} is {_described(found)}, not {wanted!r}")
+                self.checked(wanted in found, f"{place} is {_values_text(found)}, not {wanted!r}")
 
 
-def _described(found: list[Any]) -> str:
-    return ", ".join(map(repr, found[:3])) if found else "not there"
+def _values_text(values: list[Any]) -> str:
+    return ", ".join(map(repr, values[:3])) if values else "not there"

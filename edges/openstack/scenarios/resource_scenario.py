@@ -8,7 +8,7 @@ from typing import Any
 
 from osbench.common.plugin.atomic import ActionTimer
 from osbench.edges.openstack.common.cloud import Cloud
-from osbench.edges.openstack.common.object_lists import listed
+from osbench.edges.openstack.common.object_lists import listed_objects
 from osbench.edges.openstack.common.request_errors import NotReady
 from osbench.edges.openstack.scenarios.openstack_scenario import ACCEPTED, OpenStackScenario
 
@@ -65,7 +65,9 @@ class ResourceScenario(OpenStackScenario):
         parameters of the URL. `page` is the page size; 0 leaves it to the service.
         """
         key = kind.path.rpartition("/")[2].removeprefix("os-")
-        return listed(cloud or self.cloud, kind.service, path or kind.path, key, params, page=page)
+        return listed_objects(
+            cloud or self.cloud, kind.service, path or kind.path, key, params, page=page
+        )
 
     def post(
         self, kind: ResourceKind, fields: Mapping[str, Any], *, cloud: Cloud | None = None

@@ -46,7 +46,7 @@ _NICS = {
 _PICKED = "auto_assign_nic"
 
 
-def _encoded(text: str) -> str:
+def _base64_text(text: str) -> str:
     return base64.b64encode(text.encode()).decode()
 
 
@@ -61,14 +61,14 @@ def _groups(groups: Iterable[Any]) -> list[Any]:
 
 
 def _personality(files: Mapping[str, str]) -> list[dict[str, str]]:
-    return [{"path": path, "contents": _encoded(text)} for path, text in sorted(files.items())]
+    return [{"path": path, "contents": _base64_text(text)} for path, text in sorted(files.items())]
 
 
 #: Arguments whose values are converted, too: the name in Nova's API and the conversion.
 _OTHERS: Mapping[str, tuple[str, Callable[[Any], Any]]] = MappingProxyType(
     {
         "nics": ("networks", _networks),
-        "userdata": ("user_data", _encoded),
+        "userdata": ("user_data", _base64_text),
         "security_groups": ("security_groups", _groups),
         "files": ("personality", _personality),
     }

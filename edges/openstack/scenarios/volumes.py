@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 from osbench.common.errors import DeploymentError
 from osbench.common.plugin.atomic import ActionTimer, action_timer
 from osbench.edges.openstack.common.cloud import Cloud
-from osbench.edges.openstack.common.object_lists import named
+from osbench.edges.openstack.common.object_lists import id_of
 from osbench.edges.openstack.scenarios.openstack_scenario import (
     ACCEPTED,
     further_arguments,
@@ -90,7 +90,7 @@ class Volumes(ResourceScenario):
             _check(args.get(name) or {}, known, name)
         for where in (args, *(args.get(name) or {} for name in _NESTED)):
             if where.get("volume_type"):
-                named(cloud, "volume type", where["volume_type"])
+                id_of(cloud, "volume type", where["volume_type"])
 
     def project_volume(self) -> dict[str, Any]:
         """Return a random volume of the project, made by the context `volumes`.

@@ -83,7 +83,7 @@ class DescribedRequest(PreparedRequest):
     def __init__(self, verb: str, url: str, fields: Fields, body: str | bytes | None) -> None:
         self.method = verb
         self.url = url
-        self.headers = described(fields)
+        self.headers = headers_of(fields)
         self.body = body
         self.hooks = default_hooks()
         self._body_position = None
@@ -102,7 +102,7 @@ class DescribedRequest(PreparedRequest):
             self.headers["Cookie"] = line
 
 
-def described(fields: Fields) -> CaseInsensitiveDict[str]:
+def headers_of(fields: Fields) -> CaseInsensitiveDict[str]:
     """Return `fields` as the mapping that `requests` uses for headers; it shares the dict."""
     headers: Any = CaseInsensitiveDict.__new__(CaseInsensitiveDict)
     headers._store = fields

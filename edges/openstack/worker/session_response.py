@@ -14,7 +14,7 @@ from urllib3 import HTTPHeaderDict, HTTPResponse
 
 from osbench.common.network.bounded_adapter import read_bounded
 from osbench.common.network.response_bound import UNBOUNDED
-from osbench.edges.openstack.worker.session_request import DescribedRequest, Fields, described
+from osbench.edges.openstack.worker.session_request import DescribedRequest, Fields, headers_of
 from osbench.edges.openstack.worker.session_site import SessionSite
 from osbench.worker.http.addresses import REDIRECTS
 from osbench.worker.http.wire.raw_response import RawResponse
@@ -41,7 +41,7 @@ class SessionResponse(Response):
         self._lines = response.named_fields
         self._version = response.version
         fields = _fields(self._lines)
-        self.headers = described(fields)
+        self.headers = headers_of(fields)
         content_type = fields.get("content-type")
         self.encoding = _encoding(content_type[1]) if content_type is not None else None
         phases = response.phases
@@ -121,4 +121,4 @@ def _fields(pairs: list[tuple[str, str]]) -> Fields:
 
 @lru_cache(256)
 def _encoding(content_type: str) -> str | None:
-    return get_encoding_from_headers(described({"content-type": ("Content-Type", content_type)}))
+    return get_encoding_from_headers(headers_of({"content-type": ("Content-Type", content_type)}))

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any, ClassVar
 
 from osbench.common.plugin.hook import Event, Failed, Hook
-from osbench.edges.rally.adapters.shared import adapted, problems
+from osbench.edges.rally.adapters.shared import adapter_class, problems
 
 #: Actions that need Rally's database, and what they read from it.
 NEEDS_DATABASE: Mapping[str, str] = {
@@ -24,7 +24,7 @@ def hook_class(name: str) -> type[Hook] | None:
     None if there is none or Rally is not installed. Raises PluginError if Rally is broken, or if
     several platforms have the name.
     """
-    return adapted(RallyHook, "hook", name)
+    return adapter_class(RallyHook, "hook", name)
 
 
 class RallyTask(dict[str, Any]):

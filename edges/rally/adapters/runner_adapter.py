@@ -55,13 +55,13 @@ def _class(found: Any) -> type[Runner]:
         CONFIG_SCHEMA: ClassVar[Mapping[str, Any]] = _schema(found)
 
         def __init__(self, config: Mapping[str, Any]) -> None:
-            super().__init__(_settled(found, config))
+            super().__init__(_settled_config(found, config))
 
         @classmethod
         def check(cls, config: Mapping[str, Any]) -> list[str]:
             """Return problems found by Rally's validators, or if none, by osbench's runner."""
             said = problems("runner", found, config)
-            return said or cast(list[str], super().check(_settled(found, config)))
+            return said or cast(list[str], super().check(_settled_config(found, config)))
 
     Derived.__doc__ = found.__doc__
     Derived.__name__ = Derived.__qualname__ = f"Rally{found.__name__}"
@@ -99,6 +99,6 @@ def _schema(found: Any) -> Mapping[str, Any]:
     return {**schema, "required": required} if required else schema
 
 
-def _settled(found: Any, config: Mapping[str, Any]) -> Mapping[str, Any]:
+def _settled_config(found: Any, config: Mapping[str, Any]) -> Mapping[str, Any]:
     """Return a copy of `config` as the runner's constructor leaves it, perhaps with defaults."""
     return dict(found(RallyTask(""), dict(config)).config)

@@ -26,7 +26,7 @@ def for_iteration(args: Mapping[str, Any], scenario: Any) -> dict[str, Any]:
     Arguments that Rally resolves per iteration are resolved with `scenario`, Rally's scenario
     object.
     """
-    return {name: _settled(value, scenario) for name, value in args.items()}
+    return {name: _resolved_value(value, scenario) for name, value in args.items()}
 
 
 def _sendable(name: str, value: Any) -> Any:
@@ -47,8 +47,8 @@ def _plain(value: Any) -> bool:
     return kind in codec.PLAIN
 
 
-def _settled(value: Any, scenario: Any) -> Any:
+def _resolved_value(value: Any, scenario: Any) -> Any:
     if type(value) is dict and PACKED in value:
         value = codec.unpack(value[PACKED])
         return value.resolve(scenario) if codec.is_deferred(value) else value
-    return codec.copied(value)
+    return codec.deep_copy(value)

@@ -10,7 +10,7 @@ from osbench.edges.rally import importing, plugin_registry, validators
 T = TypeVar("T")
 
 
-def adapted(adapter: type[T], kind: str, name: str) -> type[T] | None:
+def adapter_class(adapter: type[T], kind: str, name: str) -> type[T] | None:
     """Return a subclass of `adapter` for Rally's plug-in `name` or `name@platform`; imports Rally.
 
     Its attribute RALLY is the plug-in. None if there is none or Rally is not installed. Raises

@@ -6,7 +6,7 @@ from typing import Any, ClassVar
 
 from osbench.common.plugin.sla import Columns, Sla, Statistics, Verdict
 from osbench.edges.rally.adapters.records import records
-from osbench.edges.rally.adapters.shared import adapted, problems
+from osbench.edges.rally.adapters.shared import adapter_class, problems
 
 
 def sla_class(name: str) -> type[Sla] | None:
@@ -15,7 +15,7 @@ def sla_class(name: str) -> type[Sla] | None:
     None if there is none or Rally is not installed. Raises PluginError if Rally is broken, or if
     several platforms have the name.
     """
-    return adapted(RallySla, "sla", name)
+    return adapter_class(RallySla, "sla", name)
 
 
 class RallySla(Sla):

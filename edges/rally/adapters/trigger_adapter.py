@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 
 from osbench.common.plugin.trigger import LEAST, Trigger
 from osbench.edges.rally.adapters.hook_adapter import RallyTask
-from osbench.edges.rally.adapters.shared import adapted, problems
+from osbench.edges.rally.adapters.shared import adapter_class, problems
 
 
 def trigger_class(name: str) -> type[Trigger] | None:
@@ -17,7 +17,7 @@ def trigger_class(name: str) -> type[Trigger] | None:
     None if there is none or Rally is not installed. Raises PluginError if Rally is broken, or if
     several platforms have the name.
     """
-    return adapted(RallyTrigger, "trigger", name)
+    return adapter_class(RallyTrigger, "trigger", name)
 
 
 class _ActionRecorder:

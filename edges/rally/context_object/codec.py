@@ -139,7 +139,7 @@ class _Reader:
             _TUPLE: tuple,
             _SET: set,
             _RESOURCE: _resource,
-            _DEFERRED: _deferred,
+            _DEFERRED: _deferred_resource,
         }
 
     def unpack(self, data: bytes) -> Any:
@@ -189,7 +189,7 @@ def is_deferred(value: Any) -> bool:
     return cls is not None and isinstance(value, cls)
 
 
-def copied(value: Any) -> Any:
+def deep_copy(value: Any) -> Any:
     """Return a deep copy, made faster than by `copy.deepcopy`; copied credentials have no caches.
 
     An object that occurs several times is copied several times. RecursionError for a dict or list
@@ -199,11 +199,11 @@ def copied(value: Any) -> Any:
     if kind in PLAIN:
         return value
     if kind is dict:
-        return {key: copied(item) for key, item in value.items()}
+        return {key: deep_copy(item) for key, item in value.items()}
     if kind is list:
-        return [copied(item) for item in value]
+        return [deep_copy(item) for item in value]
     if _is_credential(value):
-        return kind(**copied(_fields(value)))
+        return kind(**deep_copy(_fields(value)))
     return copy.deepcopy(value)
 
 
@@ -237,14 +237,14 @@ def _state(value: Any) -> dict[str, Any]:
     return dict(vars(value))
 
 
-def _deferred(parts: list[Any]) -> Any:
+def _deferred_resource(parts: list[Any]) -> Any:
     named, state = parts
     # a module that Rally has loaded from a plug-in path cannot be imported
     base = importlib.import_module("rally.task.types").DeferredResource
     walk = importlib.import_module("rally.common.plugin.discover").itersubclasses
-    found = [cls for cls in walk(base) if f"{cls.__module__}:{cls.__qualname__}" == named]
-    if not found:
+    classes = [cls for cls in walk(base) if f"{cls.__module__}:{cls.__qualname__}" == named]
+    if not classes:
         raise ContextError(f"{named} is not installed here: install the same plug-ins on all hosts")
-    made = object.__new__(found[-1])
-    vars(made).update(state)
-    return made
+    resource = object.__new__(classes[-1])
+    vars(resource).update(state)
+    return resource

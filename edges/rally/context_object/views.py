@@ -11,7 +11,7 @@ import copy
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, SupportsIndex
 
-from osbench.edges.rally.context_object.codec import PLAIN, copied
+from osbench.edges.rally.context_object.codec import PLAIN, deep_copy
 
 #: Immutable types, which need no copy.
 _FIXED = frozenset(PLAIN)
@@ -199,7 +199,7 @@ def own(value: Any, copies: dict[int, Any]) -> Any:
             known = ListView(value, copies)
         else:
             # mainly credentials
-            known = keep(copied(value), copies)
+            known = keep(deep_copy(value), copies)
         copies[id(value)] = known
     return known
 

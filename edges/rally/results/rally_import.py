@@ -183,11 +183,11 @@ def _manifest(
         "source": str(path),
         "tags": list(report.tags),
         "deployment": task.get("env_name") or None,
-        "workloads": [_asked(one) for one in workloads],
+        "workloads": [_workload_document(one) for one in workloads],
     }
 
 
-def _asked(workload: Mapping[str, Any]) -> dict[str, Any]:
+def _workload_document(workload: Mapping[str, Any]) -> dict[str, Any]:
     ((name, args),) = workload["scenario"].items()
     return {
         "scenario": name,

@@ -133,7 +133,7 @@ def _subtask(report: Report, workload: WorkloadReport, number: int) -> Any:
         "uuid": _uuid(f"{report.run_id}/subtask/{number}"),
         "title": workload.subtask,
         "description": workload.subtask_description,
-        "status": "aborted" if _aborted(workload) else "finished",
+        "status": "aborted" if _is_aborted(workload) else "finished",
         "created_at": _second(report.started_at),
         "updated_at": _second(report.finished_at),
         "sla": {},
@@ -168,7 +168,7 @@ def _workload(
         "contexts": {context.name: context.config for context in contexts},
         "contexts_results": [_context(context) for context in contexts],
         "position": workload.position,
-        "pass_sla": _passed(workload),
+        "pass_sla": _has_passed(workload),
         "sla_results": {"sla": _verdicts(workload)},
         "sla": given["sla"],
     }
@@ -184,7 +184,7 @@ def _verdicts(workload: WorkloadReport) -> list[dict[str, Any]]:
     return found
 
 
-def _passed(workload: WorkloadReport) -> bool:
+def _has_passed(workload: WorkloadReport) -> bool:
     return all(verdict["success"] for verdict in _verdicts(workload))
 
 
@@ -193,10 +193,10 @@ def _all_passed(report: Report, asked: Mapping[str, Any]) -> bool:
     short.
     """
     ran = report.workloads
-    return len(ran) == len(asked.get("workloads", ran)) and all(map(_passed, ran))
+    return len(ran) == len(asked.get("workloads", ran)) and all(map(_has_passed, ran))
 
 
-def _aborted(workload: WorkloadReport) -> bool:
+def _is_aborted(workload: WorkloadReport) -> bool:
     return bool(workload.offered.cut_short or workload.error)
 
 

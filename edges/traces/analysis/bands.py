@@ -14,7 +14,7 @@ from osbench.edges.traces.analysis.slow_causes import (
     CauseSearch,
     Middle,
     RepeatedCalls,
-    thinned,
+    thinned_rows,
 )
 
 _EXEMPLARS = 3
@@ -116,7 +116,7 @@ def exemplars(features: Features, rows: Ints) -> tuple[BandExample, ...]:
     Traces whose spans are kept come first. Of more than 1,000 rows, 1,000 at equal distances are
     examined. Empty without rows.
     """
-    rows = thinned(rows, 1000)
+    rows = thinned_rows(rows, 1000)
     if not len(rows):
         return ()
     times = features.dense(rows, features.time)

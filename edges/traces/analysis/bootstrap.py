@@ -80,7 +80,7 @@ def difference(
     total_low, total_high = np.percentile(total, _BOUNDS)
     tests = max(tests, slow.shape[1])
     permutations = max(_PERMUTATIONS, _PERMUTATIONS_A_TEST * tests)
-    p = _permuted(slow, base, clusters, chance, two_sided, permutations)
+    p = _permutation_p(slow, base, clusters, chance, two_sided, permutations)
     return Difference(
         low=low,
         high=high,
@@ -88,7 +88,7 @@ def difference(
         share_high=share_high,
         total_low=float(total_low),
         total_high=float(total_high),
-        p=corrected(p, tests),
+        p=corrected_p(p, tests),
     )
 
 
@@ -107,7 +107,7 @@ def _share_bounds(drawn: Floats, total: Floats, clusters: int) -> tuple[Floats, 
     return low, high
 
 
-def corrected(p: Floats, tests: int = 0) -> Floats:
+def corrected_p(p: Floats, tests: int = 0) -> Floats:
     """Return p-values corrected by Benjamini and Hochberg's procedure, in the order of `p`.
 
     `tests` is the number of p-values there were before some were selected: missing ones count as 1.
@@ -116,9 +116,9 @@ def corrected(p: Floats, tests: int = 0) -> Floats:
     order = np.argsort(p)
     scaled = p[order] * max(tests, count) / np.arange(1, count + 1)
     least = np.minimum.accumulate(scaled[::-1])[::-1]
-    found = np.empty(count)
-    found[order] = np.minimum(least, 1.0)
-    return found
+    result = np.empty(count)
+    result[order] = np.minimum(least, 1.0)
+    return result
 
 
 def _some(
@@ -149,7 +149,7 @@ def _means(rows: Floats, clusters: Ints, chance: np.random.Generator) -> Floats:
     return found
 
 
-def _permuted(
+def _permutation_p(
     slow: Floats,
     base: Floats,
     clusters: Ints,

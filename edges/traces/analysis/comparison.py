@@ -103,7 +103,7 @@ def compare_runs(before: Features, after: Features, seed: int = 0) -> list[Compa
     """
     both = (before, after)
     return [
-        _compared(before, after, name, [_rows(one, name) for one in both], seed)
+        _comparison(before, after, name, [_rows(one, name) for one in both], seed)
         for name in before.groups
         if name in after.groups
     ]
@@ -118,10 +118,10 @@ def compare_parts(
     """
     rows = _rows(features, name)
     parts = [rows[np.isin(features.iteration[rows], part)] for part in (before, after)]
-    return _compared(features, features, name, parts, seed)
+    return _comparison(features, features, name, parts, seed)
 
 
-def _compared(
+def _comparison(
     before: Features, after: Features, name: str, found_rows: list[Ints], seed: int
 ) -> Comparison:
     rows, far = [], []
@@ -137,7 +137,7 @@ def _compared(
     interval = (0.0, 0.0)
     if enough:
         changes, interval = _changes(before, after, rows, seed)
-    found = {
+    figures = {
         "name": name,
         "traces_before": len(rows[0]),
         "traces_after": len(rows[1]),
@@ -153,7 +153,7 @@ def _compared(
         "changes": tuple(changes[:20]),
         **{f"p{p}_s": tuple(_percentile(total, p) for total in totals) for p in (50, 95, 99)},
     }
-    draft = Comparison(**found, sentence="")  # type: ignore[arg-type]  # one dict of several types
+    draft = Comparison(**figures, sentence="")  # type: ignore[arg-type]  # one dict of several types
     notes = (
         gaps(lost, len(some), f"traces {when}")
         for lost, some, when in zip(draft.gaps, rows, ("before", "after"), strict=True)
@@ -246,9 +246,10 @@ def _sentence(found: Comparison, enough: bool, unit: str) -> str:
             f" {count(found.traces_after)}, {ENOUGH} are needed of each."
         )
     low, high = found.interval_s
-    interval = f"(95 %: {worded(low)} to {worded(high)})"
+    interval = f"(95 %: {spaced_difference(low)} to {spaced_difference(high)})"
     if low <= 0 <= high:
-        return f"No difference beyond chance: {worded(found.added_s)} on average {interval}."
+        added = spaced_difference(found.added_s)
+        return f"No difference beyond chance: {added} on average {interval}."
     more = "more" if found.added_s > 0 else "less"
     text = (
         f"{unit.capitalize()}s take {spaced(found.mean_after_s)} on average,"
@@ -261,12 +262,12 @@ def _sentence(found: Comparison, enough: bool, unit: str) -> str:
     return f"{text}: {100 * first.added_s / found.added_s:.0f} % of that is {words(first.key)}."
 
 
-def signed(seconds: float) -> str:
+def signed_duration(seconds: float) -> str:
     """Return a difference in seconds as text with its sign and unit, such as +1.20ms."""
     return f"{'-' if seconds < 0 else '+'}{duration(abs(seconds))}"
 
 
-def worded(seconds: float) -> str:
+def spaced_difference(seconds: float) -> str:
     """Return a difference in seconds as text with its sign, a space before the unit."""
     return f"{'-' if seconds < 0 else '+'}{spaced(abs(seconds))}"
 

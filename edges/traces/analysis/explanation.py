@@ -21,9 +21,9 @@ from osbench.edges.traces.analysis.features import Features, Ints
 from osbench.edges.traces.analysis.quantiles import (
     LEAST,
     MIDDLE,
-    cut,
     far_out,
     limits,
+    rows_between,
     slow_bands,
     usable,
 )
@@ -197,8 +197,8 @@ def _with_counters(
     found = counters.groups.get(number) if counters is not None else None
     if counters is None or band is None or found is None:
         return answer
-    _, near, _, _ = _parted(features, number)
-    slow = cut(near, *limits(band.name))
+    _, near, _, _ = _row_parts(features, number)
+    slow = rows_between(near, *limits(band.name))
     others = near[~np.isin(near, slow)]
     times = [(counters.started_s[rows], counters.ended_s[rows]) for rows in (slow, others)]
     causes = resource_causes(found, *times)
@@ -217,11 +217,11 @@ def _is_clear(answer: Answer) -> bool:
 
 
 def _answer(features: Features, number: int, name: str, seed: int) -> Answer:
-    rows, near, beyond, failed = _parted(features, number)
+    rows, near, beyond, failed = _row_parts(features, number)
     ok, far = np.concatenate((near, beyond)), len(beyond)
-    middle = Middle(features=features, base=cut(near, *MIDDLE), all=near, seed=seed)
+    middle = Middle(features=features, base=rows_between(near, *MIDDLE), all=near, seed=seed)
     bands = tuple(
-        compare(middle, label, cut(near, *limits(label)), limits(label))
+        compare(middle, label, rows_between(near, *limits(label)), limits(label))
         for label in slow_bands(len(near))
     )
     answer = Answer(
@@ -247,7 +247,7 @@ def _answer(features: Features, number: int, name: str, seed: int) -> Answer:
     sentence = (
         why_slow(band, features.unit)
         if band
-        else too_few(len(near), len(cut(near, LEAST, 100)), features.unit)
+        else too_few(len(near), len(rows_between(near, LEAST, 100)), features.unit)
     )
     sentence += gaps(answer.gaps, rows)
     if _is_unanswered(features, np.concatenate((ok, failed))):
@@ -272,13 +272,13 @@ def members(features: Features, band: str) -> frozenset[str]:
     between = None if band == "failed" else limits(band)
     found: list[str] = []
     for number in range(len(features.groups)):
-        _, near, _, failed = _parted(features, number)
-        chosen = cut(near, *between) if between else failed
+        _, near, _, failed = _row_parts(features, number)
+        chosen = rows_between(near, *between) if between else failed
         found += [features.traces[at] for at in chosen.tolist()]
     return frozenset(found)
 
 
-def _parted(features: Features, number: int) -> tuple[int, Ints, Ints, Ints]:
+def _row_parts(features: Features, number: int) -> tuple[int, Ints, Ints, Ints]:
     """Return the number of traces of group `number`, and their rows in three parts.
 
     The number includes incomplete traces. The parts: successful traces without outliers, outliers

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 
 from osbench.coordinator.formatting import count, plain, spaced
-from osbench.edges.traces.analysis.comparison import worded
+from osbench.edges.traces.analysis.comparison import spaced_difference
 from osbench.edges.traces.analysis.coverage import TraceCoverage
 from osbench.edges.traces.model.clock_skew import Clocks, HostSkew
 
@@ -120,9 +120,11 @@ def _clock(offset: HostSkew, odd: str, other: str) -> str:
     # positive if the odd clock is ahead
     sign = -1 if odd == offset.host else 1
     if offset.stretches:
-        return _moved(offset, sign, host, reference)
+        return _moved_clock_note(offset, sign, host, reference)
     if not offset.add_ns:
-        low, high = (worded((bound or 0) / 1e9) for bound in (offset.low_ns, offset.high_ns))
+        low, high = (
+            spaced_difference((bound or 0) / 1e9) for bound in (offset.low_ns, offset.high_ns)
+        )
         return (
             f"the clocks of {plain(offset.reference)} and {plain(offset.host)} may agree"
             f" ({low} to {high})"
@@ -135,7 +137,7 @@ def _clock(offset: HostSkew, odd: str, other: str) -> str:
     return f"the clock of {host} is {apart} {ahead} that of {reference}{sure}, corrected"
 
 
-def _moved(offset: HostSkew, sign: int, host: str, reference: str) -> str:
+def _moved_clock_note(offset: HostSkew, sign: int, host: str, reference: str) -> str:
     """Return a note on the clock of `host`, which was set, or drifted, during the run.
 
     `sign` is 1 or -1: `sign` times an `add_ns` of the offset is how far the clock is ahead of that

@@ -51,7 +51,7 @@ def limits(name: str) -> tuple[int, int]:
     return low, high
 
 
-def cut(ordered: Ints, low: int, high: int) -> Ints:
+def rows_between(ordered: Ints, low: int, high: int) -> Ints:
     """Return the part of `ordered` (rows, fastest first) from percentile `low` up to `high`."""
     count = len(ordered)
     return ordered[_place(count, low) : _place(count, high)]
@@ -73,10 +73,10 @@ def far_out(features: Features, ordered: Ints) -> int:
     A few very long traces, such as the first requests to an idle service, would dominate the means
     and hide the cause of all other slow ones. 0 if there are many: then they are not outliers.
     """
-    slow = features.total[cut(ordered, *limits(slow_bands(len(ordered))[0]))]
+    slow = features.total[rows_between(ordered, *limits(slow_bands(len(ordered))[0]))]
     if len(slow) < ENOUGH:
         return 0
-    middle = float(np.median(features.total[cut(ordered, *MIDDLE)]))
+    middle = float(np.median(features.total[rows_between(ordered, *MIDDLE)]))
     found = int((slow - middle > _FAR * (float(np.median(slow)) - middle)).sum())
     return found if found <= _FEW * len(slow) else 0
 

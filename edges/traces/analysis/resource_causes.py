@@ -107,7 +107,7 @@ def resource_causes(
     shifts = _shifts(apart)
     if len(shifts) < _FEWEST_SHIFTS:
         return ()
-    table = np.column_stack([_filled(one.values) for one in series])
+    table = np.column_stack([_filled_values(one.values) for one in series])
     means = np.array([one @ table for one in weights])
     differences = _at_shifts(apart, table)
     spread = differences[shifts].std(axis=0)
@@ -194,7 +194,7 @@ def _is_much(series: CounterSeries, slow: float, others: float) -> bool:
     return slow >= max(_TIMES * others, least) and slow > others
 
 
-def _filled(values: Floats) -> Floats:
+def _filled_values(values: Floats) -> Floats:
     """Return a copy of `values` in which each nan is the mean of the known values."""
     known = np.isfinite(values)
     return np.where(known, values, values[known].mean())

@@ -37,8 +37,8 @@ def why_slow(band: Band, unit: str) -> str:
     names the largest part.
     """
     slower = (
-        f"{_named(band.name, unit)} take {spaced(band.mean_s)} on average, {spaced(band.excess_s)}"
-        " more than those around the median"
+        f"{_band_name(band.name, unit)} take {spaced(band.mean_s)} on average,"
+        f" {spaced(band.excess_s)} more than those around the median"
     )
     if parts := _parts(band):
         return f"{slower}{_several([share for share, _ in parts])}: {_join(parts)}."
@@ -149,7 +149,7 @@ def words(key: SpanKey) -> str:
     return plain(str(key))
 
 
-def _named(name: str, unit: str) -> str:
+def _band_name(name: str, unit: str) -> str:
     return f"Failed {unit}s" if name == "failed" else f"{name} {unit}s"
 
 

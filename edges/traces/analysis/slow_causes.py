@@ -133,7 +133,7 @@ class CauseSearch:
         self._calls = [features.mean(rows, features.calls) for rows in both]
         self._excess = self._means[0] - self._means[1]
         self._occurs = [features.occurrence(rows).tolist() for rows in both]
-        drawn = [thinned(rows, _MOST) for rows in both]
+        drawn = [thinned_rows(rows, _MOST) for rows in both]
         self._times = [features.dense(rows, features.time) / 1e9 for rows in drawn]
         self._numbers = [features.dense(rows, features.calls) for rows in drawn]
         # the greatest differences are tested separately, all others together
@@ -141,7 +141,7 @@ class CauseSearch:
         self._tested = order[:TESTED]
         self._episodes = _episodes(middle, drawn[0])
         self.found: Difference = self._difference(self._tested)
-        every = thinned(middle.all, _MOST)
+        every = thinned_rows(middle.all, _MOST)
         self._usual = features.dense(every, features.time)[:, self._tested] / 1e9
         self._usual_calls = features.dense(every, features.calls)[:, self._tested]
         self._repeated = self._repeated_columns()
@@ -397,7 +397,7 @@ def _tail(usual: Floats, between: tuple[float, float]) -> float:
     return scale * (_exponential_mean(low, high) - math.log(2))
 
 
-def thinned(rows: Ints, most: int) -> Ints:
+def thinned_rows(rows: Ints, most: int) -> Ints:
     """Return `rows` if they are at most `most`, else `most` of them at equal distances.
 
     The first and the last row are among them.

@@ -26,7 +26,7 @@ from osbench.edges.traces.analysis.features import Features, Ints
 from osbench.edges.traces.analysis.quantiles import usable
 from osbench.edges.traces.analysis.span_changes import SpanChange
 from osbench.edges.traces.model.span_keys import LATE_START, OTHER, WAIT_QUEUE, WAIT_SERVICE
-from osbench.edges.traces.model.wait_graph import replayed
+from osbench.edges.traces.model.wait_graph import replayed_durations
 
 Floats = NDArray[np.float64]
 
@@ -155,7 +155,7 @@ def predict(
     a critical path, all are returned. Raises UsageError if a change matches no span or no trace can
     be replayed, OsbenchError if the digest is damaged.
     """
-    left = _left(features, changes)
+    left = _left_fractions(features, changes)
     found = []
     for number, name in enumerate(features.groups):
         rows = _rows(features, number)
@@ -189,7 +189,7 @@ def best_places(features: Features, group: str, shown: int = 5) -> tuple[Potenti
     left = np.ones((len(features.places) + 1, len(tried)))
     for column, key in enumerate(tried):
         left[:-1, column][keys == key] = 0.5
-    saved = _saved(features, rows, left)
+    saved = _saved_ns(features, rows, left)
     before = features.total[rows].astype(np.float64)
     after = before[:, None] - saved
     gains = {
@@ -232,7 +232,7 @@ def _rows(features: Features, number: int) -> Ints:
     return features.graphs.replayable(features.traces, rows) if features.graphs else rows
 
 
-def _left(features: Features, changes: Sequence[SpanChange]) -> Floats:
+def _left_fractions(features: Features, changes: Sequence[SpanChange]) -> Floats:
     """Return the fraction of self time that changes leave, 0 to 1: a column with a row per place.
 
     A place is a key of spans on a host. A further, last row is 1: time that no change shortens. If
@@ -255,7 +255,7 @@ def _left(features: Features, changes: Sequence[SpanChange]) -> Floats:
     return left
 
 
-def _saved(features: Features, rows: Ints, left: Floats) -> Floats:
+def _saved_ns(features: Features, rows: Ints, left: Floats) -> Floats:
     """Return nanoseconds by which traces get shorter: a row per trace, a column per change.
 
     `left` has the fraction of time (0 to 1) that is left: a row per place, and one for time that
@@ -278,7 +278,7 @@ def _saved(features: Features, rows: Ints, left: Floats) -> Floats:
         if not len(graph):
             continue
         try:
-            lengths = replayed(graph, whole)
+            lengths = replayed_durations(graph, whole)
         except IndexError:
             raise OsbenchError(
                 f"the digest of trace {plain(features.traces[trace])} is damaged; predict from "
@@ -299,7 +299,7 @@ def _prediction(
         features.place[entries], features.time[entries], minlength=len(features.places)
     )
     touched = np.unique(features.rows()[entries & changed[features.place]])
-    saved = _saved(features, rows, left)[:, 0]
+    saved = _saved_ns(features, rows, left)[:, 0]
     by_key = np.bincount(features.key_of_place(), own * changed, len(features.keys))
     spans = [
         str(features.keys[key]) for key in np.argsort(-by_key, kind="stable") if by_key[key] > 0

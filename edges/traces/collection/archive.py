@@ -41,11 +41,11 @@ _ID_BYTES = 512
 _TOGETHER = 100
 
 
-def _packed(trace: Trace) -> list[Any]:
+def _packed_trace(trace: Trace) -> list[Any]:
     return [trace.trace_id, trace.duplicates, trace.spans, trace.origins]
 
 
-def _unpacked(form: list[Any]) -> Trace:
+def _unpacked_trace(form: list[Any]) -> Trace:
     trace_id, duplicates, spans, *rest = form
     origins = rest[0] if rest else {}
     return Trace(
@@ -70,7 +70,7 @@ class Spool:
 
     def add(self, trace: Trace) -> None:
         """Append a trace; writes 100 at once, the rest before reading. Raises OSError."""
-        self._waiting.append(_packed(trace))
+        self._waiting.append(_packed_trace(trace))
         if len(self._waiting) >= _TOGETHER:
             self._flush()
 
@@ -133,7 +133,7 @@ class Archive:
         if self._kept is None:
             self._folder.mkdir(mode=0o700, exist_ok=True)
             self._kept = (self._folder / "kept").open("wb")
-        self.size += _write(self._kept, self._compressor, [_packed(trace)])
+        self.size += _write(self._kept, self._compressor, [_packed_trace(trace)])
 
     def close(self, features: Features, collection: Mapping[str, Any]) -> None:
         """Write `features`, then `collection` (counts, clocks, ranking), which marks the end.
@@ -212,7 +212,7 @@ class Archive:
         ids = frozenset(wanted)
         if path.exists() and ids:
             with open_regular(path) as file:
-                for packed in _decompressed(file):
+                for packed in _decompressed_frames(file):
                     if _first_id(packed) in ids:
                         with suppress(ValueError):
                             yield from _traces(unpack(packed))
@@ -226,7 +226,7 @@ def _write(file: BinaryIO, compressor: zstandard.ZstdCompressor, forms: Iterable
 
 
 def _records(file: BinaryIO) -> Iterator[Any]:
-    for packed in _decompressed(file):
+    for packed in _decompressed_frames(file):
         try:
             yield unpack(packed)
         except ValueError:
@@ -237,12 +237,12 @@ def _traces(record: Any) -> Iterator[Trace]:
     """Yield the traces of a record, up to the first entry that is not a trace."""
     try:
         for form in record:
-            yield _unpacked(form)
+            yield _unpacked_trace(form)
     except (TypeError, ValueError, AttributeError):
         return
 
 
-def _decompressed(file: BinaryIO) -> Iterator[bytes]:
+def _decompressed_frames(file: BinaryIO) -> Iterator[bytes]:
     left = os.fstat(file.fileno()).st_size
     while len(head := file.read(_HEAD.size)) == _HEAD.size:
         size = _HEAD.unpack(head)[0]

@@ -81,7 +81,7 @@ def client_times(
         rows = select(rows, counted)
         if len(rows):
             found[number].add(_DividedRows(rows, vocabulary))
-    return _joined(names, {number: one.parts for number, one in found.items()}, vocabulary)
+    return _joined_times(names, {number: one.parts for number, one in found.items()}, vocabulary)
 
 
 class _SampledBlocks:
@@ -142,9 +142,9 @@ def _entries(rows: Columns, vocabulary: Vocabulary) -> tuple[Ints, Ints, Ints]:
     own, rest = _own_times(rows, line)
     # times of parallel requests, and pauses within an action, must not count twice
     left = rows.response - late - rest
-    request_share, left = _fitting(left, _summed(rows, rows.exchanged, _spent(rows)))
+    request_share, left = _fitting(left, _row_sums(rows, rows.exchanged, _request_times(rows)))
     parts = [(of, key, (time * request_share[of]).astype(np.int64)) for of, key, time in parts]
-    own_share, _ = _fitting(left, _summed(rows, actions[:, 0], own))
+    own_share, _ = _fitting(left, _row_sums(rows, actions[:, 0], own))
     own = (own * own_share[actions[:, 0]]).astype(np.int64)
     keys = [vocabulary.number(SpanKey("", "time in action", path)) for path in paths]
     every = np.arange(len(rows))
@@ -163,7 +163,7 @@ def _own_times(rows: Columns, line: Ints) -> tuple[Ints, Ints]:
 
     Nanoseconds. `line` has for each request the position of its action, -1 for none.
     """
-    actions, spent = rows.actions, _spent(rows)
+    actions, spent = rows.actions, _request_times(rows)
     lasted = np.maximum(actions[:, 4] - actions[:, 3], 0)
     parent = actions[:, 2]
     nested, inside = parent >= 0, line >= 0
@@ -171,8 +171,8 @@ def _own_times(rows: Columns, line: Ints) -> tuple[Ints, Ints]:
     outer = action_lines(actions[nested, 0], actions) + parent[nested]
     np.subtract.at(own, outer, lasted[nested])
     np.subtract.at(own, line[inside], spent[inside])
-    top = _summed(rows, actions[~nested, 0], lasted[~nested])
-    top += _summed(rows, rows.exchanged[~inside], spent[~inside])
+    top = _row_sums(rows, actions[~nested, 0], lasted[~nested])
+    top += _row_sums(rows, rows.exchanged[~inside], spent[~inside])
     rest = rows.ended - rows.started - rows.idle - top
     return np.maximum(own, 0), np.maximum(rest, 0)
 
@@ -187,12 +187,12 @@ def _fitting(left: Ints, wanted: Ints) -> tuple[NDArray[np.float64], Ints]:
     return taken / np.maximum(wanted, 1), left - taken
 
 
-def _summed(rows: Columns, of: Ints, values: Ints) -> Ints:
+def _row_sums(rows: Columns, of: Ints, values: Ints) -> Ints:
     """Return for each row the sum of its `values`; `of` has the row of each value."""
     return np.bincount(of, values, minlength=len(rows)).astype(np.int64)
 
 
-def _spent(rows: Columns) -> Ints:
+def _request_times(rows: Columns) -> Ints:
     """Return for each request the sum of its phases (name lookup to transfer), nanoseconds."""
     spent = np.zeros(len(rows.exchanges), np.int64)
     for phase in PHASES:
@@ -228,21 +228,21 @@ def _requests(
     return parts, line
 
 
-def _joined(
+def _joined_times(
     names: Sequence[str], found: Mapping[int, Sequence[_DividedRows]], vocabulary: Vocabulary
 ) -> ClientTimes:
     """Join the rows of all blocks (`found`, by workload) to one feature table.
 
     `names` are of all workloads. Rows are ordered by workload, then block.
     """
-    blocks = [(number, one) for number, parts in sorted(found.items()) for one in parts]
-    sizes = [len(one.iteration) for _, one in blocks]
+    blocks = [(number, rows) for number, parts in sorted(found.items()) for rows in parts]
+    sizes = [len(rows.iteration) for _, rows in blocks]
     first = np.cumsum([0, *sizes])
 
     def joined(columns: list[Ints]) -> Ints:
         return np.concatenate([np.zeros(0, np.int64), *columns]).astype(np.int64)
 
-    row = joined([one.row + at for (_, one), at in zip(blocks, first, strict=False)])
+    row = joined([rows.row + at for (_, rows), at in zip(blocks, first, strict=False)])
     order = np.argsort(row, kind="stable")
     count = int(first[-1])
     features = Features(
@@ -254,16 +254,16 @@ def _joined(
         group=joined(
             [np.full(size, number) for (number, _), size in zip(blocks, sizes, strict=True)]
         ),
-        iteration=joined([one.iteration for _, one in blocks]),
-        outcome=joined([one.outcome for _, one in blocks]),
-        total=joined([one.total for _, one in blocks]),
+        iteration=joined([rows.iteration for _, rows in blocks]),
+        outcome=joined([rows.outcome for _, rows in blocks]),
+        total=joined([rows.total for _, rows in blocks]),
         shape=np.full(count, -1),
         whole=np.ones(count, bool),
         kept=np.zeros(count, bool),
         begin=np.searchsorted(row[order], np.arange(count + 1)).astype(np.int64),
-        place=joined([one.key for _, one in blocks])[order],
-        time=joined([one.time for _, one in blocks])[order],
+        place=joined([rows.key for _, rows in blocks])[order],
+        time=joined([rows.time for _, rows in blocks])[order],
         calls=np.ones(len(row), np.int64),
         unit=ITERATION,
     )
-    return ClientTimes(features=features, due=joined([one.due for _, one in blocks]))
+    return ClientTimes(features=features, due=joined([rows.due for _, rows in blocks]))

@@ -26,7 +26,7 @@ from osbench.edges.traces.collection.compared_parts import LoadParts, due_in
 from osbench.edges.traces.collection.iteration_counters import iteration_counters
 from osbench.edges.traces.collection.overhead import tracing_overhead
 from osbench.edges.traces.collection.queried_traces import QueriedTraces, QuerySettings
-from osbench.edges.traces.collection.query_sample import even_sample, queried
+from osbench.edges.traces.collection.query_sample import even_sample, queried_rows
 from osbench.edges.traces.collection.received import ReceivedTraces
 from osbench.edges.traces.collection.retention import Retention
 from osbench.edges.traces.collection.traced_iterations import (
@@ -180,7 +180,7 @@ class Collection:
         if query is None:
             drawn = rows.drawn(self._settings.most / len(rows))
         else:
-            drawn, reasons = queried(rows, reasons, query.most)
+            drawn, reasons = queried_rows(rows, reasons, query.most)
         ids = [everything[at] for at in np.flatnonzero(drawn | (reasons > 0)).tolist()]
         read = _Read()
         if self._settings.by_otlp:

@@ -22,7 +22,7 @@ _STRATA = (0, 50, 90, 95, 99, 100)
 _CHANCE = 1e-5
 
 
-def queried(
+def queried_rows(
     rows: TracedIterations, reasons: NDArray[np.uint8], most: int
 ) -> tuple[NDArray[np.bool_], NDArray[np.uint8]]:
     """Return (random sample, reasons to keep) for queries of about `most` traces in all.

@@ -105,39 +105,39 @@ def of_run(directory: RunDirectory) -> TraceSet:
     found = archive.collection()
     features = archive.features()
     try:
-        return _collected(directory, found, features, archive.traces)
+        return _trace_set(directory, found, features, archive.traces)
     except (AttributeError, KeyError, TypeError, ValueError):
         path = directory.path / "traces" / "collection.json"
         raise OsbenchError(f"cannot read {path}: it is not such a document") from None
 
 
-def _collected(
+def _trace_set(
     directory: RunDirectory,
-    found: Mapping[str, Any],
+    document: Mapping[str, Any],
     features: Features,
     traces: Callable[[], Iterator[Trace]],
 ) -> TraceSet:
-    """Return the trace set of a run's `collection.json` (`found`), features and kept traces.
+    """Return the trace set of a run's `collection.json` (`document`), features and kept traces.
 
     Raises AttributeError, KeyError, TypeError or ValueError for a document of another form.
     """
     return TraceSet(
         name=f"{directory.path.name} (PARTIAL)" if directory.damage else directory.path.name,
         features=features,
-        clocks=clocks_from(found["clocks"]),
-        usual=_usual(found["usual"]),
-        coverage=TraceCoverage.from_dict(found["census"]),
-        ranking=tuple(ranked_from(found["ranking"])),
+        clocks=clocks_from(document["clocks"]),
+        usual=_usual(document["usual"]),
+        coverage=TraceCoverage.from_dict(document["census"]),
+        ranking=tuple(ranked_from(document["ranking"])),
         traces=traces,
-        traced=int(found["traced"]),
-        skipped=int(found["skipped"]),
+        traced=int(document["traced"]),
+        skipped=int(document["skipped"]),
         # not in the archives of earlier versions
-        pauses=int(found.get("pauses", 0)),
-        paused_s=float(found.get("paused_s", 0.0)),
-        has_arguments=found.get("arguments", False),
+        pauses=int(document.get("pauses", 0)),
+        paused_s=float(document.get("paused_s", 0.0)),
+        has_arguments=document.get("arguments", False),
         predicted_loads=lambda: predicted_loads(directory, features),
-        by_otlp=found.get("by_otlp", False),
-        queried=tuple(map(str, found.get("queried", ()))),
+        by_otlp=document.get("by_otlp", False),
+        queried=tuple(map(str, document.get("queried", ()))),
         counters=lambda: iteration_counters(directory, features, read_counters(directory)),
     )
 

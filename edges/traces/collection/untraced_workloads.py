@@ -56,7 +56,7 @@ def with_client_times(
         beside = iteration_counters(directory, times.features, counters_of(outcomes))
         sentences = _sentences(times, names, outcomes, beside)
         comparisons = {
-            number: _compared(times, names[number], number, parts)
+            number: _comparison(times, names[number], number, parts)
             for number, parts in compared_parts(outcomes).items()
             if number in only
         }
@@ -93,7 +93,7 @@ def _sentences(
     }
 
 
-def _compared(times: ClientTimes, name: str, number: int, parts: LoadParts) -> Comparison:
+def _comparison(times: ClientTimes, name: str, number: int, parts: LoadParts) -> Comparison:
     mine = times.features.group == number
     numbers, due = times.features.iteration[mine], times.due[mine]
     before, after = (due_in(numbers, due, part) for part in parts)

@@ -38,7 +38,7 @@ def write_counters(
                 "step_s": one.step_s,
                 "elapsed_s": one.elapsed_s,
                 "series": [
-                    [each.name, each.host, each.kind.value, each.unit, _packed(each)]
+                    [each.name, each.host, each.kind.value, each.unit, _packed_values(each)]
                     for each in one.series
                 ],
             }
@@ -66,15 +66,15 @@ def read_counters(directory: RunDirectory) -> dict[int, WorkloadCounters]:
         return {}
 
 
-def _packed(series: CounterSeries) -> bytes:
+def _packed_values(series: CounterSeries) -> bytes:
     # values that are too great for it become infinite
     with np.errstate(over="ignore"):
         return series.values.astype("<f4").tobytes()
 
 
-def _unpacked(values: bytes) -> Floats:
-    found = np.frombuffer(values, "<f4").astype(np.float64)
-    return np.where(np.isfinite(found), found, np.nan)
+def _unpacked_values(values: bytes) -> Floats:
+    numbers = np.frombuffer(values, "<f4").astype(np.float64)
+    return np.where(np.isfinite(numbers), numbers, np.nan)
 
 
 def _counters(document: Mapping[str, Any]) -> WorkloadCounters:
@@ -88,7 +88,7 @@ def _counters(document: Mapping[str, Any]) -> WorkloadCounters:
             host=str(host),
             kind=CounterKind(kind),
             unit=str(unit),
-            values=_unpacked(values),
+            values=_unpacked_values(values),
         )
         for name, host, kind, unit, values in document["series"]
     )

@@ -139,11 +139,11 @@ class Prometheus:
             if status == 200:
                 raise PrometheusAwayError(_STRANGER)
             text = body[: 4 * _TOLD].decode("utf-8", "replace").strip()
-            raise PrometheusAwayError(_worded(status, text))
+            raise PrometheusAwayError(_response_text(status, text))
         if status == 200 and isinstance(document.get("data"), Mapping):
             data: Mapping[str, Any] = document["data"]
             return data
-        why = _worded(status, str(document.get("error") or document.get("message") or ""))
+        why = _response_text(status, str(document.get("error") or document.get("message") or ""))
         if status in _OF_THE_QUERY:
             raise QueryRefusedError(why)
         raise PrometheusAwayError(why)
@@ -181,7 +181,7 @@ def _document(body: bytes) -> Mapping[str, Any] | None:
     return found if isinstance(found, Mapping) and "status" in found else None
 
 
-def _worded(status: int, text: str) -> str:
+def _response_text(status: int, text: str) -> str:
     refused = "; look at [metrics] prometheus_headers" if status in _REFUSED else ""
     return f"HTTP {status} {plain(mask_text(text), _TOLD)}".strip() + refused
 

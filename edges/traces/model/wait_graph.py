@@ -88,13 +88,13 @@ class WaitGraph:
         self._build(root)
 
     def packed(self) -> array[int]:
-        """Return the events as integers, for `replayed`.
+        """Return the events as integers, for `replayed_durations`.
 
         Each event is: number of awaited events, their positions, number of parts, then place and
         nanoseconds of each part.
         """
         found = array("q")
-        for event in _merged(self._events):
+        for event in _merged_events(self._events):
             found.append(len(event.after))
             found.extend(event.after)
             found.append(len(event.parts))
@@ -224,7 +224,7 @@ def ends_before(earlier: int, begin: int, end: int, slack: int) -> bool:
     return earlier <= begin + min(slack, (end - begin) // 2)
 
 
-def replayed(packed: NDArray[np.int64], left: Floats) -> Floats:
+def replayed_durations(packed: NDArray[np.int64], left: Floats) -> Floats:
     """Return the durations of a packed graph, nanoseconds, one for each column of `left`.
 
     `left` has a row per place and a column per scenario: the fraction (0 to 1) of the time that is
@@ -232,7 +232,7 @@ def replayed(packed: NDArray[np.int64], left: Floats) -> Floats:
     of clocks keep their length.
     """
     numbers = packed.tolist()
-    found: list[Floats] = []
+    values: list[Floats] = []
     at = 0
     while at < len(numbers):
         after = numbers[at + 1 : at + 1 + numbers[at]]
@@ -240,17 +240,17 @@ def replayed(packed: NDArray[np.int64], left: Floats) -> Floats:
         count = max(numbers[at], 0)
         value = np.zeros(left.shape[1])
         if after:
-            value = found[after[0]]
+            value = values[after[0]]
             for other in after[1:]:
-                value = np.maximum(value, found[other])
+                value = np.maximum(value, values[other])
         for part in range(at + 1, at + 1 + 2 * count, 2):
             value = value + left[numbers[part]] * numbers[part + 1]
         at += 1 + 2 * count
-        found.append(value)
-    return np.maximum(found[-1], 0.0)
+        values.append(value)
+    return np.maximum(values[-1], 0.0)
 
 
-def _merged(events: list[_Event]) -> list[_Event]:
+def _merged_events(events: list[_Event]) -> list[_Event]:
     """Return new events, each merged into the only event it waits for if no other waits for that.
 
     The order remains; positions in `after` are of the new list.
@@ -259,17 +259,17 @@ def _merged(events: list[_Event]) -> list[_Event]:
     for event in events:
         for earlier in event.after:
             waiting[earlier] += 1
-    found: list[_Event] = []
+    merged: list[_Event] = []
     number: list[int] = []
     for event in events:
         if len(event.after) == 1 and waiting[event.after[0]] == 1:
             at = number[event.after[0]]
-            parts = dict(found[at].parts)
+            parts = dict(merged[at].parts)
             for place, length in event.parts:
                 parts[place] = parts.get(place, 0) + length
-            found[at].parts = list(parts.items())
+            merged[at].parts = list(parts.items())
             number.append(at)
             continue
-        number.append(len(found))
-        found.append(_Event([number[one] for one in event.after], list(event.parts)))
-    return found
+        number.append(len(merged))
+        merged.append(_Event([number[one] for one in event.after], list(event.parts)))
+    return merged

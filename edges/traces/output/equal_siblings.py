@@ -57,7 +57,7 @@ def _runs(siblings: Sequence[int], keys: Sequence[Hashable]) -> list[list[int]]:
     return runs
 
 
-def chosen(
+def chosen_rows(
     order: Sequence[int], around: Sequence[int], numbers: Sequence[int], limit: int
 ) -> set[int]:
     """Return the positions of at most `limit` rows to show, preferring rows early in `order`.

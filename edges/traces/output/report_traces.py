@@ -23,7 +23,7 @@ from osbench.edges.traces.collection.traced_iterations import (
     traced_iterations,
 )
 from osbench.edges.traces.model.spans import uuid_form
-from osbench.edges.traces.output.trace_picks import ERROR, PickedTrace, chosen
+from osbench.edges.traces.output.trace_picks import ERROR, PickedTrace, chosen_traces
 from osbench.edges.traces.output.waterfalls import ROWS, Waterfall, waterfall
 from osbench.edges.traces.output.what_if_text import best_sentence
 
@@ -135,7 +135,7 @@ def _of(
     warmup = {at: int(one["warmup"]["seconds"] * 1e9) for at, one in enumerate(workloads)}
     ids = [features.traces[at] for at in np.flatnonzero(features.kept).tolist()]
     rows, _ = traced_iterations(directory, len(workloads), warmup, only=ids)
-    picks = _picked(rows, workloads)
+    picks = _picked_traces(rows, workloads)
     wanted = {_hex(rows, pick.at) for some in picks for pick in some}
     drawn = _waterfalls(directory, trace_set, wanted)
     explained = explain(features, trace_set.clocks, counters=trace_set.counters())
@@ -181,14 +181,14 @@ def _of(
     return found
 
 
-def _picked(
+def _picked_traces(
     rows: TracedIterations, workloads: Sequence[Mapping[str, Any]]
 ) -> list[list[PickedTrace]]:
     """Return for each workload the iterations whose traces are shown as examples.
 
     `rows` are traced iterations with kept traces; `workloads` are of the summary.
     """
-    return chosen(
+    return chosen_traces(
         rows,
         _judged_by_response(workloads),
         list(map(_percentiles, workloads)),

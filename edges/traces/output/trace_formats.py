@@ -14,7 +14,7 @@ from osbench.edges.traces.model.spans import Trace, uuid_form
 from osbench.edges.traces.model.tree import Tree, label
 
 
-def folded(trace_set: TraceSet, traces: Iterable[Trace]) -> Iterator[str]:
+def folded_stacks(trace_set: TraceSet, traces: Iterable[Trace]) -> Iterator[str]:
     """Yield a line per stack of spans: labels from the root, and microseconds on critical paths.
 
     Labels are separated by `;`. Time spent waiting for the start of a span is a frame on top of it.
@@ -59,14 +59,16 @@ def chrome(trace_set: TraceSet, traces: Iterable[Trace]) -> dict[str, Any]:
             span = tree.spans[at]
             if span.service not in processes:
                 processes[span.service] = len(processes) + 1
-                events.append(_named("process_name", processes[span.service], 0, span.service))
+                events.append(
+                    _metadata_event("process_name", processes[span.service], 0, span.service)
+                )
             process = processes[span.service]
             lane, number = lanes.take((process, span.host), tree.start[at], tree.end[at])
             if number:
                 name = span.host or "unknown host"
                 name += f" ({number})" if number > 1 else ""
                 name += f", {uuid_form(trace.trace_id)}" if len(found) > 1 else ""
-                events.append(_named("thread_name", process, lane, name))
+                events.append(_metadata_event("thread_name", process, lane, name))
             events.append(
                 {
                     "ph": "X",
@@ -120,5 +122,5 @@ def _inside(tree: Tree) -> list[int]:
     return [at for root in tree.roots for at in tree.below(root)]
 
 
-def _named(what: str, process: int, thread: int, name: str) -> dict[str, Any]:
+def _metadata_event(what: str, process: int, thread: int, name: str) -> dict[str, Any]:
     return {"ph": "M", "name": what, "pid": process, "tid": thread, "args": {"name": name}}

@@ -36,7 +36,7 @@ class PickedTrace(NamedTuple):
     at: int
 
 
-def chosen(
+def chosen_traces(
     rows: TracedIterations,
     responses: Mapping[int, bool],
     latencies: Sequence[Mapping[str, float]],
@@ -49,17 +49,20 @@ def chosen(
     iterations. `examples` are the iterations that the summary names for types of errors; if the
     trace of one is not kept, the median of the type's kept traces is chosen.
     """
-    found = []
+    picks_of_all = []
     for workload, percentiles in enumerate(latencies):
         times = rows.response if responses.get(workload) else rows.service
         mine = np.flatnonzero((rows.workload == workload) & ~rows.warming)
-        found.append(_distinct(_candidates(rows, mine, times, percentiles, examples[workload])))
+        picks_of_all.append(
+            _distinct(_candidates(rows, mine, times, percentiles, examples[workload]))
+        )
     first = sorted(
-        (pick.order, number, pick) for number, picks in enumerate(found) for pick in picks
+        (pick.order, number, pick) for number, picks in enumerate(picks_of_all) for pick in picks
     )[:LIMIT]
     among = {(number, pick.at) for _, number, pick in first}
     return [
-        [pick for pick in picks if (number, pick.at) in among] for number, picks in enumerate(found)
+        [pick for pick in picks if (number, pick.at) in among]
+        for number, picks in enumerate(picks_of_all)
     ]
 
 

@@ -11,7 +11,7 @@ from rich.text import Text
 from osbench.coordinator.formatting import count, duration, plain, spaced, three_digits
 from osbench.coordinator.text_table import TextTable, figures, names, texts
 from osbench.edges.traces.analysis.bands import Band, BandExample
-from osbench.edges.traces.analysis.comparison import Comparison, signed
+from osbench.edges.traces.analysis.comparison import Comparison, signed_duration
 from osbench.edges.traces.analysis.coverage import TraceCoverage
 from osbench.edges.traces.analysis.explanation import Answer, Explanation
 from osbench.edges.traces.analysis.notes import trace_notes
@@ -43,7 +43,7 @@ def show_trace(
     """
     _line(console, heading, "bold")
     table = TextTable(figures("start", "time", "own", "on path"), texts(""))
-    for row, repeated in _collapsed(rows):
+    for row, repeated in _collapsed_rows(rows):
         name = Text(f"{'  ' * row.depth}{'* ' if row.on_path else '  '}")
         if repeated:
             name.append(f"... {repeated} more like it", style="italic")
@@ -146,8 +146,8 @@ def show_comparison(console: Console, found: Comparison) -> None:
                 continue
             table.add_row(
                 "*" if change.real else "",
-                signed(change.added_s),
-                " to ".join(map(signed, change.interval_s)),
+                signed_duration(change.added_s),
+                " to ".join(map(signed_duration, change.interval_s)),
                 duration(change.before_s),
                 duration(change.after_s),
                 f"{_calls(change.calls_before)} -> {_calls(change.calls_after)}",
@@ -225,8 +225,8 @@ def _band(console: Console, band: Band, unit: str) -> None:
     _line(
         console,
         f"{band.name}: {count(band.traces, unit)} of {duration(band.from_s)} to"
-        f" {duration(band.to_s)}, {signed(band.excess_s)} (95 %: {signed(low)} to {signed(high)})"
-        f" against the middle",
+        f" {duration(band.to_s)}, {signed_duration(band.excess_s)}"
+        f" (95 %: {signed_duration(low)} to {signed_duration(high)}) against the middle",
         "bold",
     )
     table = TextTable(
@@ -238,7 +238,7 @@ def _band(console: Console, band: Band, unit: str) -> None:
         first, last = map(percent, cause.share_interval)
         table.add_row(
             "*" if cause.clear else "",
-            signed(cause.excess_s),
+            signed_duration(cause.excess_s),
             f"{percent(cause.share)} %",
             f"{first} to {last} %",
             f"{100 * cause.seen_in:.0f} %",
@@ -249,15 +249,15 @@ def _band(console: Console, band: Band, unit: str) -> None:
         )
     console.print(table)
     for cause in band.named:
-        _line(console, _split(cause, band))
+        _line(console, _cause_line(cause, band))
     _line(console, f"For example: {_exemplars(band.exemplars)}")
 
 
-def _split(cause: Cause, band: Band) -> str:
+def _cause_line(cause: Cause, band: Band) -> str:
     which = f"{_words(cause.key)} " if len(band.named) > 1 else ""
     return (
-        f"* {which}stands out: {signed(cause.more_calls_s)} by more calls,"
-        f" {signed(cause.slower_calls_s)} by slower ones"
+        f"* {which}stands out: {signed_duration(cause.more_calls_s)} by more calls,"
+        f" {signed_duration(cause.slower_calls_s)} by slower ones"
     )
 
 
@@ -273,7 +273,7 @@ def _exemplars(exemplars: Iterable[BandExample]) -> str:
     return "; ".join(found) or "none"
 
 
-def _collapsed(rows: Sequence[SpanRow]) -> Iterable[tuple[SpanRow, int]]:
+def _collapsed_rows(rows: Sequence[SpanRow]) -> Iterable[tuple[SpanRow, int]]:
     """Yield rows with 0; of similar siblings the first `_ALIKE`, then a row for the rest.
 
     The row for the rest has the sums of their times, and comes with their number.
@@ -290,7 +290,7 @@ def _collapsed(rows: Sequence[SpanRow]) -> Iterable[tuple[SpanRow, int]]:
             rest = rows[at + _ALIKE : end]
             total = sum(one.duration_s for one in rest)
             own = sum(one.self_s for one in rest)
-            yield _summed(rest[0], total, own), len(rest)
+            yield _summed_row(rest[0], total, own), len(rest)
         else:
             for one in rows[at:end]:
                 yield one, 0
@@ -301,7 +301,7 @@ def _same(row: SpanRow, other: SpanRow) -> bool:
     return (row.depth, row.label, row.error) == (other.depth, other.label, other.error)
 
 
-def _summed(row: SpanRow, duration_s: float, self_s: float) -> SpanRow:
+def _summed_row(row: SpanRow, duration_s: float, self_s: float) -> SpanRow:
     return replace(row, duration_s=duration_s, self_s=self_s)
 
 

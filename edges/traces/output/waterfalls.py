@@ -21,7 +21,7 @@ from osbench.edges.traces.model.spans import (
     uuid_form,
 )
 from osbench.edges.traces.model.tree import Tree
-from osbench.edges.traces.output.equal_siblings import chosen, folds, parents
+from osbench.edges.traces.output.equal_siblings import chosen_rows, folds, parents
 from osbench.edges.traces.output.span_rows import duration_s, row_of, rows_of
 
 #: Kinds of segments: the whole span, and whether it failed; own work on the critical path; called
@@ -159,7 +159,7 @@ def waterfall(trace_set: TraceSet, trace: Trace, limit: int = ROWS) -> Waterfall
         for at, why in sorted(tree.left_out.items(), key=lambda one: (tree.start[one[0]], one[0]))
     )
     length = duration_s(tree)
-    (shown, found), lost = _folded(rows, limit), left_out[:limit]
+    (shown, found), lost = _folded_rows(rows, limit), left_out[:limit]
     return Waterfall(
         trace_id=uuid_form(trace.trace_id),
         duration_s=length,
@@ -173,7 +173,7 @@ def waterfall(trace_set: TraceSet, trace: Trace, limit: int = ROWS) -> Waterfall
     )
 
 
-def _folded(
+def _folded_rows(
     rows: Sequence[WaterfallRow], limit: int
 ) -> tuple[tuple[WaterfallRow, ...], tuple[WaterfallFold, ...]]:
     """Return the rows to show, at most `limit`, in tree order, and all folds.
@@ -187,7 +187,7 @@ def _folded(
         range(len(rows)),
         key=lambda at: (-rows[at].critical_s - rows[at].waited_s, -rows[at].duration_s, at),
     )
-    kept = chosen(order, around, numbers, limit)
+    kept = chosen_rows(order, around, numbers, limit)
     members: dict[int, list[int]] = {}
     for at, number in enumerate(numbers):
         if number >= 0:
@@ -218,24 +218,24 @@ def _fold(rows: Sequence[WaterfallRow], hidden: int) -> WaterfallFold:
         failed=sum(bool(row.error) for row in siblings),
         duration_s=sum(row.duration_s for row in siblings),
         critical_s=sum(row.critical_s for row in siblings),
-        segments=(whole, *_joined(parts, (whole.to_s - whole.from_s) / _SEGMENTS)),
+        segments=(whole, *_joined_segments(parts, (whole.to_s - whole.from_s) / _SEGMENTS)),
         hidden=hidden,
     )
 
 
-def _joined(parts: Sequence[WaterfallSegment], gap_s: float) -> list[WaterfallSegment]:
+def _joined_segments(parts: Sequence[WaterfallSegment], gap_s: float) -> list[WaterfallSegment]:
     """Join segments of the same kind that are at most `gap_s` apart; return the first `_SEGMENTS`.
 
     `parts` are ordered by begin; they are not changed.
     """
-    found: list[WaterfallSegment] = []
+    joined: list[WaterfallSegment] = []
     for part in parts:
-        last = found[-1] if found else None
+        last = joined[-1] if joined else None
         if last and last.kind == part.kind and part.from_s - last.to_s <= gap_s:
-            found[-1] = replace(last, to_s=max(last.to_s, part.to_s))
+            joined[-1] = replace(last, to_s=max(last.to_s, part.to_s))
         else:
-            found.append(part)
-    return found[:_SEGMENTS]
+            joined.append(part)
+    return joined[:_SEGMENTS]
 
 
 def _row(

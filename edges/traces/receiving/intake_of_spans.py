@@ -90,7 +90,7 @@ class SpanIntake:
         counts, of_request = self.counts, RequestSpans()
         kept = lost = 0
         try:
-            raw = _gunzipped(body) if gzipped else body
+            raw = _gunzipped_body(body) if gzipped else body
             found = (
                 self._from_json(raw, of_request)
                 if as_json
@@ -199,14 +199,14 @@ def _counts_in(path: Path) -> ReceivedCounts:
         return ReceivedCounts()
 
 
-def _gunzipped(body: bytes) -> bytes:
+def _gunzipped_body(body: bytes) -> bytes:
     """Return the content of a gzip body.
 
     Raises ValueError if it is not gzip, incomplete, or larger than `LARGEST` bytes decompressed.
     """
     unpacker = zlib.decompressobj(_GZIP)
     try:
-        found = unpacker.decompress(body, LARGEST)
+        content = unpacker.decompress(body, LARGEST)
     except zlib.error as error:
         raise ValueError(
             f"the body is not gzip, as its Content-Encoding says ({error}); send gzip, or leave "
@@ -218,4 +218,4 @@ def _gunzipped(body: bytes) -> bytes:
         )
     if not unpacker.eof:
         raise ValueError("cut off within gzip")
-    return found
+    return content

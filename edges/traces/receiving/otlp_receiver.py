@@ -150,7 +150,7 @@ class OtlpReceiver:
         self._socket.close()
         if process is None:
             return Received(counts={})
-        last = _asked(process, "counts")
+        last = _send_command(process, "counts")
         response = last or self._last
         assert process.stdin is not None and process.stdout is not None
         try:
@@ -167,10 +167,10 @@ class OtlpReceiver:
         return Received(counts=counts, failure=failure)
 
     def _ask(self, line: str) -> dict[str, Any]:
-        return _asked(self._process, line) if self._process is not None else {}
+        return _send_command(self._process, line) if self._process is not None else {}
 
 
-def _asked(process: subprocess.Popen[bytes], line: str) -> dict[str, Any]:
+def _send_command(process: subprocess.Popen[bytes], line: str) -> dict[str, Any]:
     """Write a command to the process and return its response, a JSON object.
 
     Returns {} if the process has ended, or does not respond within `ANSWER_S` seconds (logged).

@@ -68,7 +68,7 @@ async def receive(task: ReceiverTask, listener: socket.socket) -> None:
     config.load()
     server = _QuietServer(config)
     serving = asyncio.create_task(server.serve(sockets=[listener]))
-    flushing = asyncio.create_task(_flushed(application, intake))
+    flushing = asyncio.create_task(_keep_flushing(application, intake))
     _say({"ready": True})
     try:
         await _commands(application, intake)
@@ -87,7 +87,7 @@ async def _commands(application: OtlpApplication, intake: SpanIntake) -> None:
         _say({**intake.counts.to_dict(), "failure": intake.failure})
 
 
-async def _flushed(application: OtlpApplication, intake: SpanIntake) -> None:
+async def _keep_flushing(application: OtlpApplication, intake: SpanIntake) -> None:
     while True:
         await asyncio.sleep(FLUSH_S)
         await application.run(intake.flush)

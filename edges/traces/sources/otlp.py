@@ -162,7 +162,9 @@ def to_otlp(traces: Iterable[Trace]) -> dict[str, Any]:
     groups: dict[tuple[str, str], list[dict[str, Any]]] = {}
     for trace in traces:
         for span in trace.spans:
-            groups.setdefault((span.service, span.host), []).append(_written(trace.trace_id, span))
+            groups.setdefault((span.service, span.host), []).append(
+                _span_document(trace.trace_id, span)
+            )
     return {
         "resourceSpans": [
             {
@@ -174,7 +176,7 @@ def to_otlp(traces: Iterable[Trace]) -> dict[str, Any]:
     }
 
 
-def _written(trace_id: str, span: Span) -> dict[str, Any]:
+def _span_document(trace_id: str, span: Span) -> dict[str, Any]:
     attributes = {**span.attributes, DETAIL: span.detail}
     if span.error:
         attributes["error.type"] = attributes.get("error.type") or span.error

@@ -243,7 +243,9 @@ def _span(start: SpanEvent | None, stop: SpanEvent | None, everything: bool) -> 
 _BEFORE = " (start)"
 
 
-def _joined(first: Mapping[str, Any], last: Mapping[str, Any], everything: bool) -> dict[str, Any]:
+def _joined_info(
+    first: Mapping[str, Any], last: Mapping[str, Any], everything: bool
+) -> dict[str, Any]:
     """Return the members of a start's `info` (`first`) and its stop's (`last`) in a new dict.
 
     Of two values under one name the stop's is taken. With `everything` a different value of the
@@ -266,10 +268,10 @@ def _attributes(
 ) -> SpanAttributes:
     first: Mapping[str, Any] = start.info if start is not None else {}
     last: Mapping[str, Any] = stop.info if stop is not None else {}
-    info = _joined(first, last, everything)
+    info = _joined_info(first, last, everything)
     for name in _SHARED:
         if name in last and isinstance(first.get(name), dict) and isinstance(last[name], dict):
-            info[name] = _joined(first[name], last[name], everything)
+            info[name] = _joined_info(first[name], last[name], everything)
             info.pop(f"{name}{_BEFORE}", None)
     try:
         return of_osprofiler(info, everything=everything)

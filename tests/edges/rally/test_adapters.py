@@ -18,7 +18,7 @@ from osbench.edges.rally.adapters.trigger_adapter import trigger_class
 from servers.child import PATIENCE_S
 
 pytestmark = pytest.mark.skipif(
-    not importing.installed(), reason="the extra osbench[rally] is not installed"
+    not importing.is_installed(), reason="the extra osbench[rally] is not installed"
 )
 
 PLUGIN = '''

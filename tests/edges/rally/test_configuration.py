@@ -42,7 +42,7 @@ def file(tmp_path: Path) -> Iterator[Path]:
 
 
 def test_what_osbench_does_not_take_is_named_without_its_value(file: Path) -> None:
-    assert configuration.unused(file) == [
+    assert configuration.unused_options(file) == [
         "[DEFAULT] debug",
         "[database] connection",
         "[openstack] no_such_option",
@@ -58,7 +58,7 @@ def test_a_file_that_does_not_say_so_switches_nothing(tmp_path: Path) -> None:
     CONF([], project="rally", default_config_files=[], default_config_dirs=[])
 
     assert configuration.profiles() is None
-    assert configuration.unused(tmp_path / "none.conf") == []
+    assert configuration.unused_options(tmp_path / "none.conf") == []
 
 
 def test_what_workers_are_given_does_not_count_as_the_files() -> None:

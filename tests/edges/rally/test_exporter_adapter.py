@@ -37,7 +37,7 @@ ROW = row_of(1, 1, 0, 0, 1_000_000, 0, 0, (), None)
 
 @pytest.fixture
 def plugins(tmp_path: Path) -> Plugins:
-    if not importing.installed():
+    if not importing.is_installed():
         pytest.skip("the extra osbench[rally] is not installed")
     (tmp_path / "exporters.py").write_text(PLUGIN)
     return Plugins([str(tmp_path / "exporters.py")])

@@ -106,7 +106,7 @@ def test_what_rally_has_removed_is_named_as_such(request, extra, kind, name, rel
 def test_of_the_last_release_with_them_17_scenarios_and_9_contexts_are_gone():
     last = "rally-openstack 4.0.0"
     gone = {
-        kind: [name for name, since in plugin_hints.removed(kind).items() if since == last]
+        kind: [name for name, since in plugin_hints.removed_plugins(kind).items() if since == last]
         for kind in ("scenario", "context")
     }
 

@@ -54,7 +54,7 @@ class Changed(constant.ConstantScenarioRunner):
 
 @pytest.fixture
 def plugins(tmp_path):
-    if not importing.installed():
+    if not importing.is_installed():
         pytest.skip("the extra osbench[rally] is not installed")
     (tmp_path / "runners.py").write_text(PLUGIN)
     return Plugins([str(tmp_path / "runners.py")])
@@ -125,7 +125,7 @@ def test_a_runner_that_cannot_be_run_is_refused_with_the_reason(plugins, name, w
 
 
 def test_a_runner_with_processes_of_its_own_kind_is_refused(tmp_path):
-    if not importing.installed():
+    if not importing.is_installed():
         pytest.skip("the extra osbench[rally] is not installed")
     (tmp_path / "forks.py").write_text(
         "import multiprocessing\n"

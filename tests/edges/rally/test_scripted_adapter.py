@@ -16,7 +16,7 @@ from osbench.common.plugin.scripted_runner import DoneAction, DoneIteration, Loa
 from osbench.edges.rally import importing
 
 pytestmark = pytest.mark.skipif(
-    not importing.installed(), reason="the extra osbench[rally] is not installed"
+    not importing.is_installed(), reason="the extra osbench[rally] is not installed"
 )
 
 #: The first is Rally's own sample, from "Scenario runner as a plugin" of Rally 5.1.

@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from osbench.edges.recordings.log_formats import JsonFormat, LogFormat, combined, haproxy
+from osbench.edges.recordings.log_formats import JsonFormat, LogFormat, combined_format, haproxy
 
 AT_S = datetime(2026, 3, 1, 12, 0, 5, tzinfo=UTC).timestamp()
 
@@ -26,7 +26,7 @@ def test_combined_and_common_lines_are_read() -> None:
         ]
     )
 
-    lines = combined().read(block.encode() + b"\n")
+    lines = combined_format().read(block.encode() + b"\n")
 
     assert lines.requests == [b"GET /a", b"POST /b", b"HEAD /"]
     assert lines.times_us == [AT_S * 1e6] * 3
@@ -37,7 +37,7 @@ def test_combined_and_common_lines_are_read() -> None:
 
 def test_quotes_of_apache_and_quoted_fields_are_read() -> None:
     start = "10.0.0.1 - - [01/Mar/2026:12:00:05 +0000]"
-    lines = combined().read(
+    lines = combined_format().read(
         "\n".join(
             [
                 rf'{start} "GET /items?q=a\"b HTTP/1.1" 200 571 "-" "agent"',
@@ -60,7 +60,7 @@ def test_a_block_without_faults_is_read_as_line_by_line() -> None:
     line = '10.0.0.1 - - [01/Mar/2026:12:00:{:02} +0000] "GET /{}?{} HTTP/1.1" {} 1 "-" "a"\n'
     block = "".join(line.format(k % 60, k, "q" * (k % 2), 200 + k) for k in range(90)).encode()
 
-    whole, marred = combined().read(block), combined().read(block + b"marred\n")
+    whole, marred = combined_format().read(block), combined_format().read(block + b"marred\n")
 
     assert len(whole.requests) == 90
     assert (whole.times_us, whole.requests) == (marred.times_us, marred.requests)
@@ -96,7 +96,7 @@ def test_requests_without_a_response_are_arrivals() -> None:
         b' 1/1/1/1/0 0/0 "GET /a HTTP/1.1"\n'
     )
 
-    whole, marred = combined().read(closed), combined().read(closed + b"marred\n")
+    whole, marred = combined_format().read(closed), combined_format().read(closed + b"marred\n")
     lines = haproxy().read(aborted)
 
     assert (whole.requests, whole.statuses, whole.unreadable) == (
@@ -190,7 +190,9 @@ HOSTILE = [
 ]
 
 
-@pytest.mark.parametrize("form", [combined(), haproxy(), JsonFormat({})], ids=lambda one: one.NAME)
+@pytest.mark.parametrize(
+    "form", [combined_format(), haproxy(), JsonFormat({})], ids=lambda one: one.NAME
+)
 @pytest.mark.parametrize("at", range(len(HOSTILE)))
 def test_hostile_lines_are_unreadable(form: LogFormat, at: int) -> None:
     lines = form.read(HOSTILE[at] + b"\n")

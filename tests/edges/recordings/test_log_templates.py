@@ -9,7 +9,7 @@ from osbench.edges.recordings.log_templates import (
     OTHER,
     RequestTemplate,
     TemplateTable,
-    merged,
+    merged_templates,
     template_of,
 )
 
@@ -41,7 +41,7 @@ def test_many_parts_in_one_place_are_ids() -> None:
     others = [template_of(f"GET /{word}/x") for word in ("items", "orders")]
     scripts = [template_of(f"GET /static/lib{k}.js") for k in range(60)]
 
-    found = merged([*users, *others, *scripts])
+    found = merged_templates([*users, *others, *scripts])
 
     assert [one.name for one in found[:53]] == [
         *["GET /users/[id]/x"] * 51, "GET /items/x", "GET /orders/x"
@@ -52,7 +52,7 @@ def test_many_parts_in_one_place_are_ids() -> None:
 def test_few_parts_in_one_place_stay() -> None:
     few = [template_of(f"GET /users/{chr(97 + k)}/x") for k in range(26)]
 
-    assert merged(few) == few
+    assert merged_templates(few) == few
 
 
 def test_what_a_table_has_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -97,4 +97,4 @@ def test_a_place_with_many_parts_takes_no_more_templates() -> None:
     numbers = [table[f"GET /users/{word}/x".encode()] for word in words]
 
     assert len(table.templates) == 53
-    assert len(set(merged([table.templates[at] for at in numbers]))) == 1
+    assert len(set(merged_templates([table.templates[at] for at in numbers]))) == 1

@@ -25,7 +25,11 @@ from osbench.coordinator.front.cli.options.shared_options import json_flag
 from osbench.coordinator.front.cli.time_limit import time_limit
 from osbench.coordinator.load.fleet.dismissal import Dismissal
 from osbench.coordinator.load.fleet.heartbeats import OTHER_VERSION, HeartbeatReader
-from osbench.coordinator.load.fleet.worker_request import other_version, processes, unverified
+from osbench.coordinator.load.fleet.worker_request import (
+    other_version,
+    processes,
+    unverified_message,
+)
 from osbench.coordinator.results.storage import resumable
 from osbench.coordinator.results.storage.run_directory import RunDirectory
 from osbench.coordinator.text_table import TextTable, figures, names, texts
@@ -133,7 +137,7 @@ def _list(settings: CommandSettings, *, as_json: bool) -> None:
     heartbeats = HeartbeatReader(client, Signer(settings.keyring()))
     present = heartbeats.present()
     if heartbeats.unverified:
-        echo(unverified(heartbeats.unverified), err=True)
+        echo(unverified_message(heartbeats.unverified), err=True)
     strangers = [beat for beat in present if beat.state == OTHER_VERSION]
     if strangers:
         echo(other_version(strangers), err=True)

@@ -11,7 +11,11 @@ from numpy.typing import NDArray
 from osbench.common.intervals import Interval, Intervals
 from osbench.coordinator.load.fleet.worker import WorkerHandle
 from osbench.coordinator.load.run.plan import WorkloadPlan
-from osbench.coordinator.load.run.resumption.outcome_notes import OutcomeNotes, carried_on, noted
+from osbench.coordinator.load.run.resumption.outcome_notes import (
+    OutcomeNotes,
+    carried_on,
+    saved_notes,
+)
 from osbench.coordinator.results.accounting.accounts import Accounts
 from osbench.coordinator.results.accounting.core_use import CpuProfile
 from osbench.coordinator.results.accounting.outcome import WorkloadOutcome
@@ -32,7 +36,7 @@ class EarlierRun:
         Raises DamagedRun for a damaged journal.
         """
         #: The notes of the run.
-        self.notes = noted(directory)
+        self.notes = saved_notes(directory)
         #: By membership: the workload that it was granted work of last.
         self._serving: dict[str, int] = {}
         #: By workload with an open load: numbers that were granted or dropped, and their dues.

@@ -74,14 +74,14 @@ class NotesFile:
 
         Writes nothing itself.
         """
-        self._over[number] = _packed(notes)
+        self._over[number] = _packed_notes(notes)
 
     def write(self, notes: RunNotes) -> None:
         """Replace the file; does not wait for the disk. Raises OsbenchError.
 
         `notes` has only workloads that were not settled; the others are added.
         """
-        open_ones = {number: _packed(one) for number, one in notes.workloads.items()}
+        open_ones = {number: _packed_notes(one) for number, one in notes.workloads.items()}
         packer = msgpack.Packer()
         parts = [packer.pack_map_header(3), packer.pack("workloads")]
         workloads = {**self._over, **open_ones}
@@ -93,12 +93,12 @@ class NotesFile:
         self._directory.replace(NOTES, b"".join(parts), sync=False)
 
 
-def _packed(notes: OutcomeNotes) -> bytes:
+def _packed_notes(notes: OutcomeNotes) -> bytes:
     content: bytes = msgpack.packb(asdict(notes))
     return content
 
 
-def noted(directory: RunDirectory) -> RunNotes:
+def saved_notes(directory: RunDirectory) -> RunNotes:
     """Return the saved notes of a run; empty notes if the file is missing.
 
     If it cannot be read, the notes are empty and have a `problem`.

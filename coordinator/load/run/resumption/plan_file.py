@@ -71,9 +71,13 @@ def save(plan: RunPlan, connection: Connection, directory: RunDirectory, started
         "deployment": plan.deployment.to_dict() if plan.deployment else None,
         "settings": _settings(plan.conf),
         "scenarios": {one.number: one.scenario.source_hash for one in plan.workloads},
-        "data": {one.number: _saved(one.data) for one in plan.workloads if one.data is not None},
+        "data": {
+            one.number: _data_document(one.data) for one in plan.workloads if one.data is not None
+        },
         "user_data": {
-            one.number: _saved(one.user_data) for one in plan.workloads if one.user_data is not None
+            one.number: _data_document(one.user_data)
+            for one in plan.workloads
+            if one.user_data is not None
         },
         "secrets": connection.keyring.text if connection.local else None,
     }
@@ -89,13 +93,13 @@ def load(directory: RunDirectory, conf: cfg.ConfigOpts) -> SavedRun:
     plug-ins cannot be loaded.
     """
     name = directory.path.name
-    saved = _read(directory, conf)
+    saved = _read_plan(directory, conf)
     private = saved["secrets"] is not None
     if not private and not conf.messaging.redis_url:
         raise UsageError(
             f"run {name} has shared workers: set [messaging] redis_url to the Redis that they use"
         )
-    _set(conf, saved["settings"])
+    _restore_settings(conf, saved["settings"])
     if private:
         for option in ("redis_url", "broker_url"):
             conf.set_override(option, None, "messaging")
@@ -119,7 +123,7 @@ def load(directory: RunDirectory, conf: cfg.ConfigOpts) -> SavedRun:
     )
 
 
-def _read(directory: RunDirectory, conf: cfg.ConfigOpts) -> dict[str, Any]:
+def _read_plan(directory: RunDirectory, conf: cfg.ConfigOpts) -> dict[str, Any]:
     """Return the decrypted document of the plan, if the data of the contexts can be read, too.
 
     Raises UsageError if the plan is missing or cannot be read, if the contexts' data cannot be
@@ -169,7 +173,7 @@ def _names(group: str) -> list[str]:
     return [option.dest for option in OPTIONS[group] if option.dest not in others]
 
 
-def _set(conf: cfg.ConfigOpts, settings: Mapping[str, Mapping[str, Any]]) -> None:
+def _restore_settings(conf: cfg.ConfigOpts, settings: Mapping[str, Mapping[str, Any]]) -> None:
     for group, values in settings.items():
         for name, value in values.items():
             conf.set_override(name, value, group)
@@ -184,7 +188,7 @@ def _check_scenarios(name: str, task: Task, plugins: Plugins, known: Mapping[str
             )
 
 
-def _saved(file: IterationRows) -> dict[str, str]:
+def _data_document(file: IterationRows) -> dict[str, str]:
     return {
         "path": str(file.path.absolute()),
         "digest": file.digest,
@@ -215,7 +219,7 @@ def _rows(
                 f"`osbench-coord cleanup {name}`"
             ) from None
         if found is None or found.digest != one["digest"]:
-            raise _changed(name, Path(one["path"]))
+            raise _changed_file_error(name, Path(one["path"]))
         yield int(number), found
 
 
@@ -227,11 +231,11 @@ def _data_file(name: str, saved: Mapping[str, str]) -> DataFile:
             f"run {name} cannot be resumed: {'; '.join(problems)}; put the file back as it was"
         )
     if found.digest != saved["digest"]:
-        raise _changed(name, path)
+        raise _changed_file_error(name, path)
     return found
 
 
-def _changed(name: str, path: Path) -> UsageError:
+def _changed_file_error(name: str, path: Path) -> UsageError:
     return UsageError(f"run {name} cannot be resumed: {path} has changed since the run began")
 
 

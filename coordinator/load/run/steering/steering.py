@@ -49,7 +49,7 @@ class Steering:
     def _follow(
         self, request: str, asked: Mapping[str, Any], running: Sequence[WorkloadRun]
     ) -> str:
-        run = _wanted(asked.get("workload"), running)
+        run = _steered_run(asked.get("workload"), running)
         changes = self._services.accounts.changes[run.plan.number]
         if not any(one.request == request for one in changes):
             change = _change(request, asked, run, changes)
@@ -69,22 +69,22 @@ def change_words(run: WorkloadRun, change: LoadChange) -> str:
     return f"{what} from {change.at_s:.1f} s on"
 
 
-def _wanted(name: Any, running: Sequence[WorkloadRun]) -> WorkloadRun:
+def _steered_run(name: Any, running: Sequence[WorkloadRun]) -> WorkloadRun:
     """Return the workload under load with this name or number; if `name` is None, the only one.
 
     Raises UsageError if none or several fit.
     """
-    found = [one for one in running if one.under_load]
-    if not found:
+    fitting = [run for run in running if run.under_load]
+    if not fitting:
         raise UsageError("no workload is under load now: try again while one is")
-    known = ", ".join(f"{one.plan.number} ({one.name})" for one in found)
+    known = ", ".join(f"{run.plan.number} ({run.name})" for run in fitting)
     if name is not None:
-        found = [one for one in found if name in (one.name, str(one.plan.number))]
-        if not found:
+        fitting = [run for run in fitting if name in (run.name, str(run.plan.number))]
+        if not fitting:
             raise UsageError(f"workload {name} is not under load now; choose from {known}")
-    if len(found) > 1:
+    if len(fitting) > 1:
         raise UsageError(f"several workloads are under load; give --workload, one of {known}")
-    return found[0]
+    return fitting[0]
 
 
 def _change(

@@ -44,12 +44,12 @@ def with_span_verdicts(
     in `runs`. Workloads that did not begin get no verdict.
     """
     return [
-        _judged(run, outcome, figures.get(number))
+        _judged_outcome(run, outcome, figures.get(number))
         for number, (run, outcome) in enumerate(zip(runs, outcomes, strict=True))
     ]
 
 
-def _judged(
+def _judged_outcome(
     run: WorkloadRun, outcome: WorkloadOutcome, figures: Sequence[SpanFigures] | None
 ) -> WorkloadOutcome:
     results, plan = run.results, run.plan

@@ -12,7 +12,7 @@ import zstandard
 
 from helpers.kept_runs import kept_run
 from osbench.coordinator.results.storage.run_index import rows_of
-from osbench.edges.history.archives.archive_record import ArchiveRecord, decoded, run_of
+from osbench.edges.history.archives.archive_record import ArchiveRecord, parse_record, run_of
 from osbench.edges.history.archives.run_archive import RunArchive
 
 
@@ -61,7 +61,7 @@ def test_a_record_says_what_the_run_directory_says(place: Path, record: ArchiveR
 
 
 def test_a_record_is_read_as_it_was_written(record: ArchiveRecord) -> None:
-    assert decoded(name_of(record), record.encoded()) == record
+    assert parse_record(name_of(record), record.encoded()) == record
 
 
 def test_names_of_records_tell_their_run(record: ArchiveRecord) -> None:
@@ -76,7 +76,7 @@ def test_a_record_under_another_name_is_refused(record: ArchiveRecord) -> None:
         name_of(record).replace(record.stem[-4:], "0000"),
     ):
         with pytest.raises(ValueError):
-            decoded(name, record.encoded())
+            parse_record(name, record.encoded())
 
 
 def test_a_cut_or_changed_record_is_refused_at_every_place(record: ArchiveRecord) -> None:
@@ -87,7 +87,7 @@ def test_a_cut_or_changed_record_is_refused_at_every_place(record: ArchiveRecord
         flipped[at] ^= 0x55
         for broken in (whole[:at], bytes(flipped)):
             with pytest.raises(ValueError):
-                decoded(name, broken)
+                parse_record(name, broken)
 
 
 @pytest.mark.parametrize(
@@ -115,13 +115,13 @@ def test_no_changed_record_passes(record: ArchiveRecord, change: dict[str, Any])
     document = {**document_of(record), **change}
 
     with pytest.raises(ValueError):
-        decoded(name_of(record), of_document(document))
+        parse_record(name_of(record), of_document(document))
 
 
 @pytest.mark.parametrize("document", [None, [], 3, "x", {}, {"format": 1}, [[[[]]]]])
 def test_other_documents_are_no_records(document: Any) -> None:
     with pytest.raises(ValueError):
-        decoded("a.0123456789abcdef.json.zst", of_document(document))
+        parse_record("a.0123456789abcdef.json.zst", of_document(document))
 
 
 def test_a_record_of_a_broken_off_run_says_why(record: ArchiveRecord) -> None:
@@ -130,7 +130,7 @@ def test_a_record_of_a_broken_off_run_says_why(record: ArchiveRecord) -> None:
         record, files=files, summary_text=None, state="broken off", exit_code=3, why="Redis left"
     )
 
-    row = decoded(name_of(broken), broken.encoded()).row()
+    row = parse_record(name_of(broken), broken.encoded()).row()
 
     assert (row["state"], row["exit"], row["why"]) == ("broken off", 3, "Redis left")
     assert row["verdict"] is None

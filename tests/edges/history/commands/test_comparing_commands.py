@@ -208,7 +208,7 @@ def test_pairs_of_an_interrupted_duel_that_cannot_be_compared(
     (first,), (second,) = side(QUEUE, random, "A", 1), side(QUEUE, random, "B", 1)
     limited = dataclasses.replace(second, summary={**second.summary, "exit_code": 4})
     monkeypatch.setattr(alternating_runs, "checked_plan", lambda *_: None)
-    monkeypatch.setattr(alternating_runs, "compared", lambda *_: [first, limited])
+    monkeypatch.setattr(alternating_runs, "compared_runs", lambda *_: [first, limited])
     ended = Report(run_id="any", exit_code=0)
 
     def run(settings, wanted, progress, noted, *tags):

@@ -8,7 +8,12 @@ from pathlib import Path
 import pytest
 
 from osbench.common.errors import OsbenchError, UsageError
-from osbench.edges.history.commands.served_trees import Serving, changed_files, find_commit, served
+from osbench.edges.history.commands.served_trees import (
+    Serving,
+    changed_files,
+    find_commit,
+    running_services,
+)
 
 
 def git(repository: Path, *arguments: str) -> None:
@@ -50,7 +55,7 @@ def test_a_service_is_set_up_in_the_tree_of_its_commit(tmp_path: Path) -> None:
 
     with (
         pytest.raises(OsbenchError, match=r"HEAD\^1 .* ended with exit code 7"),
-        served(repository, [commit], serving, [log]),
+        running_services(repository, [commit], serving, [log]),
     ):
         pass
 
@@ -107,7 +112,7 @@ def set_up_of(repository: Path, revision: str, log: Path) -> list[str]:
     )
     with (
         pytest.raises(OsbenchError, match="exit code 7"),
-        served(repository, [find_commit(repository, revision)], serving, [log]),
+        running_services(repository, [find_commit(repository, revision)], serving, [log]),
     ):
         pass
     return log.read_text().splitlines()
@@ -137,7 +142,7 @@ def test_a_submodule_that_was_not_fetched_is_named(nested: Path) -> None:
 
     with (
         pytest.raises(UsageError, match=r"submodule library of HEAD .*`git submodule update"),
-        served(
+        running_services(
             nested,
             [find_commit(nested, "HEAD")],
             Serving(setup="", serve="", ready_s=1),

@@ -26,7 +26,7 @@ class Paged:
         return {"networks": PAGES[0], **NEXT} if first else {"networks": PAGES[1]}
 
 
-@pytest.mark.parametrize("listed", [neutron.pages, object_lists.listed])
+@pytest.mark.parametrize("listed", [neutron.pages, object_lists.listed_objects])
 @pytest.mark.parametrize(("ignores", "found"), [(False, "abc"), (True, "ab")])
 def test_pages_are_read_while_they_bring_new_objects(
     listed: Callable[..., list[dict[str, Any]]], ignores: bool, found: str

@@ -380,7 +380,7 @@ def test_a_version_that_is_wished_is_that_of_the_address(service, path, version,
         service_catalogue.SERVICES[service], ApiVersion(version=version)
     )
 
-    found = account.versioned(f"http://host:1/{path}".rstrip("/"), known)
+    found = account.versioned_url(f"http://host:1/{path}".rstrip("/"), known)
 
     assert found == f"http://host:1/{address}"
 

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from osbench.edges.traces.analysis.bootstrap import corrected, difference
+from osbench.edges.traces.analysis.bootstrap import corrected_p, difference
 
 
 def test_of_no_difference_no_share_is_known():
@@ -31,7 +31,7 @@ def test_intervals_hold_what_was_put_in():
 
 
 def test_a_smaller_p_value_is_never_corrected_to_a_greater_one():
-    assert corrected(np.array([0.01, 0.011, 0.9])) == pytest.approx([0.0165, 0.0165, 0.9])
+    assert corrected_p(np.array([0.01, 0.011, 0.9])) == pytest.approx([0.0165, 0.0165, 0.9])
 
 
 def test_many_columns_of_chance_are_not_taken_for_causes():
@@ -46,7 +46,7 @@ def test_many_columns_of_chance_are_not_taken_for_causes():
 
 
 def test_columns_left_out_count_as_tests_that_found_nothing():
-    assert corrected(np.array([0.001, 0.02]), 100) == pytest.approx([0.1, 1.0])
+    assert corrected_p(np.array([0.001, 0.02]), 100) == pytest.approx([0.1, 1.0])
 
 
 def test_columns_chosen_for_their_differences_are_not_taken_for_causes():

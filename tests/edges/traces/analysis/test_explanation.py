@@ -17,11 +17,11 @@ from helpers.synthetic_traces import (
     traces,
 )
 from osbench.common.outcomes import Outcome
-from osbench.edges.traces.analysis.bootstrap import corrected
+from osbench.edges.traces.analysis.bootstrap import corrected_p
 from osbench.edges.traces.analysis.digest import Digest, Survey, digest_of
 from osbench.edges.traces.analysis.explanation import explain, members
 from osbench.edges.traces.analysis.features import Features
-from osbench.edges.traces.analysis.quantiles import cut, limits, slow_bands
+from osbench.edges.traces.analysis.quantiles import limits, rows_between, slow_bands
 from osbench.edges.traces.model.span_keys import DETAILS, KEYS, OTHER, SpanKey, Vocabulary
 
 MS = 1e-3
@@ -372,7 +372,7 @@ def test_bands_by_name():
 def test_bands_take_each_slow_trace_once(count):
     ordered = np.arange(count)
 
-    parts = [cut(ordered, *limits(name)) for name in (*slow_bands(count), "p0-p95")]
+    parts = [rows_between(ordered, *limits(name)) for name in (*slow_bands(count), "p0-p95")]
 
     assert sorted(np.concatenate(parts)) == list(range(count))
 
@@ -454,6 +454,6 @@ def test_keys_are_bounded_in_number():
 
 
 def test_p_values_are_corrected_for_their_number():
-    found = corrected(np.array([0.01, 0.5, 0.02, 0.04]))
+    found = corrected_p(np.array([0.01, 0.5, 0.02, 0.04]))
 
     assert found == pytest.approx([0.04, 0.5, 0.04, 0.04 * 4 / 3])

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from osbench.common.outcomes import Outcome
-from osbench.edges.traces.collection.query_sample import even_sample, queried
+from osbench.edges.traces.collection.query_sample import even_sample, queried_rows
 from osbench.edges.traces.collection.retention import EXAMPLE, FAILED, RANDOM, SLOW
 from osbench.edges.traces.collection.traced_iterations import TracedIterations
 
@@ -33,7 +33,7 @@ def test_all_are_queried_if_they_are_few() -> None:
     reasons = np.zeros(100, np.uint8)
     reasons[:50] = SLOW
 
-    drawn, kept = queried(found, reasons, 4000)
+    drawn, kept = queried_rows(found, reasons, 4000)
 
     assert drawn.all()
     assert (kept == reasons).all()
@@ -46,7 +46,7 @@ def test_about_as_many_are_queried_as_there_may_be(kept: int) -> None:
     reasons[100_000 - kept :] = SLOW
     reasons[:10_000] = RANDOM
 
-    drawn, why = queried(found, reasons, 4000)
+    drawn, why = queried_rows(found, reasons, 4000)
 
     asked = drawn | (why > 0)
     assert 3700 < asked.sum() < 4300
@@ -60,7 +60,7 @@ def test_examples_are_queried_before_others_and_slower_ones_first() -> None:
     reasons = np.full(10_000, FAILED, np.uint8)
     reasons[:10] = EXAMPLE
 
-    _, why = queried(found, reasons, 400)
+    _, why = queried_rows(found, reasons, 400)
 
     assert (why[:10] == EXAMPLE).all()
     assert (why[-90:] == FAILED).all()
@@ -71,7 +71,7 @@ def test_the_sample_is_even_whatever_is_kept() -> None:
     reasons = np.zeros(100_000, np.uint8)
     reasons[-500:] = SLOW
 
-    drawn, _ = queried(found, reasons, 4000)
+    drawn, _ = queried_rows(found, reasons, 4000)
 
     at = np.flatnonzero(drawn)
     assert abs(at.mean() / 50_000 - 1) < 0.05

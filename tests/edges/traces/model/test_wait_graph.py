@@ -7,7 +7,7 @@ from helpers.synthetic_traces import MS, Work, spans_of
 from osbench.common.plugin.atomic import PAUSE
 from osbench.edges.traces.model.clock_skew import Clocks
 from osbench.edges.traces.model.tree import Tree
-from osbench.edges.traces.model.wait_graph import FIXED, WaitGraph, has_branches, replayed
+from osbench.edges.traces.model.wait_graph import FIXED, WaitGraph, has_branches, replayed_durations
 
 
 def work(name, start, length, *inner):
@@ -25,7 +25,7 @@ def milliseconds(root, /, **left):
 
     graph = np.array(WaitGraph(tree, tree.roots[0], Clocks(), place).packed())
     factors = np.array([left.get(name.removeprefix("osbench."), 1.0) for name in names] + [1.0])
-    return replayed(graph, factors[:, None])[0] / MS
+    return replayed_durations(graph, factors[:, None])[0] / MS
 
 
 def branches(root):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from osbench.edges.traces.output.equal_siblings import SHOWN, chosen, folds, parents
+from osbench.edges.traces.output.equal_siblings import SHOWN, chosen_rows, folds, parents
 
 
 def test_the_row_around_a_row_is_the_last_one_that_is_less_deep() -> None:
@@ -31,7 +31,7 @@ def test_a_fold_leaves_room_for_others() -> None:
     keys = ["root", *["step"] * 1000, "other"]
     around = parents(depths)
 
-    found = chosen(range(len(depths)), around, folds(around, keys), 200)
+    found = chosen_rows(range(len(depths)), around, folds(around, keys), 200)
 
     assert {0, 1001} <= found
     assert len(found) == 2 + SHOWN
@@ -40,4 +40,4 @@ def test_a_fold_leaves_room_for_others() -> None:
 def test_few_rows_are_all_shown() -> None:
     around = parents([0, *[1] * 99])
 
-    assert chosen(range(100), around, folds(around, ["s"] * 100), 100) == set(range(100))
+    assert chosen_rows(range(100), around, folds(around, ["s"] * 100), 100) == set(range(100))

@@ -18,7 +18,7 @@ from osbench.edges.traces.analysis.notes import trace_notes
 from osbench.edges.traces.collection.trace_set import TraceSet, of_file
 from osbench.edges.traces.model.clock_skew import Clocks
 from osbench.edges.traces.model.spans import LOST_START, LOST_STOP, STEPPED, Span, Trace
-from osbench.edges.traces.output.trace_formats import chrome, folded
+from osbench.edges.traces.output.trace_formats import chrome, folded_stacks
 from osbench.edges.traces.sources.otlp import OtlpSpans, to_otlp
 
 
@@ -219,7 +219,7 @@ def test_folded_stacks_have_frames_and_a_number():
     odd = Span("1" * 16, "", "a;b\nc 7", "s", "h", 10**18, 5_000)
     found = [*traces(3), Trace(trace_id="0" * 32, spans=(odd,))]
 
-    lines = list(folded(trace_set(found), found))
+    lines = list(folded_stacks(trace_set(found), found))
 
     assert all(re.fullmatch(r"[^;\n]+(;[^;\n]+)* \d+", line) for line in lines)
     assert "s a,b c 7 5" in lines
@@ -248,7 +248,7 @@ def test_a_file_of_one_service_whose_callers_write_elsewhere_is_shown_by_itself(
     assert sum(row.critical_s for row in some.ranking) > 0
     assert explain(some.features).answers[0].sentence
     assert chrome(some, [first])["traceEvents"]
-    assert list(folded(some, [first]))
+    assert list(folded_stacks(some, [first]))
     assert next(iter(trace_notes(some.coverage, some.clocks, 0))) == (
         "700 traces start in a service whose spans are missing: their topmost spans are used"
         " as roots"

@@ -5,7 +5,7 @@ import pytest
 
 from osbench.common.outcomes import Outcome
 from osbench.edges.traces.collection.traced_iterations import TracedIterations
-from osbench.edges.traces.output.trace_picks import LIMIT, chosen
+from osbench.edges.traces.output.trace_picks import LIMIT, chosen_traces
 
 MS = 10**6
 #: Those of `TracedIterations` with one entry per iteration.
@@ -45,7 +45,9 @@ def picked(found, kept=None, *, responses=None, named=None, **percentiles):
     workloads = int(found.workload.max(initial=0)) + 1
     return [
         [(pick.label, pick.kind, int(found.iteration[pick.at]) - 1) for pick in picks]
-        for picks in chosen(found, responses or {}, [at] * workloads, [named or {}] * workloads)
+        for picks in chosen_traces(
+            found, responses or {}, [at] * workloads, [named or {}] * workloads
+        )
     ]
 
 

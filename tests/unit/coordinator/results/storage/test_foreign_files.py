@@ -7,7 +7,7 @@ import os
 import pytest
 
 from osbench.common.errors import OsbenchError
-from osbench.coordinator.load.run.resumption.outcome_notes import UNREAD, noted
+from osbench.coordinator.load.run.resumption.outcome_notes import UNREAD, saved_notes
 from osbench.coordinator.results.storage import run_directory
 from osbench.coordinator.results.storage.frames import read_frames
 from osbench.coordinator.results.storage.run_directory import RunDirectory
@@ -47,7 +47,7 @@ def test_records_that_are_no_file_are_told(replaced):
 
 def test_what_can_be_missing_is_left_out(replaced):
     assert read_timeline(replaced("timeline")) is None
-    problem = noted(replaced("notes")).problem
+    problem = saved_notes(replaced("notes")).problem
     assert problem.endswith(f"notes cannot be read: {UNREAD}")
 
 

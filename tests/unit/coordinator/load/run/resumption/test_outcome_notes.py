@@ -17,8 +17,8 @@ from osbench.coordinator.load.run.resumption.outcome_notes import (
     OutcomeNotes,
     RunNotes,
     carried_on,
-    noted,
     notes_of,
+    saved_notes,
 )
 from osbench.coordinator.results.accounting.outcome import WorkloadOutcome
 from osbench.coordinator.results.accounting.worker_figures import WorkerFigures
@@ -49,7 +49,7 @@ def full() -> WorkloadOutcome:
 
 def there_and_back(outcome: WorkloadOutcome, directory: RunDirectory) -> OutcomeNotes:
     NotesFile(directory).write(RunNotes(workloads={3: notes_of(outcome)}))
-    return noted(directory).workloads[3]
+    return saved_notes(directory).workloads[3]
 
 
 def test_notes_come_back_as_they_were(directory: RunDirectory) -> None:
@@ -61,7 +61,7 @@ def test_notes_come_back_as_they_were(directory: RunDirectory) -> None:
 
     NotesFile(directory).write(written)
 
-    found = noted(directory)
+    found = saved_notes(directory)
     assert (found.problem, found.refusals, found.rollbacks) == ("", {"bad signature": 3}, 2)
     assert found.workloads.keys() == {0, 2}
     one = found.workloads[0]
@@ -86,13 +86,13 @@ def test_notes_come_back_as_they_were(directory: RunDirectory) -> None:
 def test_notes_that_cannot_be_read_say_so(directory: RunDirectory, content: bytes) -> None:
     (directory.path / NOTES).write_bytes(content)
 
-    assert noted(directory) == RunNotes(
+    assert saved_notes(directory) == RunNotes(
         problem=f"{directory.path / NOTES} cannot be read: {UNREAD}"
     )
 
 
 def test_a_run_without_notes_has_none(directory: RunDirectory) -> None:
-    assert noted(directory) == RunNotes()
+    assert saved_notes(directory) == RunNotes()
 
 
 def carried(notes: OutcomeNotes, outcome: WorkloadOutcome | None = None) -> WorkloadOutcome:
@@ -127,7 +127,7 @@ def test_notes_of_workloads_that_are_over_are_in_each_later_file(directory: RunD
     file.write(RunNotes(workloads={1: OutcomeNotes(error="e")}, refusals={"bad signature": 3}))
     file.write(RunNotes(workloads={2: notes}, rollbacks=1))
 
-    assert noted(directory) == RunNotes(workloads={0: notes, 2: notes}, rollbacks=1)
+    assert saved_notes(directory) == RunNotes(workloads={0: notes, 2: notes}, rollbacks=1)
 
 
 def test_what_is_carried_on_is_not_counted_again_with_the_next_note(
