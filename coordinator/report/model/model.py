@@ -192,7 +192,7 @@ class Report:
 
     @property
     def code(self) -> int:
-        """Exit code of a run that is over. Raises ValueError for one that goes on."""
+        """Exit code of a run that is over. Raises ValueError if it goes on."""
         if self.exit_code is None:
             raise ValueError(f"run {self.run_id} goes on")
         return self.exit_code
