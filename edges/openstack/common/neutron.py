@@ -46,7 +46,7 @@ def path_of(kind: str, identity: str = "") -> str:
     return f"{listed_at}/{identity}" if identity else listed_at
 
 
-def objects(cloud: Cloud, kind: str, **filters: Any) -> list[dict[str, Any]]:
+def listed(cloud: Cloud, kind: str, **filters: Any) -> list[dict[str, Any]]:
     """Return all objects of a kind that match `filters`, query parameters; reads all pages."""
     return pages(cloud, SERVICE, path_of(kind), f"{kind}s", filters)
 
@@ -88,7 +88,7 @@ def create_once(cloud: Cloud, kind: str, fields: Mapping[str, Any]) -> dict[str,
 
     A retry thus does not create a second object.
     """
-    found = objects(cloud, kind, name=fields["name"])
+    found = listed(cloud, kind, name=fields["name"])
     return found[0] if found else create(cloud, kind, fields)
 
 
@@ -167,7 +167,7 @@ def external_network(cloud: Cloud, wanted: str | None = None) -> str:
     "" if `wanted` is None and there is none. Raises DeploymentError if `wanted` does not exist or
     is not external.
     """
-    found = objects(cloud, "network", **{"router:external": True})
+    found = listed(cloud, "network", **{"router:external": True})
     fitting = [one for one in found if wanted in (None, one["name"], one["id"])]
     if wanted is not None and not fitting:
         there = ", ".join(sorted(str(one["name"]) for one in found)[:10])

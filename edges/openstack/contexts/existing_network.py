@@ -44,7 +44,7 @@ class ExistingNetwork(context.Context):
 def _networks(cloud: Cloud) -> list[dict[str, Any]]:
     found = [
         {"id": one["id"], "name": one["name"], "subnets": one["subnets"], "router_id": None}
-        for one in neutron.objects(cloud, "network")
+        for one in neutron.listed(cloud, "network")
         if not one.get("router:external")
         # administrators see the networks of all projects
         and (one["project_id"] == cloud.project_id or one.get("shared"))

@@ -206,7 +206,7 @@ class ProjectNetworks(context.Context):
 
 def _connect(cloud: Cloud, router: str, subnets: list[str]) -> None:
     """Connect the subnets to a router, except those already connected. Arguments are ids."""
-    ports = neutron.objects(cloud, "port", device_id=router)
+    ports = neutron.listed(cloud, "port", device_id=router)
     there = {address["subnet_id"] for port in ports for address in port["fixed_ips"]}
     for subnet in subnets:
         if subnet not in there:

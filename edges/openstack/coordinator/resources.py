@@ -186,7 +186,7 @@ def _remove_interfaces(cloud: Cloud, router: str) -> None:
     any.
     """
     path = f"{neutron.path_of('router', router)}/remove_router_interface"
-    for port in neutron.objects(cloud, "port", device_id=router):
+    for port in neutron.listed(cloud, "port", device_id=router):
         if port["device_owner"] in _INTERFACES:
             body = {"port_id": port["id"]}
             cloud.request("PUT", neutron.SERVICE, path, json=body, expected=(200, 404))

@@ -316,7 +316,7 @@ class NeutronNetworks(NeutronScenario):
     def list_agents(self, agent_args: Attributes = None) -> None:
         """List Neutron's agents that fit the filters `agent_args`; users need a role for that."""
         with self.action("list", "agent"):
-            neutron.objects(self.cloud, "agent", **(agent_args or {}))
+            neutron.listed(self.cloud, "agent", **(agent_args or {}))
 
 
 def _host(admin: Cloud) -> str:
@@ -326,7 +326,7 @@ def _host(admin: Cloud) -> str:
     """
     hosts = [
         str(one["host"])
-        for one in neutron.objects(admin, "agent")
+        for one in neutron.listed(admin, "agent")
         if one["admin_state_up"] and one["alive"] and one["agent_type"] in _BINDING_AGENTS
     ]
     if not hosts:

@@ -72,7 +72,7 @@ class NeutronScenario(OpenStackScenario):
     def list_with(self, kind: str, created: list[str]) -> None:
         """List all objects of a kind; fail the iteration if an id of `created` is missing."""
         with self.action("list", kind):
-            found = {one["id"] for one in neutron.objects(self.cloud, kind)}
+            found = {one["id"] for one in neutron.listed(self.cloud, kind)}
         missing = [identity for identity in created if identity not in found]
         self.checked(not missing, f"the list has no {kind} {', '.join(missing)}")
 

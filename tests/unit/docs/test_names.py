@@ -33,6 +33,7 @@ EXCEPTIONS = {
     "coordinator/formatting.py: spaced": "an adjective: `duration` with a space, for running text",
     "coordinator/front/cli/commands/run.py: run": "a verb: the name of the command",
     "coordinator/results/statistics/action_paths.py: unknown": PLUGIN,
+    "edges/openstack/common/neutron.py: listed": PLUGIN,
     "edges/openstack/common/object_lists.py: sought": PLUGIN,
 }
 
