@@ -115,7 +115,7 @@ class OrphanSearch(Protocol):
 
         Runs whose newest resource is older than `before_at`, seconds since 1970 UTC, are in
         `by_run`, the oldest first, and those without any time; of younger runs only the number of
-        resources. Raises DeploymentError or AuthenticationFailed if login fails.
+        resources. Raises DeploymentError if login is refused, OSError if the cloud is unreachable.
         """
 
     def remove(self, orphans: Sequence[Orphan]) -> list[str]:

@@ -77,10 +77,16 @@ class CloudOrphanSearch:
         `by_run`, the oldest first, and those without any time; of younger runs only the number of
         resources. To look into projects that runs have left, the administrator has a role in each
         of them meanwhile. Kinds that cannot be listed are in `problems` or `unseen`. Raises
-        DeploymentError or AuthenticationFailed if login fails.
+        DeploymentError if login is refused, OSError if Keystone is unreachable.
         """
         access, found = self._access, FoundOrphans()
-        access.owners(KINDS["zaqar"][0])[0].account.token(access.session())
+        try:
+            access.owners(KINDS["zaqar"][0])[0].account.token(access.session())
+        except AuthenticationFailed as error:
+            name = access.deployment.name
+            raise DeploymentError(
+                f"deployment {name}: {error}; check it with `osbench-coord deployment check {name}`"
+            ) from None
         by_run: dict[str, list[Orphan]] = defaultdict(list)
         seen: set[tuple[str, str]] = set()
 

@@ -318,3 +318,14 @@ def test_another_kind_of_deployment_is_refused() -> None:
         CloudOrphanSearch(
             Deployment.from_spec("shop", {"osbench": {"services": {"shop": "http://127.0.0.1:1"}}})
         )
+
+
+def test_a_refused_login_is_one_error_with_a_remedy(cloud: FakeCloud) -> None:
+    record = cloud.deployment()
+    record["openstack"]["admin"]["password"] = "wrong"
+    orphans = CloudOrphanSearch(Deployment.from_spec("lab", record))
+
+    with pytest.raises(
+        DeploymentError, match=r"deployment lab: .*osbench-coord deployment check lab"
+    ):
+        orphans.find(NOW_AT)
