@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
 
-from osbench.common.escaping import escaped
+from osbench.common.text.escaping import escaped
 
 #: Unit, its seconds, and the number of it from which the next unit is used.
 _UNITS = (

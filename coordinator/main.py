@@ -8,7 +8,7 @@ import signal
 
 from osbench.common.config.foreign_environment import drop_foreign_variables
 from osbench.common.config.standard_streams import secure_standard_streams
-from osbench.common.import_block import import_block
+from osbench.common.machine.import_block import import_block
 
 
 def main() -> None:

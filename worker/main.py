@@ -23,7 +23,7 @@ from osbench.common.config.foreign_environment import (
 )
 from osbench.common.config.standard_streams import secure_standard_streams
 from osbench.common.errors import OsbenchError, UsageError
-from osbench.common.escaping import escaped, one_line
+from osbench.common.text.escaping import escaped, one_line
 from osbench.worker.process.health_check import complaints, recorded_processes, states
 from osbench.worker.process.supervisor import Supervisor, process_count
 from osbench.worker.process.supervisor_life import SupervisorLife

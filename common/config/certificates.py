@@ -12,7 +12,7 @@ from urllib.parse import parse_qsl, quote, urlencode, urlsplit, urlunsplit
 
 from oslo_config import cfg
 
-from osbench.common.regular_files import open_regular
+from osbench.common.files.regular_files import open_regular
 from osbench.common.secrets.url_masking import mask_url
 
 #: Options of [messaging], and the parameters that they become.

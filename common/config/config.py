@@ -15,8 +15,8 @@ from oslo_config import cfg, iniparser
 from osbench.common.config import certificates
 from osbench.common.config.options import OPTIONS
 from osbench.common.errors import ConfigError
-from osbench.common.named_files import expanded
-from osbench.common.regular_files import read_regular
+from osbench.common.files.named_files import expanded
+from osbench.common.files.regular_files import read_regular
 from osbench.common.secrets.secret_names import MASK, is_secret
 from osbench.common.secrets.url_masking import mask_url
 

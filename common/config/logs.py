@@ -9,8 +9,8 @@ import logging
 import warnings
 from collections.abc import Callable
 
-from osbench.common.escaping import escaped
 from osbench.common.secrets.masking import mask_text
+from osbench.common.text.escaping import escaped
 
 #: Loggers of libraries that log a deprecation at each use.
 _REPEATING = ("rally.", "rally_openstack.", "oslo_config.")

@@ -8,7 +8,7 @@ from typing import Any
 from oslo_config import cfg, types
 
 from osbench.common.config.durations import seconds
-from osbench.common.named_files import expanded
+from osbench.common.files.named_files import expanded
 from osbench.common.network.server_address import AMQP, HTTP, REDIS, UNIX, parse_server_address
 
 #: Sample rate that is computed from the plan of each workload.

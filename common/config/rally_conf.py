@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from osbench.common.errors import ConfigError
-from osbench.common.named_files import expanded, read_text
+from osbench.common.files.named_files import expanded, read_text
 
 #: Rally's own configuration file: the first of these that exists.
 FILES = (

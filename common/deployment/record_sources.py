@@ -9,8 +9,8 @@ from typing import Any
 import yaml
 
 from osbench.common.errors import DeploymentError
-from osbench.common.named_files import read_text
-from osbench.common.yaml_documents import load_yaml
+from osbench.common.files.named_files import read_text
+from osbench.common.files.yaml_documents import load_yaml
 
 
 def read_spec(path: Path) -> Any:

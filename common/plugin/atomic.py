@@ -9,9 +9,9 @@ from contextlib import contextmanager
 from types import TracebackType
 from typing import Any, Concatenate, ParamSpec, Protocol, TypeVar, cast
 
-from osbench.common.escaping import name_of
 from osbench.common.ports import threads as threading
 from osbench.common.ports.clock import monotonic_ns
+from osbench.common.text.escaping import name_of
 
 P = ParamSpec("P")
 R = TypeVar("R")

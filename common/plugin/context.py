@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 
 from osbench.common.deployment.record import Deployment
 from osbench.common.errors import ContextError
-from osbench.common.named_files import expanded, read_text
+from osbench.common.files.named_files import expanded, read_text
 
 
 def no_progress(what: str, done: int, planned: int) -> None:

@@ -8,8 +8,8 @@ from operator import attrgetter
 from pathlib import Path
 from typing import Any, ClassVar, Literal, NamedTuple
 
-from osbench.common import outcomes
 from osbench.common.errors import ExportError
+from osbench.common.values import outcomes
 
 #: Keys of `accounting` of a workload in the JSON object whose counts sum to `planned`.
 STATES = outcomes.STATES

@@ -6,8 +6,8 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, Protocol
 
-from osbench.common.intervals import Intervals
 from osbench.common.plugin.load_step import Step, Totals
+from osbench.common.values.intervals import Intervals
 
 #: The argument that gets the name of what an arrival requests.
 BRANCH = "branch"

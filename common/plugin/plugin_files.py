@@ -9,11 +9,11 @@ from types import ModuleType
 from typing import Any
 
 from osbench.common import errors
-from osbench.common.named_files import expanded
+from osbench.common.files.named_files import expanded
 from osbench.common.plugin import atomic
 from osbench.common.plugin.scenario import MARK, Configuration, Scenario
 from osbench.common.plugin.signature import signature_of
-from osbench.common.syntax_trees import first_line
+from osbench.common.text.syntax_trees import first_line
 
 
 def files_of(path: str) -> list[Path]:

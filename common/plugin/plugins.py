@@ -14,7 +14,6 @@ from types import ModuleType
 from typing import Any
 
 from osbench.common import errors
-from osbench.common.escaping import one_line
 from osbench.common.plugin import entry_points, plugin_files, signature
 from osbench.common.plugin.context import Context, with_text
 from osbench.common.plugin.entry_points import Definition, add, definitions
@@ -32,6 +31,7 @@ from osbench.common.plugin.scenario_plugin import ScenarioPlugin
 from osbench.common.plugin.scenario_table import ScenarioTable
 from osbench.common.plugin.sla import Sla
 from osbench.common.plugin.trigger import Trigger
+from osbench.common.text.escaping import one_line
 
 LOG = logging.getLogger(__name__)
 

@@ -10,10 +10,10 @@ from functools import partial
 from types import MappingProxyType
 from typing import Any, ClassVar, NoReturn, ParamSpec, Self, TypeVar, cast
 
-from osbench.common.escaping import name_of
 from osbench.common.plugin import atomic
 from osbench.common.plugin.output_values import pack_output
 from osbench.common.ports import clock as time
+from osbench.common.text.escaping import name_of
 
 T = TypeVar("T")
 P = ParamSpec("P")

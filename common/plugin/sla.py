@@ -6,9 +6,9 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, Protocol
 
-from osbench.common.histogram import Histogram
-from osbench.common.outcomes import Outcome
 from osbench.common.protocol.columns import Columns
+from osbench.common.values.histogram import Histogram
+from osbench.common.values.outcomes import Outcome
 
 #: Includes the types that a criterion is given: plug-ins need no other import.
 __all__ = [
@@ -83,7 +83,7 @@ class Statistics(Protocol):
     """The merged results of one workload so far, as SLA criteria get them."""
 
     def count(self, state: str) -> int:
-        """Return the number of iterations in a state of `osbench.common.outcomes.STATES`."""
+        """Return the number of iterations in a state of `osbench.common.values.outcomes.STATES`."""
         ...
 
     @property

@@ -24,10 +24,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from osbench.common.errors import Untrusted
-from osbench.common.escaping import one_line
-from osbench.common.outcomes import Outcome
 from osbench.common.plugin.atomic import NAME_CHARS, NAMES_LIMIT, WIDTH
 from osbench.common.protocol.exchanges import EXCHANGE, EXCHANGE_BYTES, read_exchanges
+from osbench.common.text.escaping import one_line
+from osbench.common.values.outcomes import Outcome
 
 Row = tuple[int, int, int, int, int, int, int, Sequence[int], Any]
 #: Positions in a row of what is not a number.
@@ -163,7 +163,7 @@ class Columns:
     """
 
     iteration: Ints
-    #: uint8, values of `osbench.common.outcomes.Outcome`.
+    #: uint8, values of `osbench.common.values.outcomes.Outcome`.
     outcome: NDArray[np.uint8]
     due: Ints
     started: Ints

@@ -16,8 +16,8 @@ from typing import Any
 import zstandard
 from cryptography.fernet import Fernet, InvalidToken
 
-from osbench.common.decompression import decompress
 from osbench.common.errors import Untrusted
+from osbench.common.files.decompression import decompress
 
 #: Most bytes of a section.
 SECTION = 256 << 20

@@ -17,9 +17,9 @@ import msgpack
 from cryptography.fernet import Fernet, InvalidToken
 
 from osbench.common.errors import OsbenchError, Untrusted
-from osbench.common.escaping import escaped
 from osbench.common.protocol.keyring import Key, Keyring
 from osbench.common.protocol.unpacking import unpack, unpack_parts
+from osbench.common.text.escaping import escaped
 
 #: Version of the format of signed messages.
 VERSION = 1

@@ -21,10 +21,10 @@ from cryptography.hazmat.primitives import hashes
 from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 
 from osbench.common.errors import ConfigError
+from osbench.common.files.regular_files import TooOpen, read_private, write_private
 from osbench.common.ports import chance as secrets
 from osbench.common.ports import clock as time
 from osbench.common.ports import threads as threading
-from osbench.common.regular_files import TooOpen, read_private, write_private
 
 LOG = logging.getLogger(__name__)
 

@@ -13,8 +13,8 @@ from dataclasses import fields
 from typing import Any, get_args, get_origin, get_type_hints
 
 from osbench.common.errors import Untrusted
-from osbench.common.escaping import escaped
-from osbench.common.intervals import Interval
+from osbench.common.text.escaping import escaped
+from osbench.common.values.intervals import Interval
 
 #: Integers of messages are below this number, and not below its negative.
 _END = 2**63

@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 from typing import Any, ClassVar, Self
 
 from osbench.common.errors import Untrusted
-from osbench.common.intervals import Interval
 from osbench.common.protocol.message_fields import checked_fields
+from osbench.common.values.intervals import Interval
 
 
 class Message:

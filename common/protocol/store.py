@@ -11,13 +11,13 @@ from typing import Any, cast
 
 import redis
 
-from osbench.common.escaping import decoded_text
 from osbench.common.ports import clock as time
 from osbench.common.protocol import redis_keys
 from osbench.common.protocol.envelope import size_of
 from osbench.common.protocol.messages import Specification
 from osbench.common.protocol.redis_client import Client, translating_errors
 from osbench.common.protocol.wire import Wire, wrong_type
+from osbench.common.text.escaping import decoded_text
 
 #: Keys that a run has once, in the order of `osbench.common.protocol.redis_keys`.
 PARTS = ("results", "specs", "turns")

@@ -11,13 +11,13 @@ from typing import Any, cast
 import yaml
 
 from osbench.common.errors import ExportError, OsbenchError, UsageError
-from osbench.common.named_files import expanded
+from osbench.common.files.named_files import expanded
+from osbench.common.files.yaml_documents import load_yaml
 from osbench.common.network.server_address import HTTP, server_address_fault
 from osbench.common.plugin.exporter import ExportedRun, Exporter
 from osbench.common.plugin.plugins import Plugins
 from osbench.common.secrets.masking import error_text
 from osbench.common.secrets.url_masking import mask_url
-from osbench.common.yaml_documents import load_yaml
 from osbench.coordinator.report.error_json import to_error_json
 from osbench.coordinator.report.html_exporter import HtmlPage
 from osbench.coordinator.results.storage.run_directory import RunDirectory

@@ -14,10 +14,10 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from osbench.common.intervals import Intervals
-from osbench.common.outcomes import Outcome
 from osbench.common.plugin.exporter import IterationRow
 from osbench.common.protocol.columns import COLUMNS, Columns, select
+from osbench.common.values.intervals import Intervals
+from osbench.common.values.outcomes import Outcome
 from osbench.coordinator.report.model.model import Report
 from osbench.coordinator.results.accounting.block_contents import (
     counted_contents,

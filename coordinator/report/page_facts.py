@@ -10,10 +10,10 @@ from uuid import UUID
 import numpy as np
 from numpy.typing import NDArray
 
-from osbench.common.outcomes import Outcome
 from osbench.common.protocol.columns import Columns, select
 from osbench.common.protocol.exchanges import FALSE_BODY
 from osbench.common.protocol.iteration_outputs import outputs
+from osbench.common.values.outcomes import Outcome
 from osbench.coordinator.report.error_kinds import FailureTimes, Kind
 from osbench.coordinator.report.iterations import Reported, counted_blocks
 from osbench.coordinator.report.model.model import Report, WorkloadReport

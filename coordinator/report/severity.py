@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from osbench.common.outcomes import STATES
+from osbench.common.values.outcomes import STATES
 from osbench.coordinator.report.model.model import WorkloadReport
 
 #: Number of workloads from which on successful ones are reported in brief.

@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 
-from osbench.common.outcomes import Outcome
 from osbench.common.plugin.exporter import (
     DurationCounts,
     ExportedRun,
@@ -17,6 +16,7 @@ from osbench.common.plugin.exporter import (
     RunSnapshot,
 )
 from osbench.common.protocol.columns import Columns
+from osbench.common.values.outcomes import Outcome
 from osbench.coordinator.report.foreign_results import foreign_results
 from osbench.coordinator.report.iterations import counted_blocks, iterations, starts
 from osbench.coordinator.report.kept_traces import kept_traces

@@ -10,8 +10,8 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from osbench.common.outcomes import STATES
 from osbench.common.plugin.plugin_names import RALLY
+from osbench.common.values.outcomes import STATES
 from osbench.coordinator.formatting import count, duration, plain
 from osbench.coordinator.report.chart_text import chart_text
 from osbench.coordinator.report.model.model import Report, WorkloadReport

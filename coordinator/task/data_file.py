@@ -14,10 +14,10 @@ from typing import Any
 
 from cryptography.fernet import Fernet
 
-from osbench.common.intervals import Intervals
-from osbench.common.named_files import read_named
+from osbench.common.files.named_files import read_named
 from osbench.common.plugin.runner import Step, Totals
 from osbench.common.protocol import data_rows
+from osbench.common.values.intervals import Intervals
 
 #: Largest file, bytes.
 LARGEST = 512 * 1024 * 1024

@@ -16,7 +16,7 @@ from types import ModuleType
 
 from osbench.common.config.rally_conf import configuration_file
 from osbench.common.errors import PluginError
-from osbench.common.named_files import expanded, read_named
+from osbench.common.files.named_files import expanded, read_named
 from osbench.common.plugin.loading.class_guard import execute
 from osbench.common.plugin.loading.plugin_import import place, reason
 from osbench.common.secrets.masking import error_text

@@ -8,8 +8,8 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import NamedTuple
 
-from osbench.common.named_files import read_named
-from osbench.common.syntax_trees import syntax_tree
+from osbench.common.files.named_files import read_named
+from osbench.common.text.syntax_trees import syntax_tree
 
 
 class _Removal(NamedTuple):

@@ -25,9 +25,9 @@ import numpy as np
 import zstandard
 from numpy.typing import NDArray
 
-from osbench.common.decompression import decompress
 from osbench.common.errors import UsageError
-from osbench.common.regular_files import open_regular
+from osbench.common.files.decompression import decompress
+from osbench.common.files.regular_files import open_regular
 
 Ints = NDArray[np.int64]
 

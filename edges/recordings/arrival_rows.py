@@ -11,10 +11,10 @@ from typing import Any
 import numpy as np
 from cryptography.fernet import Fernet
 
-from osbench.common.intervals import Intervals
 from osbench.common.plugin.iteration_rows import BRANCH
 from osbench.common.plugin.runner import Step, Totals
 from osbench.common.protocol import data_rows
+from osbench.common.values.intervals import Intervals
 from osbench.edges.recordings.arrival_file import ArrivalFile
 
 #: Rows that a batch carries at most; open loads have no such limit.

@@ -15,7 +15,7 @@ from typing import Any
 from urllib.parse import SplitResult, urlsplit
 
 from osbench.common.errors import UsageError
-from osbench.common.named_files import read_named
+from osbench.common.files.named_files import read_named
 from osbench.edges.recordings.recorded_parts import RecordedPart
 
 #: Bytes of the largest file that is read.

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import BinaryIO, cast
 
 from osbench.common.errors import UsageError
-from osbench.common.regular_files import open_regular
+from osbench.common.files.regular_files import open_regular
 from osbench.edges.recordings.log_formats import (
     LogFormat,
     LogLines,

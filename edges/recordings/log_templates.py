@@ -7,8 +7,8 @@ from collections import defaultdict
 from collections.abc import Container, Iterator, Sequence
 from dataclasses import dataclass
 
-from osbench.common import plain_paths
 from osbench.common.secrets.masking import holds_secret
+from osbench.common.text import plain_paths
 from osbench.coordinator.task.taskfile.flow_task import step_name
 
 ID = "{id}"

@@ -6,8 +6,8 @@ import itertools
 import re
 from collections.abc import Iterator
 
-from osbench.common.pages.form_inputs import FormInput, form_inputs
-from osbench.common.pages.page_patterns import (
+from osbench.common.text.pages.form_inputs import FormInput, form_inputs
+from osbench.common.text.pages.page_patterns import (
     BadPattern,
     SearchedTooLong,
     check_pattern,

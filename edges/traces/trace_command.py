@@ -11,7 +11,7 @@ from typing import Any
 import click
 
 from osbench.common.errors import UsageError
-from osbench.common.escaping import escaped
+from osbench.common.text.escaping import escaped
 from osbench.coordinator.front.cli.base import (
     CommandSettings,
     console,

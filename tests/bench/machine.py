@@ -13,7 +13,7 @@ from typing import Any
 
 import osbench
 from bench.nginx import find
-from osbench.common.python_build import python_build
+from osbench.common.machine.python_build import python_build
 
 #: What to install where a server is missing.
 HINTS = {

@@ -22,7 +22,7 @@ from helpers.json_server import LoopbackServer, QuietHandler, serving
 from helpers.machine import Machine
 from helpers.readme import blocks, files
 from helpers.runs import Cluster, Site
-from osbench.common.cpu_quota import usable_cores
+from osbench.common.machine.cpu_quota import usable_cores
 from osbench.edges.traces.counters.counter_query import read_queries
 from servers import folder
 from servers.prometheus_server import node_exporter, prometheus

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from helpers.runs import Cluster, Site, site
-from osbench.common.python_build import is_unoptimised
+from osbench.common.machine.python_build import is_unoptimised
 from servers import free_port, redis_server
 from servers.child import PATIENCE_S
 from servers.redis_server import RedisServer

@@ -10,7 +10,7 @@ import pytest
 
 from helpers.fake_cloud import FakeCloud, fake_cloud
 from helpers.runs import Cluster, Site, site
-from osbench.common.outcomes import Outcome
+from osbench.common.values.outcomes import Outcome
 from osbench.coordinator.load.run.plan import new_run_id
 from osbench.edges.openstack.common.resource_names import in_iteration, of_contexts
 from servers import redis_server

@@ -17,8 +17,8 @@ from osprofiler.drivers.base import get_driver
 
 from helpers.commands import environment
 from helpers.result_rows import row_of
-from osbench.common.outcomes import Outcome
 from osbench.common.protocol.columns import encode_rows
+from osbench.common.values.outcomes import Outcome
 from osbench.coordinator.results.storage.run_directory import RunDirectory
 from osbench.edges.traces.collection.archive import Archive
 from osbench.edges.traces.collection.collector import Collection, CollectionSettings

@@ -21,8 +21,8 @@ from helpers.synthetic_traces import (
     spans_of,
     traces,
 )
-from osbench.common.outcomes import Outcome
 from osbench.common.protocol.columns import encode_rows
+from osbench.common.values.outcomes import Outcome
 from osbench.coordinator.results.storage.run_directory import RunDirectory
 from osbench.edges.traces.collection.archive import Archive
 from osbench.edges.traces.collection.collector import Collection, CollectionSettings

@@ -17,11 +17,11 @@ from typing import Any
 
 import numpy as np
 
-from osbench.common.intervals import Intervals
-from osbench.common.outcomes import Outcome
 from osbench.common.plugin.scenario import Scenario
 from osbench.common.protocol.columns import Row
 from osbench.common.protocol.messages import Batch
+from osbench.common.values.intervals import Intervals
+from osbench.common.values.outcomes import Outcome
 from osbench.worker.engine.body import Body
 from osbench.worker.engine.closed_coroutines import ClosedCoroutines
 from osbench.worker.engine.closed_engine import ClosedEngine

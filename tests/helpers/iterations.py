@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from helpers.result_rows import row_of
-from osbench.common.outcomes import Outcome
 from osbench.common.protocol.columns import Columns, decode_rows, encode_rows
+from osbench.common.values.outcomes import Outcome
 from osbench.coordinator.results.accounting.workload_statistics import WorkloadStatistics
 
 #: 1/512 s in nanoseconds.

@@ -13,7 +13,7 @@ import numpy as np
 from helpers.made_runs import RUN, made_run
 from helpers.planted_counters import counters_of, share
 from helpers.synthetic_traces import traces
-from osbench.common.outcomes import Outcome
+from osbench.common.values.outcomes import Outcome
 from osbench.coordinator.results.storage.digests import COVERED, DIGESTS
 from osbench.coordinator.results.storage.run_directory import RunDirectory
 from osbench.edges.traces.analysis.digest import Digest, Survey

@@ -10,13 +10,13 @@ from pathlib import Path
 from typing import Any
 
 from helpers.result_rows import row_of
-from osbench.common.intervals import Intervals
-from osbench.common.outcomes import Outcome
 from osbench.common.plugin.plugins import Plugins
 from osbench.common.protocol.columns import encode_rows
 from osbench.common.protocol.exchanges import OWN, pack_kept
 from osbench.common.protocol.messages import Block, Will
 from osbench.common.task import Named
+from osbench.common.values.intervals import Intervals
+from osbench.common.values.outcomes import Outcome
 from osbench.coordinator.load.transport.receiver import Receiver
 from osbench.coordinator.plugins.sla.evaluator import SlaEvaluator
 from osbench.coordinator.results.accounting.accounts import Accounts

@@ -11,9 +11,9 @@ import numpy as np
 
 from helpers.sample_reports import rps_workload, run_report
 from helpers.summaries import to_json
-from osbench.common.outcomes import Outcome
 from osbench.common.plugin.plugins import Plugins
 from osbench.common.protocol.messages import Block
+from osbench.common.values.outcomes import Outcome
 from osbench.coordinator.plugins.sla.evaluator import SlaEvaluator
 from osbench.coordinator.report.timeline import to_timeline
 from osbench.coordinator.results.accounting.totals import Accounting, Offered, Tracing

@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from helpers.result_rows import row_of
-from osbench.common.outcomes import Outcome
 from osbench.common.protocol.columns import Columns, decode_rows, encode_rows
+from osbench.common.values.outcomes import Outcome
 from osbench.coordinator.results.accounting.drill_statistics import DrillStatistics
 
 NS = 1_000_000_000

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from osbench.common.histogram import Histogram
+from osbench.common.values.histogram import Histogram
 from osbench.coordinator.results.statistics.latency_matrix import LatencyMatrix
 from osbench.coordinator.results.statistics.percentiles import percentile_key, percentiles
 from osbench.edges.history.comparison.compared_run import ComparedRun

@@ -13,9 +13,9 @@ import numpy as np
 from hypothesis import strategies as st
 
 from helpers.result_rows import row_of
-from osbench.common.outcomes import LifeEvent, Outcome
 from osbench.common.protocol.columns import Failure, decode_rows, encode_rows
 from osbench.common.task import HookConfig, Named
+from osbench.common.values.outcomes import LifeEvent, Outcome
 from osbench.coordinator.plugins.contexts.history import ContextRecord
 from osbench.coordinator.plugins.hooks.executor import HookReport, Result
 from osbench.coordinator.report.model.plan_figures import PlanComparison

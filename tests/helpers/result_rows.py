@@ -8,9 +8,9 @@ from typing import Any
 
 import msgpack
 
-from osbench.common.outcomes import Outcome
 from osbench.common.protocol import columns
 from osbench.common.protocol.columns import Columns, Row, decode_rows, encode_rows
+from osbench.common.values.outcomes import Outcome
 
 MS = 1_000_000
 

@@ -14,9 +14,9 @@ from helpers.result_rows import MS, row, row_of
 from helpers.sample_reports import constant_workload, run_report
 from helpers.stored_runs import RUN, T0_AT, WORKER
 from helpers.summaries import to_json
-from osbench.common.outcomes import Outcome
 from osbench.common.protocol.columns import encode_rows
 from osbench.common.protocol.exchanges import OWN, OWN_TWICE, pack_exchange, pack_other
+from osbench.common.values.outcomes import Outcome
 from osbench.coordinator.report.stored_run import StoredRun
 from osbench.coordinator.results.accounting.worker_figures import WorkerFigures
 from osbench.coordinator.results.storage.run_directory import RunDirectory

@@ -12,11 +12,11 @@ import numpy as np
 from helpers.planted_counters import counters_of, queue, share
 from helpers.result_rows import row_of
 from helpers.sample_reports import MS, constant_workload, rps_workload, run_report, worker
-from osbench.common.outcomes import LifeEvent, Outcome
 from osbench.common.plugin.runner import Capacity
 from osbench.common.plugin.sla import Verdict
 from osbench.common.protocol.columns import decode_rows, encode_rows
 from osbench.common.task import Named
+from osbench.common.values.outcomes import LifeEvent, Outcome
 from osbench.coordinator.report.model.plan_figures import PlanComparison, PlannedFigure
 from osbench.coordinator.report.run_outcome import RunOutcome
 from osbench.coordinator.results.accounting.core_use import CpuProfile

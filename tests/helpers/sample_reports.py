@@ -8,12 +8,12 @@ import numpy as np
 
 from helpers.result_rows import row_of
 from helpers.summaries import to_json
-from osbench.common.outcomes import Outcome
 from osbench.common.plugin.hook import Event
 from osbench.common.plugin.sla import Verdict
 from osbench.common.protocol.columns import Failure, decode_rows, encode_rows
 from osbench.common.protocol.exchanges import OWN, pack_exchange, pack_other
 from osbench.common.task import HookConfig, Named
+from osbench.common.values.outcomes import Outcome
 from osbench.coordinator.plugins.contexts.history import ContextRecord, ContextStep, Fault
 from osbench.coordinator.plugins.hooks.executor import Error, HookReport, Result
 from osbench.coordinator.report.run_outcome import RunOutcome

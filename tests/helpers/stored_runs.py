@@ -11,8 +11,8 @@ from typing import Any
 from helpers.result_rows import row
 from helpers.sample_reports import FAILURES, constant_workload, run_report
 from helpers.summaries import to_json
-from osbench.common.outcomes import DROP_REASONS, Outcome
 from osbench.common.protocol.columns import decode_rows, encode_rows
+from osbench.common.values.outcomes import DROP_REASONS, Outcome
 from osbench.coordinator.report.stored_run import StoredRun
 from osbench.coordinator.report.timeline import to_timeline
 from osbench.coordinator.results.accounting.outcome import WorkloadOutcome

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from osbench.common.outcomes import Outcome
+from osbench.common.values.outcomes import Outcome
 from osbench.edges.traces.analysis.features import Features
 from osbench.edges.traces.model.span_keys import SpanKey
 from osbench.edges.traces.model.spans import Span, Trace, span_key, trace_key, uuid_form

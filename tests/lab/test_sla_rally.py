@@ -13,9 +13,9 @@ from hypothesis import HealthCheck, event, given, settings
 
 from helpers.iterations import TICKS_A_SECOND, Action, Iteration, as_rally, columns, statistics
 from helpers.lab.rally_judge import RallyJudge
-from osbench.common.outcomes import RAN, Outcome
 from osbench.common.plugin.plugins import Plugins
 from osbench.common.plugin.sla import Sla
+from osbench.common.values.outcomes import RAN, Outcome
 
 PLUGINS = Plugins()
 pytestmark = pytest.mark.lab

@@ -8,7 +8,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from osbench.common.intervals import Intervals
+from osbench.common.values.intervals import Intervals
 from osbench.coordinator.load.dispatch.arrivals import (
     SLICE_NS,
     Dues,

@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 
 from helpers.result_rows import row_of
 from osbench.common.errors import Untrusted
-from osbench.common.outcomes import Outcome
 from osbench.common.protocol.columns import decode_rows, encode_rows
 from osbench.common.protocol.exchanges import PHASES, pack_exchange
+from osbench.common.values.outcomes import Outcome
 
 instants = st.integers(0, 2**62)
 names = ["a", "b", "c"]

@@ -13,11 +13,11 @@ from hypothesis import strategies as st
 from helpers.result_rows import row_of, wire_text
 from helpers.sample_reports import shown
 from osbench.common.errors import Untrusted
-from osbench.common.intervals import Intervals
-from osbench.common.outcomes import Outcome
 from osbench.common.protocol.columns import encode_rows
 from osbench.common.protocol.exchanges import PHASES, pack_exchange, pack_other
 from osbench.common.protocol.messages import Block
+from osbench.common.values.intervals import Intervals
+from osbench.common.values.outcomes import Outcome
 from osbench.coordinator.plugins.sla.evaluator import SlaEvaluator
 from osbench.coordinator.results.accounting.merging import LIMIT, groups, join
 from osbench.coordinator.results.accounting.workload_results import WorkloadResults

@@ -6,7 +6,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from osbench.common.histogram import HIGHEST_NS, Histogram
+from osbench.common.values.histogram import HIGHEST_NS, Histogram
 from osbench.coordinator.results.accounting.examples import Exemplars
 
 values = st.one_of(

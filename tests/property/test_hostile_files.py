@@ -23,12 +23,12 @@ from yaml import YAMLError
 from helpers.examples import examples
 from helpers.hostile import bounded, changed, damaged, refuses
 from helpers.result_rows import row_of
-from osbench.common.decompression import decompress
 from osbench.common.deployment.record import Deployment
 from osbench.common.errors import ConfigError, DeploymentError, OsbenchError, TaskError, UsageError
+from osbench.common.files.decompression import decompress
+from osbench.common.files.yaml_documents import load_yaml
 from osbench.common.protocol.columns import encode_rows
 from osbench.common.protocol.keyring import Keyring
-from osbench.common.yaml_documents import load_yaml
 from osbench.coordinator.results.accounting.block_contents import counted_rows
 from osbench.coordinator.results.statistics.latency_matrix import LatencyMatrix
 from osbench.coordinator.results.storage import failure, run_listing

@@ -15,7 +15,6 @@ from helpers.examples import examples
 from helpers.hostile import ODD, bounded, changed, damaged, refuses
 from helpers.result_rows import row_of
 from osbench.common.errors import Untrusted
-from osbench.common.intervals import Intervals
 from osbench.common.protocol import data_rows
 from osbench.common.protocol.columns import decode_rows, encode_rows
 from osbench.common.protocol.envelope import SIZE, Signer, Vault, size_of
@@ -32,6 +31,7 @@ from osbench.common.protocol.messages import (
     Will,
 )
 from osbench.common.protocol.unpacking import CONTAINERS, DEPTH, unpack
+from osbench.common.values.intervals import Intervals
 from osbench.coordinator.plugins.sla.evaluator import SlaEvaluator
 from osbench.coordinator.results.accounting.merging import groups, join
 from osbench.coordinator.results.accounting.workload_results import WorkloadResults

@@ -4,7 +4,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from osbench.common.intervals import Intervals
+from osbench.common.values.intervals import Intervals
 
 # within few numbers, so that many touch
 spans = st.tuples(st.integers(0, 15), st.integers(0, 6)).map(lambda p: (p[0], p[0] + p[1]))

@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
-from osbench.common.intervals import Intervals
-from osbench.common.outcomes import RAN, Outcome
+from osbench.common.values.intervals import Intervals
+from osbench.common.values.outcomes import RAN, Outcome
 from osbench.coordinator.results.accounting.ledger import Ledger
 
 MEMBERS = ("a", "b", "c")

@@ -8,9 +8,9 @@ import pytest
 from hypothesis import event, example, given
 
 from helpers.iterations import Iteration, columns, ok, statistics
-from osbench.common.histogram import Histogram, rank
-from osbench.common.outcomes import RAN
 from osbench.common.plugin.plugins import Plugins
+from osbench.common.values.histogram import Histogram, rank
+from osbench.common.values.outcomes import RAN
 from osbench.coordinator.results.statistics.percentiles import least_percentile
 
 PLUGINS = Plugins()

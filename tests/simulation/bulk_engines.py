@@ -12,10 +12,10 @@ from typing import Any
 
 import numpy as np
 
-from osbench.common.intervals import Interval, Intervals
-from osbench.common.outcomes import Outcome
 from osbench.common.protocol.columns import pack_actions
 from osbench.common.protocol.messages import Batch
+from osbench.common.values.intervals import Interval, Intervals
+from osbench.common.values.outcomes import Outcome
 from osbench.worker.engine.engine import Engine, EngineSetup, User
 
 #: Between two looks of the ticker at all engines, seconds.

@@ -17,8 +17,6 @@ from dataclasses import dataclass
 from types import FrameType
 from typing import Any, ClassVar, Protocol
 
-from osbench.common.intervals import Interval, Intervals
-from osbench.common.outcomes import LifeEvent, Outcome
 from osbench.common.plugin.atomic import WIDTH, Recorder
 from osbench.common.plugin.scenario import VirtualUser
 from osbench.common.ports import clock as time
@@ -28,6 +26,8 @@ from osbench.common.protocol.columns import Row, pack_actions, row
 from osbench.common.protocol.exchanges import EXCHANGE_BYTES
 from osbench.common.protocol.messages import Batch
 from osbench.common.secrets.url_masking import mask_url
+from osbench.common.values.intervals import Interval, Intervals
+from osbench.common.values.outcomes import LifeEvent, Outcome
 from osbench.worker.engine.body import Body
 from osbench.worker.engine.failures import MASKED_CHARS, Place, place_words, printable
 from osbench.worker.engine.lateness import Lateness, Stalls

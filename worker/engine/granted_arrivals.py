@@ -7,11 +7,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from osbench.common.intervals import Interval, Intervals
-from osbench.common.outcomes import Outcome
 from osbench.common.ports.clock import monotonic_ns
 from osbench.common.protocol.columns import row
 from osbench.common.protocol.messages import Batch
+from osbench.common.values.intervals import Interval, Intervals
+from osbench.common.values.outcomes import Outcome
 from osbench.worker.engine.engine import Engine, EngineSetup
 from osbench.worker.engine.precise_sleep import PreciseSleep
 

@@ -6,10 +6,10 @@ import operator
 from collections import deque
 from collections.abc import Iterator
 
-from osbench.common.intervals import Interval, Intervals
 from osbench.common.ports import threads as threading
 from osbench.common.ports.clock import monotonic_ns
 from osbench.common.protocol.messages import Batch
+from osbench.common.values.intervals import Interval, Intervals
 from osbench.worker.engine.engine import NEVER, Engine, EngineSetup, User
 
 #: Numbers are noted on the will page in portions of this much work, nanoseconds, and of at most

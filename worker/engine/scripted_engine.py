@@ -14,7 +14,6 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
-from osbench.common.outcomes import LifeEvent
 from osbench.common.plugin.atomic import WIDTH
 from osbench.common.plugin.scenario import VirtualUser
 from osbench.common.plugin.scripted_runner import DoneAction, DoneIteration, LoadOver, ScriptedLoad
@@ -22,6 +21,7 @@ from osbench.common.ports import clock as time
 from osbench.common.ports import threads as threading
 from osbench.common.ports.clock import monotonic_ns
 from osbench.common.protocol.columns import ACTIONS, EXTRA, Row, pack_actions
+from osbench.common.values.outcomes import LifeEvent
 from osbench.worker.engine.engine import (
     FAILED,
     GIVEN_UP,

@@ -11,8 +11,8 @@ from typing import Any, NamedTuple
 
 import requests.utils
 
-from osbench.common.named_files import PEM_BYTES
-from osbench.common.regular_files import read_regular
+from osbench.common.files.named_files import PEM_BYTES
+from osbench.common.files.regular_files import read_regular
 from osbench.worker.http.wire.tls_channel import TlsChannel
 from osbench.worker.http.wire.wire_errors import CannotSecure
 

@@ -12,8 +12,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from osbench import __version__
-from osbench.common.clock_steps import ClockSteps
 from osbench.common.errors import OsbenchError, StoreUnreachable, Untrusted
+from osbench.common.machine.clock_steps import ClockSteps
+from osbench.common.machine.python_build import is_unoptimised
+from osbench.common.machine.redis_clock import ClockOffset, measure
 from osbench.common.ports import chance as secrets
 from osbench.common.ports import clock as time
 from osbench.common.ports import threads as threading
@@ -22,8 +24,6 @@ from osbench.common.protocol.messages import Batch, Heartbeat, Offer
 from osbench.common.protocol.redis_client import Client
 from osbench.common.protocol.store import Store
 from osbench.common.protocol.wire import Wire
-from osbench.common.python_build import is_unoptimised
-from osbench.common.redis_clock import ClockOffset, measure
 from osbench.worker.engine.engine import HeldLoop, Remains
 from osbench.worker.process.beat_sender import BeatSender
 from osbench.worker.process.host_load import HostLoad

@@ -7,7 +7,7 @@ from itertools import islice
 from pathlib import Path
 from typing import NamedTuple
 
-from osbench.common.cpu_quota import CpuQuota, cpu_quota
+from osbench.common.machine.cpu_quota import CpuQuota, cpu_quota
 from osbench.worker.engine.precise_sleep import IdleCores
 
 #: Threads whose waits are read at most; of more, the first ones stand for all.

@@ -15,8 +15,8 @@ from pathlib import Path
 from typing import Any
 
 from osbench.common.errors import ConfigError
+from osbench.common.files.regular_files import make_private_directory
 from osbench.common.ports import clock as time
-from osbench.common.regular_files import make_private_directory
 
 #: Bytes of a record for what changes. Each record of a process has the same size, so that one write
 #: replaces all of the last.

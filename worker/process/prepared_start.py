@@ -10,7 +10,7 @@ import json
 import os
 import sys
 
-from osbench.common.import_block import import_block
+from osbench.common.machine.import_block import import_block
 from osbench.common.plugin import entry_points
 
 #: The module that worker processes run, and what Celery imports when it starts.

@@ -17,7 +17,6 @@ from celery import Celery
 from oslo_config import cfg
 
 from osbench.common.errors import OsbenchError, PluginError
-from osbench.common.escaping import escaped
 from osbench.common.plugin.loading.exits import refuse_exits
 from osbench.common.plugin.plugins import Plugins
 from osbench.common.ports import chance as secrets
@@ -28,6 +27,7 @@ from osbench.common.protocol.keyring import Keyring
 from osbench.common.protocol.redis_client import check, connect
 from osbench.common.protocol.waiting import wait_until_there
 from osbench.common.protocol.wire import Wire
+from osbench.common.text.escaping import escaped
 from osbench.worker.engine.precise_sleep import PreciseSleep
 from osbench.worker.engine.users.possible_users import user_limits
 from osbench.worker.engine.will_page import WillPage

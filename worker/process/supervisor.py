@@ -17,9 +17,9 @@ from typing import TYPE_CHECKING
 import click
 from oslo_config import cfg
 
-from osbench.common.cpu_quota import usable_cores
 from osbench.common.errors import UsageError
-from osbench.common.escaping import decoded_text, escaped
+from osbench.common.machine.cpu_quota import usable_cores
+from osbench.common.text.escaping import decoded_text, escaped
 from osbench.worker.engine.will_page import WillPage
 from osbench.worker.process.forked_process import ForkedProcess, can_fork
 from osbench.worker.process.leave_request import LeaveRequest
@@ -139,7 +139,7 @@ class Supervisor:
         if not listen:
             return contextlib.nullcontext()
         # few have an endpoint, and these take a while to import
-        from osbench.common.metrics_endpoint import metrics_endpoint  # noqa: PLC0415 - see above
+        from osbench.common.machine.metrics_endpoint import metrics_endpoint  # noqa: PLC0415 - see above
         from osbench.worker.process.worker_metrics import worker_metrics  # noqa: PLC0415 - see above
 
         return metrics_endpoint(listen, lambda: worker_metrics(self._conf))

@@ -9,9 +9,9 @@ from contextvars import Context, copy_context
 from types import FrameType, MappingProxyType
 from typing import Any, NamedTuple
 
+from osbench.common.machine.redis_clock import ClockOffset
 from osbench.common.ports import clock as time
 from osbench.common.ports import threads as threading
-from osbench.common.redis_clock import ClockOffset
 from osbench.common.secrets.hiding import hide
 from osbench.common.secrets.masking import mask_text, secret_values
 from osbench.common.secrets.secret_names import MASK

@@ -13,9 +13,9 @@ from oslo_config import cfg
 
 from osbench import __version__
 from osbench.common.config import options
-from osbench.common.cpu_quota import usable_cores
 from osbench.common.deployment.record import Deployment
 from osbench.common.errors import OsbenchError, PluginError
+from osbench.common.machine.cpu_quota import usable_cores
 from osbench.common.network.response_bound import BOUND_KEY, worker_bound
 from osbench.common.plugin.loading import mixed_scenario
 from osbench.common.plugin.loading.neighbours import is_of_osbench

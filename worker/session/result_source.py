@@ -7,9 +7,9 @@ from array import array
 from dataclasses import dataclass
 from typing import Any
 
-from osbench.common.intervals import Interval
-from osbench.common.outcomes import Outcome
 from osbench.common.protocol.columns import ACTIONS, EXTRA, Row, changed_row, encode_rows
+from osbench.common.values.intervals import Interval
+from osbench.common.values.outcomes import Outcome
 from osbench.worker.engine.asides import ForgottenAwait
 from osbench.worker.engine.engine import Engine
 from osbench.worker.engine.failures import printable

@@ -8,9 +8,9 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from osbench.common.errors import Untrusted
-from osbench.common.intervals import Intervals
 from osbench.common.protocol.data_rows import RowReader, decrypt
 from osbench.common.protocol.messages import Batch
+from osbench.common.values.intervals import Intervals
 
 LOG = logging.getLogger(__name__)
 

@@ -6,12 +6,12 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from osbench.common.errors import Untrusted
+from osbench.common.machine.redis_clock import ClockOffset
 from osbench.common.ports import clock as time
 from osbench.common.ports import threads as threading
 from osbench.common.protocol import timers
 from osbench.common.protocol.messages import Batch, Control, Offer
 from osbench.common.protocol.store import Store
-from osbench.common.redis_clock import ClockOffset
 from osbench.worker.session.beat_log import BeatLog
 from osbench.worker.session.equipment import Equipment
 from osbench.worker.session.intake import Intake

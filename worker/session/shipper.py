@@ -11,11 +11,11 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from osbench.common.errors import OsbenchError
-from osbench.common.intervals import Interval, Intervals
 from osbench.common.ports import threads as threading
 from osbench.common.protocol.envelope import Signer
 from osbench.common.protocol.messages import Block
 from osbench.common.protocol.store import Store
+from osbench.common.values.intervals import Interval, Intervals
 from osbench.worker.engine.engine import Engine
 from osbench.worker.session.log_book import LogBook
 from osbench.worker.session.outbox import Outbox

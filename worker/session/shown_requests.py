@@ -7,10 +7,10 @@ import logging
 from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from osbench.common.escaping import decoded_text
 from osbench.common.ports.clock import monotonic
 from osbench.common.secrets.hiding import hide
 from osbench.common.secrets.masking import mask, mask_field, mask_text
+from osbench.common.text.escaping import decoded_text
 from osbench.worker.http.wire.raw_response import RawResponse
 from osbench.worker.http.wire.wire_request import WireRequest
 from osbench.worker.session.log_book import LogBook

@@ -7,15 +7,15 @@ import hashlib
 from collections.abc import Callable
 
 from osbench.common.errors import OsbenchError, PluginError, Untrusted
-from osbench.common.outcomes import Outcome
+from osbench.common.machine.redis_clock import ClockOffset
 from osbench.common.plugin.scripted_runner import ScriptedLoad, ScriptedRunner
 from osbench.common.ports import clock as time
 from osbench.common.ports import threads as threading
 from osbench.common.ports.clock import monotonic_ns
 from osbench.common.protocol.messages import Batch, Control, Specification
 from osbench.common.protocol.store import Store
-from osbench.common.redis_clock import ClockOffset
 from osbench.common.secrets.masking import secret_values
+from osbench.common.values.outcomes import Outcome
 from osbench.worker.engine.asides import tell_forgotten_awaits
 from osbench.worker.engine.closed_coroutines import ClosedCoroutines
 from osbench.worker.engine.closed_engine import ClosedEngine

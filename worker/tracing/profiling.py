@@ -14,7 +14,7 @@ from typing import Any, Protocol
 import osprofiler.profiler
 import osprofiler.web
 
-from osbench.common.trace_mark import TraceMark
+from osbench.common.values.trace_mark import TraceMark
 from osbench.worker.tracing.iteration_profiler import IterationProfiler
 from osbench.worker.tracing.span_events import Trace
 from osbench.worker.tracing.span_info import failure_text

@@ -16,7 +16,7 @@ from __future__ import annotations
 import hashlib
 import os
 
-from osbench.common.trace_mark import TraceMark
+from osbench.common.values.trace_mark import TraceMark
 
 _SEED_BYTES = 32
 _DRAW = 256

@@ -16,10 +16,10 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from osbench.common.errors import OsbenchError, PluginError
-from osbench.common.escaping import escaped
 from osbench.common.plugin.runner import Capacity, Step
 from osbench.common.plugin.sla import SpanSelection, Verdict
 from osbench.common.secrets.masking import error_text, mask_text
+from osbench.common.text.escaping import escaped
 
 #: Most characters of a wrong value in a message.
 _SHOWN = 200

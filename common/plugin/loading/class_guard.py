@@ -6,7 +6,7 @@ import ast
 from types import TracebackType
 from typing import Any, NamedTuple
 
-from osbench.common.syntax_trees import syntax_tree
+from osbench.common.text.syntax_trees import syntax_tree
 
 #: Name under which the guard stands in the file while it runs.
 _GUARD = "__osbench_guard__"

@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from osbench import __version__
-from osbench.common.named_files import read_named
-from osbench.common.syntax_trees import syntax_tree
+from osbench.common.files.named_files import read_named
+from osbench.common.text.syntax_trees import syntax_tree
 
 #: Stands for the name of a module that a file imports relative to itself.
 RELATIVE = "."

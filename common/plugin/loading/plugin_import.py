@@ -17,7 +17,7 @@ from pathlib import Path
 from types import CodeType, FrameType, ModuleType
 
 from osbench.common import errors
-from osbench.common.named_files import read_named
+from osbench.common.files.named_files import read_named
 from osbench.common.plugin.loading.class_guard import execute
 from osbench.common.plugin.loading.exits import exits_refused
 from osbench.common.plugin.loading.monkey_patches import GEVENT, refuse_eventlet, watch_gevent

@@ -8,7 +8,7 @@ from keyword import iskeyword
 import click
 
 from osbench import __version__
-from osbench.common.import_block import import_block
+from osbench.common.machine.import_block import import_block
 from osbench.coordinator.front.cli.group import Group, config_option
 
 EPILOG = """

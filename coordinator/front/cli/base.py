@@ -17,7 +17,7 @@ from oslo_config import cfg
 from osbench.common.config import config
 from osbench.common.config.durations import seconds
 from osbench.common.errors import UsageError
-from osbench.common.escaping import escaped, one_line
+from osbench.common.text.escaping import escaped, one_line
 from osbench.coordinator.front.cli.group import FILES, config_option, let_go
 
 if TYPE_CHECKING:

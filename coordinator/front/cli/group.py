@@ -12,7 +12,7 @@ from typing import IO, Any
 import click
 
 from osbench.common.errors import INTERRUPTED, OsbenchError, OutputError, UsageError
-from osbench.common.escaping import escaped
+from osbench.common.text.escaping import escaped
 
 #: Where a context of click keeps the files of `--config-file`.
 FILES = "osbench.config_files"

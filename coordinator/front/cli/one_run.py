@@ -17,7 +17,7 @@ from oslo_config import cfg
 
 from osbench.common.config import logs
 from osbench.common.errors import DamagedRun, OsbenchError, TaskError, UsageError
-from osbench.common.import_block import import_block
+from osbench.common.machine.import_block import import_block
 from osbench.common.plugin.cloud_platform import cloud_of
 from osbench.common.plugin.plugins import Plugins
 from osbench.common.protocol import timers

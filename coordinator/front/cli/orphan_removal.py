@@ -10,12 +10,12 @@ from contextlib import closing
 import click
 
 from osbench.common.errors import DeploymentError, OsbenchError, UsageError
-from osbench.common.escaping import escaped
 from osbench.common.plugin import plugin_names
 from osbench.common.plugin.cloud_platform import FoundOrphans, Orphan, installed_cloud
 from osbench.common.plugin.plugins import Plugins
 from osbench.common.protocol.envelope import Signer
 from osbench.common.protocol.redis_client import connect
+from osbench.common.text.escaping import escaped
 from osbench.coordinator.formatting import count
 from osbench.coordinator.front.cli.base import CommandSettings, echo
 from osbench.coordinator.load.fleet.heartbeats import HeartbeatReader

@@ -11,7 +11,7 @@ from typing import IO, Any, cast
 from rich.console import Console, ConsoleOptions, RenderableType
 from rich.segment import Segment
 
-from osbench.common.escaping import escaped
+from osbench.common.text.escaping import escaped
 from osbench.coordinator.front.cli.group import let_go
 
 

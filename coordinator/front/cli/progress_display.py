@@ -10,7 +10,7 @@ from typing import Self
 
 from rich.live import Live
 
-from osbench.common.escaping import escaped
+from osbench.common.text.escaping import escaped
 from osbench.coordinator.formatting import count
 from osbench.coordinator.front.cli.live_table import contexts_line, live_table
 from osbench.coordinator.front.cli.piped_console import PipedConsole

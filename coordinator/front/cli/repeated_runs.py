@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from osbench.common.errors import INTERRUPTED, OsbenchError
-from osbench.common.escaping import escaped
+from osbench.common.text.escaping import escaped
 from osbench.coordinator.front.cli.base import CommandSettings, console, echo
 from osbench.coordinator.front.cli.one_run import Interrupts, Wanted, run_once
 from osbench.coordinator.front.cli.progress_display import Progress

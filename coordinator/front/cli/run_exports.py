@@ -124,7 +124,7 @@ class RunExports:
     def _endpoint(self) -> contextlib.AbstractContextManager[object]:
         if not self._metrics:
             return contextlib.nullcontext()
-        from osbench.common.metrics_endpoint import metrics_endpoint  # noqa: PLC0415 - see above
+        from osbench.common.machine.metrics_endpoint import metrics_endpoint  # noqa: PLC0415 - see above
         from osbench.coordinator.plugins.exporters.openmetrics import families  # noqa: PLC0415 - see above
         from osbench.coordinator.report.stored_run import LiveRun  # noqa: PLC0415 - see above
 

@@ -11,7 +11,7 @@ from rich.padding import Padding
 from rich.text import Text
 
 from osbench.common.errors import INTERRUPTED, OsbenchError, UsageError
-from osbench.common.escaping import escaped, one_line
+from osbench.common.text.escaping import escaped, one_line
 from osbench.coordinator.formatting import count, plain
 from osbench.coordinator.front.cli.base import CommandSettings, console, echo
 from osbench.coordinator.front.cli.one_run import Interrupts, Wanted

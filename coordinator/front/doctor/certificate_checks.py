@@ -9,7 +9,7 @@ from itertools import islice
 from cryptography import x509
 from oslo_config import cfg
 
-from osbench.common.named_files import PEM_BYTES, read_named
+from osbench.common.files.named_files import PEM_BYTES, read_named
 from osbench.coordinator.formatting import count
 from osbench.coordinator.front.doctor.diagnosis import ERROR, OK, WARNING, Diagnosis
 

@@ -11,11 +11,11 @@ from pathlib import Path
 from oslo_config import cfg
 
 from osbench import __version__
-from osbench.common.cpu_quota import cpu_quota, usable_cores
 from osbench.common.errors import OsbenchError
+from osbench.common.machine.cpu_quota import cpu_quota, usable_cores
+from osbench.common.machine.python_build import is_unoptimised, python_build
 from osbench.common.plugin.plugins import Plugins
 from osbench.common.protocol.keyring import Keyring
-from osbench.common.python_build import is_unoptimised, python_build
 from osbench.coordinator.formatting import count, size
 from osbench.coordinator.front.doctor.diagnosis import ERROR, OK, WARNING, Diagnosis
 from osbench.coordinator.results.storage.run_retention import check_writable

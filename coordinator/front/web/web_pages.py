@@ -13,7 +13,7 @@ from urllib.parse import urlencode
 import jinja2
 from markupsafe import Markup
 
-from osbench.common.escaping import on_page
+from osbench.common.text.escaping import on_page
 from osbench.coordinator.formatting import count, duration, three_digits
 from osbench.coordinator.front.web.run_list import USUAL, ListChoice, zone
 from osbench.coordinator.report.html import page_assets

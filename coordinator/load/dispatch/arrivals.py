@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from osbench.common.intervals import Intervals
+from osbench.common.values.intervals import Intervals
 
 Ints = NDArray[np.int64]
 #: Instants older than this before the last are forgotten, nanoseconds.

@@ -10,10 +10,10 @@ import logging
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 
-from osbench.common.intervals import Intervals
-from osbench.common.outcomes import DROP_REASONS, Outcome
 from osbench.common.ports import clock as time
 from osbench.common.protocol import timers
+from osbench.common.values.intervals import Intervals
+from osbench.common.values.outcomes import DROP_REASONS, Outcome
 from osbench.coordinator.load.dispatch.port import DispatchPort, PlannedBatch
 from osbench.coordinator.load.fleet.worker import WorkerHandle
 from osbench.coordinator.results.accounting.ledger import Ledger

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import ClassVar
 
-from osbench.common.intervals import Intervals
 from osbench.common.plugin.iteration_rows import IterationRows
 from osbench.common.plugin.runner import Step
+from osbench.common.values.intervals import Intervals
 from osbench.coordinator.load.dispatch.arrivals import Ints
 from osbench.coordinator.load.dispatch.batches import Batches
 from osbench.coordinator.load.dispatch.closed_load import ClosedLoad

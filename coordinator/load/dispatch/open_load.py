@@ -10,11 +10,11 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from osbench.common.intervals import Intervals
-from osbench.common.outcomes import Outcome
 from osbench.common.plugin.runner import Step
 from osbench.common.ports import clock as time
 from osbench.common.protocol import timers
+from osbench.common.values.intervals import Intervals
+from osbench.common.values.outcomes import Outcome
 from osbench.coordinator.load.dispatch.arrivals import (
     Dues,
     Ints,

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from osbench.common.intervals import Interval
+from osbench.common.values.intervals import Interval
 from osbench.coordinator.load.fleet.worker import WorkerHandle
 
 

@@ -7,13 +7,13 @@ from typing import Any
 
 from osbench import __version__
 from osbench.common.errors import Untrusted
-from osbench.common.escaping import decoded_text
 from osbench.common.ports import clock as time
 from osbench.common.protocol import redis_keys
 from osbench.common.protocol.envelope import Signer
 from osbench.common.protocol.messages import Heartbeat
 from osbench.common.protocol.redis_client import Client
 from osbench.common.protocol.wire import Wire
+from osbench.common.text.escaping import decoded_text
 
 #: Most names that are kept of workers whose heartbeats could not be verified.
 UNVERIFIED_MOST = 100

@@ -9,8 +9,8 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-from osbench.common.clock_steps import ClockSteps
 from osbench.common.errors import FleetError, OlderCopy, StoreUnreachable, Superseded
+from osbench.common.machine.clock_steps import ClockSteps
 from osbench.common.ports import chance as secrets
 from osbench.common.ports import clock as time
 from osbench.common.protocol.messages import Heartbeat, Offer

@@ -8,9 +8,9 @@ import shutil
 import time
 from pathlib import Path
 
-from osbench.common.escaping import decoded_text
 from osbench.common.protocol.redis_client import connect
 from osbench.common.protocol.wire import Wire
+from osbench.common.text.escaping import decoded_text
 from osbench.coordinator.load.local import watchdog
 from osbench.coordinator.load.local.lifeline import CLEAR_S
 from osbench.coordinator.results.storage.resumable import PLAN, SERVER, SERVER_LOCK

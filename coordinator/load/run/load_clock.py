@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+from osbench.common.machine.redis_clock import RedisClock
 from osbench.common.ports import clock as time
-from osbench.common.redis_clock import RedisClock
 from osbench.coordinator.results.accounting.accounts import Accounts
 
 #: Between the last preparation and the start: workers read control records every 50 ms.

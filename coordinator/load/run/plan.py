@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 from oslo_config import cfg
 
-from osbench.common.cpu_quota import usable_cores
 from osbench.common.deployment.record import Deployment
+from osbench.common.machine.cpu_quota import usable_cores
 from osbench.common.plugin.iteration_rows import IterationRows
 from osbench.common.plugin.plugins import Plugins
 from osbench.common.plugin.runner import Runner

@@ -9,14 +9,14 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from osbench.common.import_block import import_block
+from osbench.common.machine.import_block import import_block
+from osbench.common.machine.redis_clock import RedisClock
 from osbench.common.ports import clock as time
 from osbench.common.protocol.envelope import Signer, Vault
 from osbench.common.protocol.messages import Batch, Offer
 from osbench.common.protocol.redis_client import Client, connect
 from osbench.common.protocol.store import Store
 from osbench.common.protocol.wire import Wire
-from osbench.common.redis_clock import RedisClock
 from osbench.coordinator.formatting import count
 from osbench.coordinator.load.dispatch.port import PlannedBatch
 from osbench.coordinator.load.fleet.heartbeats import HeartbeatReader

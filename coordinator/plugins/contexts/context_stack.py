@@ -13,7 +13,6 @@ from functools import partial
 from typing import Any, TypeVar, cast
 
 from osbench.common.errors import ConfigError, ContextError, OsbenchError
-from osbench.common.escaping import one_line
 from osbench.common.plugin.cloud_platform import cloud_of, installed_cloud
 from osbench.common.plugin.context import (
     Context,
@@ -29,6 +28,7 @@ from osbench.common.ports import clock as time
 from osbench.common.ports import threads as threading
 from osbench.common.secrets.masking import mask_text
 from osbench.common.task import Named, Workload
+from osbench.common.text.escaping import one_line
 from osbench.coordinator.plugins.contexts.history import History
 from osbench.coordinator.plugins.contexts.state_store import (
     ContextStateStore,

@@ -14,8 +14,8 @@ from typing import Any
 import msgpack
 
 from osbench.common.deployment.record import Deployment
-from osbench.common.encrypted_file import EncryptedFile
 from osbench.common.errors import ContextError, OsbenchError
+from osbench.common.files.encrypted_file import EncryptedFile
 from osbench.common.protocol.unpacking import unpack
 
 #: Names of the files in the run directory and of the key in the data directory.

@@ -27,8 +27,8 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
-from osbench.common.histogram import Histogram
 from osbench.common.protocol import timers
+from osbench.common.values.histogram import Histogram
 from osbench.coordinator.formatting import count, plain, spaced
 from osbench.coordinator.results.accounting.core_use import HostUse, host_uses
 from osbench.coordinator.results.accounting.generator_delay import is_full

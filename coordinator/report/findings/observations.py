@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from osbench.common.histogram import Histogram
+from osbench.common.values.histogram import Histogram
 from osbench.coordinator.formatting import count, spaced
 from osbench.coordinator.results.accounting.outcome import WorkloadOutcome
 from osbench.coordinator.results.accounting.workload_statistics import WorkloadStatistics

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 
 from markupsafe import Markup
 
-from osbench.common.outcomes import STATES
+from osbench.common.values.outcomes import STATES
 from osbench.coordinator.report.html.page_numbers import time_text, whole
 
 #: Narrowest rectangle that is still seen, percent.

@@ -8,8 +8,8 @@ from typing import Any
 
 from markupsafe import Markup
 
-from osbench.common.outcomes import STATES
 from osbench.common.secrets.url_masking import mask_url
+from osbench.common.values.outcomes import STATES
 from osbench.coordinator.report.html.criterion_rows import CriterionRow
 from osbench.coordinator.report.html.inline_graphics import stacked_bar
 from osbench.coordinator.report.html.key_figures import Figure, key_figures

@@ -11,8 +11,8 @@ from typing import Any
 import jinja2
 from markupsafe import Markup
 
-from osbench.common.escaping import escaped_in_json, on_page
 from osbench.common.secrets.url_masking import mask_url
+from osbench.common.text.escaping import escaped_in_json, on_page
 from osbench.coordinator.report.action_order import SHOWN
 from osbench.coordinator.report.html import page_assets, page_numbers
 from osbench.coordinator.report.html.failure_lines import failures_of

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from osbench.common.outcomes import STATES
 from osbench.common.secrets.masking import mask
 from osbench.common.secrets.url_masking import mask_url
+from osbench.common.values.outcomes import STATES
 from osbench.coordinator.formatting import timestamp
 from osbench.coordinator.report.html.page_numbers import DASH, percent_text
 from osbench.coordinator.report.html.workload_facts import WorkloadFacts

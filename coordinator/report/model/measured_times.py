@@ -6,7 +6,7 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
-from osbench.common.histogram import Histogram, rank
+from osbench.common.values.histogram import Histogram, rank
 from osbench.coordinator.report.model.time_figures import ByState, TimeFigures
 from osbench.coordinator.results.accounting.workload_statistics import Timings
 from osbench.coordinator.results.statistics.block_intervals import BlockIntervals, block_intervals

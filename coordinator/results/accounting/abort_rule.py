@@ -6,10 +6,10 @@ from collections.abc import Iterator, Mapping
 from fractions import Fraction
 from typing import Any
 
-from osbench.common.outcomes import Outcome
 from osbench.common.plugin.sla import Verdict
 from osbench.common.protocol.columns import Columns
 from osbench.common.task import ABORT_OVER_S
+from osbench.common.values.outcomes import Outcome
 from osbench.coordinator.formatting import duration, three_digits
 from osbench.coordinator.results.statistics.windows import Windows
 

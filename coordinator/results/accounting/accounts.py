@@ -16,9 +16,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from osbench.common.errors import DamagedRun, Untrusted
-from osbench.common.intervals import Interval, Intervals
-from osbench.common.outcomes import DROP_REASONS, Outcome
 from osbench.common.protocol.messages import Block, Will
+from osbench.common.values.intervals import Interval, Intervals
+from osbench.common.values.outcomes import DROP_REASONS, Outcome
 from osbench.coordinator.load.fleet.membership import Membership
 from osbench.coordinator.results.accounting.drill_figures import LeftFigures, LeftKind
 from osbench.coordinator.results.accounting.drill_statistics import DrillStatistics

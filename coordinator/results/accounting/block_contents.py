@@ -11,8 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from osbench.common.errors import Untrusted
-from osbench.common.escaping import escaped, one_line
 from osbench.common.protocol.columns import MALFORMED, Columns, Failure, decode_rows
+from osbench.common.text.escaping import escaped, one_line
 from osbench.coordinator.results.accounting.workload_users import FAILURES_END, Event, read_events
 from osbench.coordinator.results.storage.run_directory import RunDirectory
 

@@ -7,7 +7,7 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from osbench.common.outcomes import Outcome
+from osbench.common.values.outcomes import Outcome
 from osbench.coordinator.results.accounting.delayed_iterations import LatenessOverTime
 from osbench.coordinator.results.statistics.latency_matrix import (
     Extent,

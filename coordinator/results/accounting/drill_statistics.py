@@ -15,8 +15,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from osbench.common.outcomes import Outcome
 from osbench.common.protocol.columns import Columns
+from osbench.common.values.outcomes import Outcome
 from osbench.coordinator.formatting import count as counted
 from osbench.coordinator.formatting import duration
 from osbench.coordinator.results.accounting.delayed_iterations import LatenessOverTime

@@ -11,7 +11,7 @@ from uuid import UUID
 import numpy as np
 from numpy.typing import NDArray
 
-from osbench.common.histogram import HIGHEST_NS, highest_equivalent, indices
+from osbench.common.values.histogram import HIGHEST_NS, highest_equivalent, indices
 from osbench.coordinator.results.statistics.latency_matrix import LatencyMatrix
 
 Ints = NDArray[np.int64]

@@ -23,10 +23,10 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from osbench.common.histogram import Histogram
-from osbench.common.outcomes import Outcome
 from osbench.common.plugin.sla import Times
 from osbench.common.protocol.columns import Columns, select
+from osbench.common.values.histogram import Histogram
+from osbench.common.values.outcomes import Outcome
 from osbench.coordinator.formatting import count, spaced
 from osbench.coordinator.results.accounting.core_use import FULL
 from osbench.coordinator.results.accounting.delayed_iterations import (

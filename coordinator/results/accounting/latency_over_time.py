@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from osbench.common.outcomes import Outcome
 from osbench.common.protocol.columns import Columns
+from osbench.common.values.outcomes import Outcome
 from osbench.coordinator.results.accounting.examples import FailedIterations
 from osbench.coordinator.results.statistics.latency_matrix import Extent, LatencyMatrix, buckets_of
 

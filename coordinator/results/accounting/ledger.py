@@ -18,8 +18,8 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from osbench.common.intervals import Interval, Intervals
-from osbench.common.outcomes import DROP_REASONS, RAN, Outcome
+from osbench.common.values.intervals import Interval, Intervals
+from osbench.common.values.outcomes import DROP_REASONS, RAN, Outcome
 from osbench.coordinator.results.accounting.totals import Accounting
 
 Ints = NDArray[np.int64]

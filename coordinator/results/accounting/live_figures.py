@@ -7,10 +7,10 @@ from collections import defaultdict, deque
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from osbench.common.histogram import rank
 from osbench.common.protocol.messages import Heartbeat
 from osbench.common.secrets.masking import mask_text
 from osbench.common.secrets.url_masking import mask_url
+from osbench.common.values.histogram import rank
 from osbench.coordinator.formatting import plain
 from osbench.coordinator.load.fleet.worker import WorkerHandle
 from osbench.coordinator.results.accounting.error_groups import ErrorGroup, shown_kind

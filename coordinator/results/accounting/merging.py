@@ -7,9 +7,9 @@ from dataclasses import replace
 from typing import Any
 
 from osbench.common.errors import Untrusted
-from osbench.common.escaping import one_line
 from osbench.common.protocol.columns import MALFORMED, join_columns
 from osbench.common.protocol.messages import Block
+from osbench.common.text.escaping import one_line
 
 #: Most rows that blocks are joined to: of more the fixed cost of a block is a small part.
 LIMIT = 10_000

@@ -9,9 +9,9 @@ from itertools import pairwise
 
 import numpy as np
 
-from osbench.common.histogram import Histogram, rank
-from osbench.common.outcomes import Outcome
 from osbench.common.protocol.columns import Columns
+from osbench.common.values.histogram import Histogram, rank
+from osbench.common.values.outcomes import Outcome
 from osbench.coordinator.results.accounting.workload_statistics import WorkloadStatistics
 
 #: A load of more stages has no statistics of each.

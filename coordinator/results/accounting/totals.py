@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from osbench.common.outcomes import STATES
+from osbench.common.values.outcomes import STATES
 
 #: Reasons of dropped arrivals that the load generator itself is to blame for.
 NOT_MADE = ("worker_lost", "coordinator_gone")

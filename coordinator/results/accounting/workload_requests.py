@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from osbench.common.histogram import Histogram
 from osbench.common.protocol.columns import Columns
 from osbench.common.protocol.exchanges import FALSE_BODY, OWN_TWICE, PHASES, action_lines
+from osbench.common.values.histogram import Histogram
 from osbench.coordinator.results.statistics.action_paths import NESTED, entries_by_group
 from osbench.coordinator.results.statistics.percentiles import times_of
 

@@ -8,10 +8,10 @@ from dataclasses import replace
 
 import numpy as np
 
-from osbench.common.outcomes import Outcome
 from osbench.common.plugin.sla import Verdict
 from osbench.common.protocol.columns import Columns, select
 from osbench.common.protocol.messages import Block
+from osbench.common.values.outcomes import Outcome
 from osbench.coordinator.plugins.sla.evaluator import SlaEvaluator
 from osbench.coordinator.results.accounting.abort_rule import AbortRule
 from osbench.coordinator.results.accounting.block_contents import BlockContents

@@ -10,10 +10,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from osbench.common.histogram import Histogram
-from osbench.common.outcomes import DROP_REASONS, Outcome
 from osbench.common.protocol.columns import Columns, Failure
 from osbench.common.protocol.exchanges import FALSE_BODY
+from osbench.common.values.histogram import Histogram
+from osbench.common.values.outcomes import DROP_REASONS, Outcome
 from osbench.coordinator.results.accounting.drill_figures import DrillFigures
 from osbench.coordinator.results.accounting.drill_statistics import DrillStatistics
 from osbench.coordinator.results.accounting.error_groups import ErrorGroups, FailurePlace

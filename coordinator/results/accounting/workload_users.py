@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 
 from osbench.common.errors import Untrusted
-from osbench.common.histogram import Histogram
-from osbench.common.intervals import Interval, Intervals
-from osbench.common.outcomes import LifeEvent
+from osbench.common.values.histogram import Histogram
+from osbench.common.values.intervals import Interval, Intervals
+from osbench.common.values.outcomes import LifeEvent
 from osbench.coordinator.results.accounting.error_groups import UNKNOWN, Texts
 
 

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from osbench.common.histogram import Histogram, rank
+from osbench.common.values.histogram import Histogram, rank
 
 #: Percentiles in reports.
 REPORTED = (50.0, 90.0, 95.0, 99.0, 99.9)

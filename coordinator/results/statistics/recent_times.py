@@ -6,7 +6,7 @@ from collections import deque
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from osbench.common.histogram import Histogram, rank
+from osbench.common.values.histogram import Histogram, rank
 
 #: Seconds that the figures cover at least, once the load lasts so long.
 WINDOW_S = 10.0

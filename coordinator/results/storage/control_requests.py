@@ -16,11 +16,11 @@ from types import TracebackType
 from typing import Any, Self
 
 from osbench.common.errors import OsbenchError, UsageError
-from osbench.common.foreign_json import read_json
+from osbench.common.files.foreign_json import read_json
+from osbench.common.files.regular_files import read_regular
 from osbench.common.ports import chance as secrets
 from osbench.common.ports import clock as time
 from osbench.common.ports import threads as threading
-from osbench.common.regular_files import read_regular
 from osbench.coordinator.results.storage.run_directory import RunDirectory
 
 #: Folder of the run directory.

@@ -8,8 +8,8 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from osbench.common.escaping import escaped
 from osbench.common.secrets.masking import mask_text
+from osbench.common.text.escaping import escaped
 from osbench.coordinator.results.storage.run_directory import RunDirectory
 from osbench.coordinator.results.storage.run_retention import check_writable
 

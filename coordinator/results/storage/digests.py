@@ -13,8 +13,8 @@ from pathlib import Path
 from typing import Any, cast
 
 from osbench.common.errors import DamagedRun, StorageError
-from osbench.common.foreign_json import read_json
-from osbench.common.regular_files import open_regular, read_regular, size_of
+from osbench.common.files.foreign_json import read_json
+from osbench.common.files.regular_files import open_regular, read_regular, size_of
 from osbench.coordinator.results.storage.frames import reason_of
 from osbench.coordinator.results.storage.replay import block_bundles
 

@@ -13,8 +13,8 @@ from typing import BinaryIO
 import numpy as np
 
 from osbench.common.errors import DamagedRun, DirectoryRemoved, OsbenchError, StorageError
+from osbench.common.files.regular_files import open_regular
 from osbench.common.ports import disk
-from osbench.common.regular_files import open_regular
 
 _HEAD = struct.Struct("<II")
 #: Behind a damaged record, others are looked for in so many bytes, each of this size at most.

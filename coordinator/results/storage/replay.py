@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from osbench.common.decompression import decompress
 from osbench.common.errors import DamagedRun
+from osbench.common.files.decompression import decompress
+from osbench.common.files.regular_files import size_of
 from osbench.common.protocol.unpacking import unpack, unpack_all
-from osbench.common.regular_files import size_of
 from osbench.coordinator.results.storage.frames import placed_frames
 
 Body = dict[str, Any]

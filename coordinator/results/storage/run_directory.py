@@ -39,11 +39,11 @@ from osbench.common.errors import (
     StorageError,
     UsageError,
 )
-from osbench.common.foreign_json import read_json
+from osbench.common.files.foreign_json import read_json
+from osbench.common.files.regular_files import open_regular, read_regular
 from osbench.common.plugin.signature import near
 from osbench.common.ports import clock as time
 from osbench.common.ports import disk
-from osbench.common.regular_files import open_regular, read_regular
 from osbench.coordinator.results.storage import digests
 from osbench.coordinator.results.storage.frames import FrameFile, bundles, cut_torn_tail, reason_of
 from osbench.coordinator.results.storage.replay import (

@@ -9,12 +9,12 @@ import msgpack
 import zstandard
 
 from osbench import __version__
-from osbench.common.decompression import decompress
 from osbench.common.deployment.record import Deployment
 from osbench.common.errors import DamagedRun, UsageError
+from osbench.common.files.decompression import decompress
+from osbench.common.files.regular_files import read_regular
 from osbench.common.plugin.plugins import Plugins
 from osbench.common.protocol.unpacking import unpack
-from osbench.common.regular_files import read_regular
 from osbench.common.secrets.masking import mask
 from osbench.common.secrets.url_masking import without_credentials
 from osbench.common.task import Named, Task, Workload

@@ -19,12 +19,12 @@ from types import TracebackType
 from typing import Any, Self
 
 from osbench.common.config.logs import SafeFormatter
-from osbench.common.escaping import escaped
-from osbench.common.foreign_json import read_json
+from osbench.common.files.foreign_json import read_json
+from osbench.common.files.regular_files import open_regular
 from osbench.common.ports import clock as time
 from osbench.common.ports import threads as threading
-from osbench.common.regular_files import open_regular
 from osbench.common.secrets.masking import mask_text
+from osbench.common.text.escaping import escaped
 from osbench.coordinator.results.storage.run_directory import RunDirectory
 
 #: File of the run directory.

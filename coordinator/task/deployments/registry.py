@@ -11,7 +11,7 @@ from pathlib import Path
 
 from osbench.common.deployment.record import Deployment
 from osbench.common.errors import DeploymentError
-from osbench.common.regular_files import (
+from osbench.common.files.regular_files import (
     TooOpen,
     make_private_directory,
     read_private,

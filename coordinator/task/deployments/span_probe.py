@@ -11,7 +11,7 @@ import redis
 from osprofiler import profiler, web
 
 from osbench.common.errors import StoreError
-from osbench.common.foreign_json import read_json
+from osbench.common.files.foreign_json import read_json
 from osbench.common.protocol import redis_client
 
 #: Longest wait for spans after the last response, and polling interval, seconds.

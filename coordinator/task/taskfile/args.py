@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from osbench.common.errors import Problem, UsageError
-from osbench.common.named_files import expanded, read_text
+from osbench.common.files.named_files import expanded, read_text
 from osbench.common.plugin.signature import near
 from osbench.coordinator.task.taskfile import document
 

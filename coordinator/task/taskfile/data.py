@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from osbench.common.errors import Problem, TaskError
-from osbench.common.named_files import expanded
+from osbench.common.files.named_files import expanded
 from osbench.common.plugin.iteration_rows import IterationRows
 from osbench.common.plugin.runner import Runner
 from osbench.common.task import Task, Workload

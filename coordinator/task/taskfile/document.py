@@ -11,7 +11,7 @@ from typing import Any
 import yaml
 
 from osbench.common.errors import Problem
-from osbench.common.yaml_documents import YamlBoundError, check_bounds, open_yaml
+from osbench.common.files.yaml_documents import YamlBoundError, check_bounds, open_yaml
 from osbench.coordinator.task.taskfile.places import inside, shown_value
 
 LOG = logging.getLogger(__name__)

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from osbench.common.errors import Problem, TaskError
-from osbench.common.named_files import expanded, read_stdin, read_text
+from osbench.common.files.named_files import expanded, read_stdin, read_text
 from osbench.common.network.origins import is_http
 from osbench.common.plugin.plugins import Plugins
 from osbench.common.secrets.url_masking import mask_url

@@ -15,7 +15,7 @@ from jinja2.loaders import split_template_path
 from jinja2.sandbox import SandboxedEnvironment
 
 from osbench.common.errors import Problem
-from osbench.common.named_files import read_text
+from osbench.common.files.named_files import read_text
 from osbench.common.secrets.masking import error_text
 from osbench.coordinator.task.taskfile.template_bounds import (
     TemplateBoundError,

@@ -15,7 +15,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from types import FrameType
 
-from osbench.common.yaml_documents import CHARACTERS
+from osbench.common.files.yaml_documents import CHARACTERS
 
 #: CPU time, seconds, and memory, bytes, in addition to what the process has.
 CPU_S = 10.0

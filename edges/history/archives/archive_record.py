@@ -16,8 +16,8 @@ from typing import Any
 
 import zstandard
 
-from osbench.common.decompression import decompress
-from osbench.common.foreign_json import read_json
+from osbench.common.files.decompression import decompress
+from osbench.common.files.foreign_json import read_json
 from osbench.coordinator.results.storage.digests import Entry
 from osbench.coordinator.results.storage.run_documents import SUMMARY, is_summary
 from osbench.coordinator.results.storage.run_listing import (

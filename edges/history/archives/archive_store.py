@@ -15,11 +15,11 @@ from typing import Protocol
 from urllib.parse import unquote, urlsplit
 
 from osbench.common.errors import ArchiveError, UsageError
-from osbench.common.named_files import expanded
+from osbench.common.files.named_files import expanded
+from osbench.common.files.regular_files import open_regular, read_regular, size_of, sync_directory
 from osbench.common.network.server_address import server_address_fault
 from osbench.common.plugin import entry_points
 from osbench.common.ports import disk
-from osbench.common.regular_files import open_regular, read_regular, size_of, sync_directory
 from osbench.common.secrets.url_masking import mask_url
 from osbench.coordinator.results.storage.frames import reason_of
 

@@ -16,7 +16,7 @@ from typing import IO, Any, BinaryIO, cast
 import zstandard
 
 from osbench.common.errors import RefusedRun
-from osbench.common.regular_files import open_regular
+from osbench.common.files.regular_files import open_regular
 from osbench.coordinator.results.storage.digests import COVERED, DIGESTS, Entry
 from osbench.coordinator.results.storage.run_log import LOG
 

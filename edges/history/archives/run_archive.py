@@ -26,7 +26,7 @@ from osbench.common.errors import (
     StorageError,
     UsageError,
 )
-from osbench.common.regular_files import make_private_directory, write_private
+from osbench.common.files.regular_files import make_private_directory, write_private
 from osbench.coordinator.formatting import plain, size
 from osbench.coordinator.results.storage.digests import Entry, damaged_run, entry_of
 from osbench.coordinator.results.storage.frames import reason_of

@@ -9,8 +9,8 @@ from typing import TypeVar
 import click
 
 from osbench.common.errors import ArchiveError, DamagedArchive, OsbenchError, RefusedRun, UsageError
-from osbench.common.escaping import escaped
 from osbench.common.secrets.url_masking import mask_url
+from osbench.common.text.escaping import escaped
 from osbench.coordinator.formatting import count
 from osbench.coordinator.front.cli.base import CommandSettings, echo, with_settings
 from osbench.coordinator.front.cli.options.option_rules import Rule, RuledCommand

@@ -11,7 +11,7 @@ from typing import Any
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
-from osbench.common.escaping import on_page
+from osbench.common.text.escaping import on_page
 from osbench.coordinator.formatting import spaced
 from osbench.coordinator.report.html import page_assets
 from osbench.coordinator.report.html.page_assets import PageFrame

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from osbench.common.outcomes import Outcome
 from osbench.common.protocol.columns import Columns
+from osbench.common.values.outcomes import Outcome
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import click
 
-from osbench.common.cpu_quota import usable_cores
+from osbench.common.machine.cpu_quota import usable_cores
 from osbench.common.plugin.scenario import MOST_COROUTINES
 from osbench.coordinator.front.cli.base import (
     CommandSettings,

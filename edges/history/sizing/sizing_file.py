@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from osbench.common.errors import OsbenchError
-from osbench.common.regular_files import read_regular, write_private
+from osbench.common.files.regular_files import read_regular, write_private
 from osbench.common.task import Task
 
 #: Version of the document that `plan --json` prints and this file holds.

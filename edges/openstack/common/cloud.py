@@ -17,7 +17,7 @@ from osbench.common.deployment.service_catalogue import (
     Service,
     configured_service,
 )
-from osbench.common.foreign_json import read_json
+from osbench.common.files.foreign_json import read_json
 from osbench.edges.openstack.common.account import Account, SessionOf
 from osbench.edges.openstack.common.request_errors import (
     RequestFailed,

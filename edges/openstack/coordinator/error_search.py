@@ -7,7 +7,6 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from osbench.common.escaping import escaped
 from osbench.common.plugin.context import (
     ContextEnvironment,
     ErrorSearchResult,
@@ -15,6 +14,7 @@ from osbench.common.plugin.context import (
 )
 from osbench.common.ports import clock as time
 from osbench.common.secrets.masking import error_text
+from osbench.common.text.escaping import escaped
 from osbench.edges.openstack.common.cloud import Cloud
 from osbench.edges.openstack.common.resource_names import (
     is_from_iteration,

@@ -16,7 +16,7 @@ import requests
 from keystoneauth1 import exceptions
 
 from osbench.common.errors import ArchiveError, DeploymentError, UsageError
-from osbench.common.foreign_json import read_json
+from osbench.common.files.foreign_json import read_json
 from osbench.common.network.causes import root_cause
 from osbench.common.plugin.cloud_platform import installed_cloud
 from osbench.common.secrets.masking import mask_text

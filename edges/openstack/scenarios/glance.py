@@ -11,7 +11,7 @@ from typing import Any
 import requests
 
 from osbench.common.errors import DeploymentError
-from osbench.common.named_files import expanded
+from osbench.common.files.named_files import expanded
 from osbench.common.network.causes import root_cause
 from osbench.common.network.download import download
 from osbench.common.plugin.atomic import ActionTimer, action_timer

@@ -8,8 +8,8 @@ from typing import Any, ClassVar
 
 import yaml
 
+from osbench.common.files.yaml_documents import load_yaml
 from osbench.common.plugin.atomic import ActionTimer, action_timer
-from osbench.common.yaml_documents import load_yaml
 from osbench.edges.openstack.scenarios.openstack_scenario import ACCEPTED, openstack, waits
 from osbench.edges.openstack.scenarios.resource_scenario import ResourceKind, ResourceScenario
 

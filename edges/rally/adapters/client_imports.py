@@ -10,7 +10,7 @@ import textwrap
 from collections.abc import Iterator
 from typing import Any
 
-from osbench.common.syntax_trees import syntax_tree
+from osbench.common.text.syntax_trees import syntax_tree
 
 #: Clients that every OpenStack scenario uses.
 _ALWAYS = ("keystone",)

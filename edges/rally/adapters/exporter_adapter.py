@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from osbench.common.errors import ExportError
-from osbench.common.named_files import expanded
+from osbench.common.files.named_files import expanded
 from osbench.common.plugin.exporter import ExportedRun, Exporter
 from osbench.edges.rally import importing, plugin_registry
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from osbench.common.outcomes import RAN, Outcome
 from osbench.common.protocol.columns import Columns
 from osbench.common.protocol.iteration_outputs import outputs
 from osbench.common.secrets.masking import mask
+from osbench.common.values.outcomes import RAN, Outcome
 
 Texts = Mapping[int, Sequence[str]]
 

@@ -18,9 +18,8 @@ import msgpack
 
 from osbench import __version__
 from osbench.common.errors import UsageError
-from osbench.common.foreign_json import read_json
-from osbench.common.named_files import expanded, read_text
-from osbench.common.outcomes import Outcome
+from osbench.common.files.foreign_json import read_json
+from osbench.common.files.named_files import expanded, read_text
 from osbench.common.plugin.atomic import Names
 from osbench.common.plugin.plugin_names import RALLY
 from osbench.common.plugin.sla import Verdict
@@ -28,6 +27,7 @@ from osbench.common.protocol.columns import Row, encode_rows, pack_actions, row
 from osbench.common.protocol.messages import Block
 from osbench.common.secrets.masking import mask
 from osbench.common.task import Named
+from osbench.common.values.outcomes import Outcome
 from osbench.coordinator.plugins.contexts.history import ContextRecord, ContextStep, Fault
 from osbench.coordinator.plugins.sla.evaluator import SlaEvaluator
 from osbench.coordinator.report.exit_code import exit_code

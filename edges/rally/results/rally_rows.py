@@ -11,9 +11,9 @@ from uuid import UUID
 
 import numpy as np
 
-from osbench.common.intervals import Intervals
-from osbench.common.outcomes import Outcome
 from osbench.common.protocol.columns import Columns, select
+from osbench.common.values.intervals import Intervals
+from osbench.common.values.outcomes import Outcome
 from osbench.coordinator.report.iterations import settling
 from osbench.coordinator.results.accounting.block_contents import counted_contents, counted_rows
 from osbench.coordinator.results.storage.run_directory import RunDirectory

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from osbench.common.outcomes import Outcome
+from osbench.common.values.outcomes import Outcome
 from osbench.coordinator.formatting import count, duration, spaced
 from osbench.edges.traces.analysis.bootstrap import difference
 from osbench.edges.traces.analysis.features import Features, Ints

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 
-from osbench.common.outcomes import Outcome
 from osbench.common.plugin.sla import SpanSelection
+from osbench.common.values.outcomes import Outcome
 from osbench.edges.traces.analysis.coverage import TraceCoverage
 from osbench.edges.traces.analysis.features import FeatureTable
 from osbench.edges.traces.analysis.ranking import Ranking

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from osbench.common.outcomes import Outcome
+from osbench.common.values.outcomes import Outcome
 from osbench.coordinator.formatting import plain
 from osbench.edges.traces.analysis.bands import (
     Band,

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from osbench.common.outcomes import Outcome
+from osbench.common.values.outcomes import Outcome
 from osbench.edges.traces.analysis.graph_table import GraphRows, GraphTable
 from osbench.edges.traces.model.clock_skew import Clocks
 from osbench.edges.traces.model.critical_path import (

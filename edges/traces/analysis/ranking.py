@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from osbench.common.histogram import Histogram
+from osbench.common.values.histogram import Histogram
 from osbench.coordinator.formatting import plain
 from osbench.edges.traces.model.critical_path import Path, is_pause, paused_within
 from osbench.edges.traces.model.spans import LOST_START, LOST_STOP

@@ -10,9 +10,9 @@ from typing import Any
 
 import numpy as np
 
-from osbench.common.histogram import Histogram
-from osbench.common.outcomes import Outcome
 from osbench.common.plugin.sla import SpanFigures, SpanSelection
+from osbench.common.values.histogram import Histogram
+from osbench.common.values.outcomes import Outcome
 from osbench.edges.traces.analysis.features import NO_GROUP
 from osbench.edges.traces.model.critical_path import is_pause
 from osbench.edges.traces.model.span_keys import SpanKey, SpanPattern, Vocabulary

@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from osbench.common.errors import OsbenchError, UsageError
-from osbench.common.outcomes import Outcome
+from osbench.common.values.outcomes import Outcome
 from osbench.coordinator.formatting import count, duration, plain
 from osbench.edges.traces.analysis.coverage import is_ours
 from osbench.edges.traces.analysis.features import Features, Ints

@@ -18,11 +18,11 @@ from typing import Any, BinaryIO
 import msgpack
 import zstandard
 
-from osbench.common.decompression import decompress
 from osbench.common.errors import OsbenchError
-from osbench.common.foreign_json import read_json
+from osbench.common.files.decompression import decompress
+from osbench.common.files.foreign_json import read_json
+from osbench.common.files.regular_files import open_regular, read_regular
 from osbench.common.protocol.unpacking import unpack
-from osbench.common.regular_files import open_regular, read_regular
 from osbench.coordinator.results.storage.digests import KeptFiles
 from osbench.edges.traces.analysis.features import Features
 from osbench.edges.traces.model.spans import Span, SpanOrigin, Trace

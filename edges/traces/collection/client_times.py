@@ -14,10 +14,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from osbench.common.intervals import Intervals
-from osbench.common.outcomes import Outcome
 from osbench.common.protocol.columns import Columns, select
 from osbench.common.protocol.exchanges import PHASES, action_lines
+from osbench.common.values.intervals import Intervals
+from osbench.common.values.outcomes import Outcome
 from osbench.coordinator.results.accounting.block_contents import counted_contents
 from osbench.coordinator.results.statistics.action_paths import name_paths
 from osbench.coordinator.results.storage.run_directory import RunDirectory

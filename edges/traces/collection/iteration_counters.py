@@ -6,9 +6,9 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from osbench.common.intervals import Intervals
-from osbench.common.outcomes import Outcome
 from osbench.common.protocol.columns import select
+from osbench.common.values.intervals import Intervals
+from osbench.common.values.outcomes import Outcome
 from osbench.coordinator.results.accounting.block_contents import counted_rows
 from osbench.coordinator.results.accounting.outcome import WorkloadOutcome
 from osbench.coordinator.results.storage.run_directory import RunDirectory

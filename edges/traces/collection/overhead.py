@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 
-from osbench.common.histogram import Histogram, rank
+from osbench.common.values.histogram import Histogram, rank
 from osbench.coordinator.results.accounting.totals import Cost, Shift
 from osbench.coordinator.results.statistics.percentiles import interval_ranks
 from osbench.edges.traces.collection.traced_iterations import Latencies

@@ -10,7 +10,7 @@ from math import exp, lgamma
 import numpy as np
 from numpy.typing import NDArray
 
-from osbench.common.outcomes import Outcome
+from osbench.common.values.outcomes import Outcome
 from osbench.edges.traces.collection.retention import EXAMPLE, RANDOM
 from osbench.edges.traces.collection.traced_iterations import TracedIterations
 

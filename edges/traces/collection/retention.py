@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from osbench.common.outcomes import Outcome
+from osbench.common.values.outcomes import Outcome
 from osbench.edges.traces.collection.traced_iterations import Ints, TracedIterations
 
 #: Reasons to keep a trace; 0 if it is not kept. Examples are iterations of each type of error, and

@@ -8,10 +8,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from osbench.common.histogram import Histogram
-from osbench.common.intervals import Intervals
-from osbench.common.outcomes import Outcome
 from osbench.common.protocol.columns import Columns, Failure, select
+from osbench.common.values.histogram import Histogram
+from osbench.common.values.intervals import Intervals
+from osbench.common.values.outcomes import Outcome
 from osbench.coordinator.results.accounting.block_contents import counted_contents
 from osbench.coordinator.results.storage.run_directory import RunDirectory
 

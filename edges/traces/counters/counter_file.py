@@ -10,9 +10,9 @@ import msgpack
 import numpy as np
 import zstandard
 
-from osbench.common.decompression import decompress
+from osbench.common.files.decompression import decompress
+from osbench.common.files.regular_files import read_regular
 from osbench.common.protocol.unpacking import unpack
-from osbench.common.regular_files import read_regular
 from osbench.coordinator.results.accounting.counter_figures import CounterKind
 from osbench.coordinator.results.storage.run_directory import RunDirectory
 from osbench.edges.traces.counters.counter_series import CounterSeries, Floats, WorkloadCounters

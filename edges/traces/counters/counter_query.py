@@ -14,8 +14,8 @@ from typing import Any
 import yaml
 
 from osbench.common.errors import UsageError
-from osbench.common.named_files import read_text
-from osbench.common.yaml_documents import load_yaml
+from osbench.common.files.named_files import read_text
+from osbench.common.files.yaml_documents import load_yaml
 from osbench.coordinator.formatting import count, plain
 from osbench.coordinator.results.accounting.counter_figures import SHARE_UNIT, CounterKind
 

@@ -14,7 +14,7 @@ from urllib.parse import urlencode
 import requests
 
 from osbench.common.errors import UsageError
-from osbench.common.foreign_json import TooManyValuesError, read_json
+from osbench.common.files.foreign_json import TooManyValuesError, read_json
 from osbench.common.network.bounded_adapter import ResponseTooLargeError
 from osbench.common.network.bounded_query import (
     BoundedQueries,

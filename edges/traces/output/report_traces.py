@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from osbench.common.errors import DamagedRun, OsbenchError
-from osbench.common.outcomes import Outcome
+from osbench.common.values.outcomes import Outcome
 from osbench.coordinator.results.accounting.totals import is_open_load
 from osbench.coordinator.results.storage.run_directory import RunDirectory
 from osbench.edges.traces.analysis.explanation import Answer, explain

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from osbench.common.outcomes import Outcome
+from osbench.common.values.outcomes import Outcome
 from osbench.edges.traces.collection.traced_iterations import Ints, TracedIterations
 
 #: Kinds of picks.

@@ -9,9 +9,9 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from osbench.common.foreign_json import read_json
-from osbench.common.plain_paths import short_text
-from osbench.common.trace_mark import TraceMark
+from osbench.common.files.foreign_json import read_json
+from osbench.common.text.plain_paths import short_text
+from osbench.common.values.trace_mark import TraceMark
 from osbench.edges.traces.model.spans import Span
 from osbench.edges.traces.sources.otlp import OtlpSpans
 from osbench.edges.traces.sources.otlp_protobuf import RequestSpans, run_spans

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
-from osbench.common.plain_paths import path, short_text
+from osbench.common.text.plain_paths import path, short_text
 from osbench.edges.traces.sources.details import statement, title
 
 #: Attribute for the detail of a span that osbench exports.

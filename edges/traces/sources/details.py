@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from functools import lru_cache
 
-from osbench.common.plain_paths import path, short_text
+from osbench.common.text.plain_paths import path, short_text
 
 #: Comments and quoted text, matched together, because each may contain what looks like the other.
 #: SQL dialects differ, and osbench does not know a statement's dialect: if dialects would read the

@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from osbench.common.errors import UsageError
-from osbench.common.foreign_json import read_json
-from osbench.common.regular_files import read_regular
+from osbench.common.files.foreign_json import read_json
+from osbench.common.files.regular_files import read_regular
 from osbench.coordinator.formatting import count
 from osbench.edges.traces.model.spans import Span, SpanOrigin, Trace, better
 from osbench.edges.traces.sources.mistral_log import MistralLog, is_trace_point, lines

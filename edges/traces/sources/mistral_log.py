@@ -17,8 +17,8 @@ from pathlib import Path
 from typing import Any
 
 from osbench.common.errors import UsageError
-from osbench.common.foreign_json import read_json
-from osbench.common.regular_files import open_regular
+from osbench.common.files.foreign_json import read_json
+from osbench.common.files.regular_files import open_regular
 from osbench.edges.traces.model.spans import LATEST_S, Trace, trace_key
 from osbench.edges.traces.sources.pairing import SpanEvent, instant_us, pair, split_name
 

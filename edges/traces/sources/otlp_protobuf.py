@@ -13,8 +13,8 @@ from typing import Any
 from google.protobuf.message import DecodeError
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
 
-from osbench.common.plain_paths import short_text
-from osbench.common.trace_mark import TraceMark
+from osbench.common.text.plain_paths import short_text
+from osbench.common.values.trace_mark import TraceMark
 from osbench.edges.traces.model.spans import LATEST_S, LOST_STOP, STEPPED, Span
 from osbench.edges.traces.sources.attributes import of_opentelemetry
 from osbench.edges.traces.sources.details import title

@@ -14,7 +14,7 @@ from typing import Any
 import redis
 
 from osbench.common.errors import StoreError
-from osbench.common.foreign_json import read_json
+from osbench.common.files.foreign_json import read_json
 from osbench.common.protocol.redis_client import connect
 from osbench.common.secrets.url_masking import mask_url
 from osbench.coordinator.task.deployments.at_once import call_within

@@ -18,8 +18,8 @@ from pathlib import Path
 import msgpack
 import zstandard
 
-from osbench.common.decompression import decompress
-from osbench.common.regular_files import open_regular
+from osbench.common.files.decompression import decompress
+from osbench.common.files.regular_files import open_regular
 from osbench.edges.traces.model.spans import Span, Trace, better
 
 #: Parts of a spool, one for each first byte.

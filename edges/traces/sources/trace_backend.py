@@ -19,7 +19,7 @@ from enum import StrEnum
 import requests
 
 from osbench.common.errors import UsageError
-from osbench.common.foreign_json import TooManyValuesError, read_json_sequence
+from osbench.common.files.foreign_json import TooManyValuesError, read_json_sequence
 from osbench.common.network.backend_url import JAEGER, parse_backend_url
 from osbench.common.network.bounded_adapter import ResponseTooLargeError
 from osbench.common.network.bounded_query import (

@@ -41,8 +41,8 @@ Errors, besides Python's TimeoutError and ConnectionError, and those of `osbench
 """
 
 from osbench.common.deployment.service_catalogue import SERVICES
-from osbench.common.named_files import expanded, read_text
-from osbench.common.yaml_documents import load_yaml
+from osbench.common.files.named_files import expanded, read_text
+from osbench.common.files.yaml_documents import load_yaml
 from osbench.edges.openstack.common import neutron
 from osbench.edges.openstack.common.cloud import Cloud
 from osbench.edges.openstack.common.cloud_users import (

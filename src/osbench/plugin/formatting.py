@@ -10,9 +10,9 @@ r"""Numbers and texts as reports print them.
 - `mask_url(text)`: a text in which secrets in URLs, and those known by their form, are hidden
 """
 
-from osbench.common.escaping import escaped
 from osbench.common.secrets.masking import mask_text
 from osbench.common.secrets.url_masking import mask_url
+from osbench.common.text.escaping import escaped
 from osbench.coordinator.formatting import count, duration, plain, three_digits, timestamp
 
 __all__ = [

@@ -5,7 +5,7 @@
 - `read_json(text, most_values)`: parses JSON of others, without numbers beyond floats
 """
 
-from osbench.common.foreign_json import read_json
+from osbench.common.files.foreign_json import read_json
 from osbench.common.network.bounded_adapter import bounded_session
 from osbench.common.network.download import download
 

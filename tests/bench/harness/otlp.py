@@ -18,7 +18,7 @@ import psutil
 
 from helpers.otlp_requests import request_of
 from osbench.common.config import config
-from osbench.common.trace_mark import TraceMark
+from osbench.common.values.trace_mark import TraceMark
 from osbench.edges.traces.receiving.otlp_receiver import OtlpReceiver
 
 #: Spans of a request, as the batch processors of SDKs send them, and of a trace.

@@ -7,11 +7,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from osbench.common.intervals import Intervals
-from osbench.common.outcomes import Outcome
 from osbench.common.protocol.columns import encode_rows, row
 from osbench.common.protocol.envelope import Signer
 from osbench.common.protocol.messages import Block
+from osbench.common.values.intervals import Intervals
+from osbench.common.values.outcomes import Outcome
 
 RUN = "bench"
 WORKERS = ("host.1", "host.2")

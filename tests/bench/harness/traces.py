@@ -15,8 +15,8 @@ import psutil
 from osprofiler.drivers import base
 
 from helpers.synthetic_traces import Fault, Work, events_of, find, slow_query, traces
-from osbench.common.outcomes import Outcome
 from osbench.common.protocol.columns import encode_rows, row
+from osbench.common.values.outcomes import Outcome
 from osbench.coordinator.results.storage.run_directory import RunDirectory
 from osbench.edges.traces.collection.collector import Collection, CollectionSettings
 from osbench.edges.traces.collection.retention import Retention

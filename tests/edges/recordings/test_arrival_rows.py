@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from helpers.arrivals import write_arrivals
-from osbench.common.intervals import Intervals
 from osbench.common.protocol import data_rows
+from osbench.common.values.intervals import Intervals
 from osbench.edges.recordings.arrival_file import ArrivalFile
 from osbench.edges.recordings.arrival_rows import ArrivalRows
 

@@ -11,11 +11,11 @@ from helpers.readme import REPOSITORY
 
 #: Folders and modules of the product that a simulation runs.
 SIMULATED = (
-    "common/clock_steps.py",
+    "common/machine/clock_steps.py",
     "common/plugin",
-    "common/regular_files.py",
+    "common/files/regular_files.py",
     "common/protocol",
-    "common/redis_clock.py",
+    "common/machine/redis_clock.py",
     "coordinator/plugins/contexts/context_stack.py",
     "coordinator/plugins/contexts/history.py",
     "coordinator/plugins/contexts/state_store.py",

@@ -26,8 +26,8 @@ OTHERS = {"instead", "within"}
 
 PLUGIN = "part of the interface for authors of plug-ins"
 EXCEPTIONS = {
-    "common/escaping.py: escaped": PLUGIN,
-    "common/named_files.py: expanded": PLUGIN,
+    "common/text/escaping.py: escaped": PLUGIN,
+    "common/files/named_files.py: expanded": PLUGIN,
     "common/plugin/runner.py: split": f"{PLUGIN}, and a verb",
     "common/protocol/redis_keys.py: run": "a noun: the key of a run, beside `worker` and `offer`",
     "coordinator/formatting.py: spaced": "an adjective: `duration` with a space, for running text",

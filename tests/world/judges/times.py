@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from osbench.common.outcomes import Outcome
+from osbench.common.values.outcomes import Outcome
 from osbench.coordinator.results.accounting.block_contents import counted_rows
 from osbench.coordinator.results.storage.run_directory import RunDirectory
 from world import present

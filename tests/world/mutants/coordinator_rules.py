@@ -9,9 +9,9 @@ from typing import Any
 
 import numpy as np
 
-from osbench.common.intervals import Intervals
 from osbench.common.protocol import redis_keys
 from osbench.common.protocol.messages import Block, Heartbeat
+from osbench.common.values.intervals import Intervals
 from osbench.coordinator.load.dispatch import batches
 from osbench.coordinator.load.dispatch.batches import Batches
 from osbench.coordinator.load.dispatch.dispatcher import Dispatcher

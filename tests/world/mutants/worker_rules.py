@@ -7,9 +7,9 @@ from collections.abc import Callable, Iterable, Sequence
 from types import SimpleNamespace
 from typing import Any
 
+from osbench.common.machine.redis_clock import ClockOffset
 from osbench.common.protocol import timers
 from osbench.common.protocol.messages import Batch, Control, Offer
-from osbench.common.redis_clock import ClockOffset
 from osbench.worker.engine import engine as engine_module
 from osbench.worker.engine.will_page import WillPage
 from osbench.worker.process import agent

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-from osbench.common.intervals import Interval
 from osbench.common.plugin.scenario import NO_DATA, Scenario, UserData, VirtualUser
+from osbench.common.values.intervals import Interval
 
 #: Pauses between attempts to start a user: the first, and the longest, nanoseconds.
 FIRST_PAUSE_NS = 1_000_000_000

@@ -12,16 +12,16 @@ from collections.abc import Mapping
 from typing import Any
 from urllib.parse import unquote
 
-from osbench.common.pages.form_inputs import input_value
-from osbench.common.pages.page_patterns import (
+from osbench.common.plugin.request_values import is_token
+from osbench.common.plugin.scenario import Scenario, VirtualUser
+from osbench.common.secrets.secret_names import is_secret
+from osbench.common.text.pages.form_inputs import input_value
+from osbench.common.text.pages.page_patterns import (
     BadPattern,
     SearchedTooLong,
     check_pattern,
     found_by,
 )
-from osbench.common.plugin.request_values import is_token
-from osbench.common.plugin.scenario import Scenario, VirtualUser
-from osbench.common.secrets.secret_names import is_secret
 from osbench.worker.http import jsonpath
 from osbench.worker.http.user.http_response import HttpResponse
 

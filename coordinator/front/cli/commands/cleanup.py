@@ -11,10 +11,10 @@ from pathlib import Path
 import click
 
 from osbench.common.errors import ContextError, DamagedRun, OsbenchError
-from osbench.common.escaping import one_line
 from osbench.common.plugin.plugins import Plugins
 from osbench.common.protocol.envelope import Signer
 from osbench.common.protocol.redis_client import connect
+from osbench.common.text.escaping import one_line
 from osbench.coordinator.front.cli.base import CommandSettings, echo, with_settings
 from osbench.coordinator.front.cli.commands.workers import dismiss
 from osbench.coordinator.front.cli.options.option_rules import Alternatives, Rule, RuledCommand

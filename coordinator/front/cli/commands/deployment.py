@@ -7,9 +7,9 @@ from pathlib import Path
 
 import click
 
-from osbench.common.escaping import escaped, one_line
 from osbench.common.plugin.cloud_platform import Finding, installed_cloud
 from osbench.common.secrets.url_masking import mask_url
+from osbench.common.text.escaping import escaped, one_line
 from osbench.coordinator.front.cli.base import (
     CommandSettings,
     echo,

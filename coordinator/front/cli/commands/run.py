@@ -8,7 +8,7 @@ from pathlib import Path
 import click
 
 from osbench.common.errors import UsageError
-from osbench.common.import_block import import_block
+from osbench.common.machine.import_block import import_block
 from osbench.coordinator.front.cli.base import CommandSettings, echo, with_settings
 from osbench.coordinator.front.cli.options.adhoc import ADHOC_RULES, Adhoc
 from osbench.coordinator.front.cli.options.export_options import RUN_EXPORT_RULES, RunExportOptions

@@ -9,8 +9,8 @@ from typing import Any
 
 import click
 
-from osbench.common.escaping import escaped
 from osbench.common.plugin import entry_points
+from osbench.common.text.escaping import escaped
 from osbench.coordinator.formatting import count, plain, size
 from osbench.coordinator.front.cli.base import (
     CommandSettings,

@@ -149,7 +149,7 @@ class Adhoc(UrlOptions):
         # workers of local mode start before these are imported
         import yaml  # noqa: PLC0415 - see above
 
-        from osbench.common.yaml_documents import load_yaml  # noqa: PLC0415 - see above
+        from osbench.common.files.yaml_documents import load_yaml  # noqa: PLC0415 - see above
 
         found = {}
         for text in self.arg:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from oslo_config import cfg
 
-from osbench.common.escaping import one_line
+from osbench.common.text.escaping import one_line
 from osbench.coordinator.front.cli.base import echo, warn_of_plugins
 from osbench.coordinator.front.cli.options.option_table import OptionSet, repeated_option
 from osbench.coordinator.front.cli.options.shared_options import plugin_paths, preferred_plugins

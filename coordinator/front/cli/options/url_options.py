@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from osbench.common.errors import UsageError
-from osbench.common.named_files import read_stdin, read_text
+from osbench.common.files.named_files import read_stdin, read_text
 from osbench.coordinator.front.cli.options.option_rules import Rule
 from osbench.coordinator.front.cli.options.option_table import (
     OptionSet,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from osbench.common.escaping import one_line
+from osbench.common.text.escaping import one_line
 from osbench.coordinator.front.cli.base import CommandSettings, echo
 from osbench.coordinator.results.storage.run_directory import RunDirectory
 

@@ -10,7 +10,7 @@ from rich.console import Console
 from rich.text import Text
 
 from osbench.common.errors import UsageError
-from osbench.common.escaping import escaped
+from osbench.common.text.escaping import escaped
 from osbench.coordinator.formatting import count, plain, size, spaced, timestamp
 from osbench.coordinator.front.cli.base import console, echo_json
 from osbench.coordinator.front.cli.outputs import charts

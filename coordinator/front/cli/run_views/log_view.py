@@ -8,7 +8,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 
 from osbench.common.errors import UsageError
-from osbench.common.escaping import escaped
+from osbench.common.text.escaping import escaped
 from osbench.coordinator.formatting import count, plain, timestamp
 from osbench.coordinator.front.cli.base import echo
 from osbench.coordinator.results.storage.progress import worker_title

@@ -13,7 +13,7 @@ from rich.console import Console
 from rich.text import Text
 
 from osbench.common.errors import OsbenchError
-from osbench.common.escaping import escaped
+from osbench.common.text.escaping import escaped
 from osbench.coordinator.formatting import plain
 from osbench.coordinator.front.cli.base import CommandSettings, console, echo
 from osbench.coordinator.front.cli.one_run import Wanted, run_once

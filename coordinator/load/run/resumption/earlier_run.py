@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from osbench.common.intervals import Interval, Intervals
+from osbench.common.values.intervals import Interval, Intervals
 from osbench.coordinator.load.fleet.worker import WorkerHandle
 from osbench.coordinator.load.run.plan import WorkloadPlan
 from osbench.coordinator.load.run.resumption.outcome_notes import (

@@ -14,8 +14,8 @@ from typing import Any
 
 import msgpack
 
+from osbench.common.files.regular_files import read_regular
 from osbench.common.protocol.unpacking import unpack
-from osbench.common.regular_files import read_regular
 from osbench.coordinator.results.accounting.outcome import WorkloadOutcome
 from osbench.coordinator.results.accounting.worker_figures import WorkerFigures
 from osbench.coordinator.results.accounting.workload_statistics import WorkloadStatistics

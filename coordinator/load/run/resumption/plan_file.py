@@ -17,9 +17,9 @@ from oslo_config import cfg
 from osbench import __version__
 from osbench.common.config.options import OPTIONS
 from osbench.common.deployment.record import Deployment
-from osbench.common.encrypted_file import EncryptedFile
 from osbench.common.errors import OsbenchError, UsageError
-from osbench.common.named_files import expanded
+from osbench.common.files.encrypted_file import EncryptedFile
+from osbench.common.files.named_files import expanded
 from osbench.common.plugin.iteration_rows import IterationRows
 from osbench.common.plugin.plugins import Plugins
 from osbench.common.protocol.keyring import Keyring

@@ -9,9 +9,9 @@ from typing import Any
 
 from oslo_config import cfg
 
-from osbench.common.encrypted_file import EncryptedFile
 from osbench.common.errors import UsageError
-from osbench.common.named_files import expanded
+from osbench.common.files.encrypted_file import EncryptedFile
+from osbench.common.files.named_files import expanded
 from osbench.common.task import Task
 from osbench.coordinator.load.run.plan import RunOptions, RunPlan
 from osbench.coordinator.load.run.resumption.plan_file import task_of

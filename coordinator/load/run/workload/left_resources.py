@@ -11,8 +11,8 @@ from functools import partial
 import numpy as np
 
 from osbench.common.errors import OsbenchError
-from osbench.common.escaping import one_line
-from osbench.common.outcomes import Outcome
+from osbench.common.text.escaping import one_line
+from osbench.common.values.outcomes import Outcome
 from osbench.coordinator.load.run.workload.workload_run import WorkloadRun
 from osbench.coordinator.plugins.contexts.context_stack import Poll, run_polling
 from osbench.coordinator.report.iterations import counted_blocks

@@ -8,10 +8,10 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from osbench.common.outcomes import Outcome
 from osbench.common.plugin.runner import Capacity, SearchingRunner, Trial
 from osbench.common.plugin.sla import Verdict
 from osbench.common.protocol.columns import Columns, select
+from osbench.common.values.outcomes import Outcome
 from osbench.coordinator.formatting import duration, three_digits
 from osbench.coordinator.plugins.sla.evaluator import SlaEvaluator
 from osbench.coordinator.results.accounting.block_contents import BlockContents

@@ -6,9 +6,9 @@ import pytest
 
 from helpers.queue_runs import Queue, side
 from helpers.synthetic_traces import Fault, many_queries, queue_wait, traces
-from osbench.common.outcomes import Outcome
 from osbench.common.protocol.columns import encode_rows, pack_actions, row
 from osbench.common.protocol.exchanges import OWN, pack_exchange
+from osbench.common.values.outcomes import Outcome
 from osbench.coordinator.results.storage.run_directory import RunDirectory
 from osbench.edges.history.comparison.comparing import compare_sides
 from osbench.edges.history.comparison.comparison_page import compare_page

@@ -16,10 +16,10 @@ from helpers.recording_server import recording_server
 from helpers.result_rows import row
 from helpers.stored_runs import RUN, T0_AT, stored_run
 from osbench.common.errors import ExportError
-from osbench.common.outcomes import Outcome
 from osbench.common.plugin.exporter import DurationCounts
 from osbench.common.plugin.plugins import Plugins
 from osbench.common.plugin.sla import Verdict
+from osbench.common.values.outcomes import Outcome
 from osbench.coordinator.report.stored_run import LiveRun, StoredRun
 from osbench.coordinator.results.accounting.totals import Accounting
 from osbench.coordinator.results.storage.run_documents import read_timeline

@@ -1,7 +1,7 @@
 import pytest
 
 from helpers.result_rows import block, row
-from osbench.common.outcomes import Outcome
+from osbench.common.values.outcomes import Outcome
 from osbench.edges.history.sizing.iteration_cost import (
     IDLE_CPU,
     PROCESS_BYTES,

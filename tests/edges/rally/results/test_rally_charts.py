@@ -11,8 +11,8 @@ from hypothesis import given
 from jsonschema import Draft4Validator
 
 from helpers.result_rows import row_of
-from osbench.common.outcomes import Outcome
 from osbench.common.protocol.columns import decode_rows, encode_rows
+from osbench.common.values.outcomes import Outcome
 from osbench.coordinator.results.accounting.charts import Charts
 from osbench.edges.rally import importing
 from osbench.edges.rally.results.rally_charts import TRACE, of_hook, of_iteration

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 
 from helpers.iterations import Action, Iteration, as_rally, columns
-from osbench.common.outcomes import Outcome
+from osbench.common.values.outcomes import Outcome
 from osbench.edges.rally import importing
 from osbench.edges.rally.adapters.records import records
 from osbench.edges.rally.results.rally_statistics import Durations

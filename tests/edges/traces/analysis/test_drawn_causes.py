@@ -15,9 +15,9 @@ import pytest
 
 from helpers.examples import examples
 from helpers.synthetic_traces import Fault, Work, find, stretch, traces
-from osbench.common.outcomes import Outcome
 from osbench.common.protocol.columns import encode_rows, pack_actions, row
 from osbench.common.protocol.exchanges import OWN, PHASES, pack_exchange
+from osbench.common.values.outcomes import Outcome
 from osbench.edges.traces.analysis.digest import digest_of
 from osbench.edges.traces.analysis.explanation import Explanation, explain
 from osbench.edges.traces.analysis.features import Features

@@ -16,7 +16,7 @@ from helpers.synthetic_traces import (
     table_of,
     traces,
 )
-from osbench.common.outcomes import Outcome
+from osbench.common.values.outcomes import Outcome
 from osbench.edges.traces.analysis.bootstrap import corrected_p
 from osbench.edges.traces.analysis.digest import Digest, Survey, digest_of
 from osbench.edges.traces.analysis.explanation import explain, members

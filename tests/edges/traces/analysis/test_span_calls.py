@@ -5,9 +5,9 @@ import json
 import pytest
 
 from helpers.synthetic_traces import Work, spans_of
-from osbench.common.outcomes import Outcome
 from osbench.common.plugin.atomic import PAUSE
 from osbench.common.plugin.sla import SpanSelection
+from osbench.common.values.outcomes import Outcome
 from osbench.edges.traces.analysis.digest import Digest, Survey
 from osbench.edges.traces.analysis.features import NO_GROUP
 from osbench.edges.traces.analysis.span_calls import CallMean, call_means, changed_means

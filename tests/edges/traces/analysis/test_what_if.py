@@ -10,7 +10,7 @@ import pytest
 
 from helpers.synthetic_traces import Work, spans_of, table_of, trace_id
 from osbench.common.errors import OsbenchError, UsageError
-from osbench.common.outcomes import Outcome
+from osbench.common.values.outcomes import Outcome
 from osbench.edges.traces.analysis.digest import digest_of
 from osbench.edges.traces.analysis.features import Features
 from osbench.edges.traces.analysis.graph_table import GraphRows

@@ -11,9 +11,9 @@ import numpy as np
 import pytest
 
 from helpers.examples import examples
-from osbench.common.outcomes import Outcome
 from osbench.common.protocol.columns import encode_rows, pack_actions, row
 from osbench.common.protocol.exchanges import OWN, PHASES, pack_exchange, pack_other
+from osbench.common.values.outcomes import Outcome
 from osbench.edges.traces.analysis.explanation import explain
 from osbench.edges.traces.analysis.features import Features
 from osbench.edges.traces.collection import client_times

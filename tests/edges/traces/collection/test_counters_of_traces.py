@@ -13,8 +13,8 @@ from helpers.planted_counters import counters_of, share, wandering
 from helpers.result_rows import row_of
 from helpers.synthetic_traces import MS, Fault, slow_query, traces
 from helpers.trace_backends import FakeTempo, StoredTraces
-from osbench.common.outcomes import Outcome
 from osbench.common.protocol.columns import encode_rows
+from osbench.common.values.outcomes import Outcome
 from osbench.coordinator.results.storage.run_directory import RunDirectory
 from osbench.edges.traces.analysis.explanation import explain
 from osbench.edges.traces.collection.collector import Collection, CollectionSettings

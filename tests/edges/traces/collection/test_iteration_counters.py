@@ -13,8 +13,8 @@ from rich.console import Console
 
 from helpers.planted_counters import counters_of, queue, share, wandering
 from helpers.result_rows import row
-from osbench.common.outcomes import Outcome
 from osbench.common.protocol.columns import encode_rows
+from osbench.common.values.outcomes import Outcome
 from osbench.coordinator.results.storage.run_directory import RunDirectory
 from osbench.edges.traces.analysis.explanation import Explanation, explain
 from osbench.edges.traces.collection.iteration_counters import iteration_counters

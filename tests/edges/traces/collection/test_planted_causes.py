@@ -19,8 +19,8 @@ from helpers.synthetic_traces import (
     traces,
 )
 from helpers.trace_backends import FakeJaeger, FakeTempo, Spans, StoredTraces
-from osbench.common.outcomes import Outcome
 from osbench.common.protocol.columns import encode_rows
+from osbench.common.values.outcomes import Outcome
 from osbench.coordinator.results.storage.run_directory import RunDirectory
 from osbench.edges.traces.collection.collector import (
     Collected,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from osbench.common.outcomes import Outcome
+from osbench.common.values.outcomes import Outcome
 from osbench.edges.traces.collection.query_sample import even_sample, queried_rows
 from osbench.edges.traces.collection.retention import EXAMPLE, FAILED, RANDOM, SLOW
 from osbench.edges.traces.collection.traced_iterations import TracedIterations

@@ -2,7 +2,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from osbench.common.outcomes import Outcome
+from osbench.common.values.outcomes import Outcome
 from osbench.edges.traces.collection.retention import (
     EXAMPLE,
     FAILED,

@@ -7,8 +7,8 @@ import pytest
 
 from helpers.result_rows import row_of
 from helpers.synthetic_traces import Fault, slow_query, traces
-from osbench.common.outcomes import Outcome
 from osbench.common.protocol.columns import encode_rows
+from osbench.common.values.outcomes import Outcome
 from osbench.coordinator.results.storage.run_directory import RunDirectory
 from osbench.edges.traces.analysis.digest import Digest, Survey
 from osbench.edges.traces.collection.archive import Archive

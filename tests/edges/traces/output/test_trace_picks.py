@@ -3,7 +3,7 @@ from dataclasses import fields, replace
 import numpy as np
 import pytest
 
-from osbench.common.outcomes import Outcome
+from osbench.common.values.outcomes import Outcome
 from osbench.edges.traces.collection.traced_iterations import TracedIterations
 from osbench.edges.traces.output.trace_picks import LIMIT, chosen_traces
 

@@ -9,7 +9,7 @@ import os
 import pytest
 
 from helpers.otlp_requests import as_json, request_of
-from osbench.common.trace_mark import TraceMark
+from osbench.common.values.trace_mark import TraceMark
 from osbench.edges.traces.receiving import intake_of_spans
 from osbench.edges.traces.receiving.intake_of_spans import Rejection, SpanIntake
 from osbench.edges.traces.sources.span_spool import SpooledTraces

@@ -11,7 +11,7 @@ import pytest
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceResponse
 
 from helpers.otlp_requests import as_json, request_of
-from osbench.common.trace_mark import TraceMark
+from osbench.common.values.trace_mark import TraceMark
 from osbench.edges.traces.receiving import otlp_application
 from osbench.edges.traces.receiving.intake_of_spans import SpanIntake
 from osbench.edges.traces.receiving.otlp_application import JSON, PROTOBUF, OtlpApplication

@@ -15,7 +15,7 @@ from helpers.certificates import self_signed
 from helpers.otlp_requests import request_of
 from osbench.common.config import config
 from osbench.common.errors import UsageError
-from osbench.common.trace_mark import TraceMark
+from osbench.common.values.trace_mark import TraceMark
 from osbench.edges.traces.receiving import otlp_receiver
 from osbench.edges.traces.receiving.otlp_receiver import OtlpReceiver, Received
 from osbench.edges.traces.sources.span_spool import SpooledTraces

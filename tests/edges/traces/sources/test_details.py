@@ -1,6 +1,6 @@
 import pytest
 
-from osbench.common.plain_paths import LIMIT, path
+from osbench.common.text.plain_paths import LIMIT, path
 from osbench.edges.traces.sources.details import statement, title
 
 

@@ -12,7 +12,6 @@ import pytest
 
 from helpers.result_rows import row_of, wire_text
 from osbench.common.errors import Untrusted
-from osbench.common.outcomes import Outcome
 from osbench.common.protocol.columns import (
     ACTIONS,
     COLUMNS,
@@ -34,6 +33,7 @@ from osbench.common.protocol.exchanges import (
     pack_exchange,
     pack_other,
 )
+from osbench.common.values.outcomes import Outcome
 
 T0 = 10**12
 PLAIN = row_of(1, 1, T0 + 1, T0 + 2, T0 + 9, 0, 0, (), None)

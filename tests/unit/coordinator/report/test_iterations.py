@@ -12,9 +12,9 @@ import pytest
 
 from helpers.result_rows import MS, row
 from helpers.stored_runs import WORKER, block, stored_run
-from osbench.common.outcomes import Outcome
 from osbench.common.plugin.exporter import json_values
 from osbench.common.protocol.columns import COLUMNS, Column, changed_row
+from osbench.common.values.outcomes import Outcome
 from osbench.coordinator.report.iterations import iterations
 from osbench.coordinator.report.model.model import Report, WorkloadReport
 from osbench.coordinator.results.accounting.worker_figures import WorkerFigures

@@ -8,11 +8,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from osbench.common.errors import TaskError, Untrusted
-from osbench.common.intervals import Intervals
 from osbench.common.plugin.plugins import Plugins
 from osbench.common.plugin.runner import Step, Totals
 from osbench.common.protocol import data_rows
 from osbench.common.protocol.messages import Batch
+from osbench.common.values.intervals import Intervals
 from osbench.coordinator.load.dispatch import batch_sizes
 from osbench.coordinator.task import data_file
 from osbench.coordinator.task.taskfile import load

@@ -24,8 +24,8 @@ from helpers.engines import (
     until,
     waiting,
 )
-from osbench.common.outcomes import Outcome
 from osbench.common.plugin.atomic import ActionTimer
+from osbench.common.values.outcomes import Outcome
 from osbench.worker.engine.granted_numbers import Wait
 from servers.child import PATIENCE_S
 

@@ -17,10 +17,10 @@ import pytest
 from helpers.engines import COROUTINES, MS, THREADS, Books, Gauge, S, arrivals, batch, steps, until
 from helpers.engines import closed as _closed
 from helpers.engines import opened as _opened
-from osbench.common.outcomes import Outcome
 from osbench.common.plugin.atomic import ActionTimer, action_timer
 from osbench.common.plugin.scenario import Scenario
 from osbench.common.protocol.columns import decode_rows
+from osbench.common.values.outcomes import Outcome
 from osbench.worker.engine.asides import KINDS, OTHERS, Asides, tell_forgotten_awaits
 from osbench.worker.engine.engine import HeldLoop
 from osbench.worker.engine.loop import blocking_calls

@@ -11,8 +11,8 @@ import osprofiler.profiler
 import pytest
 
 from helpers.engines import Books, batch, body, closed, until
-from osbench.common.outcomes import Outcome
 from osbench.common.plugin.scenario import Scenario
+from osbench.common.values.outcomes import Outcome
 from osbench.worker.engine.body import Body
 from osbench.worker.engine.closed_engine import ClosedEngine
 from osbench.worker.engine.engine import EngineSetup

@@ -19,8 +19,8 @@ from helpers.engines import (
     until,
     waiting,
 )
-from osbench.common.intervals import Intervals
-from osbench.common.outcomes import Outcome
+from osbench.common.values.intervals import Intervals
+from osbench.common.values.outcomes import Outcome
 from osbench.worker.engine.engine import NEVER
 from osbench.worker.engine.will_page import WillPage
 

@@ -25,7 +25,7 @@ from helpers.engines import (
     waited_for,
     waiting,
 )
-from osbench.common.outcomes import Outcome
+from osbench.common.values.outcomes import Outcome
 from osbench.worker.engine.precise_sleep import PreciseSleep
 
 ITERATION, OUTCOME, DUE, STARTED, ENDED = range(5)

@@ -14,11 +14,11 @@ from typing import Any
 import pytest
 
 from helpers import engines
-from osbench.common.outcomes import LifeEvent, Outcome
 from osbench.common.plugin.atomic import ActionTimer
 from osbench.common.plugin.scenario import Scenario
 from osbench.common.plugin.scripted_runner import DoneIteration, LoadOver, ScriptedLoad
 from osbench.common.protocol.messages import Batch
+from osbench.common.values.outcomes import LifeEvent, Outcome
 from osbench.worker.engine import scripted_engine
 from osbench.worker.engine.engine import EngineSetup
 from osbench.worker.engine.failures import KeptFailures

@@ -28,9 +28,9 @@ from helpers.engines import (
     steps,
     until,
 )
-from osbench.common.outcomes import Outcome
 from osbench.common.plugin.atomic import ActionTimer
 from osbench.common.protocol.exchanges import EXCHANGE, OWN, pack_kept
+from osbench.common.values.outcomes import Outcome
 from osbench.worker.engine.engine import IterationTimeout
 from osbench.worker.http.http_clients import HttpClients
 from servers.child import PATIENCE_S

@@ -12,7 +12,7 @@ import pytest
 
 from helpers import engines
 from helpers.engines import COROUTINES, MS, THREADS, S, arrivals, batch, nap, until
-from osbench.common.outcomes import LifeEvent, Outcome
+from osbench.common.values.outcomes import LifeEvent, Outcome
 from osbench.worker.engine.users import user_plan
 from osbench.worker.engine.users.pacing import Pacing, thinking
 from osbench.worker.engine.users.user_plan import NoRow, UserPlan, pause_ns

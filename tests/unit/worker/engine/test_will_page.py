@@ -17,8 +17,8 @@ import pytest
 from helpers.engines import arrivals, batch, until
 from helpers.import_path import TESTS, import_path
 from helpers.will_writer import batches
-from osbench.common.intervals import Intervals
 from osbench.common.protocol.messages import Will
+from osbench.common.values.intervals import Intervals
 from osbench.worker.engine.will_page import WillPage
 
 MID = "a" * 32

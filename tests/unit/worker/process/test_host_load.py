@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from osbench.common.cpu_quota import CpuQuota
+from osbench.common.machine.cpu_quota import CpuQuota
 from osbench.worker.process.host_load import HostLoad
 
 

@@ -21,14 +21,14 @@ from helpers.engines import S, arrivals, batch, until
 from helpers.local_redis import LocalStore
 from helpers.preparing import Preparing, specified
 from osbench.common.errors import PluginError, StoreUnreachable
-from osbench.common.intervals import Intervals
-from osbench.common.outcomes import Outcome
+from osbench.common.machine.redis_clock import ClockOffset
 from osbench.common.protocol import redis_keys, timers
 from osbench.common.protocol.columns import decode_rows
 from osbench.common.protocol.envelope import Signer, Vault
 from osbench.common.protocol.keyring import Keyring
 from osbench.common.protocol.messages import Batch, Block, Control, Offer, Specification
-from osbench.common.redis_clock import ClockOffset
+from osbench.common.values.intervals import Intervals
+from osbench.common.values.outcomes import Outcome
 from osbench.worker.engine.precise_sleep import PreciseSleep
 from osbench.worker.engine.users.possible_users import UserLimits
 from osbench.worker.session import workloads

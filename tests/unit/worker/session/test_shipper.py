@@ -16,8 +16,6 @@ import pytest
 from helpers.engines import COROUTINES, MS, batch, closed, until
 from helpers.local_redis import LocalStore
 from osbench.common.errors import StoreError, StoreUnreachable
-from osbench.common.intervals import Intervals
-from osbench.common.outcomes import Outcome
 from osbench.common.plugin.atomic import ActionTimer
 from osbench.common.protocol import timers
 from osbench.common.protocol.columns import decode_rows
@@ -25,6 +23,8 @@ from osbench.common.protocol.envelope import Signer
 from osbench.common.protocol.exchanges import EXCHANGE_BYTES, OWN, pack_kept
 from osbench.common.protocol.keyring import Keyring
 from osbench.common.protocol.messages import Block
+from osbench.common.values.intervals import Intervals
+from osbench.common.values.outcomes import Outcome
 from osbench.worker.session import result_source as module
 from osbench.worker.session.log_book import ENTRY_CHARS, LogBook
 from osbench.worker.session.outbox import Outbox

@@ -7,10 +7,10 @@ import pytest
 from osprofiler import _utils
 
 from helpers.engines import COROUTINES, batch, closed, until
-from osbench.common.outcomes import Outcome
 from osbench.common.plugin.atomic import ActionTimer, Names, Recorder
 from osbench.common.plugin.scenario import Scenario
-from osbench.common.trace_mark import TraceMark
+from osbench.common.values.outcomes import Outcome
+from osbench.common.values.trace_mark import TraceMark
 from osbench.worker.tracing.iteration_profiler import SPAN_LIMIT
 from osbench.worker.tracing.profiling import Tracer, trace_headers
 from osbench.worker.tracing.task_profiler import TaskProfiler

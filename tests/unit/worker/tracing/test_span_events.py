@@ -3,7 +3,7 @@ import time
 import uuid
 from datetime import UTC, datetime
 
-from osbench.common.trace_mark import TraceMark
+from osbench.common.values.trace_mark import TraceMark
 from osbench.worker.tracing.span_events import EventFormat, WallClock
 from osbench.worker.tracing.trace_ids import IdPool, span_text, uuid_text
 

@@ -10,7 +10,7 @@ import uuid
 import pytest
 from oslo_utils import uuidutils
 
-from osbench.common.trace_mark import TraceMark
+from osbench.common.values.trace_mark import TraceMark
 from osbench.worker.tracing.profiling import Tracer
 from osbench.worker.tracing.trace_ids import IdPool, mix, seed_of, span_text, traceparent, uuid_text
 

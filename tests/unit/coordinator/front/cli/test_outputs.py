@@ -11,8 +11,8 @@ from rich.console import Console
 from helpers.result_rows import row_of
 from helpers.sample_reports import full_report
 from helpers.summaries import to_json
-from osbench.common.outcomes import Outcome
 from osbench.common.protocol.columns import encode_rows
+from osbench.common.values.outcomes import Outcome
 from osbench.coordinator.front.cli.commands.results import results
 from osbench.coordinator.front.cli.group import Group
 from osbench.coordinator.report.chart_text import chart_text

@@ -16,8 +16,8 @@ from helpers.synthetic_traces import (
     stretch,
     traces,
 )
-from osbench.common.outcomes import Outcome
 from osbench.common.protocol.columns import encode_rows
+from osbench.common.values.outcomes import Outcome
 from osbench.coordinator.results.storage.run_directory import RunDirectory
 from osbench.edges.traces.analysis.digest import Digest, Survey
 from osbench.edges.traces.analysis.features import NO_GROUP

@@ -14,8 +14,8 @@ from typing import Any
 
 import pytest
 
-from osbench.common import python_build
-from osbench.common.cpu_quota import CpuQuota
+from osbench.common.machine import python_build
+from osbench.common.machine.cpu_quota import CpuQuota
 from osbench.common.plugin.plugins import Plugins
 from osbench.coordinator.front.doctor import host_checks
 from osbench.coordinator.front.doctor.diagnosis import Diagnosis

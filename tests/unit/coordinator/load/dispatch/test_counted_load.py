@@ -5,8 +5,8 @@ from __future__ import annotations
 from types import SimpleNamespace
 from typing import Any
 
-from osbench.common.intervals import Intervals
 from osbench.common.plugin.runner import Step
+from osbench.common.values.intervals import Intervals
 from osbench.coordinator.load.dispatch.counted_load import CountedLoad
 
 

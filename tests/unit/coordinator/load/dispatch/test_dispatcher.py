@@ -12,10 +12,10 @@ import pytest
 
 from helpers.memberships import handle
 from osbench.common.errors import StoreUnreachable
-from osbench.common.intervals import Intervals
-from osbench.common.outcomes import DROP_REASONS, Outcome
 from osbench.common.plugin.runner import Step
 from osbench.common.protocol import timers
+from osbench.common.values.intervals import Intervals
+from osbench.common.values.outcomes import DROP_REASONS, Outcome
 from osbench.coordinator.load.dispatch import open_load
 from osbench.coordinator.load.dispatch.batches import UNDELIVERED_MOST
 from osbench.coordinator.load.dispatch.dispatcher import Dispatcher

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from osbench.common.deployment.record import Deployment
-from osbench.common.histogram import Histogram
+from osbench.common.values.histogram import Histogram
 from osbench.coordinator.load.run.sample_rate import SampleRatePlan
 from osbench.coordinator.load.run.sampling import planned_in_all, sampling
 from osbench.edges.traces.collection.overhead import tracing_overhead

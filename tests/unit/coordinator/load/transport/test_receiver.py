@@ -12,10 +12,10 @@ import pytest
 
 from helpers.result_rows import row_of
 from osbench.common.errors import StorageError, StoreUnreachable
-from osbench.common.intervals import Intervals
 from osbench.common.ports import disk
 from osbench.common.protocol.columns import encode_rows
 from osbench.common.protocol.messages import Block, Will
+from osbench.common.values.intervals import Intervals
 from osbench.coordinator.load.transport import receiver
 from osbench.coordinator.load.transport.receiver import Receiver
 from osbench.coordinator.plugins.sla.evaluator import SlaEvaluator

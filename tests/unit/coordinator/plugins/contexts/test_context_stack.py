@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from osbench.common.deployment.record import Deployment
-from osbench.common.encrypted_file import EncryptedFile
 from osbench.common.errors import ConfigError, ContextError, OsbenchError, TaskError
+from osbench.common.files.encrypted_file import EncryptedFile
 from osbench.common.plugin import cloud_platform
 from osbench.common.plugin.plugins import Plugins
 from osbench.common.task import Named, Workload

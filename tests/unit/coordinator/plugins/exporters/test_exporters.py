@@ -17,10 +17,10 @@ from helpers.result_rows import row
 from helpers.sample_reports import constant_workload, full_report, rps_workload, run_report
 from helpers.stored_runs import ROWS, stored_run
 from helpers.summaries import to_json
-from osbench.common.outcomes import Outcome
 from osbench.common.plugin.exporter import DurationCounts, ExportedRun, IterationRow
 from osbench.common.plugin.plugins import Plugins
 from osbench.common.plugin.sla import Verdict
+from osbench.common.values.outcomes import Outcome
 from osbench.coordinator.plugins.exporters import openmetrics
 from osbench.coordinator.plugins.exporters.csv import write
 from osbench.coordinator.report.run_outcome import RunOutcome

@@ -4,8 +4,8 @@ import jsonschema
 import pytest
 
 from helpers.iterations import TICK, Action, Iteration, columns, failed, ok, statistics
-from osbench.common.outcomes import Outcome
 from osbench.common.plugin.plugins import Plugins
+from osbench.common.values.outcomes import Outcome
 from osbench.coordinator.front.cli.commands.plugin import example
 from osbench.coordinator.task.taskfile.schema.schema_errors import validate
 

@@ -4,10 +4,10 @@ import pytest
 
 from helpers.iterations import columns, ok, statistics
 from osbench.common.errors import TaskError
-from osbench.common.histogram import Histogram
 from osbench.common.plugin.plugins import Plugins
 from osbench.common.plugin.sla import SpanFigures, SpanSelection
 from osbench.common.task import Named
+from osbench.common.values.histogram import Histogram
 from osbench.coordinator.plugins.sla.evaluator import SlaEvaluator
 from osbench.coordinator.plugins.sla.span_limits import SpanLimits
 from osbench.coordinator.task.taskfile import checked_task

@@ -9,7 +9,7 @@ import pytest
 
 from helpers.result_rows import block, row
 from helpers.sample_reports import constant_workload, rps_workload, run_report
-from osbench.common.outcomes import Outcome
+from osbench.common.values.outcomes import Outcome
 from osbench.coordinator.report.findings.own_lateness import lateness_note, own_lateness
 from osbench.coordinator.report.model.measure import measured_report
 from osbench.coordinator.results.accounting.outcome import WorkloadOutcome

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from helpers.result_rows import row_of
-from osbench.common.outcomes import Outcome
 from osbench.common.protocol.columns import decode_rows, encode_rows
+from osbench.common.values.outcomes import Outcome
 from osbench.coordinator.results.accounting.abort_rule import AbortRule
 
 SECOND = 1_000_000_000

@@ -11,8 +11,8 @@ import pytest
 from helpers.result_rows import row
 from helpers.stored_runs import block
 from osbench.common.errors import Untrusted
-from osbench.common.outcomes import Outcome
 from osbench.common.protocol.messages import Block
+from osbench.common.values.outcomes import Outcome
 from osbench.coordinator.plugins.sla.evaluator import SlaEvaluator
 from osbench.coordinator.report import iterations
 from osbench.coordinator.results.accounting.block_contents import counted_rows

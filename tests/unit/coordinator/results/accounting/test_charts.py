@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 
 from helpers.result_rows import row_of
-from osbench.common.outcomes import Outcome
 from osbench.common.protocol.columns import decode_rows, encode_rows
+from osbench.common.values.outcomes import Outcome
 from osbench.coordinator.results.accounting import charts
 from osbench.coordinator.results.accounting.charts import POINTS, Charts, Sketch, Trend
 

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from helpers.result_rows import row_of
-from osbench.common.outcomes import Outcome
 from osbench.common.plugin.plugins import Plugins
 from osbench.common.protocol.columns import decode_rows, encode_rows
+from osbench.common.values.outcomes import Outcome
 from osbench.coordinator.plugins.sla.evaluator import SlaEvaluator
 from osbench.coordinator.report.model import json_codec
 from osbench.coordinator.results.accounting.accounts import Accounts

@@ -9,12 +9,12 @@ import numpy as np
 import pytest
 
 from helpers.result_rows import block, row
-from osbench.common.histogram import Histogram
-from osbench.common.outcomes import Outcome
 from osbench.common.plugin.plugins import Plugins
 from osbench.common.plugin.sla import Verdict
 from osbench.common.protocol.columns import Failure
 from osbench.common.task import Named
+from osbench.common.values.histogram import Histogram
+from osbench.common.values.outcomes import Outcome
 from osbench.coordinator.plugins.sla.evaluator import SlaEvaluator
 from osbench.coordinator.results.accounting.generator_delay import GeneratorDelay, rows_without
 from osbench.coordinator.results.accounting.workload_statistics import WorkloadStatistics

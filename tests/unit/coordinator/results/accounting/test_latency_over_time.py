@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from helpers.result_rows import block, row
-from osbench.common.outcomes import Outcome
 from osbench.common.protocol.columns import Failure
+from osbench.common.values.outcomes import Outcome
 from osbench.coordinator.results.accounting.examples import POINTS, FailedIterations
 from osbench.coordinator.results.accounting.latency_over_time import ACTIONS, OTHERS
 from osbench.coordinator.results.accounting.workload_statistics import WorkloadStatistics

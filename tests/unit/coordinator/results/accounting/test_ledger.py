@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from osbench.common.intervals import Intervals
-from osbench.common.outcomes import Outcome
+from osbench.common.values.intervals import Intervals
+from osbench.common.values.outcomes import Outcome
 from osbench.coordinator.results.accounting.ledger import Ledger
 
 OK, FAILED, LATE_DROP = Outcome.OK, Outcome.FAILED, Outcome.DROPPED_LATE

@@ -8,12 +8,12 @@ import pytest
 
 from helpers.memberships import handle
 from helpers.result_rows import row_of
-from osbench.common.outcomes import Outcome
 from osbench.common.plugin.plugins import Plugins
 from osbench.common.plugin.sla import Verdict
 from osbench.common.protocol.columns import encode_rows
 from osbench.common.protocol.messages import Block
 from osbench.common.task import Named
+from osbench.common.values.outcomes import Outcome
 from osbench.coordinator.plugins.sla.evaluator import SlaEvaluator
 from osbench.coordinator.results.accounting.live_figures import (
     FAILURES,

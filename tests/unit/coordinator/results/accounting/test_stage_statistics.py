@@ -3,8 +3,8 @@
 import pytest
 
 from helpers.result_rows import row_of
-from osbench.common.outcomes import Outcome
 from osbench.common.protocol.columns import decode_rows, encode_rows
+from osbench.common.values.outcomes import Outcome
 from osbench.coordinator.plugins.runners.constant import Constant
 from osbench.coordinator.plugins.runners.constant_for_duration import ConstantForDuration
 from osbench.coordinator.plugins.runners.rps import Rps

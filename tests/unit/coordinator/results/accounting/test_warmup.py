@@ -1,10 +1,10 @@
 """What a workload's book counts where, warm-up included."""
 
 from helpers.result_rows import row_of
-from osbench.common.outcomes import Outcome
 from osbench.common.plugin.plugins import Plugins
 from osbench.common.protocol.columns import encode_rows
 from osbench.common.protocol.messages import Block
+from osbench.common.values.outcomes import Outcome
 from osbench.coordinator.plugins.sla.evaluator import SlaEvaluator
 from osbench.coordinator.results.accounting.workload_results import WorkloadResults
 

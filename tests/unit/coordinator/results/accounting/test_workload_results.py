@@ -9,10 +9,10 @@ import pytest
 
 from helpers.result_rows import row_of
 from osbench.common.errors import Untrusted
-from osbench.common.outcomes import LifeEvent, Outcome
 from osbench.common.protocol.columns import encode_rows
 from osbench.common.protocol.messages import Block
 from osbench.common.task import Named
+from osbench.common.values.outcomes import LifeEvent, Outcome
 from osbench.coordinator.plugins.sla.evaluator import SlaEvaluator
 from osbench.coordinator.plugins.sla.failure_rate import FailureRate
 from osbench.coordinator.results.accounting.workload_results import WorkloadResults

@@ -5,9 +5,9 @@ import pytest
 
 from helpers import result_rows
 from helpers.result_rows import row_of
-from osbench.common.outcomes import Outcome
 from osbench.common.protocol.columns import Failure, decode_rows, encode_rows, select
 from osbench.common.protocol.exchanges import OWN, pack_exchange
+from osbench.common.values.outcomes import Outcome
 from osbench.coordinator.results.accounting.error_groups import LIMIT
 from osbench.coordinator.results.accounting.workload_statistics import (
     ACTIONS,

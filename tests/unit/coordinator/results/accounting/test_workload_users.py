@@ -10,10 +10,10 @@ import pytest
 
 from helpers.readme import REPOSITORY
 from osbench.common.errors import Untrusted
-from osbench.common.outcomes import LifeEvent
 from osbench.common.plugin.plugins import Plugins
 from osbench.common.protocol.messages import Block
 from osbench.common.task import Named
+from osbench.common.values.outcomes import LifeEvent
 from osbench.coordinator.plugins.sla.checks import SoftCheckRate
 from osbench.coordinator.plugins.sla.evaluator import SlaEvaluator
 from osbench.coordinator.results.accounting.accounts import Accounts

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from osbench.common.histogram import Histogram
+from osbench.common.values.histogram import Histogram
 from osbench.coordinator.results.statistics.percentiles import interval_ranks, percentiles
 
 

@@ -7,7 +7,7 @@ import signal
 import pytest
 
 from helpers.hostile import bounded
-from osbench.common import named_files
+from osbench.common.files import named_files
 from osbench.coordinator.task.taskfile import template_bounds
 from osbench.coordinator.task.taskfile.template import names, render
 

@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from osbench.common.intervals import Intervals
-from osbench.common.outcomes import Outcome
 from osbench.common.plugin.plugins import Plugins
 from osbench.common.task import Named
+from osbench.common.values.intervals import Intervals
+from osbench.common.values.outcomes import Outcome
 from osbench.coordinator.load.run.steering.rate_search import RateSearch
 from osbench.coordinator.load.run.steering.steered_runner import SteeredRunner
 from osbench.coordinator.plugins.runners.search import Search

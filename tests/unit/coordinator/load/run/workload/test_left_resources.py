@@ -10,8 +10,8 @@ import pytest
 
 from helpers.result_rows import row
 from helpers.stored_runs import RUN, block
-from osbench.common.outcomes import Outcome
 from osbench.common.plugin.context import ErrorSearchResult, ResourceInError
+from osbench.common.values.outcomes import Outcome
 from osbench.coordinator.load.run.workload import left_resources
 from osbench.coordinator.load.run.workload.left_resources import note_left
 from osbench.coordinator.plugins.contexts import context_stack

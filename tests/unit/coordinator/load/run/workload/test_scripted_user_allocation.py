@@ -9,8 +9,8 @@ import pytest
 
 from helpers.loads import workload
 from helpers.memberships import handle
-from osbench.common.outcomes import LifeEvent
 from osbench.common.plugin.scripted_runner import ScriptedRunner
+from osbench.common.values.outcomes import LifeEvent
 from osbench.coordinator.load.run.workload.scripted_user_allocation import ScriptedUserAllocation
 from osbench.coordinator.load.run.workload.workload_run import WorkloadRun
 

@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from osbench.common.outcomes import LifeEvent
 from osbench.common.plugin.runner import Step
 from osbench.common.plugin.sla import Verdict
+from osbench.common.values.outcomes import LifeEvent
 from osbench.coordinator.load.run.status import RunStatus
 from osbench.coordinator.load.run.workload.stop_rules import StopRules
 from osbench.coordinator.results.accounting.workload_users import UserLives

@@ -11,10 +11,10 @@ import numpy as np
 import pytest
 
 from helpers.result_rows import MS, row_of
-from osbench.common.outcomes import Outcome
 from osbench.common.plugin.plugins import Plugins
 from osbench.common.protocol.columns import decode_rows, encode_rows
 from osbench.common.task import Named
+from osbench.common.values.outcomes import Outcome
 from osbench.coordinator.load.run.steering.rate_search import MOST_DISTURBED
 from osbench.coordinator.plugins.runners.search import Search
 from osbench.coordinator.plugins.sla.evaluator import SlaEvaluator

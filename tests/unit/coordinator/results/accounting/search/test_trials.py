@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 
 from helpers.result_rows import MS, block, row
-from osbench.common.outcomes import Outcome
 from osbench.common.plugin.plugins import Plugins
 from osbench.common.plugin.runner import Trial
 from osbench.common.protocol.columns import Columns
 from osbench.common.task import Named
+from osbench.common.values.outcomes import Outcome
 from osbench.coordinator.plugins.runners.search import Search
 from osbench.coordinator.plugins.sla.evaluator import SlaEvaluator
 from osbench.coordinator.results.accounting.load_change import LoadChange

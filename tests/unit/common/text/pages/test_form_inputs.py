@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from osbench.common.pages.form_inputs import FormInput, form_inputs, input_value
+from osbench.common.text.pages.form_inputs import FormInput, form_inputs, input_value
 
 TWO_FORMS = """
 <form id=search action="/find?a=1&amp;b=2"><input name=token value=first></form>

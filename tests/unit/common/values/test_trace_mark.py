@@ -7,7 +7,7 @@ import os
 from hypothesis import given
 from hypothesis import strategies as st
 
-from osbench.common.trace_mark import TraceMark
+from osbench.common.values.trace_mark import TraceMark
 from osbench.worker.tracing.profiling import Tracer
 
 

@@ -8,7 +8,7 @@ import sys
 
 import pytest
 
-from osbench.common.import_block import import_block
+from osbench.common.machine.import_block import import_block
 
 
 @pytest.fixture(autouse=True)

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from osbench.common.pages import page_patterns
-from osbench.common.pages.page_patterns import (
+from osbench.common.text.pages import page_patterns
+from osbench.common.text.pages.page_patterns import (
     BadPattern,
     SearchedTooLong,
     check_pattern,

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from osbench.common import syntax_trees
-from osbench.common.syntax_trees import first_line, syntax_tree
+from osbench.common.text import syntax_trees
+from osbench.common.text.syntax_trees import first_line, syntax_tree
 
 SOURCE = Path(syntax_trees.__file__).read_text()
 

@@ -6,8 +6,8 @@ import time
 
 import pytest
 
-from osbench.common import redis_clock
-from osbench.common.redis_clock import ClockOffset, RedisClock, measure
+from osbench.common.machine import redis_clock
+from osbench.common.machine.redis_clock import ClockOffset, RedisClock, measure
 
 #: For as long a request may wait for the processor; clocks of these tests are off by more.
 BUSY_S = 30.0

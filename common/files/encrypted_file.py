@@ -7,7 +7,7 @@ from pathlib import Path
 from cryptography.fernet import Fernet, InvalidToken
 
 from osbench.common.errors import OsbenchError
-from osbench.common.regular_files import TooOpen, read_private, sync_directory, write_private
+from osbench.common.files.regular_files import TooOpen, read_private, sync_directory, write_private
 
 
 class EncryptedFile:

@@ -12,9 +12,9 @@ from prometheus_client.core import GaugeMetricFamily
 from prometheus_client.openmetrics import parser
 
 from helpers.engines import until
-from osbench.common import metrics_endpoint as metrics_endpoint_module
 from osbench.common.errors import UsageError
-from osbench.common.metrics_endpoint import CONNECTIONS, metrics_endpoint
+from osbench.common.machine import metrics_endpoint as metrics_endpoint_module
+from osbench.common.machine.metrics_endpoint import CONNECTIONS, metrics_endpoint
 from servers.child import PATIENCE_S
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from osbench.common.clock_steps import ClockSteps
+from osbench.common.machine.clock_steps import ClockSteps
 
 
 class Clocks:

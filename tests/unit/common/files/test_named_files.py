@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from osbench.common import named_files
-from osbench.common.named_files import read_named, read_text
+from osbench.common.files import named_files
+from osbench.common.files.named_files import read_named, read_text
 
 
 def test_a_file_is_read_up_to_its_bound(tmp_path):

@@ -3,7 +3,7 @@ import numpy as np
 import pytest
 from hdrh.histogram import HdrHistogram
 
-from osbench.common.histogram import HIGHEST_NS, Histogram
+from osbench.common.values.histogram import HIGHEST_NS, Histogram
 
 EDGES = [0, 1, 2, 1022, 1023, 1024, 1025, 2046, 2047, 2048, 2049, 2050, 4095, 4096, HIGHEST_NS]
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from markupsafe import Markup
 
 from osbench.common.config import logs
-from osbench.common.escaping import escaped, escaped_in_json, on_page, one_line
+from osbench.common.text.escaping import escaped, escaped_in_json, on_page, one_line
 
 #: Marks of direction, which reorder what is read.
 BIDI = "\u061c\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069"

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from osbench.common.foreign_json import TooManyValuesError, read_json, read_json_sequence
+from osbench.common.files.foreign_json import TooManyValuesError, read_json, read_json_sequence
 
 VALUES = st.recursive(
     st.none()

@@ -5,8 +5,8 @@ import stat
 
 import pytest
 
+from osbench.common.files.regular_files import TooOpen, read_private, write_private
 from osbench.common.ports import disk
-from osbench.common.regular_files import TooOpen, read_private, write_private
 
 
 def mode(path):

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from osbench.common import cpu_quota as module
-from osbench.common.cpu_quota import CpuQuota, cpu_quota, usable_cores
+from osbench.common.machine import cpu_quota as module
+from osbench.common.machine.cpu_quota import CpuQuota, cpu_quota, usable_cores
 
 
 def made(tmp_path: Path, groups: str, **files: str) -> CpuQuota | None:

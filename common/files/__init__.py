@@ -1,0 +1,1 @@
+"""Files that others write: bounded, named in messages, encrypted, in the forms of YAML and JSON."""

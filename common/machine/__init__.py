@@ -1,0 +1,1 @@
+"""The machine: clocks, processors, this Python, and figures of this process."""
