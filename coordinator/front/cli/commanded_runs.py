@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from osbench.common.errors import UsageError
 from osbench.coordinator.front.cli.base import CommandSettings, console, echo
 from osbench.coordinator.front.cli.live_view import LiveView
-from osbench.coordinator.front.cli.one_run import Wanted, rerun_once, resume_once, run_once
+from osbench.coordinator.front.cli.one_run import Wanted, rerun_task, resume_run, run_task
 from osbench.coordinator.front.cli.options.adhoc import Adhoc
 from osbench.coordinator.front.cli.options.export_options import RunExportOptions
 from osbench.coordinator.front.cli.options.run_options import CourseOptions, ModeOptions
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from osbench.coordinator.report.model.model import Report
 
 
-def run_as_asked(  # noqa: PLR0913 - one per set of options
+def run_and_print(  # noqa: PLR0913 - one per set of options
     settings: CommandSettings,
     task: str | None,
     mode: ModeOptions,
@@ -70,7 +70,7 @@ def run_as_asked(  # noqa: PLR0913 - one per set of options
             code = _in_mode(mode, settings, wanted, run_exports, progress, as_json=output.as_json)
         else:
             with run_exports.around():
-                report = run_once(settings, wanted, progress)
+                report = run_task(settings, wanted, progress)
             code = _print_report(report, run_exports, as_json=output.as_json)
         wanted.view.linger()
     finally:
@@ -155,7 +155,7 @@ def _in_directory(
     )
 
 
-def resume_as_asked(
+def resume_and_print(
     settings: CommandSettings,
     run: str,
     wait_s: float | None,
@@ -172,11 +172,11 @@ def resume_as_asked(
     progress = Progress(quiet=output.quiet)
     run_exports = exports_of(exports, settings, (), directory, progress.say)
     with run_exports.around():
-        report = resume_once(settings, directory, progress, wait_s)
+        report = resume_run(settings, directory, progress, wait_s)
     return _print_report(report, run_exports, as_json=output.as_json)
 
 
-def rerun_as_asked(
+def rerun_and_print(
     settings: CommandSettings,
     run: str,
     new_id: str,
@@ -194,7 +194,7 @@ def rerun_as_asked(
     directory = RunDirectory.of(settings.conf.data_dir, run_id)
     run_exports = exports_of(exports, settings, (), directory, progress.say)
     with run_exports.around():
-        report = rerun_once(settings, before, progress, run_id)
+        report = rerun_task(settings, before, progress, run_id)
     return _print_report(report, run_exports, as_json=output.as_json)
 
 

@@ -143,7 +143,7 @@ class _Relay:
             self._run.interrupt()
 
 
-def resume_once(
+def resume_run(
     settings: CommandSettings, directory: RunDirectory, progress: Progress, wait_s: float | None
 ) -> Report:
     """Resume a run whose coordinator is gone, to its end; return its report.
@@ -246,7 +246,7 @@ def _not_resumed(directory: RunDirectory, error: DamagedRun) -> OsbenchError:
     return refused
 
 
-def run_once(
+def run_task(
     settings: CommandSettings,
     wanted: Wanted,
     progress: Progress,
@@ -264,7 +264,7 @@ def run_once(
     return execute_plan(plan, progress, interrupts or Interrupts(), wanted.view, wanted.early)
 
 
-def rerun_once(
+def rerun_task(
     settings: CommandSettings, before: RunDirectory, progress: Progress, run_id: str
 ) -> Report:
     """Repeat the request of the run `before`, as the new run `run_id`; return its report.

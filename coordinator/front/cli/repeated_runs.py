@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from osbench.common.errors import INTERRUPTED, OsbenchError
 from osbench.common.text.escaping import escaped
 from osbench.coordinator.front.cli.base import CommandSettings, console, echo
-from osbench.coordinator.front.cli.one_run import Interrupts, Wanted, run_once
+from osbench.coordinator.front.cli.one_run import Interrupts, Wanted, run_task
 from osbench.coordinator.front.cli.progress_display import Progress
 from osbench.coordinator.front.cli.run_exports import RunExports
 from osbench.coordinator.load.run.plan import new_run_id
@@ -109,5 +109,5 @@ def run_tagged(
     directory = RunDirectory.of(settings.conf.data_dir, run_id)
     exports = RunExports((), directory, progress.say, archive=wanted.archive)
     with exports.around():
-        report = run_once(settings, replace(wanted, run_options=options), progress, interrupts)
+        report = run_task(settings, replace(wanted, run_options=options), progress, interrupts)
     return exports.write(report)

@@ -161,7 +161,7 @@ class Run:
             load = RunLoad(
                 plan, services, status, self._ui, started_at, earlier, self._waits, watchers
             )
-            load.run(private=connection.local)
+            load.run_groups(private=connection.local)
             self._cut_off = load.cut_off
             load.await_spans()
             watchers.load_over()

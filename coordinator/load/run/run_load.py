@@ -102,7 +102,7 @@ class RunLoad:
         #: Cause if the run ended before its time; else "".
         self._broken = ""
 
-    def run(self, *, private: bool) -> None:
+    def run_groups(self, *, private: bool) -> None:
         """Gather workers, run every group, and close the workloads that were not reached.
 
         `private`: workers of local mode. An error under load is noted for the report and logged.

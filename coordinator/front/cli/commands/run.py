@@ -100,11 +100,11 @@ def run(
         # workers import meanwhile
         with import_block():
             from osbench.coordinator.front.cli.commanded_runs import (  # noqa: PLC0415 - as above
-                run_as_asked,
+                run_and_print,
             )
 
         asked = (mode, course, task_options, adhoc, exports, output)
-        sys.exit(run_as_asked(settings, task, *asked, early=early))
+        sys.exit(run_and_print(settings, task, *asked, early=early))
 
 
 @click.command(cls=RuledCommand, rules=RUN_EXPORT_RULES)
@@ -132,9 +132,9 @@ def resume(
       osbench-coord resume last
       osbench-coord resume 20260401 --wait-for-workers 60 --report report.html
     """
-    from osbench.coordinator.front.cli.commanded_runs import resume_as_asked  # noqa: PLC0415 - for `run`
+    from osbench.coordinator.front.cli.commanded_runs import resume_and_print  # noqa: PLC0415 - for `run`
 
-    sys.exit(resume_as_asked(settings, run, wait_s, exports, output))
+    sys.exit(resume_and_print(settings, run, wait_s, exports, output))
 
 
 @click.command(cls=RuledCommand, rules=RUN_EXPORT_RULES)
@@ -162,6 +162,6 @@ def rerun(
       osbench-coord rerun
       osbench-coord rerun 20260401 --report report.html
     """
-    from osbench.coordinator.front.cli.commanded_runs import rerun_as_asked  # noqa: PLC0415 - for `run`
+    from osbench.coordinator.front.cli.commanded_runs import rerun_and_print  # noqa: PLC0415 - for `run`
 
-    sys.exit(rerun_as_asked(settings, run, new_id, exports, output))
+    sys.exit(rerun_and_print(settings, run, new_id, exports, output))

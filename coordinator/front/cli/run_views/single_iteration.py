@@ -16,7 +16,7 @@ from osbench.common.errors import OsbenchError
 from osbench.common.text.escaping import escaped
 from osbench.coordinator.formatting import plain
 from osbench.coordinator.front.cli.base import CommandSettings, console, echo
-from osbench.coordinator.front.cli.one_run import Wanted, run_once
+from osbench.coordinator.front.cli.one_run import Wanted, run_task
 from osbench.coordinator.front.cli.piped_console import PipedConsole
 from osbench.coordinator.front.cli.progress_display import Progress
 from osbench.coordinator.front.cli.run_exports import RunExports
@@ -91,7 +91,7 @@ def run_single(
     progress = IterationProgress(directory, silent=as_json)
     try:
         with exports.around():
-            report = run_once(settings, wanted, progress)
+            report = run_task(settings, wanted, progress)
     finally:
         # also what explains why a run could not begin
         progress.print_log()
