@@ -178,8 +178,11 @@ house:
 check: lint types words
 
 docs: $(VENV)/.ready
-	$(BIN)/python -m osbench.common.config.config > etc/osbench.conf
-	$(BIN)/python -m osbench.coordinator.front.cli.reference > docs/task-reference.md
+	@mkdir -p build
+	$(BIN)/python -m osbench.common.config.config > build/osbench.conf
+	$(BIN)/python -m osbench.coordinator.front.cli.reference > build/task-reference.md
+	mv build/osbench.conf etc/osbench.conf
+	mv build/task-reference.md docs/task-reference.md
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
 
 # in a folder of its own: node_modules is no part of the package

@@ -187,6 +187,8 @@ class Sla:
     NAME: ClassVar[str] = ""
     #: The results so far say nothing: there is no verdict while the load goes on.
     AT_END: ClassVar[bool] = False
+    #: A load whose iterations all fail, fast, cannot meet it.
+    JUDGES_FAILURES: ClassVar[bool] = True
 
     def __init__(self, config: Any) -> None:
         self.config = config
@@ -211,7 +213,9 @@ class Sla:
         """Take result rows, for criteria that need more than `Statistics` provides.
 
         Each iteration is passed once, in the order in which results arrive: by end time for one
-        worker, interleaved for several. Does nothing by default.
+        worker, interleaved for several. Iterations of the warm-up are left out; dropped ones, which
+        have an outcome above `TIMED_OUT`, are not. Times are nanoseconds after t0. Does nothing by
+        default.
         """
 
     def check(self, statistics: Statistics) -> Verdict:

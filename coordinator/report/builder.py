@@ -36,7 +36,7 @@ class RunEnd:
 
 
 @dataclass(frozen=True, kw_only=True)
-class ReportBuilder:
+class OutcomeBuilder:
     """Builds the outcome of a run when it is over; its fields are known before."""
 
     run_id: str

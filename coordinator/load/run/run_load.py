@@ -38,7 +38,7 @@ from osbench.coordinator.load.run.workload.stop_rules import StopRules
 from osbench.coordinator.load.run.workload.workload_outcome import outcome_of
 from osbench.coordinator.load.run.workload.workload_run import WorkloadRun
 from osbench.coordinator.load.run.workload.workload_workers import WorkloadWorkers
-from osbench.coordinator.report.builder import ReportBuilder, RunEnd
+from osbench.coordinator.report.builder import OutcomeBuilder, RunEnd
 from osbench.coordinator.report.model.measure import measured_report
 from osbench.coordinator.report.report_section import plan_section
 from osbench.coordinator.report.timeline import to_timeline
@@ -76,7 +76,7 @@ class RunLoad:
         self._earlier = earlier
         self._kept = kept
         #: Makes the outcomes of checkpoints and of the end.
-        self.builder = ReportBuilder(
+        self.builder = OutcomeBuilder(
             run_id=plan.run_id,
             task=plan.task,
             tags=plan.tags,

@@ -1,8 +1,9 @@
 """The interface of watchers, which observe a run and make no load: counters, traces of services.
 
-A run knows none of them by name: each is an entry point of the group `osbench.watcher`. A watcher
-measures. It never journals, polls workers, or changes counts and verdicts. The module of an entry
-point imports only this interface at its top, since each run imports it.
+A run knows them by the group `osbench.watcher` of entry points, and by name only if an option of
+osbench asks for one (`watchers.py`). A watcher measures. It never journals, polls workers, or
+changes counts and verdicts. The module of an entry point imports only this interface at its top,
+since each run imports it.
 """
 
 from __future__ import annotations
@@ -70,7 +71,8 @@ class Watcher:
     def look(self, loads: Mapping[int, LoadSpan]) -> str:
         """Take the loads so far, by number of the workload; return the present trouble, or "".
 
-        Called at each checkpoint, so it returns at once.
+        Called at each checkpoint under load, a second apart or more, so it returns at once; none
+        follows the end of the load.
         """
         return ""
 

@@ -14,6 +14,7 @@ class MaxAvgDuration(sla.Sla):
     """The mean service time of successful iterations."""
 
     NAME: ClassVar[str] = "max_avg_duration"
+    JUDGES_FAILURES: ClassVar[bool] = False
     CONFIG_SCHEMA: ClassVar[Mapping[str, Any]] = {
         **DURATION,
         "exclusiveMinimum": 0,

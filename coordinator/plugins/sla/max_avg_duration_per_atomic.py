@@ -21,6 +21,7 @@ class MaxAvgDurationPerAtomic(sla.Sla):
     """
 
     NAME: ClassVar[str] = "max_avg_duration_per_atomic"
+    JUDGES_FAILURES: ClassVar[bool] = False
     CONFIG_SCHEMA: ClassVar[Mapping[str, Any]] = {
         "type": "object",
         "additionalProperties": {**DURATION, "description": "seconds, by action"},

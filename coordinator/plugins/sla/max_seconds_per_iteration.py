@@ -14,6 +14,7 @@ class MaxSecondsPerIteration(sla.Sla):
     """The longest service time of all iterations that ran, failed ones too, as in Rally."""
 
     NAME: ClassVar[str] = "max_seconds_per_iteration"
+    JUDGES_FAILURES: ClassVar[bool] = False
     CONFIG_SCHEMA: ClassVar[Mapping[str, Any]] = {
         **DURATION,
         "exclusiveMinimum": 0,

@@ -19,6 +19,7 @@ class Outliers(sla.Sla):
     """
 
     NAME: ClassVar[str] = "outliers"
+    JUDGES_FAILURES: ClassVar[bool] = False
     CONFIG_SCHEMA: ClassVar[Mapping[str, Any]] = {
         "type": "object",
         "properties": {

@@ -47,6 +47,7 @@ class Percentile(sla.Sla):
     """
 
     NAME: ClassVar[str] = "percentile"
+    JUDGES_FAILURES: ClassVar[bool] = False
     CONFIG_SCHEMA: ClassVar[Mapping[str, Any]] = {
         "anyOf": [_LIMIT, {"type": "array", "items": _LIMIT, "minItems": 1}]
     }

@@ -13,6 +13,7 @@ class PerformanceDegradation(sla.Sla):
     """Excess of the slowest successful iteration's duration over the fastest's, in percent."""
 
     NAME: ClassVar[str] = "performance_degradation"
+    JUDGES_FAILURES: ClassVar[bool] = False
     CONFIG_SCHEMA: ClassVar[Mapping[str, Any]] = {
         "type": "object",
         "properties": {

@@ -18,6 +18,7 @@ class RequestsPerIteration(sla.Sla):
     """
 
     NAME: ClassVar[str] = "requests_per_iteration"
+    JUDGES_FAILURES: ClassVar[bool] = False
     CONFIG_SCHEMA: ClassVar[Mapping[str, Any]] = {
         "type": "object",
         "properties": {

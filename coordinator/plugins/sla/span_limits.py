@@ -57,6 +57,7 @@ class SpanLimits(sla.Sla):
     """
 
     NAME: ClassVar[str] = "spans"
+    JUDGES_FAILURES: ClassVar[bool] = False
     CONFIG_SCHEMA: ClassVar[Mapping[str, Any]] = {
         "anyOf": [_LIMIT, {"type": "array", "items": _LIMIT, "minItems": 1}],
         "examples": [{"service": "shop", "name": "db*", "calls_per_iteration": {"max": 12}}],

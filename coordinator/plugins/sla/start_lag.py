@@ -19,6 +19,7 @@ class StartLag(sla.Sla):
     """
 
     NAME: ClassVar[str] = "start_lag"
+    JUDGES_FAILURES: ClassVar[bool] = False
     CONFIG_SCHEMA: ClassVar[Mapping[str, Any]] = {
         "type": "object",
         "properties": {

@@ -12,24 +12,13 @@ from osbench.common.errors import Problem
 from osbench.common.plugin.plugin_names import NATIVE, parse_name
 from osbench.common.plugin.plugins import Plugins
 from osbench.common.plugin.runner import Runner, SearchingRunner
+from osbench.common.plugin.sla import Sla
 from osbench.common.task import Workload
 from osbench.coordinator.formatting import count
 from osbench.coordinator.task.taskfile.places import inside
 
 #: Percentage of failures from which a limit allows nearly all.
 NEARLY_ALL = 90
-#: Criteria that a load may meet although all its iterations fail fast.
-BLIND_TO_FAILURES = {
-    "max_avg_duration",
-    "max_avg_duration_per_atomic",
-    "max_seconds_per_iteration",
-    "outliers",
-    "percentile",
-    "performance_degradation",
-    "requests_per_iteration",
-    "spans",
-    "start_lag",
-}
 
 
 def weak_criteria(
@@ -49,15 +38,13 @@ def _findings(
     workload: Workload, runner: Runner, plugins: Plugins
 ) -> Iterator[tuple[str, str, str]]:
     place = inside(workload.place, "sla")
-    criteria = {
-        parse_name(criterion.name).bare: criterion.config
-        for criterion in workload.sla
-        if plugins.find("sla", criterion.name).source == NATIVE
-    }
+    found = [(criterion, plugins.find("sla", criterion.name)) for criterion in workload.sla]
+    native = [(criterion, plugin.cls) for criterion, plugin in found if plugin.source == NATIVE]
+    criteria = {parse_name(criterion.name).bare: criterion.config for criterion, _ in native}
     if not workload.sla:
         message = "is empty: whatever the service does, the run passes; add failure_rate: {max: 0}"
         yield options.NO_CRITERION, place, message
-    elif len(criteria) == len(workload.sla) and criteria.keys() <= BLIND_TO_FAILURES:
+    elif len(native) == len(found) and not any(_judges_failures(cls) for _, cls in native):
         message = "judges no failures: add failure_rate: {max: 0}"
         yield options.FAILURES_UNJUDGED, place, message
     rate = criteria.get("failure_rate", {"max": 0})
@@ -105,3 +92,7 @@ def _sample_size(workload: Workload, runner: Runner, limit: Mapping[str, Any]) -
         return None if "over_s" in limit else number
     judged_s = lasts_s - workload.warmup_s
     return number * min(float(limit.get("over_s", judged_s)), judged_s) / lasts_s
+
+
+def _judges_failures(cls: type) -> bool:
+    return issubclass(cls, Sla) and cls.JUDGES_FAILURES

@@ -6,6 +6,7 @@ import ast
 import configparser
 import functools
 import re
+import tomllib
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -123,6 +124,19 @@ def test_every_edge_has_a_readme_that_names_its_entry_points() -> None:
         for group in groups:
             assert f"`{group}`" in readme, (edge.name, group)
         assert f"tests/edges/{edge.name}" in readme
+
+
+def test_the_wire_is_forbidden_to_every_edge() -> None:
+    """`edges/traces/sources` alone reads a Redis: the store of OSProfiler."""
+    settings = tomllib.loads((REPOSITORY / "pyproject.toml").read_text("utf-8"))
+    (contract,) = (
+        one
+        for one in settings["tool"]["importlinter"]["contracts"]
+        if "know the wire" in one["name"]
+    )
+    forbidden = {name.split(".")[2] for name in contract["source_modules"] if ".edges." in name}
+
+    assert forbidden == {path.parent.name for path in (REPOSITORY / "edges").glob("*/__init__.py")}
 
 
 def test_every_folder_says_what_it_is_for() -> None:

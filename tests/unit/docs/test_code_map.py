@@ -13,7 +13,9 @@ MAP = REPOSITORY / "docs" / "pictures" / "code-map.svg"
 def test_the_map_is_what_the_script_draws() -> None:
     drawn = runpy.run_path(str(REPOSITORY / "docs" / "code_map.py"))["drawing"]()
 
-    assert MAP.read_text("utf-8") == drawn, "run make pictures, or docs/code_map.py alone"
+    assert MAP.read_text("utf-8") == drawn, (
+        "run python docs/code_map.py > docs/pictures/code-map.svg"
+    )
 
 
 def test_the_map_has_every_package() -> None:

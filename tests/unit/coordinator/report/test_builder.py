@@ -7,7 +7,7 @@ from types import SimpleNamespace
 from typing import Any
 
 from helpers.sample_reports import constant_workload, restart_hook
-from osbench.coordinator.report.builder import ReportBuilder, RunEnd
+from osbench.coordinator.report.builder import OutcomeBuilder, RunEnd
 from osbench.coordinator.report.run_outcome import RunOutcome
 from osbench.coordinator.results.accounting.totals import Accounting
 
@@ -20,7 +20,7 @@ def built(end: RunEnd = ENDED, /, **changes: Any) -> RunOutcome:
     task: Any = SimpleNamespace(
         title="T", description="", workloads=[SimpleNamespace(name="Dummy.dummy")]
     )
-    builder = ReportBuilder(run_id="r", task=task, tags=(), started_at=0.0, lag_limit_s=60.0)
+    builder = OutcomeBuilder(run_id="r", task=task, tags=(), started_at=0.0, lag_limit_s=60.0)
     return builder.build([replace(constant_workload(), **changes)], (), end)
 
 
