@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import re
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,7 @@ import pytest
 from osbench.common.config.config import load
 from osbench.common.errors import TaskError
 from osbench.common.plugin.plugins import Plugins
+from osbench.coordinator.load.run import plan
 from osbench.coordinator.load.run.plan import RunOptions, RunPlan, plan_run
 from osbench.coordinator.plugins.runners.constant import Constant
 from osbench.coordinator.task.taskfile import parse
@@ -90,3 +92,14 @@ def test_a_data_file_that_cannot_be_used_is_refused_before_any_connection(tmp_pa
 
     with pytest.raises(TaskError, match="users"):
         planned({"workloads": [workload(args_from=missing)]})
+
+
+def test_ids_of_runs_of_one_second_sort_by_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    instants = [1_775_000_000 + at / 100 for at in (0, 2, 31, 50, 99, 100, 161)]
+    left = iter(instants)
+    monkeypatch.setattr(plan.time, "time", lambda: next(left))
+
+    ids = [plan.new_run_id() for _ in instants]
+
+    assert ids == sorted(ids)
+    assert all(re.fullmatch(r"\d{8}-\d{6}-[0-9a-f]{4}", one) for one in ids)
