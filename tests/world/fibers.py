@@ -59,6 +59,13 @@ class Process:
         return EPOCH_S * S + now - self.stood_ns + self.wall_ns
 
 
+def _no_swap(loop: asyncio.AbstractEventLoop, task: object) -> None:
+    """Python 3.11 keeps tasks by loop."""
+
+
+_swap_current_task: Callable[..., Any] = getattr(asyncio.tasks, "_swap_current_task", _no_swap)
+
+
 class Fiber:
     """A thread of a process."""
 
@@ -190,13 +197,16 @@ class Scheduler:
         if seconds is not None:
             span = int(seconds * S / fiber.process.rate) + LATE_NS if seconds > 0 else 0
             self._push(self.now + span, fiber, fiber.token)
-        # asyncio keeps by thread of the operating system which loop runs
+        # asyncio keeps by thread of the operating system which loop runs and, since Python 3.14,
+        # which task: another loop could not enter one of its own meanwhile
         loop = asyncio._get_running_loop()
         if loop is not None:
+            task = _swap_current_task(loop, None)
             asyncio._set_running_loop(None)
         self.hub.switch()
         if loop is not None:
             asyncio._set_running_loop(loop)
+            _swap_current_task(loop, task)
         if self.closing:
             raise GreenletExit
 

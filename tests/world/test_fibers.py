@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable
 
 import pytest
@@ -9,6 +10,7 @@ import pytest
 from osbench.common.ports import chance, clock, disk
 from osbench.common.ports import threads as port
 from world import ports, present, threads
+from world.event_loop import VirtualLoop
 from world.fibers import Process, S, Scheduler
 
 
@@ -220,3 +222,30 @@ def test_a_fiber_that_waits_for_no_time_again_and_again_is_found(scheduler: Sche
     ((who, error),) = scheduler.failures
     assert who == "spinning/main"
     assert "turns within a second" in str(error)
+
+
+def test_tasks_of_two_loops_run_while_each_waits(scheduler: Scheduler) -> None:
+    done = []
+
+    def loop_of(name: str) -> Callable[[], None]:
+        async def wait_in_a_task() -> None:
+            for _ in range(3):
+                # as code that takes a lock or looks at the clock, in the middle of a task
+                scheduler.wait(1.0)
+                await asyncio.sleep(0)
+            done.append(name)
+
+        def run() -> None:
+            loop = VirtualLoop()
+            loop.run_until_complete(wait_in_a_task())
+            loop.close()
+
+        return run
+
+    host = Process("a", 1)
+    for name in ("first", "second"):
+        scheduler.spawn(host, loop_of(name), name)
+    scheduler.run(10 * S)
+
+    assert scheduler.failures == []
+    assert sorted(done) == ["first", "second"]
