@@ -35,7 +35,7 @@ class NewRecord:
 class Finding:
     """The result of one check of a deployment, such as a login or the trace store, for the user."""
 
-    #: What was checked: admin, users[0], profiler key, trace store.
+    #: The thing that was checked: admin, users[0], profiler key, trace store.
     subject: str
     user: str = ""
     project: str = ""

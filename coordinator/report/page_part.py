@@ -44,7 +44,10 @@ class PagePart:
 
     @classmethod
     def of(cls, facts: RunFacts, *, live: bool) -> Self | None:
-        """Return the part of a run's page, None if the page has none. Raises DamagedRun."""
+        """Return the part of a run's page, None if the page has none; each part overrides this.
+
+        Raises DamagedRun.
+        """
         raise NotImplementedError
 
     def payload(self, workload: int) -> Mapping[str, Any]:

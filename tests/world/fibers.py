@@ -197,8 +197,8 @@ class Scheduler:
         if seconds is not None:
             span = int(seconds * S / fiber.process.rate) + LATE_NS if seconds > 0 else 0
             self._push(self.now + span, fiber, fiber.token)
-        # asyncio keeps by thread of the operating system which loop runs and, since Python 3.14,
-        # which task: another loop could not enter one of its own meanwhile
+        # asyncio keeps the running loop by thread of the operating system and, since Python 3.14,
+        # the running task, too: without a swap no other loop could run a task during the wait
         loop = asyncio._get_running_loop()
         if loop is not None:
             task = _swap_current_task(loop, None)

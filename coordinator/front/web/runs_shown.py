@@ -55,7 +55,7 @@ class RunsShown:
         self._read_at = -math.inf
         self._reading = threading.Lock()
 
-    def archived(self) -> list[SharedRun]:
+    def shared_runs(self) -> list[SharedRun]:
         """Return the runs of the archive that are not in the data directory; empty without an
         archive.
 
@@ -88,7 +88,7 @@ class RunsShown:
         """
         found = self.here(name)
         if found is None and self._archive is not None:
-            there = {one.run_id: one for one in self.archived()}
+            there = {one.run_id: one for one in self.shared_runs()}
             return there[name].fetch() if name in there else None
         return found
 
@@ -142,7 +142,7 @@ class RunsShown:
 
         The first list has the runs in the data directory, the second the others in the archive.
         """
-        archived = self.archived()
+        archived = self.shared_runs()
         rows = rows_of(self.data_dir, RunDirectory.all(self.data_dir))
         rows += [one.row() for one in archived]
         task = next((row["task"] for row in rows if row["run"] == name), None)
@@ -154,7 +154,7 @@ class RunsShown:
         """Return all runs, newest first; a run in both data directory and archive only from the
         former.
         """
-        found: dict[str, RunDirectory | SharedRun] = {one.run_id: one for one in self.archived()}
+        found: dict[str, RunDirectory | SharedRun] = {one.run_id: one for one in self.shared_runs()}
         found |= {one.path.name: one for one in RunDirectory.all(self.data_dir)}
         return [found[name] for name in sorted(found, reverse=True)]
 

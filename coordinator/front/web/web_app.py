@@ -137,7 +137,7 @@ class WebApp:
         async with self._drawing:
             page = await asyncio.to_thread(
                 lambda: report_views.comparison(
-                    self._shown.data_dir, (found[0], found[1]), self._shown.archived()
+                    self._shown.data_dir, (found[0], found[1]), self._shown.shared_runs()
                 )
             )
         return page_response(page, policy=report_views.comparison_policy())

@@ -23,6 +23,7 @@ from osbench.coordinator.load.run.status import RunStatus
 from osbench.coordinator.load.run.watcher import WatchedRun
 from osbench.coordinator.load.run.watchers import Watchers
 from osbench.coordinator.load.run.workload.span_verdicts import selections_of, with_span_verdicts
+from osbench.coordinator.report.model.measure import measured_report
 from osbench.coordinator.report.model.model import Report
 from osbench.coordinator.report.run_outcome import RunOutcome
 from osbench.coordinator.results.storage import failure, resumable
@@ -99,7 +100,8 @@ class Run:
             begin()
             connection.keep_in(directory.path)
             outcome = self._outcome(connection, directory, started_at, watchers)
-            report = write_charts(self._plan, directory, outcome)
+            report = measured_report(outcome)
+            write_charts(self._plan, directory, outcome, report)
             if self._cut_off is not None:
                 failure.keep(directory, self._cut_off, resumable=True)
             write_report(directory, report)

@@ -8,7 +8,6 @@ from osbench.common.errors import StorageError
 from osbench.coordinator.load.run.connection import Connection
 from osbench.coordinator.load.run.plan import RunPlan
 from osbench.coordinator.load.run.resumption import plan_file, run_request
-from osbench.coordinator.report.model.measure import measured_report
 from osbench.coordinator.report.model.model import Report
 from osbench.coordinator.report.run_outcome import RunOutcome
 from osbench.coordinator.report.timeline import to_timeline
@@ -37,18 +36,18 @@ def write_begin(
     directory.write("run.json", described)
 
 
-def write_charts(plan: RunPlan, directory: RunDirectory, outcome: RunOutcome) -> Report:
-    """Write the timeline of a run that is over; return its report, which `write_report` writes.
+def write_charts(
+    plan: RunPlan, directory: RunDirectory, outcome: RunOutcome, report: Report
+) -> None:
+    """Write the timeline of a run that is over.
 
     A failure is logged: the numbers do not wait for charts.
     """
-    report = measured_report(outcome)
     document = to_timeline(outcome, report.to_json(), plan.conf.benchmark.lag_limit_s)
     try:
         write_timeline(directory, {"complete": True, **document}, sync=True)
     except StorageError as error:
         LOG.warning("%s", error)
-    return report
 
 
 def write_report(directory: RunDirectory, report: Report) -> None:

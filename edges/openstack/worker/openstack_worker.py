@@ -45,10 +45,10 @@ class OpenStackWorker:
             selector = UserSelector(context, deployment, request_limit_s(context))
             selector.warm(admin=False, users=True)
 
-        def reached(number: int) -> tuple[str, Mapping[str, str], Token]:
+        def request_base(number: int) -> tuple[str, Mapping[str, str], Token]:
             account = selector.user(number)
             cloud = Cloud(account, selector.sessions.session, selector.versions)
             token = AccountToken(account, selector.sessions.session)
             return cloud.address(service), cloud.headers(service), token
 
-        return reached
+        return request_base

@@ -1,4 +1,4 @@
-"""What `deployment check` finds in a cloud that answers, refuses, or is not there."""
+"""`deployment check` of a cloud that answers, refuses, or is not there."""
 
 import contextlib
 import time

@@ -1,4 +1,4 @@
-"""What runs get of the coordinator's host, if their deployment is a cloud."""
+"""Timeouts of the coordinator's host reach runs whose deployment is a cloud, and no others."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What `deployment check` finds without a cloud: services, the profiler's key, the store."""
+"""`deployment check` without a cloud: services, the profiler's key, the store."""
 
 import re
 
