@@ -22,6 +22,9 @@ from suites.parts import LEFT_OUT, REPOSITORY, Part, parts
 #: Most causes of failures that are tried a second time, as `suites.failures` counts them; if there
 #: are more, the change is broken or the machine is.
 SECOND_TRIES = 5
+#: A process whose test is still running after so long, seconds, prints its stacks and is ended; its
+#: test has failed. pytest-timeout cannot end a test that waits in C with the interpreter's lock.
+HUNG_S = 2000
 #: Exit code of pytest if tests have failed, and nothing else went wrong.
 TESTS_FAILED = 1
 
@@ -35,6 +38,12 @@ def run_part(
     with tempfile.TemporaryDirectory() as temporary:
         failures = Path(temporary) / "failures"
         command = [sys.executable, "-m", "pytest", "-p", "suites.failures", OPTION, str(failures)]
+        command += [
+            "-o",
+            f"faulthandler_timeout={HUNG_S}",
+            "-o",
+            "faulthandler_exit_on_timeout=true",
+        ]
         tests = str(Path(__file__).resolve().parents[1])
         variables = {"PYTHONPATH": tests, **part.variables}
         code = subprocess.run(

@@ -27,12 +27,13 @@ def test_fails_every_other_time():
 ALWAYS = "\n\ndef test_always_fails_{}():\n    assert False\n"
 
 
-def played(folder: Path, text: str) -> tuple[int, list[str]]:
+def played(folder: Path, text: str, options: tuple[str, ...] = ()) -> tuple[int, list[str]]:
     (folder / "test_planted.py").write_text(text)
     (folder / "pytest.ini").write_text("[pytest]\n")
     # plug-ins of pytest that nothing here needs take most of its start
     bare = {"PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}
-    part = Part(title="planted", selection=("test_planted.py",), variables=bare)
+    selection = ("test_planted.py",)
+    part = Part(title="planted", selection=selection, options=options, variables=bare)
     return run_parts([part], (), folder)
 
 
@@ -62,6 +63,24 @@ def test_many_failures_are_not_tried_again(
 
     assert played(tmp_path, PLANTED + many) == (1, [])
     assert "once more" not in capfd.readouterr().out
+
+
+def test_a_process_that_hangs_in_c_is_ended_with_its_stacks(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    hangs = """
+import ctypes
+
+
+def test_waits_for_ever():
+    lock, c = ctypes.create_string_buffer(64), ctypes.PyDLL(None)
+    c.pthread_mutex_lock(lock)
+    c.pthread_mutex_lock(lock)
+"""
+    soon = ("-p", "xdist", "--numprocesses", "1", "-o", "faulthandler_timeout=1")
+
+    assert played(tmp_path, hangs, soon) == (1, [])
+    assert "in test_waits_for_ever" in capfd.readouterr().err
 
 
 def test_tests_of_a_fixture_that_fails_by_chance_count_as_one(tmp_path: Path) -> None:
