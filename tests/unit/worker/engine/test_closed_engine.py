@@ -339,7 +339,8 @@ def test_actions_outputs_and_sleep_stand_in_the_row(closed):
     assert engine.body.names.names == ["outer", "inner"]
     assert (outer[0], outer[1], outer[4], inner[0], inner[1], inner[4]) == (0, -1, 0, 1, 0, 0)
     assert row[STARTED] <= outer[2] <= inner[2] < inner[3] <= outer[3] <= row[ENDED]
-    assert row[IDLE] >= 3 * MS
+    # a clock that steps, as of a virtual machine that was moved, may show less than was slept
+    assert MS <= row[IDLE] <= inner[3] - inner[2]
     trace, outputs, exchanges = row[EXTRA]
     assert trace == exchanges == b""
     assert len(outputs) == 1
