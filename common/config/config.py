@@ -71,7 +71,7 @@ def load(files: Sequence[str] | None = None) -> cfg.ConfigOpts:
 
 
 def _parse(paths: Sequence[str]) -> tuple[dict[str, _Sections], list[str]]:
-    """Return by file its sections with options and values, and messages on unreadable files.
+    """Return sections with options and values by file, and messages on unreadable files.
 
     Parsed one by one, since oslo.config merges files and does not report the file of a value.
     """
@@ -95,7 +95,6 @@ def _parse(paths: Sequence[str]) -> tuple[dict[str, _Sections], list[str]]:
 
 
 def _group_name(section: str) -> str:
-    """Return the option group of a section's name, case ignored: lower case, or DEFAULT."""
     return "DEFAULT" if section.upper() == "DEFAULT" else section.lower()
 
 
@@ -168,10 +167,7 @@ def _origin(group: str, name: str, parsed: dict[str, _Sections]) -> tuple[str, s
 
 
 def _reason(error: Exception, option: cfg.Opt, value: str | None) -> str:
-    """Return the reason, for a message, why an option's value is refused, without secrets.
-
-    `value`: as it was written. oslo.config's own message may show a secret.
-    """
+    """Return why a value is refused; oslo.config's own message may show a secret."""
     if isinstance(error, (cfg.NoSuchOptError, cfg.TemplateSubstitutionError)):
         return "names an unknown option after $; a dollar sign is written $$"
     try:

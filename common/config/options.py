@@ -38,10 +38,7 @@ RESPONSE_LIMIT_MIB = 64
 
 
 class _Number(types.Float):
-    """Option type: a finite number; "nan" and "inf", which `float` accepts, raise ValueError.
-
-    As in all types here, calling it converts a value or raises ValueError.
-    """
+    """Option type: a finite number; "nan" and "inf", which `float` accepts, raise ValueError."""
 
     def __call__(self, value: Any) -> float:
         number = self._read(value)

@@ -75,7 +75,6 @@ class _Dropping(io.FileIO):
     """Replacement of stderr that drops bytes that cannot be written, without an error."""
 
     def write(self, data: Any, /) -> int:
-        """Write bytes and return their number; if that fails, drop them and return their number."""
         try:
             return super().write(data)
         except OSError:

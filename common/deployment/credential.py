@@ -126,10 +126,7 @@ class Credential:
         return self.user_domain_name or self.auth.get("user_domain_id") or "default"
 
     def for_user(self, **fields: Any) -> Self:
-        """Return a copy for another user of the cloud: with a password, no plug-in and no token.
-
-        `fields`: further fields to change, such as `username` and `password`.
-        """
+        """Return a copy for another user of the cloud: with a password, no plug-in and no token."""
         return replace(self, auth_type="", auth={}, state="", **fields)
 
     def without_token(self) -> Self:

@@ -157,10 +157,7 @@ class Deployment:
 
     @property
     def profiler_conn_str(self) -> str | None:
-        """Return OSProfiler's connection string of the trace store, or None.
-
-        It may contain a password.
-        """
+        """Return OSProfiler's connection string, perhaps with a password, or None."""
         return self.content.get("profiler_conn_str") or None
 
     @property

@@ -143,7 +143,6 @@ def _web_address_fault(value: str) -> str:
 
 
 def _store_fault(value: str) -> str:
-    """Return the fault of OSProfiler's connection string; "" if it has none."""
     scheme, _, rest = value.partition("://")
     if scheme not in _STORES:
         return f"must be the address of a trace store, beginning with one of {', '.join(_STORES)}"
@@ -155,10 +154,7 @@ def _store_fault(value: str) -> str:
 
 
 def _key_fault(value: str) -> str:
-    """Return the fault of an HMAC key that no service can have.
-
-    Services split theirs at commas, and strip the parts (osprofiler.web.WsgiMiddleware).
-    """
+    """Services split keys at commas, and strip the parts (osprofiler.web.WsgiMiddleware)."""
     if "," in value:
         return "must not have a comma: services read several keys there; write one of them"
     if value != value.strip():
@@ -251,10 +247,7 @@ def _platform_problems(name: str, content: Any) -> Iterator[Problem]:
 
 
 def _user_problems(place: str, user: Any) -> Iterator[Problem]:
-    """Yield a problem unless a user with a password names one project by one key.
-
-    The keys are `project_name` and `tenant_name`. Users with an auth plug-in are not checked.
-    """
+    """Yield a problem unless a user with a password names one project by one key."""
     if isinstance(user, Mapping) and not {"auth_type", "auth"} & user.keys():
         projects = [key for key in ("project_name", "tenant_name") if key in user]
         if not projects:
@@ -264,10 +257,7 @@ def _user_problems(place: str, user: Any) -> Iterator[Problem]:
 
 
 def _schema_problems(place: str, error: jsonschema.ValidationError) -> Iterator[Problem]:
-    """Yield our problems for an error of jsonschema, whose own message would repeat the value.
-
-    `place`: its path in the record.
-    """
+    """Yield our problems for an error of jsonschema, whose own message would repeat the value."""
     rule = error.validator
     wanted: Any = error.validator_value
     value: Any = error.instance

@@ -29,10 +29,7 @@ class CpuQuota:
 
 
 def cpu_quota(groups: Path = _GROUPS, root: Path = _ROOT) -> CpuQuota | None:
-    """Return the lowest CPU quota of the groups around this process; None without one.
-
-    `groups` and `root`: other paths for tests.
-    """
+    """Return the lowest CPU quota of the groups around this process; None without one."""
     return min(_quotas(groups, root), key=lambda one: one.cores, default=None)
 
 
@@ -59,8 +56,8 @@ def _quotas(groups: Path, root: Path) -> Iterator[CpuQuota]:
 def _folders(groups: Path, root: Path) -> Iterator[Path]:
     """Yield the folder of each CPU control group of this process, then its parents up to the root.
 
-    Nothing if `groups`, the list in /proc, cannot be read. Folders may not exist: a container
-    without a cgroup namespace has its host path in the list, and its group at the root.
+    Folders may not exist: a container without a cgroup namespace has its host path in the list, and
+    its group at the root.
     """
     try:
         lines = groups.read_text("utf-8").splitlines()
@@ -81,7 +78,6 @@ def _folders(groups: Path, root: Path) -> Iterator[Path]:
 
 
 def _cores(folder: Path) -> float:
-    """Return the CPU quota of one group's folder, in cores; 0 if it has none or is unreadable."""
     quota, _, period = _text(folder / "cpu.max").partition(" ")
     if not quota:
         quota, period = (_text(folder / f"cpu.cfs_{part}_us") for part in ("quota", "period"))

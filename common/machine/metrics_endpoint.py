@@ -30,7 +30,6 @@ class _Source:
         self._collect = collect
 
     def collect(self) -> Iterable[Metric]:
-        """Return the current metrics; prometheus_client calls it for each request."""
         return self._collect()
 
 
@@ -38,12 +37,10 @@ class _Handler(WSGIRequestHandler):
     """Handles one connection of the metrics server; limits waits, and logs nothing."""
 
     def setup(self) -> None:
-        """Set a timeout of WAIT_S seconds for each read and write of the connection."""
         self.request.settimeout(WAIT_S)
         super().setup()
 
     def handle(self) -> None:
-        """Handle the connection's request; ignore OSError, such as of a client that closes it."""
         # it stopped, or is closed for others
         with contextlib.suppress(OSError):
             super().handle()
@@ -77,7 +74,6 @@ class _Server(ThreadingMixIn, WSGIServer):
         super().process_request(request, client_address)
 
     def shutdown_request(self, request: Any) -> None:
-        """Close a connection that has ended, and stop counting it."""
         with self._lock:
             self._open.pop(request, None)
         super().shutdown_request(request)

@@ -17,9 +17,8 @@ _SOCKS = ("socks4", "socks4a", "socks5", "socks5h")
 def proxy_of(url: str, given: Mapping[str, str] | None = None) -> str:
     """Return the URL of the proxy for `url`, with scheme and port; "" if it is reached directly.
 
-    As in requests: first `given`, proxies by scheme, then variables such as http_proxy, in small
-    letters or capitals, unless no_proxy has the host. Raises ValueError for a proxy that is not a
-    URL.
+    As in requests: first `given`, by scheme, then variables such as http_proxy, unless no_proxy has
+    the host. Raises ValueError for a proxy that is not a URL.
     """
     found = select_proxy(url, {**get_environ_proxies(url, no_proxy=None), **(given or {})})
     return _whole(found) if found else ""

@@ -171,7 +171,6 @@ def _check_unix(place: str, path: str) -> None:
 
 
 def _check_rest(found: ServerAddress) -> None:
-    """Check path and query of an address by its scheme."""
     names = [name for name, _ in parse_qsl(found.query, keep_blank_values=True)]
     if len(names) != len(set(names)):
         raise ValueError("has a parameter twice after its ?")

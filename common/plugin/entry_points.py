@@ -42,10 +42,7 @@ def add(table: dict[str, Definition], kind: str, name: str, definition: Definiti
 
 
 def installed_points(kinds: Iterable[str]) -> dict[str, list[importlib.metadata.EntryPoint]]:
-    """Return the entry points of the group `osbench.<kind>` for each kind; imports none.
-
-    A kind without entry points has [].
-    """
+    """Return the entry points of `osbench.<kind>` for each kind; imports none."""
     points = _points_by_group(tuple(sys.path))
     return {kind: points.get(f"osbench.{kind}", []) for kind in kinds}
 
@@ -92,7 +89,7 @@ def definitions(
 ) -> dict[str, Definition]:
     """Return the plug-ins of entry points by name, not imported yet; duplicates count once.
 
-    `kind` is for messages. Raises PluginError if two entry points define the same name.
+    Raises PluginError if two entry points define the same name.
     """
     table: dict[str, Definition] = {}
     # a package found twice on the path (an editable install and its sources) is one package
@@ -109,7 +106,7 @@ def definitions(
 
 @lru_cache(maxsize=16)
 def _name_of(package: importlib.metadata.Distribution) -> str:
-    """Return the name of a package; cached, since each access parses all its metadata."""
+    """Cached, since each access parses all metadata of the package."""
     return package.name
 
 

@@ -101,10 +101,7 @@ def _refuse_uncallable(cls: type, method: str, where: str) -> None:
 
 
 def _refuse_generator(cls: type, method: str, where: str) -> None:
-    """Raise PluginError if a method of `cls` has `yield`: calling it would run nothing.
-
-    Decorators of atomic actions are looked through. `where` is for the message.
-    """
+    """Raise PluginError if a method has `yield`: calling it would run nothing."""
     function = inspect.getattr_static(cls, method)
     while hasattr(function, "__wrapped__") and getattr(function, "__globals__", {}) is vars(atomic):
         # `action_timer` times whatever it decorates; other decorators may run a generator
@@ -117,10 +114,6 @@ def _refuse_generator(cls: type, method: str, where: str) -> None:
 
 
 def _takes_instance(function: Any) -> bool:
-    """Return whether a function's first parameter is positional, as `self` is.
-
-    True if its signature is unknown.
-    """
     try:
         parameters = list(signature_of(function).parameters.values())
     except (TypeError, ValueError):
@@ -135,7 +128,6 @@ def _takes_instance(function: Any) -> bool:
 
 
 def _first_line(function: Any, where: str) -> str:
-    """Return file:line of a method's definition, for messages; `where` if that is unknown."""
     code = getattr(inspect.unwrap(getattr(function, "__func__", function)), "__code__", None)
     return where if code is None else f"{code.co_filename}:{code.co_firstlineno}"
 

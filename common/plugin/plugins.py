@@ -294,7 +294,6 @@ class Plugins:
         return Found(cls=cls, source=source, address=there.full_name(kind, in_source))
 
     def _is_of_platform(self, kind: str, name: str) -> bool:
-        """Return whether `name` is `NAME@PLATFORM` of a source's plug-in, installed or not."""
         source = parse_name(name).source
         return source not in (None, NATIVE) and name in self.source(source).names(kind)
 
@@ -350,10 +349,6 @@ class Plugins:
         return errors.PluginError(f"there is no {word} {name!r}{near}")
 
     def _contents(self) -> str:
-        """Return the end of a message on an unknown name: plug-ins in the files.
-
-        Without files, advice to give some.
-        """
         if not self._paths:
             return "; your own need --plugin-path"
         held = dict(self._held)
@@ -415,7 +410,6 @@ class Plugins:
         return self._native_scenarios
 
     def _files(self, foreign: Sources) -> list[Path]:
-        """Return the files under the paths that are native; hands all others to the sources."""
         ours: list[Path] = []
         for path in self._paths:
             imported = {
@@ -431,7 +425,6 @@ class Plugins:
 
 
 def _definitions(module: ModuleType) -> tuple[list[tuple[str, str, Definition]], list[str]]:
-    """Return (kind, name, definition) of a file's plug-ins, and messages on unusable classes."""
     found, faults = [], []
     for cls in plugin_files.classes(module):
         try:

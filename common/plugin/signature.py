@@ -107,7 +107,6 @@ def _in_seconds(value: Any, annotation: Any) -> str:
 
 @functools.cache
 def _types_of(method: Callable[..., Any]) -> Mapping[str, Any]:
-    """Return the annotations of a method's named parameters, without self. Cached."""
     parameters = list(signature_of(method).parameters.values())[1:]
     types_of = hints(method)
     return {
@@ -118,10 +117,7 @@ def _types_of(method: Callable[..., Any]) -> Mapping[str, Any]:
 
 
 def near(name: str, known: Iterable[str]) -> str:
-    """Return the end of a message on an unknown name: "; did you mean A or B?", similar names.
-
-    `known`: the names to compare with. "" if none is similar.
-    """
+    """Return "; did you mean A or B?" for an unknown name; "" if none in `known` is similar."""
     found = difflib.get_close_matches(name, list(known))
     return f"; did you mean {' or '.join(found)}?" if found else ""
 

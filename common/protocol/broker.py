@@ -104,10 +104,7 @@ def application(broker_url: str) -> Celery:
 
 
 def _for_celery(url: str) -> str:
-    """Return a broker URL in Celery's form, for the schemes unix and amqps; others unchanged.
-
-    `unix://PATH?db=N` becomes `redis+socket://`; of `amqps://` TLS parameters are removed.
-    """
+    """`unix://PATH?db=N` becomes `redis+socket://`; of `amqps://` TLS parameters are removed."""
     parts = urlsplit(url)
     if parts.scheme == "amqps":
         # these are not its names of them

@@ -211,10 +211,7 @@ def row(  # noqa: PLR0913 - a row, by name
     actions: Sequence[int] = (),
     extra: Any = None,
 ) -> Row:
-    """Return the tuple of one row from named values, for callers whose speed does not matter.
-
-    The hot path writes the tuple itself, since a call costs time.
-    """
+    """Return the tuple of one row; the hot path writes it itself, since a call costs time."""
     return iteration, outcome, due, started, ended, idle, failure, actions, extra
 
 
@@ -300,11 +297,7 @@ def _nested_columns(name: str, entries: Sequence[bytes]) -> dict[str, bytes]:
 
 
 def _beside(rows: Sequence[Row]) -> dict[str, Any]:
-    """Return the columns for trace ids and outputs of rows; {} if no row has either.
-
-    Their keys: "traced" (iteration numbers) with "traces" (ids), and "outputs" (pairs of iteration
-    number and packed outputs).
-    """
+    """Return the columns for trace ids and outputs of rows; {} if no row has either."""
     some = [(one[0], *one[EXTRA][:2]) for one in rows if one[EXTRA] and any(one[EXTRA][:2])]
     if not some:
         return {}
@@ -432,7 +425,7 @@ def _traces(columns: Mapping[str, Any], iterations: Ints) -> tuple[Ints, NDArray
 
 
 def _all_among(some: Ints, numbers: Ints) -> bool:
-    """Return whether each number of `some` is in `numbers`; faster than `np.isin` for a few."""
+    """Faster than `np.isin` for a few."""
     if len(some) == len(numbers) and np.array_equal(some, numbers):
         return True
     if not len(numbers):
@@ -501,10 +494,7 @@ def _last_names(lists: Sequence[list[str]]) -> list[str]:
 
 
 def _check(part: Mapping[str, Any]) -> None:
-    """Raise an error of `MALFORMED` if the columns of one block differ in length.
-
-    Each block is checked by itself, so that a surplus does not make up for a lack in another.
-    """
+    """Each block is checked by itself, so that a surplus does not make up for a lack in another."""
     rows = part["rows"]
     if type(rows) is not int or rows < 0:
         raise ValueError("its number of rows is not a valid number")

@@ -97,10 +97,7 @@ def _shown_kind(kind: str) -> str:
 
 
 def _parts(kind: str, data: bytes) -> tuple[bytes, bytes, bytes]:
-    """Split an envelope: return key id, signature and packed body. The signature is not verified.
-
-    Raises Untrusted if it is too large, malformed, or of another version or kind.
-    """
+    """Return key id, unverified signature and packed body. Raises Untrusted."""
     if len(data) > size_of(kind):
         raise Untrusted(f"{_shown_kind(kind)} message of {len(data)} bytes, too large")
     try:

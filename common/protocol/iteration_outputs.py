@@ -33,7 +33,7 @@ def outputs(packed: Iterable[bytes]) -> dict[str, list[Any]]:
 
 
 def _without_secrets(item: dict[str, Any]) -> dict[str, Any]:
-    """Return a chart without the key `conn_str` of its data: Rally puts a password there."""
+    """Drop `conn_str` of a chart's data: Rally puts a password there."""
     data = item["data"]
     if isinstance(data, dict) and "conn_str" in data:
         return {**item, "data": {key: data[key] for key in data if key != "conn_str"}}

@@ -39,10 +39,7 @@ class _NamedServer:
     failed: bool = False
 
     def look_up(self) -> None:
-        """Look the host name up and replace `addresses`; addresses found again stay first.
-
-        Blocks without a timeout. Raises OSError if the lookup fails.
-        """
+        """Blocks without a timeout; addresses found again stay first. Raises OSError."""
         self.looked = time.monotonic()
         try:
             found = socket.getaddrinfo(self.host, self.port, 0, socket.SOCK_STREAM)
@@ -77,7 +74,7 @@ class _NamedServer:
             self.looking.release()
 
     def note(self, address: str) -> None:
-        """Put an address first in `addresses`: a connection to it has just succeeded."""
+        """Put an address first: a connection to it has just succeeded."""
         self.failed = False
         if self.addresses[:1] != [address]:
             self.addresses = [address, *(one for one in self.addresses if one != address)]

@@ -109,10 +109,10 @@ class Keyring:
 
     @classmethod
     def load(cls, path: str | Path) -> Self:
-        """Read a key file and return its keyring, which follows later changes of the file.
+        """Return the keyring of a file with secrets of 32 bytes, URL-safe base64, one per line.
 
-        The file has one secret per line: 32 bytes in URL-safe base64. Raises ConfigError if it is
-        missing, malformed, empty, or accessible to others than its owner.
+        Raises ConfigError if it is missing, malformed, empty, or accessible to others than its
+        owner.
         """
         return cls(*_read_secrets(Path(path)))
 

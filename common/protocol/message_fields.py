@@ -44,10 +44,7 @@ def checked_fields(cls: type, kind: str, body: Mapping[Any, Any]) -> Mapping[str
 
 @functools.lru_cache(64)
 def _checks(cls: type) -> tuple[dict[str, _Check], dict[str, type]]:
-    """Return two dicts by field of `cls`: a check of the value; its type, if that is enough.
-
-    The second has only int, str, bytes and bool. Cached.
-    """
+    """Return a check by field, and the type by field if that is enough (int, str, bytes, bool)."""
     hints = get_type_hints(cls)
     named = {field.name: hints[field.name] for field in fields(cls)}
     plain = {name: hint for name, hint in named.items() if hint in (int, str, bytes, bool)}
@@ -55,10 +52,7 @@ def _checks(cls: type) -> tuple[dict[str, _Check], dict[str, type]]:
 
 
 def _check(hint: Any) -> _Check:
-    """Return a predicate that says whether a value fits this type hint of a field.
-
-    Raises NotImplementedError for an unsupported type hint.
-    """
+    """Raises NotImplementedError for an unsupported type hint."""
     if hint in _SCALARS:
         return _SCALARS[hint]
     if hint == Interval:

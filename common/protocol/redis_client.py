@@ -122,7 +122,6 @@ def _address(client: Client) -> str:
 
 
 def _remedy(error: redis.RedisError) -> str:
-    """Return a remedy for an error by which Redis refuses access, for a message."""
     if isinstance(error, redis.exceptions.NoPermissionError):
         return f"give its user the permissions of {_ACL_PAGE}"
     # with the older and the newer protocol

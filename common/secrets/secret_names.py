@@ -187,8 +187,7 @@ def is_secret(
 def names_beside(names: Iterable[str], path: str = "") -> frozenset[str]:
     """Return the names of one query or form in lower case, for `beside` of `is_secret`.
 
-    If `path`, of the URL, looks like a login, such as `/oauth/callback`, "state" is added, which
-    makes `code` a secret.
+    A `path` like a login, such as `/oauth/callback`, adds "state": `code` is secret then.
     """
     return frozenset({*map(str.lower, names), *(["state"] if _LOGIN_PATH.search(path) else ())})
 
@@ -244,7 +243,6 @@ def _words(name: str) -> list[str]:
 
 
 def _begins_secret(words: list[str], at: int) -> bool:
-    """Return whether the word at index `at` makes a name a secret; `words`: the name's words."""
     word = words[at]
     before = words[at - 1] if at else ""
     if word in _WHOLE or _ROOT.search(word) or (word, *words[at + 1 : at + 2]) in _PAIRS:

@@ -42,7 +42,6 @@ class Intervals:
         return zip(self._starts, self._ends, strict=True)
 
     def __len__(self) -> int:
-        """Return the number of members."""
         return sum(self._ends) - sum(self._starts)
 
     def __bool__(self) -> bool:

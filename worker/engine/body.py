@@ -54,11 +54,7 @@ class Body:
         self.asides.add(what)
 
     def mask_failures(self, masked: Callable[[str], str]) -> None:
-        """From now on mask the texts of new failures by `masked`, which returns a text without
-        secrets.
-
-        Failures that have a number already are unchanged.
-        """
+        """Mask the texts of new failures by `masked` from now on; numbered ones are unchanged."""
         self.failures.masked = masked
 
     def instance(self, iteration: int, recorder: Recorder, user: VirtualUser) -> Scenario:

@@ -339,10 +339,7 @@ class CoroutineEngine(Engine):
         self._loop.stop()
 
     def _end(self) -> None:
-        """Release a subclass's resources of the loop, such as timers; here none.
-
-        Called in the loop's thread, after all users have ended.
-        """
+        """Called in the loop's thread, after all users have ended."""
 
     def _check(self) -> None:
         # what has timed out may be found blocking the loop
@@ -405,9 +402,6 @@ class CoroutineEngine(Engine):
                 return
 
     def _blocking_place(self) -> str:
-        """Return the line of scenario code that blocks the loop now, as of `place_words`; "" if
-        none.
-        """
         places = _scenario_places(sys._current_frames().get(self._loop.ident))
         return place_words(places, self.body.cls.__module__) if places else ""
 

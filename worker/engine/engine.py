@@ -303,10 +303,7 @@ class Engine:
         return sum(user.number >= self.user_limit for user, *_ in self.inflight.copy().values())
 
     def _new_state(self, user: User) -> VirtualUser:
-        """Create the state that the scenario sees as `self.user`, store it in `user` and return it.
-
-        Raises NoRow if a data file has no row for the user.
-        """
+        """Raises NoRow if a data file has no row for the user."""
         user.state = self.body.users.user(self._numbers.at(user.number))
         return user.state
 
@@ -562,9 +559,6 @@ class Engine:
 
     @property
     def _over(self) -> bool:
-        """Return whether the watchdog can end: engine closed, no iteration running, no user with
-        `on_stop` left.
-        """
         # users that are free end only when they notice that nothing starts any more
         return self.stopped and not self.inflight and not self.living
 

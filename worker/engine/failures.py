@@ -111,7 +111,6 @@ def reported_error(error: BaseException) -> tuple[BaseException, str]:
 
 
 def _is_shell(error: BaseException) -> bool:
-    """Return whether `error` is a group of one exception that was not raised `from` another."""
     alone = isinstance(error, BaseExceptionGroup) and len(error.exceptions) == 1
     return alone and error.__cause__ is None
 
@@ -169,7 +168,6 @@ def _error_text(error: BaseException) -> str:
 
 
 def _causes(error: BaseException) -> Iterator[BaseException]:
-    """Yield the exceptions that `error` was raised `from`, nearest first, at most `CAUSES_MOST`."""
     seen = {id(error)}
     cause = error.__cause__
     while cause is not None and id(cause) not in seen and len(seen) <= CAUSES_MOST:
@@ -283,9 +281,7 @@ class Failures:
             return number
 
     def _keep(self, number: int, texts: tuple[str, ...]) -> None:
-        """Store type, message and traceback of a failure; here not at all. Called with the lock
-        held.
-        """
+        """Called with the lock held; here nothing is kept."""
 
     def texts(self, number: int) -> tuple[str, ...]:
         """Return type, message and traceback of failure `number`; () if unknown, and here

@@ -121,7 +121,7 @@ class GrantedArrivals(Engine):
         return None
 
     def _ask(self) -> None:
-        """Request work if no arrival is queued; at most once until the next arrival starts."""
+        """At most once until the next arrival starts."""
         if not self._arrivals and not self._requested:
             self._requested = True
             self._request_work()

@@ -37,10 +37,7 @@ def _with_run(value: Any, run_id: str) -> Any:
 
 
 def _fill(value: Any) -> Fill | None:
-    """Return a function that returns `value` with {iteration} replaced by its argument, a string.
-
-    None if `value` contains no {iteration}. `value` is not changed.
-    """
+    """None if `value` contains no {iteration}."""
     if isinstance(value, str):
         return (lambda number: value.replace(ITERATION, number)) if ITERATION in value else None
     if isinstance(value, dict):

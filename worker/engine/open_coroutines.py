@@ -65,7 +65,6 @@ class OpenCoroutines(GrantedArrivals, CoroutineEngine):
     # users that have to begin before their first arrival
 
     def _begin_users(self, count: int) -> None:
-        """Start users, which run `on_start`, until `count` or `user_limit` users exist."""
         while self._top < min(count, self.user_limit) and not self.stopped:
             self._top += 1
             self._begin_user(self._top - 1)
@@ -91,11 +90,7 @@ class OpenCoroutines(GrantedArrivals, CoroutineEngine):
         self._advance()
 
     def _end_users(self) -> None:
-        """Remove all free users; for each that has run `on_start`, first start a task that runs
-        `on_stop`.
-
-        Does not wait for these tasks.
-        """
+        """Does not wait for the tasks that run `on_stop`."""
         while self._free:
             number = heapq.heappop(self._free)
             if number in self.living:
@@ -233,11 +228,6 @@ class OpenCoroutines(GrantedArrivals, CoroutineEngine):
         self._advance()
 
     def _next(self, user: TaskUser) -> Arrival | None:
-        """Take the next arrival from the queue and return it; None if `user` may not start one now.
-
-        That is if none is due, the user is beyond the user limit, or the lease, the
-        load or the engine has ended.
-        """
         while not self.stopped and user.number < self.user_limit:
             now = monotonic_ns()
             first = self._arrivals[:1]

@@ -319,10 +319,7 @@ class ScriptedEngine(GrantedNumbers, ThreadEngine):
     # arguments
 
     def _changes(self, args: Mapping[str, Any]) -> tuple[Mapping[str, Any], set[str]] | None:
-        """Compare `args` of a call of `iterate` with the workload's arguments.
-
-        Returns the changed or added ones, and the names left out. None if there is no difference.
-        """
+        """Return the changed or added arguments, and the names left out; None if equal."""
         own = self._args
         if args is own:
             return None

@@ -78,10 +78,7 @@ class ThreadEngine(Engine):
         return self.user_limit
 
     def _fill(self) -> None:
-        """Start the missing users among the first `min_users`.
-
-        Stops at the first for which the system has no thread; the watchdog tries again later.
-        """
+        """Stops at the first without a system thread; the watchdog tries again later."""
         for number in range(self.min_users):
             if number not in self._users and not self.start_user(number, self._free_at(number)):
                 return

@@ -105,9 +105,7 @@ class WillPage:
         words[_HELD] = held
 
     def leave(self) -> None:
-        """Clear the page: the worker process is in no run and starts nothing, so `read` returns
-        None.
-        """
+        """Clear the page, so that `read` returns None: the process is in no run."""
         self._words[_HELD] = 0
 
     # the worker process: its engine, one thread at a time

@@ -32,10 +32,7 @@ def sent_url(url: str, params: Any = None) -> str:
 
 
 def host(url: str) -> str:
-    """Return the host name of a URL in lower case, without the port; "" if there is none.
-
-    The zone of an IPv6 address is decoded (RFC 6874), as it is looked up: fe80::1%eth0.
-    """
+    """Return the host name of a URL in lower case; an IPv6 zone is decoded (RFC 6874)."""
     return zoned_host(urlsplit(url).hostname or "")
 
 

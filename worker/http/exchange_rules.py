@@ -171,11 +171,7 @@ class ExchangeRules:
 
 
 def _ask_driver(connection: HttpConnection, sending: Sending) -> Steps[RawResponse]:
-    """Ask a driver to send a request over a connection (a step); return the response.
-
-    Any error closes the connection and is raised. Errors of receiving (BadResponse, EarlyEnd,
-    ReceiveTimedOut) get the attribute `in_body`: whether the head of the response had arrived.
-    """
+    """Errors of receiving get `in_body`: whether the head of the response had arrived."""
     try:
         response: RawResponse = yield Ask(connection, sending)
     except (BadResponse, EarlyEnd, ReceiveTimedOut) as error:

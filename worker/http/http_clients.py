@@ -195,11 +195,7 @@ class HttpClients:
 
     @contextmanager
     def _noted(self, client: str, why: str, recorder: Recorder) -> Iterator[OtherExchange]:
-        """Record a request made by another client in the iteration; yield the record to fill in.
-
-        `client` is "libcurl" or "requests"; `why` is the reason for it. Logs each pair of both
-        once. The record ends with the block, also after an error.
-        """
+        """`client`: "libcurl" or "requests". The record ends with the block, or an error."""
         self._say(client, why)
         exchange = OtherExchange(recorder.names.number(f"{client}: {why}"))
         recorder.ask(exchange)
@@ -209,7 +205,6 @@ class HttpClients:
             recorder.end_exchange(exchange)
 
     def _say(self, client: str, why: str) -> None:
-        """Log that `client` makes requests instead of osbench's own, and why; once per pair."""
         if (client, why) in self._said:
             return
         with self._lock:

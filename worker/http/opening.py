@@ -141,7 +141,7 @@ class _ConnectClock:
         self._begun_ns = begun_ns
 
     def left_s(self) -> float | None:
-        """Return the seconds left, None without a limit. Raises ConnectTimedOut at the limit."""
+        """None without a limit. Raises ConnectTimedOut at the limit."""
         if not self._limit_s:
             return None
         left_s = self._limit_s - (monotonic_ns() - self._begun_ns) / 1e9
@@ -162,10 +162,6 @@ class _ConnectClock:
 
 
 def _refusal(request: WireRequest, error: OSError) -> CannotConnect | ConnectTimedOut:
-    """Return the error to raise if `error` came of the last address of a host.
-
-    It is ConnectTimedOut for a timeout, else CannotConnect.
-    """
     if isinstance(error, TimeoutError):
         return ConnectTimedOut(f"connecting to {request.host}:{request.port} timed out")
     return CannotConnect(f"cannot connect to {request.host}:{request.port}: {error.strerror}")

@@ -198,10 +198,7 @@ def keeps_body(code: int, verb: str) -> bool:
 
 
 def _body(data: Any, json: Any) -> tuple[bytes, str]:
-    """Return body and Content-Type ("" for none), as `requests` makes them from `data` or `json`.
-
-    Raises ValueError for NaN or infinity in `json`.
-    """
+    """Raises ValueError for NaN or infinity in `json`."""
     if data:
         if isinstance(data, bytes):
             return data, ""

@@ -134,10 +134,7 @@ def beyond(method: str, url: str, options: Mapping[str, Any]) -> str:
 
 
 def _plain(options: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return `options`; a valid pair of timeouts (connect, wait) is replaced by None in a copy.
-
-    `unable` would refuse a pair.
-    """
+    """`unable` would refuse a pair of timeouts (connect, wait)."""
     timeout = options.get("timeout")
     if isinstance(timeout, list | tuple) and len(timeout) == 2:
         given = [part for part in timeout if part is not None]

@@ -198,7 +198,6 @@ def plugin_error_text(error: Exception) -> str:
 
 
 def _member(kind: str, cls: type, name: str, defined: Any, wanted: _Wanted) -> Any:
-    """Return a checking method, class method or property instead of `defined`."""
     where = f"{_file_of(cls)}: {cls.__qualname__}.{name}"
     may_raise = name in _MAY_RAISE.get(kind, ())
 
@@ -239,7 +238,6 @@ def _member(kind: str, cls: type, name: str, defined: Any, wanted: _Wanted) -> A
 
 
 def _check_users(where: str, step: Step, capacity: Sequence[int]) -> None:
-    """Raise PluginError unless a closed runner requests users of each worker."""
     if step.users is None or len(step.users) != len(capacity):
         raise PluginError(
             f"{where} returned {_shown_value(step)}; users must have as many numbers as "

@@ -25,8 +25,7 @@ def execute(source: bytes, file: str, namespace: dict[str, Any]) -> list[ClassFa
     """Execute the source of a plug-in file in `namespace`; return classes whose definition failed.
 
     The other definitions stay. Classes that fail only because they use a failed class are not
-    returned. `file` is the path for tracebacks. Raises SyntaxError, and the exceptions of the rest
-    of the file.
+    returned. Raises SyntaxError, and the exceptions of the rest of the file.
     """
     tree = syntax_tree(source, file)
     classes = {node.name: node for node in tree.body if isinstance(node, ast.ClassDef)}

@@ -72,10 +72,7 @@ class MixedScenario(Scenario):
     def check_user_data(
         cls, method: str, args: Mapping[str, Any], columns: Collection[str]
     ) -> list[str]:
-        """Return messages on the parts' arguments that name columns of the users' data file.
-
-        Calls each part's check with its own arguments; `columns`: all columns of the file.
-        """
+        """Return messages on the parts' arguments that name columns of the users' data file."""
         return [
             what
             for name, part in cls.PARTS.items()
@@ -84,10 +81,7 @@ class MixedScenario(Scenario):
 
     @classmethod
     def check_without_base(cls, method: str, args: Mapping[str, Any]) -> list[str]:
-        """Return messages on errors in the parts' arguments if `http` has no base URL.
-
-        Calls each part's check with its own arguments.
-        """
+        """Return messages on errors in the parts' arguments if `http` has no base URL."""
         return [
             what
             for name, part in cls.PARTS.items()

@@ -120,10 +120,7 @@ def _beside(file: Path, name: str) -> Path | None:
 
 
 def _origin(name: str) -> str | None:
-    """Return the file of a module that Python finds outside plug-ins' folders; "" without a file.
-
-    None if there is no such module.
-    """
+    """Return the file of a module outside plug-ins' folders; "" without a file, None unknown."""
     finders = [one for one in sys.meta_path if not hasattr(one, "of_plugins")]
     specs = (one.find_spec(name, None) for one in finders)
     return next((spec.origin or "" for spec in specs if spec is not None), None)

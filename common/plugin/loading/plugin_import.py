@@ -102,8 +102,7 @@ class PluginImport(MetaPathFinder):
     ) -> ModuleSpec | None:
         """Return the spec of a module in a plug-in's folder; None for all other names.
 
-        Called by Python's import. Before gevent.monkey is imported, gevent is made to refuse
-        patches.
+        Before gevent.monkey is imported, gevent is made to refuse patches.
         """
         if fullname == GEVENT:
             watch_gevent()
@@ -174,7 +173,6 @@ class _TextLoader(SourceFileLoader):
     """Loads a module of a plug-in's package from its source, never from an older .pyc."""
 
     def get_code(self, fullname: str) -> CodeType:
-        """Return the code of a module, compiled from its source now."""
         path = self.get_filename(fullname)
         code: CodeType = self.source_to_code(read_named(path), path)
         return code
@@ -206,7 +204,6 @@ class _LoggedPrints(io.TextIOBase):
         self._line = ""
 
     def write(self, text: str) -> int:
-        """Log each complete line as a warning with file and line; an incomplete line is stored."""
         *lines, self._line = (self._line + text).split("\n")
         for line in lines:
             LOG.warning("%s prints: %s", self._place(), line)
@@ -238,10 +235,6 @@ def reason(error: BaseException) -> str:
 
 
 def _remedy(error: BaseException) -> str:
-    """Return the end of a message on an import error: a remedy, if one is known; or "".
-
-    For names that osbench does not have, relative imports without a package, and decorators.
-    """
     if isinstance(error, ModuleNotFoundError) and str(error.name).startswith("osbench.plugin."):
         return f": write `from osbench.plugin import {str(error.name).rpartition('.')[2]}`"
     if isinstance(error, ImportError) and "no known parent package" in str(error):

@@ -100,6 +100,5 @@ def _attributes(page: str, at: int) -> tuple[dict[str, str], int]:
 
 
 def _behind(page: str, mark: str, at: int) -> int:
-    """Return the index behind the next `mark` (case ignored) from `at` on, or the page's length."""
     found = re.compile(re.escape(mark), re.IGNORECASE).search(page, at)
     return found.end() if found else len(page)

@@ -159,10 +159,7 @@ class _Cost:
             self.open_repeats += 1
 
     def _ends_at(self, part: Part, following: Part) -> bool:
-        """Return whether a repeated node cannot match the first character of the node `following`.
-
-        Then the repeat does not backtrack. False if that character is unknown.
-        """
+        """Return whether a repeat cannot match the node `following`: then it does not backtrack."""
         begin = _first_characters(following)
         if not begin:
             return False
@@ -184,7 +181,7 @@ def _varies(part: Part) -> bool:
 
 
 def _first_characters(part: Part) -> set[str]:
-    """Return the characters with which a node's match can begin; empty if unknown or too many."""
+    """Return the characters that may begin a match; empty if unknown or too many."""
     code, value = str(part[0]), part[1]
     if code == "LITERAL":
         return {chr(value)}
@@ -234,7 +231,6 @@ def _is_of(one: Part, character: str) -> bool:
 
 
 def _beginning(parts: Sequence[Part]) -> str:
-    """Return the literal characters with which each match begins; "" if there are none."""
     found = ""
     for code, value in parts:
         if str(code) != "LITERAL":

@@ -30,8 +30,7 @@ _LEAST = 2
 def live_table(snapshots: Sequence[Snapshot], height: int) -> RenderableType:
     """Return the display of `snapshots`, in at most `height` lines if possible.
 
-    Contexts are one line, each workload a table. If there are many workers, only some of them have
-    a row, at least `_LEAST` per workload.
+    If there are many workers, only some of them have a row, at least `_LEAST` per workload.
     """
     loads = [one for one in snapshots if one.workload >= 0]
     lines = _LINES + any(one.longest for one in loads) + any(one.awaited for one in loads)
@@ -128,7 +127,6 @@ def _workers(rows: Sequence[WorkerProgress], room: int) -> Table:
 
 
 def _cpu(cores: float) -> Text:
-    """Return a worker's CPU use as a percentage of a core; from `HOT_CPU` cores on with "!"."""
     if cores >= HOT_CPU:
         return Text(f"{cores:.0%} !", style="magenta")
     return Text(f"{cores:.0%}")

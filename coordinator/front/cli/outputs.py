@@ -28,10 +28,7 @@ ROWS = 1000
 
 
 def show_summed(report: Report, *, as_json: bool) -> None:
-    """Print the charts of a finished run, aggregated over iterations, for each workload.
-
-    `as_json`: as one JSON object.
-    """
+    """Print the charts of a finished run, aggregated over iterations, for each workload."""
     found = [
         {"workload": number, "name": one.name, **json_codec.to_json(one.outputs)}
         for number, one in enumerate(report.workloads)
@@ -75,10 +72,7 @@ def show_iteration(directory: RunDirectory, iteration: int, *, as_json: bool) ->
 
 
 def _of_iteration(directory: RunDirectory, iteration: int) -> Iterator[tuple[int, Any]]:
-    """Yield (number of the workload, charts) for each workload that has iteration `iteration`.
-
-    If a workload has several rows for the iteration, the first one counts.
-    """
+    """Yield workload and charts; of several rows for the iteration the first one counts."""
     seen = set()
     for number, _, columns in counted_rows(directory):
         if number not in seen and iteration in columns.iteration:

@@ -30,10 +30,7 @@ class PipedConsole(Console):
             yield segment if text is segment.text else segment._replace(text=text)
 
     def on_broken_pipe(self) -> None:
-        """Discard all further output, and raise nothing: rich calls it if the pipe is closed.
-
-        Rich itself would end the command with code 1.
-        """
+        """Discard all further output; rich itself would end the command with code 1."""
         self.quiet = True
         let_go(self.file)
 

@@ -120,10 +120,7 @@ def _plugin(name: str, cls: type) -> Iterator[str]:
 
 
 def _shape(schema: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return the schema itself if it has properties, else its first alternative with some.
-
-    {} if there is none.
-    """
+    """Return the schema if it has properties, else its first alternative with some, or {}."""
     if schema.get("properties"):
         return schema
     branches: list[Mapping[str, Any]] = [*schema.get("anyOf", ()), *schema.get("oneOf", ())]

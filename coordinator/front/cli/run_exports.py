@@ -195,19 +195,11 @@ class RunExports:
             self._export(export, partial(write, export))
 
     def _export(self, export: Export, step: Callable[[], str]) -> str:
-        """Try an export by `step`; return the reason why it failed, or "".
-
-        Prints the result or the failure. Ctrl-C gives it up.
-        """
         if "://" in export.target:
             self._say(f"sending results to {mask_url(export.target)}; Ctrl-C gives that up")
         return self._attempt(f"export {export.name}", "osbench-coord report", step)
 
     def _push(self) -> str:
-        """Try to archive the run; return the reason why that failed, or "".
-
-        "" also if no archive is given. Prints the result or the failure.
-        """
         archive, name = self.archive, self._directory.path.name
         if archive is None:
             return ""

@@ -86,7 +86,6 @@ def ended_after(timeout_s: float) -> Iterator[None]:
 
 
 def _waited_in(frame: FrameType | None) -> str:
-    """Return words on the function of osbench that was running in `frame`; "" if none was."""
     while frame is not None:
         module = frame.f_globals.get("__name__", "")
         if module.startswith("osbench."):

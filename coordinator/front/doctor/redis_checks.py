@@ -87,7 +87,6 @@ def _server(client: Client, url: str) -> Iterator[Diagnosis]:
 
 
 def _connections(clients: Mapping[str, Any]) -> Iterator[Diagnosis]:
-    """Yield a warning if few more connections can be made; nothing if the server does not say."""
     most, used = int(clients.get("maxclients", 0)), int(clients.get("connected_clients", 0))
     free = most - used
     if most and free < FEW_CONNECTIONS:
@@ -157,10 +156,7 @@ _NO_WRITES = (
 
 
 def _writes(client: Client) -> Iterator[Diagnosis]:
-    """Write and delete a scratch key; yield an error with the reason if Redis takes no writes.
-
-    Yields nothing if it takes them, or if rights are missing: `_rights` reports that.
-    """
+    """Yield an error with the reason if Redis takes no writes; `_rights` reports missing rights."""
     scratch = f"{redis_keys.PREFIX}doctor:{secrets.token_hex(8)}"
     try:
         client.set(scratch, "x", ex=60)
@@ -176,10 +172,6 @@ def _writes(client: Client) -> Iterator[Diagnosis]:
 
 
 def _rights(client: Client) -> Iterator[Diagnosis]:
-    """Try a coordinator's commands on scratch keys, which are deleted at the end.
-
-    Yields one diagnosis: an error that lists the forbidden commands, or OK.
-    """
     scratch = f"{redis_keys.PREFIX}doctor:{secrets.token_hex(8)}"
     keys = [f"{scratch}:{kind}" for kind in ("text", "hash", "set", "list", "stream", "count")]
     missing = [name for name, attempt in _commands(client, *keys) if not _is_allowed(attempt)]

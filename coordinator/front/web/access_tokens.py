@@ -79,9 +79,7 @@ class AccessTokens:
         return _derived_token(self.token, b"abort")
 
     def permits_abort(self, key: str) -> bool:
-        """Return whether a request's `key` equals `abort_key`. The time taken does not depend on
-        it.
-        """
+        """Return whether `key` equals `abort_key`; the time does not depend on it."""
         return _same(key, self.abort_key)
 
     def _role(self, value: str, form: Callable[[str], str]) -> Role | None:

@@ -76,10 +76,6 @@ class RunDocument:
         }
 
     def _log(self) -> dict[str, Any]:
-        """Return `log_line` (a summary) and `log` (HTML lines) of the run's log.
-
-        The log is read again only if its file has changed.
-        """
         stamp = _stamp(self._directory, RUN_LOG)
         if not self._logged or stamp != self._log_stamp:
             self._log_stamp = stamp
@@ -91,12 +87,6 @@ class RunDocument:
         return self._logged
 
     def _lacks(self, status: dict[str, Any] | None) -> bool:
-        """Return whether the report lacks a chart of the workload in `status`: then it is drawn at
-        once.
-
-        `status`: content of status.json. False if it is None, or a report could not be drawn
-        before.
-        """
         if status is None or self._failed:
             return False
         return int(status["workload"]) >= len(self._report.get("charts", ()))
@@ -135,7 +125,7 @@ class FirstLook:
 
     @property
     def workloads(self) -> int:
-        """Return the number of workloads that the report shows; 0 if there are no results."""
+        """Return the number of workloads that the report shows."""
         return len(self.facts.report.workloads) if self.facts else 0
 
 
@@ -215,17 +205,12 @@ def _report(directory: RunDirectory) -> dict[str, Any]:
 
 
 def _lines(html: str) -> list[str]:
-    """Split HTML into lines, most of which are equal from one document to the next: see
-    `json_delta`.
-    """
+    """Split HTML into lines, most of which are equal from one document to the next."""
     return html.split("\n")
 
 
 def _stamp(directory: RunDirectory, name: str) -> tuple[int, int]:
-    """Return modification time (ns) and size (bytes) of a file in the run directory.
-
-    `_MISSING` if there is no such file. Two different results show that the file has changed.
-    """
+    """Return modification time (ns) and size (bytes) of a file, or `_MISSING`."""
     try:
         found = (directory.path / name).stat()
     except FileNotFoundError:

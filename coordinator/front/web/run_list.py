@@ -137,7 +137,5 @@ def _local(at: Any) -> str:
 
 
 def zone() -> str:
-    """Return the abbreviation of this host's time zone, such as CET, in which `shown_row` gives
-    times.
-    """
+    """Return the abbreviation of this host's time zone, such as CET."""
     return time.strftime("%Z")

@@ -142,11 +142,7 @@ class RunStarts:
         self._started[run_id].interrupt()
 
     def _going_on(self) -> str:
-        """Return the id of a run that is starting, running or ending its workers; "" if there is
-        none.
-
-        Also runs of the data directory that were not started here.
-        """
+        """Return the id of a run that is starting, running or ending its workers, or ""."""
         for name, one in self._started.items():
             # it may be ending its workers, with its report written
             if one.exit_code is None:

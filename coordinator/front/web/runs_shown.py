@@ -151,9 +151,6 @@ class RunsShown:
         return here, [one for one in archived if one.run_id in alike]
 
     def _every(self) -> list[RunDirectory | SharedRun]:
-        """Return all runs, newest first; a run in both data directory and archive only from the
-        former.
-        """
         found: dict[str, RunDirectory | SharedRun] = {one.run_id: one for one in self.shared_runs()}
         found |= {one.path.name: one for one in RunDirectory.all(self.data_dir)}
         return [found[name] for name in sorted(found, reverse=True)]

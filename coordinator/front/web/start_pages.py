@@ -119,10 +119,7 @@ class StartPages:
         return page_response(page)
 
     async def start_state(self, request: Request) -> Response:
-        """Respond with the `StartState` of a start as JSON, for the page's script.
-
-        Status 404 if the run id is unknown.
-        """
+        """Respond with the `StartState` of a start as JSON, for the page's script."""
         found = await asyncio.to_thread(self._starts.state, request.path_params["run"])
         if found is None:
             return PlainTextResponse("There is no such start.\n", 404)

@@ -125,11 +125,7 @@ def _failed_check(message: str) -> TaskCheck:
 
 
 def _problem_pairs(problems: Sequence[Any]) -> list[tuple[str, str]]:
-    """Convert the first `_PROBLEMS` problems of `validate --json` to (place, message).
-
-    Both are cut, secrets in messages masked. Raises KeyError or TypeError if they have another
-    form.
-    """
+    """Return (place, message) of problems, cut and masked. Raises KeyError or TypeError."""
     return [
         (
             plain(str(problem["place"]), _LETTERS),

@@ -64,9 +64,7 @@ def static(name: str) -> str:
 
 
 def render(name: str, **values: Any) -> str:
-    """Return the HTML of the template `name` in `ASSETS`, filled with `values`, which are
-    escaped.
-    """
+    """Return the HTML of a template in `ASSETS`, filled with `values`, which are escaped."""
     return _environment().get_template(name).render(values)
 
 
@@ -227,7 +225,6 @@ def _state(row: Mapping[str, Any]) -> str:
 
 
 def _workers(rows: Sequence[Mapping[str, Any]]) -> str:
-    """Return the number of workers in each state in words; "" if all are in the same state."""
     states = Counter(str(row["state"]) for row in rows)
     if len(states) < 2:
         return ""

@@ -82,9 +82,7 @@ class WebServer:
 
     @property
     def token_url(self) -> str:
-        """Return the server's URL with the token that has all rights; it is printed for the
-        user.
-        """
+        """Return the server's URL with the token that has all rights."""
         return f"{self.url}?token={self._tokens.token}"
 
     @property

@@ -108,10 +108,7 @@ def deal(dues: Ints, hands: int, turn: int) -> list[Ints]:
 
 
 def deal_numbers(numbers: Intervals, hands: int) -> list[Intervals]:
-    """Split `numbers`, unchanged, into `hands` consecutive parts of equal size.
-
-    If that does not work out, the first parts have one more.
-    """
+    """Split a copy of `numbers` into `hands` consecutive parts; sizes differ by one at most."""
     left = numbers.copy()
     base, extra = divmod(len(numbers), hands)
     return [left.take(base + (hand < extra)) for hand in range(hands)]

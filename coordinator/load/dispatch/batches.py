@@ -30,10 +30,7 @@ RESENT_MOST = 8
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Grant:
-    """Iteration numbers to be granted to a worker as one batch; not in the journal yet.
-
-    `dues`: their due times if the load is open, encoded.
-    """
+    """Iteration numbers to be granted to a worker as one batch; not in the journal yet."""
 
     worker: WorkerHandle
     numbers: Intervals
@@ -42,8 +39,6 @@ class Grant:
 
 @dataclass(slots=True)
 class _Delivery:
-    """Batches granted to one membership and not known to be taken by its worker process."""
-
     waiting: dict[int, PlannedBatch] = field(default_factory=dict)
     #: Batches that have to be sent, in order.
     unsent: list[int] = field(default_factory=list)
@@ -169,10 +164,6 @@ class Batches:
             delivery.unsent.clear()
 
     def _ask_back(self, worker: WorkerHandle, delivery: _Delivery) -> None:
-        """Recall all batches that a live worker has not taken, with a warning in the log.
-
-        After UNDELIVERED_MOST such recalls in a row the worker gets no more work.
-        """
         LOG.warning("worker %s does not take its batches", worker.name)
         self.recall(worker, delivery.waiting)
         delivery.untaken += 1
@@ -181,11 +172,7 @@ class Batches:
             worker.unreachable()
 
     def _recall_unknown(self, worker: WorkerHandle, delivery: _Delivery | None) -> None:
-        """Recall batches that an earlier coordinator granted and the worker has not taken.
-
-        `delivery`: batches of this coordinator for the worker, None if there are none. No process
-        has the others any more: their numbers are granted anew.
-        """
+        """Recall batches that an earlier coordinator granted: no process has them any more."""
         ours = delivery.waiting if delivery is not None else {}
         unknown = [
             seq
@@ -195,10 +182,6 @@ class Batches:
         self.recall(worker, unknown)
 
     def _forget_taken(self, worker: WorkerHandle, delivery: _Delivery) -> None:
-        """Forget batches that the worker has taken, or whose numbers are all settled or given back.
-
-        They are not sent again.
-        """
         for seq in list(delivery.waiting):
             if seq <= worker.beat.got or not self._ledger.batch(worker.name, seq):
                 del delivery.waiting[seq]
@@ -235,9 +218,6 @@ class Batches:
                 worker.recall.discard(seq)
 
     def drop(self, numbers: Intervals, why: Outcome, dues_of: Callable[[Intervals], bytes]) -> None:
-        """Write to the journal that arrivals are dropped because of `why`, their final state.
-
-        `dues_of` returns their due times, in the encoding of batches.
-        """
+        """Write to the journal that arrivals are dropped because of `why`, their final state."""
         record = {"do": "drop", "workload": self._workload, "why": DROP_REASONS[why]}
         self._port.decide([record | {"numbers": list(numbers), "dues": dues_of(numbers)}])

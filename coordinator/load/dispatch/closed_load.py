@@ -26,10 +26,7 @@ class ClosedLoad:
     """
 
     def __init__(self, batches: Batches, ledger: Ledger, limit: int | None) -> None:
-        """Grant numbers of `ledger` through `batches`.
-
-        `limit` is the most iterations of a batch that carries rows of a data file; None: any.
-        """
+        """`limit` is the most iterations of a batch that carries rows of a data file; None: any."""
         self._batches = batches
         self._ledger = ledger
         self._limit = limit
@@ -49,19 +46,14 @@ class ClosedLoad:
     ) -> None:
         """Grant batches to workers with too little work; recall batches of workers with too much.
 
-        `step`: load that the runner requests now. `elapsed_s`: seconds after t0; `stop_s` is not
-        used. Raises StoreUnreachable.
+        `elapsed_s`: seconds after t0; `stop_s` is not used. Raises StoreUnreachable.
         """
         self._bound(workers, elapsed_s)
         self._level(step, workers)
         self._batches.grant([*self._first(step, workers, elapsed_s), *self._further(step, workers)])
 
     def _bound(self, workers: Sequence[WorkerHandle], elapsed_s: float) -> None:
-        """Recall the newest batches of workers that have more than twice the work they should have.
-
-        A worker without results `BLIND_S` after its first batches is marked as slow, which reduces
-        the work it should have.
-        """
+        """Recall the newest batches of workers that have more than twice the work due to them."""
         for worker in workers:
             if worker.blind_s is not None and worker.stock is None:
                 if elapsed_s - worker.blind_s < timers.BLIND_S + worker.trips_s:
@@ -134,10 +126,10 @@ class ClosedLoad:
         return found
 
     def _fair(self, step: Step, held: Mapping[WorkerHandle, int]) -> dict[WorkerHandle, int]:
-        """Return each worker's fair number of the remaining iterations, by its virtual users.
+        """Return each worker's fair part of the iterations that are not granted or are `held`.
 
-        Remaining are iterations not granted and iterations at workers (`held`). Without this limit
-        some workers would have no work near the end. Empty if the plan has no end.
+        Without this limit some workers would have no work near the end. Empty if the plan has no
+        end.
         """
         left = self._ledger.available(step.budget)
         if left is None:

@@ -30,8 +30,7 @@ class CountedLoad(ClosedLoad):
     ) -> None:
         """Grant batches to workers that lack a quarter or more of the iterations to have ahead.
 
-        `step`: load that the runner requests now. `elapsed_s`: seconds after t0; `stop_s` is not
-        used. Raises StoreUnreachable.
+        `elapsed_s`: seconds after t0; `stop_s` is not used. Raises StoreUnreachable.
         """
         recent = self._settled_lately(elapsed_s)
         grants: list[Grant] = []

@@ -19,10 +19,7 @@ from osbench.coordinator.results.accounting.ledger import Ledger
 
 
 class Dispatcher:
-    """Decides which iterations of a workload go to which worker, and when.
-
-    Writes decisions to the journal and sends batches through `port`.
-    """
+    """Decides which iterations of a workload go to which worker, and when."""
 
     #: Places the iterations of a closed load.
     CLOSED: ClassVar[type[ClosedLoad]] = ClosedLoad
@@ -62,7 +59,6 @@ class Dispatcher:
             self._load = self.CLOSED(self._batches, ledger, limit)
 
     def _rows_of(self, numbers: Intervals) -> bytes:
-        """Return the rows of granted iterations for their batch; empty without a data file."""
         if self._data is None:
             return b""
         load = self._load
@@ -92,8 +88,8 @@ class Dispatcher:
         """Grant workers with virtual users the work that they should have now.
 
         In a closed load, recalls work that is too much; in an open load, drops arrivals that are
-        too late. `step`: load that the runner requests now. `elapsed_s`, and `stop_s`, from which
-        nothing starts, are seconds after t0. Raises StoreUnreachable.
+        too late. `elapsed_s`, and `stop_s`, from which nothing starts, are seconds after t0. Raises
+        StoreUnreachable.
         """
         with_users = [worker for worker in workers if worker.user_limit]
         self._load.place(step, with_users, elapsed_s, stop_s)
@@ -128,9 +124,8 @@ class Dispatcher:
         )
 
     def restore(self, first: int, dues: Ints) -> None:
-        """Add arrivals that an earlier coordinator granted, from number `first` on.
-
-        `dues`: nanoseconds after t0. No effect for a closed load.
+        """Add arrivals granted by an earlier coordinator, due `dues` (ns after t0), to an open
+        load.
         """
         if isinstance(self._load, OpenLoad):
             self._load.restore(first, dues)
@@ -155,9 +150,6 @@ class Dispatcher:
 
 
 class ScriptedDispatcher(Dispatcher):
-    """Dispatcher of a workload whose iterations the runner's own code starts.
-
-    It differs only in granting numbers by `CountedLoad`.
-    """
+    """Dispatcher of a workload whose iterations the runner's own code starts."""
 
     CLOSED = CountedLoad

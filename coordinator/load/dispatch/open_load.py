@@ -177,10 +177,6 @@ class OpenLoad:
             self._arrivals += len(warm)
 
     def _moved(self, workers: Sequence[WorkerHandle]) -> list[Grant]:
-        """Return grants of all arrivals that workers gave back, divided evenly among `workers`.
-
-        Takes them from the ledger's pool. Empty without workers.
-        """
         if not workers or not self._ledger.pool:
             return []
         found = []
@@ -211,11 +207,7 @@ class OpenLoad:
         return self._dues.of(numbers.members()).astype("<i8").tobytes()
 
     def _drop_late(self, elapsed_s: float) -> None:
-        """Drop arrivals without a worker that are due more than `max_lag_s` before `elapsed_s`.
-
-        These are planned arrivals, which get numbers first, and arrivals that workers gave back.
-        The journal has them as dropped.
-        """
+        """Drop planned and returned arrivals due more than `max_lag_s` before `elapsed_s`."""
         limit = int((elapsed_s - self._max_lag_s) * 1e9)
         late = self._coming[self._coming < limit]
         if len(late):

@@ -62,10 +62,7 @@ class FleetPort(Protocol):
 
 @dataclass(frozen=True, kw_only=True)
 class _Invitation:
-    """An offer that a worker has not followed yet: to join the run, or its new coordinator.
-
-    `challenge`: the random text of the heartbeat to which the offer is the reply.
-    """
+    """An offer that a worker has not followed yet: to join the run, or its new coordinator."""
 
     challenge: str
     session: str
@@ -73,7 +70,6 @@ class _Invitation:
 
     @property
     def takes_over(self) -> bool:
-        """Return whether the worker had joined the run under an earlier coordinator process."""
         return self.session != self.membership
 
 
@@ -89,10 +85,7 @@ class _Wait:
         self._away: float | None = None
 
     def away_s(self) -> float:
-        """Return the seconds since Redis became unreachable, 0.0 in the first call of an outage.
-
-        To be called only while Redis is unreachable; `look` ends the outage.
-        """
+        """Return the seconds since Redis became unreachable, 0.0 in the first call of an outage."""
         now = time.monotonic()
         if self._away is None:
             self._away = now

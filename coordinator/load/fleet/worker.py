@@ -145,7 +145,7 @@ class WorkerHandle:
 
     @property
     def present(self) -> bool:
-        """Return whether the state is ACTIVE or LEAVING; LOST and LEFT workers are not present."""
+        """Return whether the state is ACTIVE or LEAVING."""
         return self.state in _HEARD
 
     @property
@@ -155,9 +155,8 @@ class WorkerHandle:
 
     @property
     def gone(self) -> bool:
-        """Return whether the worker process has left the membership.
-
-        Its heartbeats are of another run, or of none.
+        """Return whether the worker process has left: its heartbeats are of another run, or of
+        none.
         """
         return self.leave_reason is LeaveReason.GONE
 
@@ -192,9 +191,7 @@ class WorkerHandle:
 
     @property
     def undelivered(self) -> int:
-        """Number of result blocks that the worker has made, by its last heartbeat, and that are not
-        on disk.
-        """
+        """Number of result blocks that the worker has made and that are not on disk."""
         known = self.membership
         here = sum(1 for number in known.have if number <= self.beat.made)
         return max(0, self.beat.made - known.acknowledged - here)

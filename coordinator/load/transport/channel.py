@@ -119,8 +119,7 @@ class Channel:
     def restate(self, workloads: Iterable[int]) -> None:
         """Write the specifications of `workloads` (numbers) to Redis again: it may have lost them.
 
-        Raises KeyError if `specify` was not called for a workload. Raises StoreUnreachable,
-        StoreError.
+        Raises StoreUnreachable, StoreError; KeyError if `specify` was not called for a workload.
         """
         self._store.put_specifications(
             {number: self._specifications[number] for number in workloads}
@@ -143,8 +142,7 @@ class Channel:
         self._refused_since = None
 
     def offer(self, offers: Iterable[Offer]) -> None:
-        """Sign offers and write them to Redis, one per worker; they expire after `OFFER_TTL_S`
-        seconds.
+        """Sign offers and write them to Redis; they expire after `OFFER_TTL_S` seconds.
 
         Raises StoreUnreachable, StoreError.
         """

@@ -15,10 +15,7 @@ NAMED_MOST = 64
 
 
 class Controls:
-    """The control records of a run's workers: the state that the coordinator requests of each.
-
-    Keeps the last record of each worker, and whether it is in Redis yet.
-    """
+    """The control records of a run's workers: the state that the coordinator requests of each."""
 
     def __init__(self, channel: Channel) -> None:
         self._channel = channel

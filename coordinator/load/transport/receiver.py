@@ -86,10 +86,6 @@ class Receiver:
         return arrivals
 
     def _fits(self, block: Block) -> bool:
-        """Return whether a block is well-formed, of this run, and of the worker of its membership.
-
-        If not, counts it as refused ("malformed").
-        """
         fits = block.run == self._channel.run_id and _well_formed(block)
         if fits:
             member = self._accounts.memberships.get(block.membership)
@@ -108,10 +104,7 @@ class Receiver:
             results.duplicates += 1
 
     def _take(self, blocks: list[Block]) -> list[Arrival]:
-        """Write blocks to disk and sync, then count them; return the counted iterations.
-
-        Writes memberships that are not known yet to the journal first. Raises StorageError.
-        """
+        """Write blocks to disk and sync, then count them. Raises StorageError."""
         if not blocks:
             return []
         # a worker describes a failure in the first block that has it
@@ -123,10 +116,8 @@ class Receiver:
         return self._accounts.take(ordered)
 
     def _bounded(self, block: Block) -> Block:
-        """Return a block, without its printed and logged lines once `LOG_CHARS` are stored.
-
-        The number of lines left out is added to `log_cut`. A block that comes below the limit is
-        kept whole.
+        """Return a block without its log lines, which `log_cut` counts, once `LOG_CHARS` are
+        stored.
         """
         if not block.log or self._accounts.log_chars < LOG_CHARS:
             return block
@@ -166,10 +157,7 @@ class Receiver:
 
 
 def _well_formed(block: Block) -> bool:
-    """Return whether the fields of a block have the right types and ranges.
-
-    The content of columns is not checked here.
-    """
+    """Return whether the fields of a block have the right types and ranges, not its columns."""
     texts = (block.membership, block.incarnation)
     counts = (block.want_ns, block.cut, block.started_late, block.log_cut, *_list(block.voids))
     return (

@@ -252,11 +252,7 @@ class ContextStack:
         return bool(self._store.entries)
 
     def is_over(self, number: int) -> bool:
-        """Return whether undoing a workload's contexts has begun, by this or an earlier
-        coordinator.
-
-        If so, the workload can have no more load.
-        """
+        """Return whether undoing a workload's contexts has begun: it has no more load."""
         prepared = self._store.prepared.get(number)
         return prepared is not None and prepared.over
 
@@ -265,12 +261,7 @@ class ContextStack:
         return prepared is not None and not prepared.over
 
     def _undo_begun(self, number: int, poll: Poll) -> None:
-        """Undo the contexts of workload `number` that a killed coordinator set up in part; clear
-        their history.
-
-        Raises ContextError if some cannot be undone; messages about them are added to `left`.
-        Exceptions of `poll` propagate.
-        """
+        """Undo contexts that a killed coordinator set up in part. Raises ContextError."""
         before = len(self.left)
         work = partial(self._undo, number, unanswered=True, crashed=True)
         run_polling(work, poll, undoing=True)
@@ -314,9 +305,9 @@ class ContextStack:
         )
 
     def _of_host(self, plugin: ScenarioPlugin) -> dict[str, Any]:
-        """Return the part of the context that the configuration of this host gives, for the cloud.
+        """Return the host's part of the context. Raises ContextError if it is invalid.
 
-        Rally's own scenarios get it otherwise. Raises ContextError if the configuration is invalid.
+        Rally's own scenarios get it otherwise.
         """
         cloud = cloud_of(self._store.deployment) if plugin.source == NATIVE else None
         try:
@@ -445,12 +436,7 @@ def _clean_up(
     environment: ContextEnvironment,
     history: History,
 ) -> str:
-    """Call `cleanup` of the context of `entry` and note it in `history`.
-
-    Returns a message if it fails, else "".
-
-    It also fails if an earlier context whose result it may need is already undone.
-    """
+    """Call `cleanup` of the context of `entry`; return a message if it fails, else ""."""
     environment = dataclasses.replace(environment, workload=entry.workload)
     try:
         with history.cleanup(entry.workload, entry.name):
@@ -466,10 +452,6 @@ def _clean_up(
 
 
 def _remove(store: ContextStateStore, entry: Entry) -> str:
-    """Remove the entry of an undone context from the store, also on disk.
-
-    Returns a message if saving fails, else "".
-    """
     try:
         store.remove(entry)
     except ContextError as error:
@@ -478,10 +460,7 @@ def _remove(store: ContextStateStore, entry: Entry) -> str:
 
 
 def _check_before(store: ContextStateStore, entry: Entry) -> None:
-    """Raise ContextError if a context that was set up before that of `entry` is already undone.
-
-    The cleanup may need its result, such as the users.
-    """
+    """Raise ContextError if an earlier context, whose result this may need, is already undone."""
     there = {other.name for other in store.entries if other.workload == entry.workload}
     gone = ", ".join(name for name in entry.after if name not in there)
     if gone:

@@ -54,9 +54,7 @@ class ContextRecord:
 
     @property
     def source(self) -> str:
-        """Return the framework of the context: `RALLY` if its name ends with @rally or @PLATFORM,
-        else `NATIVE`.
-        """
+        """Return `RALLY` if the name ends with @rally or @PLATFORM, else `NATIVE`."""
         return RALLY if parse_name(self.name).source == RALLY else NATIVE
 
 
@@ -75,9 +73,7 @@ class History:
         return tuple(self._records.get(workload, ()))
 
     def saved(self, workload: int) -> list[dict[str, Any]]:
-        """Return the records of a workload's contexts as a list of dicts that JSON can store, for
-        `restore`.
-        """
+        """Return the records of a workload's contexts as JSON can store them, for `restore`."""
         return [asdict(record) for record in self.of(workload)]
 
     def restore(self, workload: int, saved: Iterable[Mapping[str, Any]]) -> None:

@@ -40,10 +40,7 @@ class Entry:
 
 @dataclass(slots=True, kw_only=True)
 class PreparedWorkload:
-    """Arguments and context that a workload's workers get, saved for `resume` and late workers.
-
-    Made by `ContextStack.ready` after the setup.
-    """
+    """Arguments and context that a workload's workers get, saved for `resume` and late workers."""
 
     args: dict[str, Any]
     context: dict[str, Any]
@@ -100,7 +97,7 @@ class ContextStateStore:
         return found
 
     def of(self, workload: int) -> list[Entry]:
-        """Return the entries of one workload, oldest first; empty if none."""
+        """Return the entries of one workload, oldest first."""
         return [entry for entry in self.entries if entry.workload == workload]
 
     def add(self, entry: Entry) -> None:

@@ -148,12 +148,7 @@ def _errors(workload: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _errors_of(workload: Mapping[str, Any]) -> tuple[str, list[str]]:
-    """Return the kind of a workload's error, and its messages; without an error the messages are
-    [].
-
-    Kinds: "not begun", "accounting" (iterations lost or not started), "load" (the load generator
-    was the limit), "around" (a hook or context failed).
-    """
+    """Return the kind of a workload's error, and its messages, [] without an error."""
     # runs of older releases say less
     unbegun = workload.get("error") or workload.get("not_begun")
     if unbegun:

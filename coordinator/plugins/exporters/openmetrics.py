@@ -71,7 +71,7 @@ class _Families:
         self._at = at
 
     def collect(self) -> Iterator[Metric]:
-        """Return an iterator over all metrics of the snapshot; called by prometheus-client."""
+        """Return all metrics of the snapshot; called by prometheus-client."""
         return families(self._snapshot, self._at)
 
 
@@ -109,10 +109,6 @@ def _labels(number: int, workload: Mapping[str, Any]) -> tuple[str, ...]:
 def _iterations(
     workloads: Sequence[Mapping[str, Any]], labels: Sequence[tuple[str, ...]], at: float | None
 ) -> Iterator[Metric]:
-    """Yield the metrics of iterations: by state, planned, and failed by type of error.
-
-    `labels`: of each workload, in order. `at`: as in `families`.
-    """
     counts = CounterMetricFamily(
         "osbench_iterations",
         "Iterations by the state in which they ended.",
@@ -137,11 +133,6 @@ def _iterations(
 def _criteria(
     workloads: Sequence[Mapping[str, Any]], labels: Sequence[tuple[str, ...]], at: float | None
 ) -> Iterator[Metric]:
-    """Yield the metrics of SLA criteria: whether they are met, and the limits in their
-    configurations.
-
-    `labels`: of each workload, in order. `at`: as in `families`.
-    """
     passed = GaugeMetricFamily(
         "osbench_sla_passed",
         "Whether the SLA criterion is met: 1 or 0.",
@@ -162,10 +153,7 @@ def _criteria(
 
 
 def _error_types(workload: Mapping[str, Any]) -> dict[str, int]:
-    """Return the number of failed iterations by type of error; the rest as "(others)".
-
-    Never by message, because the number of time series would be unbounded.
-    """
+    """Return failed iterations by type, never by message: time series would be unbounded."""
     found: dict[str, int] = {}
     for error in workload["errors"]:
         found[error["type"]] = found.get(error["type"], 0) + error["count"]
@@ -175,10 +163,7 @@ def _error_types(workload: Mapping[str, Any]) -> dict[str, int]:
 
 
 def _buckets(durations: exporter.DurationCounts) -> list[tuple[str, float]]:
-    """Return (upper bound in seconds, count up to it) for each of `BOUNDS`, and for "+Inf".
-
-    Cumulative, as prometheus-client requires.
-    """
+    """Return (upper bound in seconds, count up to it), cumulative, as prometheus-client needs."""
     counts = [0] * (len(BOUNDS) + 1)
     for upper_ns, count in zip(durations.upper_ns, durations.counts, strict=True):
         counts[bisect_left(BOUNDS, upper_ns / 1e9)] += count

@@ -239,10 +239,7 @@ class ActiveHook:
         return found
 
     def pending(self) -> list[Counted]:
-        """Return the results that `take` has not returned, without taking them.
-
-        Running firings count as failed.
-        """
+        """Return the results that `take` has not; running firings count as failed."""
         return [*self._ended, *((firing.so_far(), 1) for firing in self._firings)]
 
     def _event(self, value: int) -> hook.Event:
@@ -250,7 +247,6 @@ class ActiveHook:
 
     @contextlib.contextmanager
     def _guard(self, value: int) -> Iterator[None]:
-        """Catch an exception of the trigger: count it as a failed firing, and drop the trigger."""
         try:
             yield
         except Exception as error:  # noqa: BLE001 - a plug-in's own code may raise anything

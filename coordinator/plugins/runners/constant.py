@@ -52,7 +52,7 @@ class Constant(runner.Runner):
 
     @classmethod
     def notes(cls, config: Mapping[str, Any]) -> list[str]:
-        """Return a note if `max_cpu_count`, which has no effect, is given; else an empty list."""
+        """Return a note if `max_cpu_count`, which has no effect, is given."""
         return without_effect(config)
 
     @property

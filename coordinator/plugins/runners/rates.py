@@ -92,8 +92,7 @@ class RateSegment:
 def _time_to(rate: float, slope: float, integral: Floats) -> Floats:
     """Return the seconds after which the integral of a rate reaches each value of `integral`.
 
-    The rate begins at `rate` and grows by `slope` per second. 0 if a value is negative, by
-    rounding.
+    The rate begins at `rate` and grows by `slope` per second.
     """
     # rounding may place a first arrival slightly before the beginning
     integral = np.maximum(integral, 0.0)
@@ -131,10 +130,7 @@ class Curve(Protocol):
         """Return the integral of the rate over all time: arrivals in all; None if infinite."""
 
     def position(self, level: Fraction | int) -> int:
-        """Return the position of the segment in which the integral of the rate passes `level`.
-
-        `level` is a number of arrivals.
-        """
+        """Return the position of the segment in which the arrivals so far pass `level`."""
 
     def segment(self, position: int) -> RateSegment:
         """Return the segment at a position, 0 to `last`."""
@@ -237,10 +233,9 @@ class Stages:
         return float(self._instants[-1])
 
     def position(self, level: Fraction | int) -> int:
-        """Return the position of the stage in which the integral of the rate exceeds `level`.
+        """Return the position of the stage in which the arrivals so far exceed `level`.
 
-        `level` is a number of arrivals. Stages at rate 0 are skipped; `last` + 1 if `level` is not
-        less than `total`.
+        Stages at rate 0 are skipped; `last` + 1 if `level` is not less than `total`.
         """
         return bisect_right(self._levels, level) - 1
 

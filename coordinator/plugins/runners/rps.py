@@ -123,10 +123,7 @@ class Rps(runner.Runner):
 
     @classmethod
     def notes(cls, config: Mapping[str, Any]) -> list[str]:
-        """Return notes on `max_cpu_count` and on a seed of even arrivals, which have no effect.
-
-        Empty if neither is given.
-        """
+        """Return notes on `max_cpu_count` and on a seed of even arrivals, which have no effect."""
         return without_effect(config) + seed_without_effect(config)
 
     @property
@@ -136,10 +133,7 @@ class Rps(runner.Runner):
 
     @cached_property
     def planned(self) -> int:
-        """Return `times`, or the number of arrivals within `duration`.
-
-        If these are random, the seed determines it.
-        """
+        """Return `times`, or the number of arrivals within `duration`, by the seed if random."""
         count = self._schedule.count
         return int(self.config["times"]) if count is None else count
 

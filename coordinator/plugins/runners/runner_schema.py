@@ -88,14 +88,14 @@ def ramped_users(config: Mapping[str, Any], elapsed_s: float) -> int:
 
 
 def seed_without_effect(config: Mapping[str, Any]) -> list[str]:
-    """Return a note if a seed is given for even arrivals; else an empty list."""
+    """Return a note if a seed is given for even arrivals."""
     if "seed" not in config or config.get("arrivals", "even") != "even":
         return []
     return ["seed has no effect: arrivals are even"]
 
 
 def without_effect(config: Mapping[str, Any]) -> list[str]:
-    """Return a note if `max_cpu_count` is given, which has no effect; else an empty list."""
+    """Return a note if `max_cpu_count` is given, which has no effect."""
     if "max_cpu_count" not in config:
         return []
     return ["max_cpu_count has no effect: the workers say how many processes they run"]

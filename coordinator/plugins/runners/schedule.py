@@ -20,10 +20,7 @@ BLOCK = 4_096
 
 
 class Schedule(Protocol):
-    """Due times of the arrivals of a workload by their numbers, which count from 0.
-
-    Implemented by `Even` and `Poisson`.
-    """
+    """Due times of the arrivals of a workload by their numbers, which count from 0."""
 
     @property
     def count(self) -> int | None:

@@ -88,13 +88,13 @@ class Search(runner.SearchingRunner):
 
     @classmethod
     def check(cls, config: Mapping[str, Any]) -> list[str]:
-        """Return a message unless `low` is less than `high`; else an empty list."""
+        """Return a message unless `low` is less than `high`."""
         low, high = config["low"], config["high"]
         return [] if low < high else [f"low must be less than high, got {low:g} and {high:g}"]
 
     @classmethod
     def notes(cls, config: Mapping[str, Any]) -> list[str]:
-        """Return a note if a seed is given for even arrivals; else an empty list."""
+        """Return a note if a seed is given for even arrivals."""
         return runner_schema.seed_without_effect(config)
 
     @property
@@ -228,5 +228,4 @@ def _broken_rates(trials: Sequence[runner.Trial]) -> Counter[float]:
 
 
 def _rounded_rate(rate: float) -> float:
-    """Return the rate rounded to four significant digits, which people can compare easily."""
     return float(f"{rate:.4g}")

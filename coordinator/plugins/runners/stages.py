@@ -66,10 +66,7 @@ class StagedRate(runner.Runner):
 
     @classmethod
     def check(cls, config: Mapping[str, Any]) -> list[str]:
-        """Return messages on rates or durations too small, no arrivals at all, or too many.
-
-        Empty if all is fine.
-        """
+        """Return messages on rates or durations too small, no arrivals at all, or too many."""
         problems = _too_small(config)
         if problems:
             return problems
@@ -82,7 +79,7 @@ class StagedRate(runner.Runner):
 
     @classmethod
     def notes(cls, config: Mapping[str, Any]) -> list[str]:
-        """Return a note if a seed is given for even arrivals; else an empty list."""
+        """Return a note if a seed is given for even arrivals."""
         return runner_schema.seed_without_effect(config)
 
     @property

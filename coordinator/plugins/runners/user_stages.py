@@ -71,7 +71,6 @@ class StagedUsers(runner.Runner):
 
     @cached_property
     def _levels(self) -> list[int]:
-        """Return the virtual users at the beginning of each stage, and at the end of the last."""
         first = int(self.config.get("start", 0))
         return [first, *(int(stage["users"]) for stage in self.config["stages"])]
 

@@ -109,9 +109,7 @@ class SlaEvaluator:
 
     @property
     def on_spans(self) -> frozenset[str]:
-        """Return the names of the criteria on trace spans, which are judged once traces have been
-        read.
-        """
+        """Return the names of the criteria that are judged once traces have been read."""
         return frozenset(self._selected)
 
     @property
@@ -123,9 +121,7 @@ class SlaEvaluator:
 
     @property
     def selections(self) -> tuple[SpanSelection, ...]:
-        """Return the spans that the criteria on spans judge, as selections, in the order of the
-        criteria.
-        """
+        """Return the spans that the criteria on spans judge, in their order."""
         return tuple(one for some in self._selected.values() for one in some)
 
     def judge_spans(self, figures: Sequence[SpanFigures], without: str) -> tuple[Verdict, ...]:
@@ -162,9 +158,7 @@ class SlaEvaluator:
         return float(config.get("max", 100)) if isinstance(config, Mapping) else 100.0
 
     def failing(self, statistics: Statistics, delay: Delay | None = None) -> tuple[Verdict, ...]:
-        """Return the verdicts of all criteria, except on trace spans, that the results so far do
-        not meet; `delay` as of `judge`.
-        """
+        """Return the verdicts of `judge` that are failures."""
         judged = self.judge(statistics, delay=delay)
         return tuple(verdict for verdict in judged if not verdict.success)
 
@@ -215,8 +209,7 @@ def _is_disputed(verdict: Verdict, criterion: Sla, delay: Delay) -> bool:
 def limits_of(config: Any) -> dict[str, float]:
     """Return the numbers in a criterion's configuration by their path of keys, joined by dots.
 
-    A mapping with a percentile `p` adds it to the path: {"p95.max_s": 0.5}. A number alone has the
-    key "limit".
+    A percentile `p` is in the path: {"p95.max_s": 0.5}. A number alone has the key "limit".
     """
     return dict(_numbers(config, ()))
 

@@ -47,9 +47,7 @@ class FailureRate(sla.Sla):
         return [] if low <= high else [f"min must not be above max, got min {low} and max {high}"]
 
     def add(self, columns: sla.Columns) -> None:
-        """Count iterations that ran, and failed ones, by time window; does nothing without
-        `over_s`.
-        """
+        """Count iterations that ran, and failed ones, by time window, if there is `over_s`."""
         if self._windows is not None:
             ran = columns.outcome <= sla.Outcome.TIMED_OUT
             self._windows.add(columns.ended[ran], columns.outcome[ran] != sla.Outcome.OK)

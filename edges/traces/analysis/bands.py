@@ -76,10 +76,9 @@ def compare(
 ) -> Band:
     """Compare slow traces with those around the median; the result has at most `shown` causes.
 
-    `middle`: the traces around the median. `slow`: rows of the slow traces. `name` and `between`:
-    name and percentiles of the band; for failures both percentiles are nan. With fewer than
-    `ENOUGH` traces on either side `enough` is False, there are no causes, and both bounds of
-    `interval_s` are the excess itself.
+    `slow`: rows of the slow traces. `name` and `between`: name and percentiles of the band; for
+    failures both percentiles are nan. With fewer than `ENOUGH` traces on either side `enough` is
+    False, there are no causes, and both bounds of `interval_s` are the excess itself.
     """
     features = middle.features
     total = features.total / 1e9
@@ -114,7 +113,7 @@ def exemplars(features: Features, rows: Ints) -> tuple[BandExample, ...]:
     """Return up to three typical traces of some rows: nearest to the medians of all keys.
 
     Traces whose spans are kept come first. Of more than 1,000 rows, 1,000 at equal distances are
-    examined. Empty without rows.
+    examined.
     """
     rows = thinned_rows(rows, 1000)
     if not len(rows):

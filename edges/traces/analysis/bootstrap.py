@@ -124,10 +124,7 @@ def corrected_p(p: Floats, tests: int = 0) -> Floats:
 def _some(
     rows: Floats, clusters: Ints, most: int, chance: np.random.Generator
 ) -> tuple[Floats, Ints]:
-    """Return `rows` and `clusters`, but at most `most` rows, sampled without replacement.
-
-    Clusters are numbered anew from 0.
-    """
+    """Sample at most `most` rows without replacement, and number their clusters anew from 0."""
     if len(rows) > most:
         drawn = chance.choice(len(rows), most, replace=False)
         rows, clusters = rows[drawn], clusters[drawn]
@@ -157,10 +154,9 @@ def _permutation_p(
     two_sided: bool,
     permutations: int,
 ) -> Floats:
-    """Return the p-value of each column's difference of means (`slow` - `base`), not corrected.
+    """Return p-values, not corrected, of at least `permutations`.
 
-    Whole clusters of `slow` and single rows of `base` are permuted between the groups, at least
-    `permutations` times.
+    Whole clusters of `slow` and single rows of `base` are permuted between the groups.
     """
     most = _MOST_PERMUTED if permutations <= _MANY else _FEWER_PERMUTED
     slow, clusters = _some(slow, clusters, most, chance)

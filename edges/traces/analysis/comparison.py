@@ -61,8 +61,7 @@ class Change:
 class Comparison:
     """Comparison of the successful traces of one group, such as a workload, in two runs or parts.
 
-    Made by `compare_runs` or `compare_parts`. Times are seconds; outliers are left out. `changes`
-    has at most 20 keys.
+    Times are seconds; outliers are left out. `changes` has at most 20 keys.
     """
 
     name: str

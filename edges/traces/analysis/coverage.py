@@ -17,9 +17,7 @@ _OTHER = "(other)"
 
 
 def is_ours(service: str) -> bool:
-    """Return whether a service is osbench itself ("osbench" or "osbench/..."), not one under
-    test.
-    """
+    """Return whether a service is osbench itself ("osbench" or "osbench/...")."""
     return service.partition("/")[0] == "osbench"
 
 

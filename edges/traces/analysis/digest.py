@@ -22,10 +22,7 @@ GRACE_S = 60.0
 
 
 class Survey:
-    """First pass over all traces: estimates clock offsets, and the usual number of late spans.
-
-    The second pass, `Digest`, needs both.
-    """
+    """First pass over all traces: estimates clock offsets, and the usual number of late spans."""
 
     def __init__(self) -> None:
         self._samples = ClockSamples()
@@ -50,10 +47,7 @@ class Survey:
 
 
 class Digest:
-    """Second pass over all traces: adds each to feature table, ranking, counts and span calls.
-
-    The first pass, `Survey`, gives the clock offsets and the usual number of late spans for that.
-    """
+    """Second pass over all traces: adds each to feature table, ranking, counts and span calls."""
 
     def __init__(
         self,

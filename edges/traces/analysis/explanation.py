@@ -81,8 +81,7 @@ class Shape:
 class Answer:
     """Explanation of one group of comparable traces: why the slow ones are slow.
 
-    A group is a workload, or a kind of root span. It has percentiles, bands of slow traces with
-    causes, examples, and a text. Times are seconds.
+    A group is a workload, or a kind of root span. Times are seconds.
     """
 
     name: str
@@ -188,11 +187,6 @@ def _without_verdict(features: Features, number: int, answer: Answer, clocks: Cl
 def _with_counters(
     features: Features, number: int, answer: Answer, counters: IterationCounters | None
 ) -> Answer:
-    """Return `answer` with the counters that are clearly higher while traces of its band ran.
-
-    The band is `described_band`; the text names the counters. `number` is the number of the group.
-    Unchanged without counters of the group, or without a band.
-    """
     band = answer.described_band
     found = counters.groups.get(number) if counters is not None else None
     if counters is None or band is None or found is None:
@@ -256,7 +250,6 @@ def _answer(features: Features, number: int, name: str, seed: int) -> Answer:
 
 
 def _is_unanswered(features: Features, rows: Ints) -> bool:
-    """Return whether the traces `rows` spent time in spans of osbench itself only."""
     inside = np.zeros(len(features), bool)
     inside[rows] = True
     places = np.unique(features.place[inside[features.rows()]]).tolist()

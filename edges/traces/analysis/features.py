@@ -85,11 +85,11 @@ class Features:
         return len(self.traces)
 
     def rows(self) -> Ints:
-        """Return for each entry of the table the row (position of the trace) that it belongs to."""
+        """Return the row (position of the trace) of each entry."""
         return np.repeat(np.arange(len(self)), np.diff(self.begin))
 
     def key_of_place(self) -> Ints:
-        """Return an array with the number of the key (position in `keys`) of each place."""
+        """Return the number of the key (position in `keys`) of each place."""
         return np.array([key for key, _ in self.places], np.int64)
 
     def dense(self, rows: Ints, values: Ints) -> NDArray[np.float64]:
@@ -242,10 +242,6 @@ class FeatureTable:
         )
 
     def _graph(self, tree: Tree, root: int) -> Sequence[int]:
-        """Return the packed wait graph of a trace; empty if it has no parallel branches.
-
-        Segments of pauses get the place `FIXED`.
-        """
         if not has_branches(tree, root, self._clocks):
             return ()
         return WaitGraph(tree, root, self._clocks, lambda one: self._changeable(tree, one)).packed()
@@ -254,9 +250,9 @@ class FeatureTable:
         return FIXED if is_pause(tree, segment.span) else self._place_of(tree, segment)[0]
 
     def _place_of(self, tree: Tree, segment: PathSegment) -> tuple[int, int, int]:
-        """Return place and key (their numbers) of a segment's time, and the position of its span.
+        """Return numbers of place and key, and the position of the span that the time belongs to.
 
-        Time of waiting for a span belongs to the place of that span. A new key or place is added.
+        Time of waiting for a span belongs to the place of that span.
         """
         key = self._vocabulary.number(key_of(tree, segment))
         owner = segment.span if segment.awaited < 0 else segment.awaited
@@ -264,10 +260,7 @@ class FeatureTable:
         return self._places.setdefault((key, host), len(self._places)), key, owner
 
     def _entries(self, tree: Tree, path: Path) -> tuple[dict[int, list[int]], list[int]]:
-        """Return [nanoseconds, calls] by number of the place, and keys by begin of segments.
-
-        `path` is the critical path. Pauses of the scenario are left out; new places are added.
-        """
+        """Return [nanoseconds, calls] by number of the place, and keys by begin of segments."""
         entries: dict[int, list[int]] = {}
         called: set[tuple[int, int]] = set()
         order = []

@@ -50,7 +50,7 @@ class GraphTable:
     def replayable(self, traces: Sequence[str], rows: Ints) -> Ints:
         """Return the part of `rows` whose graph is known: in the random part, and not too large.
 
-        Traces without parallel branches count as known. `traces` has the trace ids of all rows.
+        Traces without parallel branches count as known.
         """
         if self.below < _HASHES:
             rows = rows[[_hash(traces[at]) < self.below for at in rows.tolist()]]

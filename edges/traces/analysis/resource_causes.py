@@ -132,10 +132,9 @@ def resource_causes(
 
 
 def _shifts(weights: Floats) -> Ints:
-    """Return shifts along the time axis at which slow iterations would not lie as they do now.
+    """Return shifts, in steps, at which slow iterations would not lie as they do now.
 
-    `weights`: weight of slow iterations minus that of others, by step of the axis. Shifts are in
-    steps, ascending, without 0; shifts next to 0 are included.
+    Shifts next to 0 are included, 0 is not.
     """
     alike = _at_shifts(weights, weights[:, None])[:, 0] >= _ALIKE * float(weights @ weights)
     other = np.flatnonzero(~alike)
@@ -147,9 +146,9 @@ def _shifts(weights: Floats) -> Ints:
 
 
 def _at_shifts(weights: Floats, table: Floats) -> Floats:
-    """Return for each shift (row) the sums of the columns of `table`, weighted with `weights`.
+    """Return for each shift (row) the weighted sums of the columns of `table`, moved by it.
 
-    Columns are moved by the shift along the time axis, and continue at its other end.
+    Columns continue at the other end.
     """
     # the theorem of convolution
     product = np.fft.rfft(weights)[:, None] * np.conj(np.fft.rfft(table, axis=0))
@@ -195,7 +194,6 @@ def _is_much(series: CounterSeries, slow: float, others: float) -> bool:
 
 
 def _filled_values(values: Floats) -> Floats:
-    """Return a copy of `values` in which each nan is the mean of the known values."""
     known = np.isfinite(values)
     return np.where(known, values, values[known].mean())
 

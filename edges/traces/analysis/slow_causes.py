@@ -83,7 +83,7 @@ class Cause:
 
     @property
     def host(self) -> str:
-        """Host with at least 80 % of the key's time in slow traces; "" if no host has that much."""
+        """Host with at least 80 % of the key's time in slow traces; else ""."""
         name, share = self.hosts[0] if self.hosts else ("", 0.0)
         return name if share >= _ON_ONE_HOST else ""
 
@@ -120,8 +120,7 @@ class Middle:
 class CauseSearch:
     """Finds the keys whose time makes a band of traces slower than the traces around the median.
 
-    `slow` has the rows of the band, `between` its percentiles, nan for failed traces. Results
-    depend only on these and `middle`.
+    `slow` has the rows of the band, `between` its percentiles, nan for failed traces.
     """
 
     def __init__(self, middle: Middle, slow: Ints, between: tuple[float, float]) -> None:
@@ -268,9 +267,9 @@ class CauseSearch:
         )
 
     def _more_calls_s(self, key: int) -> float:
-        """Return the part of a key's excess that more calls explain, each as long as in the middle.
+        """Return the seconds of excess due to more calls, each as long as in the middle.
 
-        Seconds. Calls that do not occur in the middle count as additional calls.
+        Calls that do not occur in the middle count as additional calls.
         """
         (calls_slow, calls_base) = (float(calls[key]) for calls in self._calls)
         slow_s, base_s = (float(means[key]) for means in self._means)
@@ -319,10 +318,6 @@ class CauseSearch:
         return tuple((host, time / whole) for host, time in ordered[:5])
 
     def _is_beyond(self, columns: list[int]) -> bool:
-        """Return whether the excess of keys is far more than their usual spread explains.
-
-        `columns` are positions among the tested keys.
-        """
         tail = _tail(self._usual[:, columns].sum(axis=1), self._between)
         return float(self._excess[self._tested[columns]].sum()) > _BEYOND * tail
 
@@ -365,7 +360,6 @@ class CauseSearch:
         )
 
     def _share_bounds(self, columns: list[int]) -> tuple[float, float]:
-        """Return 95 % bounds of the share of the tested keys at `columns` in the excess."""
         if len(columns) == 1:
             at = columns[0]
             return float(self.found.share_low[at]), float(self.found.share_high[at])
@@ -386,8 +380,7 @@ def _tail(usual: Floats, between: tuple[float, float]) -> float:
     """Return how far the values between two percentiles would exceed the median, on average.
 
     The spread of the values of all ordinary traces is continued as an exponential tail, from median
-    and upper quartile: rare faults do not affect it. 0 for failed traces, whose percentiles are
-    nan.
+    and upper quartile: rare faults do not affect it. 0 for failed traces (nan).
     """
     low, high = (percent / 100 for percent in between)
     if math.isnan(low):
@@ -411,7 +404,7 @@ def _episodes(middle: Middle, slow: Ints) -> Ints:
     Neighbours may be slow for a single reason: a stall of a second is one event, however many
     requests it delays. Traces are close if their iteration numbers differ by at most a tenth of the
     average distance, so that one in ten randomly placed traces is assigned to its neighbour's
-    cluster. Each trace is a cluster if iteration numbers are not unique.
+    cluster.
     """
     numbers = middle.features.iteration[slow]
     if len(np.unique(numbers)) < len(slow):
@@ -426,10 +419,7 @@ def _episodes(middle: Middle, slow: Ints) -> Ints:
 
 
 def _exponential_mean(low: float, high: float) -> float:
-    """Return the mean of the unit exponential distribution between its quantiles `low` and `high`.
-
-    Both are fractions, 0 to 1.
-    """
+    """Return the mean of the unit exponential distribution between two quantiles (0 to 1)."""
 
     def integral(share: float) -> float:
         # of -ln(1 - u) from `share` to 1

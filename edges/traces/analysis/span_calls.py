@@ -55,11 +55,6 @@ class CallMean:
 
 
 class _Gauge:
-    """Collects calls per trace and durations of the spans that one SLA criterion selects.
-
-    Only complete traces of successful iterations are added.
-    """
-
     def __init__(self, selection: SpanSelection) -> None:
         self._pattern = SpanPattern(service=selection.service, name=selection.name)
         self._selected: dict[SpanKey, bool] = {}

@@ -73,10 +73,7 @@ def read_change(text: str) -> SpanChange:
 
 
 def _forms(key: SpanKey) -> list[str]:
-    """Return the texts of a key that a pattern may match.
-
-    "SERVICE NAME" and "PROJECT/NAME", each without and with the detail.
-    """
+    """Return "SERVICE NAME" and "PROJECT/NAME", each without and with the detail."""
     project = key.who.partition("/")[0]
     wholes = [f"{key.who} {key.what}", f"{project}/{key.what}"]
     return [

@@ -88,10 +88,7 @@ class Repair:
 
 @dataclass(frozen=True, kw_only=True)
 class PredictedLoad:
-    """Kind of load, SLA limits and start lags of one group of traces, as far as they are known.
-
-    The default is of a group of which nothing is known.
-    """
+    """Kind of load, SLA limits and start lags of one group of traces, as far as they are known."""
 
     #: Arrivals do not wait for responses; None if not known.
     is_open: bool | None = None
@@ -102,11 +99,7 @@ class PredictedLoad:
 
 @dataclass(frozen=True, kw_only=True)
 class Prediction:
-    """Predicted effect of changed spans on the durations of one group of traces.
-
-    Made by `predict`: percentiles before and after, and which part of excess over SLA limits is
-    gone.
-    """
+    """Predicted effect of changed spans on the durations of one group of traces."""
 
     name: str
     #: Unit of prediction, in the singular: `features.TRACE` or `ITERATION`.
@@ -224,8 +217,7 @@ def _is_work(features: Features, key: int) -> bool:
 def _rows(features: Features, number: int) -> Ints:
     """Return the rows of a group's traces that can be replayed: successful and complete.
 
-    If most traces of the group are incomplete, incomplete ones are included. Traces without a known
-    wait graph (see `GraphTable.replayable`) are left out.
+    If most traces of the group are incomplete, incomplete ones are included.
     """
     rows = usable(features, np.flatnonzero(features.group == number))
     rows = rows[features.outcome[rows] == Outcome.OK]
@@ -258,8 +250,8 @@ def _left_fractions(features: Features, changes: Sequence[SpanChange]) -> Floats
 def _saved_ns(features: Features, rows: Ints, left: Floats) -> Floats:
     """Return nanoseconds by which traces get shorter: a row per trace, a column per change.
 
-    `left` has the fraction of time (0 to 1) that is left: a row per place, and one for time that
-    does not change; a column per change. Raises OsbenchError if the digest of a trace is damaged.
+    `left` is as of `_left_fractions`, with a column per change. Raises OsbenchError if the digest
+    of a trace is damaged.
     """
     line = np.full(len(features), -1)
     line[rows] = np.arange(len(rows))
@@ -386,10 +378,6 @@ class _Resampled:
         self._rank[order] = np.arange(len(order))
 
     def values(self, picked: Ints, percents: Sequence[float | None]) -> list[float]:
-        """Return a value for each of `percents`: a percentile, or for None the mean.
-
-        `picked`: positions of the durations in the resample.
-        """
         ranks = self._rank[picked]
         places = sorted({_place(len(ranks), one) for one in percents if one is not None})
         parted = np.partition(ranks, places) if places else ranks
@@ -421,7 +409,6 @@ def _quantile(durations: Floats, percent: float) -> Floats:
 
 
 def _tail(durations: Floats) -> Floats:
-    """Return the mean of the slowest 5 % of each column of `durations`."""
     place = _place(len(durations), 95)
     found: Floats = np.partition(durations, place, axis=0)[place:].mean(axis=0)
     return found

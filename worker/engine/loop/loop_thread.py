@@ -131,11 +131,7 @@ class LoopThread:
         self.loop.call_later(BEAT_S, self._beat)
 
     def _complain(self, loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
-        """Report a failed task or callback by type and place; called by the loop.
-
-        The exception's message is left out, as it may hold secrets. Without an exception, asyncio's
-        message is reported.
-        """
+        """The exception's message is left out, as it may hold secrets."""
         error = context.get("exception")
         if error is None:
             what = str(context.get("message", "see asyncio's debug mode"))

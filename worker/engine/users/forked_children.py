@@ -32,7 +32,6 @@ class ProcessForks:
     """Detects whether this process is a forked child of the worker. One object for each process."""
 
     def __init__(self) -> None:
-        """Register a callback for forks from now on, and map a page shared with all children."""
         #: Forks between the process that made this object and this one.
         self.generation = 0
         self._place = ""

@@ -139,7 +139,6 @@ class Pacing:
         return 0
 
     def _deal_again(self, after_ns: int) -> None:
-        """Let users that wait take turns anew, at least `after_ns` after the last turn used."""
         self._next_ns = self._from(self._used_ns + after_ns if self._used_ns else 0)
         self._changes += 1
 
@@ -181,10 +180,7 @@ class Pacing:
         return self._at(number)
 
     def _is_own(self, number: int) -> bool:
-        """Return whether turn `number` of all belongs to this process.
-
-        Turn k is of user k x stride, modulo the number of users.
-        """
+        """Turn k is of user k x stride, modulo the number of users."""
         for begin, end, users, first in reversed(self._parts):
             if number >= first:
                 return begin <= number * _stride(users) % users < end

@@ -169,7 +169,6 @@ class LoopClient:
         return pool.take(request.origin, phases.begun_ns, certainly=not request.repeatable)
 
     def _pool(self) -> LoopPool:
-        """Return the pool of idle connections of the running event loop; creates it if needed."""
         # to ask asyncio for the loop is a system call in Python 3.11
         pool = self._of_thread.get(get_ident())
         if pool is None or not pool.is_running():

@@ -369,10 +369,7 @@ class LoopConnection(asyncio.Protocol):
         return data
 
     def _finish(self, fault: ConnectionError | TimeoutError | None = None) -> None:
-        """End the exchange and wake the task that waits for its response.
-
-        `answer` then raises `fault`, if any. A task that waits to send a large body is woken, too.
-        """
+        """`answer` then raises `fault`, if any. A task that waits to send is woken, too."""
         if fault is not None and self._phases is not None:
             # also the bytes of a response that is cut
             self._phases.received_bytes = self._parser.received
@@ -435,10 +432,7 @@ class LoopConnection(asyncio.Protocol):
     # large bodies
 
     async def _send_piece(self, wire: memoryview) -> bool:
-        """Send all of `wire`, waiting for full buffers; return False if the connection failed.
-
-        Other tasks run first. Each piece that is taken begins the limit of a wait anew.
-        """
+        """Other tasks run first. Each piece that is taken begins the limit of a wait anew."""
         transport = self._transport
         assert transport is not None
         # other users run, and bytes from the peer are received meanwhile

@@ -19,7 +19,6 @@ class LoopPool:
     """
 
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
-        """Start a task that closes all connections when `loop` cancels its tasks, at its end."""
         #: The connection used last comes last.
         self._resting: dict[object, list[LoopConnection]] = {}
         #: Whether the loop runs now.
@@ -62,7 +61,6 @@ class LoopPool:
         resting.append(connection)
 
     async def _close_at_end(self) -> None:
-        """Wait until the loop cancels its tasks at its end; then close all idle connections."""
         try:
             await asyncio.get_running_loop().create_future()
         finally:

@@ -47,7 +47,7 @@ class CurlClient:
     """
 
     def __init__(self, of_run: Sequence[str]) -> None:
-        """`of_run` are header lines of every request, sent to the host of its URL only."""
+        """`of_run`: header lines of every request, sent to the host of its URL only."""
         self._of_run = of_run
         self._local = _Handle()
 
@@ -110,16 +110,12 @@ class _UnkeptAnswer:
             self.cookies.append(value.decode("latin-1").strip("\r\n"))
 
     def append(self, data: bytes) -> None:
-        """Check more bytes of the body against its content codings, and discard them."""
         if self._body is None:
             self._body = UnkeptBody(",".join(self._codings))
         self._body.append(data)
 
     def is_false(self) -> bool:
-        """Return whether the complete body is cut short or does not match its content codings.
-
-        False without a body, and for a part of a body (status 206).
-        """
+        """False without a body, and for a part of a body (status 206)."""
         return self.code != PARTIAL and self._body is not None and self._body.is_false()
 
 
@@ -218,10 +214,7 @@ def _send(curl: pycurl.Curl, request: OutgoingRequest, exchange: OtherExchange) 
 
 
 def _lines(request: OutgoingRequest) -> list[str]:
-    """Return the header lines for curl; "Name:" keeps curl from sending its own header Name.
-
-    That is done for Content-Type and Expect if the request has a body but not such a header.
-    """
+    """A line `Name:` without a value keeps curl from sending its own header Name."""
     fields = request.fields
     lines = [_line(name, value) for name, value in fields]
     if request.body is not None:

@@ -19,7 +19,7 @@ class OtherExchange:
     over: bool
 
     def __init__(self, client: int = 0) -> None:
-        """`client`: index in the names of actions of "CLIENT: REASON", such as "libcurl: ..."."""
+        """`client`: index in the names of actions of "CLIENT: REASON"."""
         self._client = client
         #: A body is cut short or not in the content codings of its head; also of a redirect.
         self.false_body = False

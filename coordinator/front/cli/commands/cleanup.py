@@ -193,10 +193,6 @@ def _lock(directory: RunDirectory) -> bool:
 
 
 def _free_workers(settings: CommandSettings, directory: RunDirectory) -> None:
-    """Free the shared workers of a run without a coordinator: they drop unstarted iterations.
-
-    Does nothing in local mode. An error is printed, not raised.
-    """
     if settings.conf.messaging.redis_url:
         try:
             dismiss(settings, directory)
@@ -208,9 +204,7 @@ def _free_workers(settings: CommandSettings, directory: RunDirectory) -> None:
 def _await_workers(settings: CommandSettings, run: str) -> None:
     """Wait until shared workers have finished iterations of a run without a coordinator.
 
-    They begin nothing more once their leases are over. Prints that it waits. Raises ContextError if
-    they take longer than `WAIT_S` seconds. Does nothing in local mode; if Redis is unreachable,
-    prints a warning.
+    They begin nothing more once their leases are over. Raises ContextError after `WAIT_S` seconds.
     """
     messaging = settings.conf.messaging
     if not messaging.redis_url:

@@ -215,7 +215,6 @@ def scenario_text(plugins: Plugins, name: str) -> str:
 
 
 def _default_value(default: Any, hint: Any) -> Any:
-    """Return a parameter's default as a JSON value; if it has none, a placeholder of its type."""
     if default is inspect.Parameter.empty:
         return placeholder(hint)
     return json.loads(json.dumps(default, default=str))

@@ -159,7 +159,6 @@ def _list(settings: CommandSettings, *, as_json: bool) -> None:
 
 
 def _row(settings: CommandSettings, beat: Heartbeat) -> tuple[str, ...]:
-    """Return the cells of a worker's row, in the order of `COLUMNS`; text is escaped."""
     return (
         plain(f"{beat.host}:{beat.pid}"),
         plain(beat.label),
@@ -176,10 +175,6 @@ def _row(settings: CommandSettings, beat: Heartbeat) -> tuple[str, ...]:
 
 
 def _state(settings: CommandSettings, beat: Heartbeat) -> str:
-    """Return the state of a worker by its heartbeat, without control characters.
-
-    Instead "waits for resume" if its run is in this data directory and can be resumed.
-    """
     if beat.run and RUN_NAME.fullmatch(beat.run):
         directory = RunDirectory.of(settings.conf.data_dir, beat.run)
         if directory.path.is_dir() and not resumable.refusal(directory):
@@ -188,10 +183,6 @@ def _state(settings: CommandSettings, beat: Heartbeat) -> str:
 
 
 def _refusals(beat: Heartbeat) -> str:
-    """Return the number of messages that a worker has refused, with the reasons: "3 (age 3)".
-
-    "0" if it has refused none.
-    """
     if not beat.refused:
         return "0"
     reasons = (f"{plain(reason)} {count}" for reason, count in sorted(beat.refusals.items()))

@@ -82,10 +82,7 @@ class ExportOptions:
         return self._of(warn_of_plugins(Plugins((*conf.coordinator.plugin_path, *plugin_path))))
 
     def own(self) -> list[Export]:
-        """Return the exports by osbench's own exporters, without loading plug-in paths.
-
-        Raises OsbenchError if another exporter is requested.
-        """
+        """Return exports of osbench's own exporters. Raises OsbenchError if others are wanted."""
         from osbench.common.plugin.plugins import Plugins  # noqa: PLC0415 - as above
 
         return self._of(Plugins(()))
@@ -134,10 +131,6 @@ class ExportOptions:
 
 
 def _format(name: str, what: str) -> str | None:
-    """Return a field for the option `--NAME` of an exporter, whose value is the path of its file.
-
-    `what` describes the file in its help.
-    """
     return option(f"--{name}", metavar="FILE", help=f"Write {what}.")
 
 

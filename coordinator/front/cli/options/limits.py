@@ -47,10 +47,7 @@ def sla_of(limits: Sequence[str], of: str) -> dict[str, Any]:
 
 
 def _percentile(name: str) -> float | None:
-    """Return the percentile that a name such as "p95" or "max" means, above 0 to 100.
-
-    None if it is the name of another limit.
-    """
+    """Return the percentile, above 0 to 100, of a name such as "p95" or "max"; else None."""
     if name == "max":
         return 100
     match = _PERCENTILE.fullmatch(name)

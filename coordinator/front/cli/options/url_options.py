@@ -138,10 +138,7 @@ def _authorities(name: str) -> str:
 
 
 def _of_file(name: str, text: str) -> str:
-    """Return the content of the file that an option names as `@FILE`.
-
-    Raises UsageError if it cannot be read or is not UTF-8.
-    """
+    """Return the content of an option's `@FILE`. Raises UsageError if it is not text in UTF-8."""
     path = Path(text[1:])
     try:
         return read_text(path)

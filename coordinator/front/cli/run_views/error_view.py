@@ -18,10 +18,7 @@ from osbench.coordinator.report.model.workload_parts import ErrorReport, UserErr
 
 
 def show_errors(report: Report, *, as_json: bool) -> None:
-    """Print the errors of all workloads with their tracebacks, as text or JSON.
-
-    `report` may be that of a run so far.
-    """
+    """Print the errors of all workloads with their tracebacks, as text or JSON."""
     if as_json:
         found = [
             {
@@ -51,7 +48,6 @@ def show_errors(report: Report, *, as_json: bool) -> None:
 
 
 def _print_life(error: UserError, terminal: Console) -> None:
-    """Print an error of a virtual user outside of iterations, in on_start or on_stop."""
     text = Text("\n   ")
     what = f"{count(error.count)} x {plain(error.what)} of virtual users: {plain(error.type)}: "
     text.append(what, style="red")

@@ -107,7 +107,6 @@ def _labelled_lines(label: str, lines: Iterator[str]) -> Iterator[tuple[str, str
 
 
 def _action_lines(actions: Sequence[Mapping[str, Any]]) -> Iterator[str]:
-    """Yield a line per action: name, duration, state, start; nested actions are indented."""
     depths: list[int] = []
     for action in actions:
         parent = action["parent"]

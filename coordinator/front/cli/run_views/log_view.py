@@ -29,10 +29,7 @@ class WorkerNames:
         self._labels = _labels(directory)
 
     def __call__(self, membership: str) -> str:
-        """Return the title of a worker process, label (host:pid), by the name of its membership.
-
-        Without a known label, host:pid.
-        """
+        """Return the title of a worker process: label (host:pid), or host:pid."""
         name = _host_and_pid(membership)
         return worker_title(name, self._labels.get(name, ""))
 
@@ -126,7 +123,6 @@ def _host_and_pid(membership: str) -> str:
 
 
 def _labels(directory: RunDirectory) -> dict[str, str]:
-    """Return the labels of worker processes by host:pid, from the summary and `status.json`."""
     summary = directory.read("summary.json") or {}
     found = {
         f"{one.get('host')}:{one.get('pid')}": str(one.get("label") or "")
