@@ -16,7 +16,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from suites.failures import OPTION
+from suites.failures import ENDED, OPTION
 from suites.parts import LEFT_OUT, REPOSITORY, Part, parts
 
 #: Most causes of failures that are tried a second time, as `suites.failures` counts them; if there
@@ -24,7 +24,7 @@ from suites.parts import LEFT_OUT, REPOSITORY, Part, parts
 SECOND_TRIES = 5
 #: A process whose test is still running after so long, seconds, prints its stacks and is ended; its
 #: test has failed. pytest-timeout cannot end a test that waits in C with the interpreter's lock.
-HUNG_S = 2000
+HUNG_S = 1000
 #: Exit code of pytest if tests have failed, and nothing else went wrong.
 TESTS_FAILED = 1
 
@@ -68,8 +68,8 @@ def run_parts(
     """Run all parts; return the exit code and the names of flaky tests.
 
     Flaky tests failed, and passed when tried alone. The exit code is 1 if more than `SECOND_TRIES`
-    tests failed, one failed twice, or pytest itself failed. Tests that failed for want of the same
-    fixture count as one.
+    tests failed, one failed twice, or pytest or a process of it failed. Tests that failed for want
+    of the same fixture count as one.
     """
     failed: list[tuple[Part, list[str]]] = []
     causes: set[str] = set()
@@ -80,6 +80,7 @@ def run_parts(
         code, failures = run_part(part, options, folder)
         print(f"== {part.title}: {time.monotonic() - begun:.0f} s", flush=True)
         broken = broken or code not in (0, TESTS_FAILED) or (code == TESTS_FAILED and not failures)
+        broken = broken or ENDED in failures.values()
         causes.update(failures.values())
         if failures:
             failed.append((part, list(failures)))
@@ -111,7 +112,8 @@ def main() -> int:
     parser.add_argument("--jobs", default="auto", help="tests at the same time")
     parser.add_argument("--costs", metavar="CSV", help="append what each test took to a file")
     arguments = parser.parse_args()
-    options = ["--numprocesses", arguments.jobs, "--no-loadscope-reorder"]
+    # a process started after one that hung would hang in the same test
+    options = ["--numprocesses", arguments.jobs, "--max-worker-restart=0", "--no-loadscope-reorder"]
     if arguments.costs:
         options.append(f"--costs={arguments.costs}")
     code, flaky = run_parts(parts(arguments.suite), options)

@@ -1,6 +1,7 @@
 """A plug-in of pytest: writes the tests that failed to a file, a line each: cause, tab, name.
 
-The cause of a failure is the test itself. Tests whose common fixture failed have one cause.
+The cause of a failure is the test itself. Tests whose common fixture failed have one cause, and so
+have tests whose process ended.
 """
 
 from __future__ import annotations
@@ -10,6 +11,8 @@ from pathlib import Path
 import pytest
 
 OPTION = "--failures"
+#: Cause of a test whose process has ended; tests that were left to that process have not run.
+ENDED = "its process has ended"
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -31,7 +34,9 @@ class _Failures:
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         if report.failed:
-            self._causes[report.nodeid] = _fixture(report) or report.nodeid
+            # pytest-xdist reports so of a process
+            ended = ENDED if report.when == "???" else ""
+            self._causes[report.nodeid] = ended or _fixture(report) or report.nodeid
 
     def pytest_sessionfinish(self) -> None:
         text = "".join(f"{cause}\t{name}\n" for name, cause in self._causes.items())

@@ -10,13 +10,13 @@ from __future__ import annotations
 import asyncio
 import inspect
 import logging
-import sys
 from collections import Counter
 from collections.abc import Coroutine, Generator, Sequence
 from dataclasses import dataclass
 from types import FrameType, coroutine
 from typing import Any
 
+from osbench.common.machine.thread_frames import current_frames
 from osbench.common.plugin.scenario import VirtualUser
 from osbench.common.ports import threads as threading
 from osbench.common.ports.clock import monotonic_ns
@@ -402,7 +402,7 @@ class CoroutineEngine(Engine):
                 return
 
     def _blocking_place(self) -> str:
-        places = _scenario_places(sys._current_frames().get(self._loop.ident))
+        places = _scenario_places(current_frames().get(self._loop.ident))
         return place_words(places, self.body.cls.__module__) if places else ""
 
     def _stack(self, user: User, frames: dict[int, FrameType]) -> Sequence[Place]:

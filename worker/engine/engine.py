@@ -11,12 +11,12 @@ from __future__ import annotations
 
 import itertools
 import logging
-import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from types import FrameType
 from typing import Any, ClassVar, Protocol
 
+from osbench.common.machine.thread_frames import current_frames
 from osbench.common.plugin.atomic import WIDTH, Recorder
 from osbench.common.plugin.scenario import VirtualUser
 from osbench.common.ports import clock as time
@@ -247,7 +247,7 @@ class Engine:
     def _stack(self, user: User, frames: dict[int, FrameType]) -> Sequence[Place]:
         """Return the stack of `user`, innermost frame first, without the engine's frames.
 
-        `frames` has each thread's current frame by the thread's id, as of `sys._current_frames`.
+        `frames` has each thread's current frame by the thread's id, as of `current_frames`.
         """
         raise NotImplementedError
 
@@ -413,7 +413,7 @@ class Engine:
         running_ns = monotonic_ns() - started
         if running_ns < LONG_NS:
             return None
-        places = self._stack(user, sys._current_frames())
+        places = self._stack(user, current_frames())
         place = place_words(places, self.body.cls.__module__) if places else ""
         shown = printable(mask_url(place))[:PLACE_CHARS]
         return max(0, iteration), running_ns, recorder.open_name(), shown
@@ -595,7 +595,7 @@ class Engine:
             if deadline > now:
                 earliest = min(earliest, deadline)
             elif self.inflight.pop(iteration, None) is not None:
-                frames = frames or sys._current_frames()
+                frames = frames or current_frames()
                 self._give_up(iteration, entry, now, frames)
         self._next_expiry = earliest
         self.abandoned = [one for one in self.abandoned if one.is_alive()]

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import contextlib
 import logging
-import sys
 import threading
 from collections.abc import Iterator
 from types import FrameType
+
+from osbench.common.machine.thread_frames import current_frames
 
 LOG = logging.getLogger(__name__)
 
@@ -26,7 +27,7 @@ def told_if_slow(file: str, after_s: float = SLOW_S) -> Iterator[None]:
     def tell() -> None:
         waited_s = after_s
         while not done.wait(waited_s):
-            place = _place(file, sys._current_frames().get(thread))
+            place = _place(file, current_frames().get(thread))
             LOG.warning("plug-in file %s: its import takes longer than %g s", place, waited_s)
             waited_s *= 2
 

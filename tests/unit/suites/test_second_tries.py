@@ -83,6 +83,25 @@ def test_waits_for_ever():
     assert "in test_waits_for_ever" in capfd.readouterr().err
 
 
+def test_a_process_that_ended_fails_the_suite_with_the_tests_left_to_it(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    ends = (
+        PLANTED
+        + """
+
+def test_ends_its_process_once():
+    if not TRIED.with_name("ended").exists():
+        TRIED.with_name("ended").touch()
+        __import__("os")._exit(1)
+"""
+    )
+    one = ("-p", "xdist", "--numprocesses", "1", "--max-worker-restart=0")
+
+    assert played(tmp_path, ends, one) == (1, [])
+    assert "once more" not in capfd.readouterr().out
+
+
 def test_tests_of_a_fixture_that_fails_by_chance_count_as_one(tmp_path: Path) -> None:
     fixture = """
 import pytest
