@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import importlib
 import importlib.util
 import logging
@@ -13,15 +14,15 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from types import ModuleType
+from typing import Any, NamedTuple
 
 from osbench.common.config.rally_conf import configuration_file
 from osbench.common.errors import PluginError
 from osbench.common.files.named_files import expanded, read_named
-from osbench.common.plugin.loading.class_guard import execute
+from osbench.common.plugin.loading.class_guard import ClassFault, execute
 from osbench.common.plugin.loading.plugin_import import place, reason
 from osbench.common.secrets.masking import error_text
-from osbench.edges.rally import own_classes
-from osbench.edges.rally.own_classes import OwnClass
+from osbench.edges.rally import plugin_registry
 from osbench.edges.rally.removed_modules import imports_removed
 
 #: Packages whose import marks a file as Rally's, and the one that marks it as osbench's.
@@ -125,10 +126,7 @@ def _load() -> None:
 
 
 def _load_from(path: Path) -> OwnPath:
-    """Import the files of a plug-in path, in Rally's order; append its folders to `sys.path`.
-
-    The result has the messages on files that fail.
-    """
+    """Import the files of a plug-in path, in Rally's order; append its folders to `sys.path`."""
     found = OwnPath()
     with _quiet():
         if path.is_file():
@@ -143,10 +141,7 @@ def _load_from(path: Path) -> OwnPath:
 
 
 def _load_file(file: Path, found: OwnPath) -> None:
-    """Import a plug-in file and add its classes, and messages on failures, to `found`.
-
-    A class whose definition fails leaves the rest of the file usable.
-    """
+    """Import a plug-in file; a class whose definition fails leaves the rest of the file usable."""
     spec = importlib.util.spec_from_file_location(file.stem, file)
     if spec is None:
         found.faults.append(f"{file}: not importable as Python")
@@ -159,8 +154,8 @@ def _load_file(file: Path, found: OwnPath) -> None:
         found.faults += removed or [f"{place(error, str(file))}: {reason(error)}"]
         return
     _LOADED.modules.append(module)
-    found.faults += [own_classes.fault(str(file), one) for one in bad]
-    found.classes[str(file)] = list(own_classes.own_classes(module))
+    found.faults += [fault(str(file), one) for one in bad]
+    found.classes[str(file)] = list(own_classes(module))
 
 
 @contextmanager
@@ -176,3 +171,81 @@ def _quiet() -> Iterator[None]:
         for handler in root.handlers[:]:
             if handler not in before:
                 root.removeHandler(handler)
+
+
+#: Attribute by which early releases of Rally named a runner.
+_TYPE = "__execution_type__"
+
+
+class OwnClass(NamedTuple):
+    """A class of a plug-in file that derives from a plug-in interface of Rally."""
+
+    kind: str
+    #: Name of the plug-in; "" if it has none.
+    name: str
+    #: A sentence on what to write, for a class without a name.
+    remedy: str = ""
+
+
+def own_classes(module: ModuleType) -> Iterator[OwnClass]:
+    """Yield the classes of a module that derive from an interface of Rally.
+
+    A class without a plug-in name has a remedy instead. If it has subclasses, or its name begins
+    with "_", it is left out.
+    """
+    for cls in vars(module).values():
+        if not isinstance(cls, type) or cls.__module__ != module.__name__:
+            continue
+        kind = next((k for k in plugin_registry.BASES if _derives(cls, k)), "")
+        if not kind:
+            continue
+        found: Any = cls
+        if found._meta_is_inited(raise_exc=False):
+            yield OwnClass(kind, str(found.get_name()))
+        elif not cls.__subclasses__() and not cls.__name__.startswith("_"):
+            yield OwnClass(kind, "", f"{module.__file__}: {_nameless(kind, cls)}")
+
+
+def fault(file: str, found: ClassFault) -> str:
+    """Return a message on a class whose definition failed, with advice if it marks its methods.
+
+    `file`: path for the message. Marked methods are osbench's form of scenarios, not Rally's.
+    """
+    said = f"{place(found.error, file)}: class {found.name}: {reason(found.error)}"
+    if _marks_methods(found.node):
+        return (
+            f"{said}: Rally takes one class for each scenario, with @scenario.configure(name=...) "
+            "above the class and a method run; osbench takes methods as they are marked here: "
+            "write `from osbench.plugin import atomic, scenario` instead of the imports from "
+            "rally.task"
+        )
+    return said
+
+
+def _derives(cls: type, kind: str) -> bool:
+    base: type = plugin_registry.base(kind)
+    return issubclass(cls, base) and cls is not base
+
+
+def _nameless(kind: str, cls: type) -> str:
+    said = f"class {cls.__name__} is a {kind} for Rally without a name"
+    if kind == "runner":
+        old = getattr(cls, _TYPE, "")
+        if old:
+            return (
+                f"{said}; {_TYPE} = {old!r} is what early releases read: put "
+                f'@runner.configure(name="{old}") above it'
+            )
+    return f"{said}: put @{kind}.configure(name=...) above it"
+
+
+def _marks_methods(node: ast.ClassDef) -> bool:
+    """Return whether a method of the class has a decorator call `X.configure(...)`."""
+    methods = [one for one in node.body if isinstance(one, ast.FunctionDef)]
+    return any(
+        isinstance(mark, ast.Call)
+        and isinstance(mark.func, ast.Attribute)
+        and mark.func.attr == "configure"
+        for method in methods
+        for mark in method.decorator_list
+    )

@@ -130,12 +130,8 @@ class RallySource(PluginSource):
 
     def full_name(self, kind: str, name: str) -> str:
         """Return the name `name@platform` of a plug-in. Raises PluginError if Rally has none."""
-        if kind not in plugin_registry.BASES or not self.ready():
-            raise PluginError(
-                f"there is no {kind} {name!r} in Rally; see `osbench-coord plugin list {kind} "
-                "--rally`"
-            )
-        found = plugin_registry.plugin(kind, name)
+        known = kind in plugin_registry.BASES and self.ready()
+        found = plugin_registry.plugin(kind, name) if known else None
         if found is None:
             raise PluginError(
                 f"there is no {kind} {name!r} in Rally; see `osbench-coord plugin list {kind} "

@@ -111,10 +111,7 @@ def imports_removed(file: Path) -> list[str]:
 
 
 def _removed_imports(tree: ast.Module) -> Iterator[tuple[int, str, str]]:
-    """Yield (line, module, imported name) of each import of a removed module.
-
-    The name is "" for an import of the module itself.
-    """
+    """Yield (line, module, imported name) of imports of removed modules; "" for the module."""
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):
             named = [(one.name, "") for one in node.names]

@@ -69,8 +69,7 @@ def needing(kind: str, name: str) -> Iterator[tuple[str, str]]:
 def _validators(plugin: Any) -> tuple[tuple[str, str], ...]:
     """Return (type, name) of each validator of a plug-in, each once, except `SCHEMA`.
 
-    Of the type PLATFORM the name is a platform's. A validator that requires platforms itself gives
-    these, and is SEMANTIC.
+    The name of a PLATFORM is a platform's. A validator that requires platforms gives these, too.
     """
     validation = importlib.import_module("rally.common.validation")
     found = []
@@ -114,10 +113,7 @@ def as_rally(workload: Workload) -> dict[str, Any]:
 
 
 def _sentence(text: str) -> str:
-    """Return Rally's message `text` as one line, naming the validator.
-
-    "" for an error of the JSON schema, which osbench reports itself.
-    """
+    """Return Rally's message as one line, naming the validator; "" for an error of the schema."""
     found = _REPORTED.fullmatch(text)
     if found is None:
         return text.partition("\n")[0]

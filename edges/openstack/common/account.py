@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -90,8 +90,7 @@ class Account:
     def _granted(self, session: Session) -> access.AccessInfo:
         """Return the present token, even if it is expired; logs in if there is none.
 
-        Its user and catalogue stay valid. A request that needs a new token requests it itself, so
-        that the time counts for that request.
+        A request that needs a new token requests it itself, so that the time counts for it.
         """
         return self.login.auth_ref or self.token(session)
 
@@ -167,10 +166,7 @@ class Account:
         )
 
     def _other_regions(self, session: Session) -> str:
-        """Return the end of an error message: the known regions, if the configured one is unknown.
-
-        "" if it is known, no region is configured, or the catalogue names none.
-        """
+        """Return the end of an error message: the regions, if the configured one is unknown."""
         wished = self.credential.region_name
         # none: a catalogue that was reduced to one region (`login.state_of`)
         there = self.regions(session)
@@ -206,3 +202,33 @@ def _is_version(part: str) -> bool:
 
 #: Returns this thread's session.
 SessionOf = Callable[[], Session]
+
+
+_HEADER = "X-Auth-Token"
+
+
+class AccountToken:
+    """The token of one account, shared by the virtual users of a process. Thread-safe."""
+
+    def __init__(self, account: Account, session: SessionOf) -> None:
+        self._account, self._session = account, session
+
+    def headers(self) -> Mapping[str, str]:
+        """Return the token, even an expired one, as header X-Auth-Token; logs in without a token.
+
+        Raises TimeoutError, ConnectionError, AuthenticationFailed.
+        """
+        # not Account.token, which renews a token two minutes before its end
+        granted = self._account.login.auth_ref or self._account.token(self._session())
+        return {_HEADER: str(granted.auth_token)}
+
+    def is_over(self) -> bool:
+        """Return whether there is no token, or it has expired or will within a second."""
+        return bool(self._account.login.is_over())
+
+    def renew(self, refused: Mapping[str, str]) -> None:
+        """Request a new token, unless the present one is valid and not the token in `refused`.
+
+        `refused`: the headers of a request that was refused. Raises the errors of `headers`.
+        """
+        self._account.renewed_token(self._session(), refused.get(_HEADER, ""))

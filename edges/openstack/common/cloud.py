@@ -147,10 +147,7 @@ class Cloud:
 
 
 def _request_line(error: BaseException) -> str:
-    """Return "METHOD URL" of the request that got no response, from an exception; "" if unknown.
-
-    It may be a request for a token, or the target of a redirect.
-    """
+    """Return "METHOD URL" of the request without a response, perhaps for a token; "" if unknown."""
     cause: BaseException | None = error
     while cause is not None:
         request = getattr(cause, "request", None)

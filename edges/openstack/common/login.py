@@ -94,10 +94,9 @@ class _Shared:
         return self._gate.through(lambda: _log_in(log_in, session, **options), seen)
 
     def _needs_reauthenticate(self) -> bool:
-        """Return whether to renew the token now: it is missing, or ends within a margin.
+        """Return whether the token is missing, or ends within a margin that depends on its life.
 
-        The margin depends on the token's life: keystoneauth1's fixed 120 s would renew short-lived
-        tokens at each request.
+        keystoneauth1's fixed 120 s would renew short-lived tokens at each request.
         """
         if not self.auth_ref:
             return True
@@ -162,10 +161,7 @@ def _log_in(log_in: Callable[..., Any], session: Any, **options: Any) -> Any:
 
 
 def _margin_s(token: Any) -> float:
-    """Return how many seconds before its end a token is renewed.
-
-    A quarter of its life, at most 120; 120 if its life is not known.
-    """
+    """Return how many seconds before its end a token is renewed; 120 if its life is not known."""
     try:
         life_s = (token.expires - token.issued).total_seconds()
     except (AttributeError, KeyError, TypeError):

@@ -85,7 +85,7 @@ def _on_event_loop() -> bool:
 
 
 def _retry_after_s(error: exceptions.HttpError) -> float:
-    """Return the seconds in the header Retry-After of an error; 0 if it is missing or a date."""
+    """Return the seconds in the header Retry-After; 0 if it is missing or a date."""
     headers: Any = getattr(error.response, "headers", {})
     with contextlib.suppress(TypeError, ValueError):
         return float(headers.get("Retry-After", 0))

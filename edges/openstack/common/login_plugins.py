@@ -94,10 +94,7 @@ def options_of(loader: Any, auth_type: str, auth: Mapping[str, Any]) -> dict[str
 
 
 def _needed_options(loader: Any, auth_type: str) -> Iterator[str]:
-    """Yield the options that an auth plug-in needs, also if its loader calls them optional.
-
-    These are password, token or passcode, by the name of the plug-in or its methods.
-    """
+    """Yield the options that a plug-in needs, even if its loader calls them optional."""
     options = loader.get_options()
     yield from (option.dest for option in options if option.required)
     methods = [*(getattr(loader, "_methods", None) or ()), auth_type]

@@ -18,8 +18,6 @@ _PAGE = 1000
 
 @dataclass(frozen=True, kw_only=True)
 class _List:
-    """Location of a list of objects: service, path, and the key of the list in the document."""
-
     service: str
     path: str
     key: str

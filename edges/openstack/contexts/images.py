@@ -114,7 +114,6 @@ class Images(PerProjectContext):
 
 
 def _former(args: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the configuration that the former key `image_args` gives, as Rally takes it."""
     found = {key: args[key] for key in ("min_ram", "min_disk") if key in args}
     if "is_public" in args:
         found["visibility"] = "public" if args["is_public"] else "private"
@@ -124,8 +123,7 @@ def _former(args: Mapping[str, Any]) -> dict[str, Any]:
 def _reuse_image(cloud: Cloud, name: str) -> tuple[str, bool]:
     """Return the id of the image with the tag `name` and whether it has data; ("", False) if none.
 
-    Such an image is from an attempt whose response was lost. Images in another status than active
-    or queued, as after an interrupted upload, are deleted.
+    Such an image is from an attempt whose response was lost.
     """
     for image in cloud.document("GET", "glance", "images", params={"tag": name})["images"]:
         if image["status"] in ("active", "queued"):
@@ -136,10 +134,7 @@ def _reuse_image(cloud: Cloud, name: str) -> tuple[str, bool]:
 
 
 def _local(place: str, folder: Path) -> Path:
-    """Return the path of the image file: `place` itself, or its copy in `folder` if it is a URL.
-
-    Raises ContextError if the file does not exist or the URL cannot be fetched.
-    """
+    """Return the path of the image file: `place`, or the copy of a URL. Raises ContextError."""
     if "://" not in place:
         path = expanded(place)
         if not path.is_file():

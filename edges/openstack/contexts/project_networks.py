@@ -16,9 +16,7 @@ _NUMBER = {"type": "integer", "minimum": 1}
 
 @dataclass(frozen=True, kw_only=True)
 class _Plan:
-    """A network that setup will create: client of its project, name, and number of its address
-    range.
-    """
+    """A network that setup will create."""
 
     cloud: Cloud
     name: str
@@ -149,10 +147,7 @@ class ProjectNetworks(context.Context):
         ]
 
     def _gateways(self, access: CloudAccess) -> dict[Cloud, str]:
-        """Return for each project's client the id of the external network for its routers.
-
-        "" if the project sees no external network, or `router` does not ask for one.
-        """
+        """Return the external network for routers, by client; "" if there is none to use."""
         if not self._router.get("external"):
             return dict.fromkeys(access.projects, "")
         found = access.each(
@@ -166,11 +161,7 @@ class ProjectNetworks(context.Context):
         return router
 
     def _make(self, plan: _Plan, gateways: Mapping[Cloud, str]) -> dict[str, Any]:
-        """Create a network with its subnets and, unless `router` is {}, its router.
-
-        `gateways`: external network by client, "" for none. Returns "id", "name", "subnets" (ids)
-        and "router_id" (None without router). Objects that an earlier attempt has created are used.
-        """
+        """Create a network with its subnets and router; objects of an earlier attempt are used."""
         cloud, router = plan.cloud, None
         fields = neutron.network_fields(self.config.get("network_create_args"))
         network = neutron.create_once(cloud, "network", {**fields, "name": plan.name})
@@ -205,7 +196,6 @@ class ProjectNetworks(context.Context):
 
 
 def _connect(cloud: Cloud, router: str, subnets: list[str]) -> None:
-    """Connect the subnets to a router, except those already connected. Arguments are ids."""
     ports = neutron.listed(cloud, "port", device_id=router)
     there = {address["subnet_id"] for port in ports for address in port["fixed_ips"]}
     for subnet in subnets:

@@ -71,10 +71,7 @@ def _role(admin: Cloud, name: str) -> str:
 
 
 def _missing(admin: Cloud, project: str, user: str, roles: list[str]) -> list[str]:
-    """Return the Keystone paths of the assignments of `roles` that a user lacks in a project.
-
-    All arguments are ids.
-    """
+    """Return the Keystone paths of the roles that a user lacks in a project; all given by ids."""
     base = f"projects/{project}/users/{user}/roles"
     has = {role["id"] for role in admin.document("GET", "keystone", base)["roles"]}
     return [f"{base}/{role}" for role in roles if role not in has]

@@ -165,11 +165,7 @@ class Users(context.Context):
     def _planned(
         self, access: CloudAccess, project_domain: str, user_domain: str
     ) -> list[CloudUser]:
-        """Return the users to be created, with random names and passwords and their new projects'
-        names.
-
-        Domains are names. A password in the configuration is used for all. No request is made.
-        """
+        """Return the users to be created, with random names and passwords; sends no request."""
         admin = access.admin
         like = admin.account.credential
         # random, so that no other client can have guessed these names
@@ -191,11 +187,7 @@ class Users(context.Context):
 
 
 def _make(admin: Cloud, what: str, **fields: Any) -> str:
-    """Create a user or project with `fields`; return its id.
-
-    If an earlier attempt has created it, its name is taken, and the existing id is returned.
-    `what`: "user" or "project".
-    """
+    """Create a user or project with `fields`, or find that of an earlier attempt; return its id."""
     response = admin.request(
         "POST", "keystone", f"{what}s", json={what: fields}, expected=(201, 409)
     )
@@ -207,10 +199,7 @@ def _make(admin: Cloud, what: str, **fields: Any) -> str:
 
 
 def _domain(admin: Cloud, named: str) -> dict[str, str]:
-    """Return `id` and `name` of the domain with the name, else the id, `named`.
-
-    Raises ContextError if there is neither.
-    """
+    """Return `id` and `name` of the domain with the name, else the id. Raises ContextError."""
     found = admin.document("GET", "keystone", "domains", params={"name": named})["domains"]
     if not found:
         response = admin.request("GET", "keystone", f"domains/{named}", expected=(200, 404))
@@ -232,10 +221,9 @@ def _role(admin: Cloud) -> str:
 
 
 def _remove_security_groups(access: CloudAccess, names: Collection[str]) -> None:
-    """Delete all security groups of those projects of this workload whose names are in `names`.
+    """Delete the security groups of the workload's projects with these names, if there is Neutron.
 
-    Neutron does not delete default groups with their projects. Does nothing if the catalogue has no
-    Neutron.
+    Neutron does not delete default groups with their projects.
     """
     admin = access.admin
     catalogue = admin.account.token(access.session()).service_catalog.catalog

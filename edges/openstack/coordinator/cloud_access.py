@@ -223,10 +223,10 @@ class CloudAccess:
 
 
 def _with_retries(work: Callable[[T], R], item: T) -> R:
-    """Return `work(item)`; after a transient error call again, up to 5 times in all (`PAUSES_S`).
+    """Return `work(item)`; after a transient error call again, after each pause of `PAUSES_S`.
 
-    Transient are a status of 500 or above or in `TRANSIENT`, connection errors and timeouts. Raises
-    other exceptions at once, and the error of the fifth call.
+    Transient are statuses from 500 on or in `TRANSIENT`, connection errors and timeouts. Raises
+    other exceptions at once, and the error of the last call.
     """
     for pause_s in PAUSES_S:
         try:

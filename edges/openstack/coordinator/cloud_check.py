@@ -25,10 +25,7 @@ _NO_CATALOGUE = (
 
 @dataclass(kw_only=True)
 class _Try:
-    """A login with one credential: its finding, and the regions that the catalogue has.
-
-    Filled in by `_authenticate` in a thread; the finding is None until then.
-    """
+    """A login with one credential, filled in by `_authenticate` in a thread."""
 
     subject: str
     #: With the token, once there is one: a login may not be repeatable.
@@ -106,11 +103,7 @@ def _authenticate(one: _Try, timeout_s: float) -> _Try:
 
 
 def _region(one: _Try) -> Iterator[Finding]:
-    """Yield a finding on the region: whether the region of the record exists in the catalogue.
-
-    A warning if the record names none and there are several. Nothing if there is at most one, or
-    the catalogue has no regions.
-    """
+    """Yield whether the record's region exists; a warning if it names none of several."""
     wished, there = one.credential.region_name, ", ".join(one.regions)
     if wished and one.regions:
         known = wished in one.regions
@@ -139,7 +132,7 @@ def _of(subject: str, credential: Credential, *, ok: bool, detail: str) -> Findi
 def _reason(error: Exception) -> str:
     """Return the first line of an exception's message, secrets masked.
 
-    If a request failed, its cause replaces the text of `requests`, which names the connection pool.
+    The cause replaces the text of `requests`, which names the connection pool.
     """
     lines = str(error).strip().splitlines() or [type(error).__name__]
     head, pool, _ = lines[0].partition(": HTTP")

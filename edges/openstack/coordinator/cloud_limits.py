@@ -62,11 +62,7 @@ def cloud_limits(task: Task, plugins: Plugins, deployment: Deployment) -> list[P
 
 
 def _needs(workload: Workload, plugins: Plugins) -> Any:
-    """Return the needs in a cloud that the workload's native scenario declares: services, admin and
-    so on.
-
-    None if it declares nothing, or is not native.
-    """
+    """Return the needs in a cloud that a native scenario declares; None for others."""
     scenario = plugins.scenario(workload.scenario)
     if scenario.source != NATIVE:
         return None
@@ -74,10 +70,7 @@ def _needs(workload: Workload, plugins: Plugins) -> Any:
 
 
 class _Look:
-    """The check of one workload against the cloud, by requests: services, names, quotas.
-
-    Created with a client, which has not logged in yet.
-    """
+    """The check of one workload against the cloud; its client has not logged in yet."""
 
     def __init__(
         self, workload: Workload, version: int, plugins: Plugins, deployment: Deployment
@@ -96,8 +89,7 @@ class _Look:
         self._cloud = self._client()
 
     def problems(self) -> list[Problem]:
-        """Return missing services; if there are none, unknown names; if none, quotas that are too
-        low.
+        """Return missing services; without any, unknown names; without any, too low quotas.
 
         Raises DeploymentError, AuthenticationFailed, RequestFailed or OSError if requests fail.
         """
@@ -108,7 +100,6 @@ class _Look:
         )
 
     def _client(self) -> Cloud:
-
         deployment = self._deployment
         users = [] if self._makes_projects() else self._users()
         credential = users[0] if users else deployment.admin
@@ -142,7 +133,6 @@ class _Look:
     # names
 
     def _missing_names(self) -> Iterator[Problem]:
-
         place = args_place(self._workload, self._version)
         for argument, kind in self._declared("OBJECTS").items():
             given = self._workload.args.get(argument)
@@ -153,11 +143,7 @@ class _Look:
                     yield Problem(inside(place, argument), str(error))
 
     def _declared(self, name: str) -> dict[str, Any]:
-        """Return the mapping called `name` of the scenario's class, such as QUOTAS.
-
-        Mappings of its base classes are merged into it; the class itself wins. Empty if there is
-        none.
-        """
+        """Return the mapping `name` of the scenario's class, which adds to its bases' mappings."""
         found: dict[str, Any] = {}
         for cls in reversed(self._scenario.cls.__mro__):
             found |= vars(cls).get(name, {})
@@ -188,11 +174,7 @@ class _Look:
                     )
 
     def _at_once(self) -> int | None:
-        """Return how many iterations run at most at the same time; None if unknown.
-
-        That is the runner's concurrency or its number of iterations, if lower. None for open
-        runners.
-        """
+        """Return how many iterations run at most at the same time; None if unknown."""
         named = self._workload.runner
         cls: Any = self._plugins.get("runner", named.name)
         runner: Runner = cls(named.config)
@@ -207,11 +189,7 @@ class _Look:
         return config is not None and makes_users(config, self._deployment)
 
     def _users(self) -> list[Credential]:
-        """Return the credentials in the deployment record as which iterations act; empty if it has
-        no users.
-
-        Raises DeploymentError if the record lacks a user that the context `users` names.
-        """
+        """Return the record's users of iterations. Raises DeploymentError for an unknown one."""
         return chosen_users(self._contexts.get("users") or {}, self._deployment)
 
     def _projects(self) -> int:
@@ -220,13 +198,10 @@ class _Look:
         return len({one.project_key for one in self._users()}) or 1
 
     def _sizes(self, service: str) -> dict[str, int]:
-        """Return how much of each quota one object of the scenario uses: quota name -> amount.
+        """Return how much of each quota one object uses, `ram` in MB, as far as that is known.
 
-        For Nova `cores` and `ram` (MB) of the flavor, for Cinder `gigabytes`; these are not all
-        quotas. Empty if unknown. Looks the flavor up in Nova, unless the context `flavors` makes
-        flavors.
+        For Nova of the flavor, unless the context `flavors` makes flavors.
         """
-
         args = self._workload.args
         flavor = args.get("flavor")
         if service == "nova" and flavor and "flavors" not in self._contexts:
@@ -238,11 +213,9 @@ class _Look:
         return {"gigabytes": least} if isinstance(least, int) else {}
 
     def _limits(self, service: str) -> Mapping[str, Any]:
-        """Return the limits of the project's quotas in `service`: name -> number, -1 for no limit.
+        """Return the limits of quotas by name, -1 for none: the context's, else the cloud's.
 
-        If projects are to be made, the limits of new projects. Limits of the context `quotas`
-        override the cloud's. If the cloud refuses to show its quotas, only the context's are
-        returned.
+        If projects are to be made, of new ones. Without the cloud's if it refuses to show them.
         """
         path = f"{_QUOTAS}/{self._cloud.project_id}{_OF_NEW if self._makes_projects() else ''}"
         response = self._cloud.request("GET", service, path, expected=(200, 403, 404))

@@ -155,7 +155,7 @@ def _used_by_all(given: Mapping[str, str]) -> set[str]:
 def _simple(given: Mapping[str, str], auth_type: str) -> tuple[dict[str, Any], set[str]] | None:
     """Return a user of a record by name and password, and the variables that it may use.
 
-    None if the variables need an auth plug-in: another type of login, ids, or other scopes.
+    None if they need an auth plug-in: another type of login, ids, or other scopes.
     """
     default = {
         name
@@ -172,7 +172,7 @@ def _simple(given: Mapping[str, str], auth_type: str) -> tuple[dict[str, Any], s
 
 
 def _by_plugin(given: Mapping[str, str], auth_type: str) -> tuple[dict[str, Any], set[str]]:
-    """Return a user of a record with an auth plug-in, and the variables that the plug-in may use.
+    """Return a user of a record with an auth plug-in, and the variables that it may use.
 
     Raises DeploymentError if the plug-in is unknown.
     """
@@ -199,10 +199,7 @@ def _by_plugin(given: Mapping[str, str], auth_type: str) -> tuple[dict[str, Any]
 
 
 def _openstack(given: Mapping[str, str]) -> dict[str, Any]:
-    """Return the keys of a record that do not depend on the login, from OS_... variables.
-
-    `given`: the variables by name. Empty values are left out.
-    """
+    """Return the keys of a record that do not depend on the login; empty values are left out."""
     interface = _first(given, "OS_ENDPOINT_TYPE", "OS_INTERFACE")
     identity = given.get("OS_IDENTITY_API_VERSION")
     words = {name: name.removeprefix("OS_").removesuffix(_OVERRIDE) for name in given}

@@ -103,11 +103,7 @@ def _roles(credential: Credential) -> list[str]:
 
 
 def _as_admin(task: Task, plugins: Plugins, deployment: Deployment) -> Iterator[tuple[str, str]]:
-    """Yield (place in the task, name such as "context users") of each plug-in that acts as the
-    admin.
-
-    Only native contexts and scenarios; the context `users` only if it makes users.
-    """
+    """Yield (place in the task, name) of each native plug-in that acts as the admin."""
     for workload in task.workloads:
         scenario = plugins.scenario(workload.scenario)
         for use in uses(workload, task.version):
@@ -126,9 +122,6 @@ def _as_admin(task: Task, plugins: Plugins, deployment: Deployment) -> Iterator[
 
 
 def _unknown_users(task: Task, plugins: Plugins, deployment: Deployment) -> Iterator[Problem]:
-    """Yield a problem for each workload whose context `users` names a user that the record
-    lacks.
-    """
     for workload in task.workloads:
         scenario = plugins.scenario(workload.scenario)
         for use in uses(workload, task.version):

@@ -139,11 +139,10 @@ class CloudOrphanSearch:
     def _of_kind(
         self, access: CloudAccess, service: str, kind: Kind, found: FoundOrphans, project: str = ""
     ) -> Iterator[Orphan]:
-        """Yield the resources of a kind that have such names.
+        """Yield the resources of a kind that have such names; none if the cloud lacks the service.
 
-        `service`: a key of `KINDS`. `project`: name of the project that `access` looks into, if it
-        is an orphan. None, with a note in `found`, if only an administrator can list them and there
-        is none, or listing fails. None without a note if the cloud lacks the service.
+        A note in `found` if only an administrator can list them and there is none, or listing
+        fails.
         """
         if kind.everywhere and access.deployment.admin is None:
             found.unseen.append(kind.name)
@@ -184,10 +183,7 @@ class CloudOrphanSearch:
             found.problems.append(f"project {project.name} could not be searched: {error}")
 
     def _empty(self, project: Orphan, inside: Sequence[Orphan]) -> list[str]:
-        """Remove resources in a project that will be deleted, and its security groups.
-
-        Returns messages on objects that are left.
-        """
+        """Remove resources and security groups in a project; return messages on those left."""
         try:
             with self._enter(project) as access:
                 problems = self._remove(access, inside)
@@ -220,10 +216,7 @@ class CloudOrphanSearch:
             yield _OneProject(self._environment, Account(inside))
 
     def _remove(self, access: CloudAccess, orphans: Sequence[Orphan]) -> list[str]:
-        """Remove resources by their names, in the order of `KINDS`.
-
-        Returns messages on objects that could not be removed or listed; empty if all are gone.
-        """
+        """Remove resources by name, in the order of `KINDS`; return messages on those left."""
         names = {orphan.name for orphan in orphans}
         wanted = {orphan.service for orphan in orphans}
         services = [service for service in KINDS if service in wanted]
@@ -245,9 +238,6 @@ class _OneProject(CloudAccess):
         self._only = self.cloud(account)
 
     def owners(self, kind: Kind) -> list[Cloud]:
-        """Return the project's client for kinds that belong to projects or users, [] for other
-        kinds.
-        """
         return [] if kind.everywhere else [self._only]
 
     @cached_property
@@ -271,8 +261,7 @@ class _OneProject(CloudAccess):
 def _assign_role(admin: Cloud, project: str) -> Iterator[None]:
     """Assign the administrator a role in `project` (an id) within the block, unless it has it.
 
-    The role is the first of `_ADMINS` that the cloud has. Raises DeploymentError if the cloud has
-    none of these roles, RequestFailed if Keystone refuses.
+    Raises DeploymentError if the cloud has none of `_ADMINS`, RequestFailed if Keystone refuses.
     """
     roles = admin.document("GET", "keystone", "roles")["roles"]
     by_name = {str(role["name"]).lower(): str(role["id"]) for role in roles}
@@ -294,19 +283,16 @@ def _assign_role(admin: Cloud, project: str) -> Iterator[None]:
 
 
 def _domain_of(admin: Cloud, project: str) -> str:
-    """Return the name of the domain of `project` (an id), by two requests to Keystone.
-
-    Raises RequestFailed if project or domain cannot be read.
-    """
+    """Return the name of the domain of `project` (an id). Raises RequestFailed."""
     found = admin.document("GET", "keystone", f"projects/{project}")["project"]
     domain = admin.document("GET", "keystone", f"domains/{found['domain_id']}")["domain"]
     return str(domain["name"])
 
 
 def _remove_security_groups(admin: Cloud, project: str) -> None:
-    """Delete all security groups of `project` (an id), also its default group.
+    """Delete all security groups of `project` (an id): the default one does not go with it.
 
-    Neutron does not delete the default group with its project. Raises RequestFailed if refused.
+    Raises RequestFailed if refused.
     """
     params = {"project_id": project}
     groups = admin.document("GET", "neutron", "security-groups", params=params)
@@ -326,8 +312,7 @@ def _newest_at(orphans: Sequence[Orphan]) -> float:
 def _created_at(one: Mapping[str, Any], run: str) -> float | None:
     """Return when an object was created, seconds since 1970 UTC; never before its run's start.
 
-    `one` is the object as the service describes it. If it has no time of creation, the start of the
-    run is returned, which is the beginning of the run's id; None for a run whose id has no time.
+    Without a time of creation the start of the run, from its id; None if that has no time.
     """
     began_at = _timestamp(run[:15], "%Y%m%d-%H%M%S") if "-" in run else None
     for name in _CREATED:

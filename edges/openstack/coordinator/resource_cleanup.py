@@ -104,7 +104,7 @@ class _KindRemoval:
         """Delete the matching objects until none is listed any more; return their ids.
 
         If deletion is immediate and none was refused, they are not listed again. Raises
-        ContextError if the list does not change for `PATIENCE_S` seconds; `PATIENCE_SLOW_S` for
+        ContextError if the list does not change for `PATIENCE_S` seconds, `PATIENCE_SLOW_S` for
         slow kinds.
         """
         asked: set[str] = set()

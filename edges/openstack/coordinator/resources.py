@@ -120,10 +120,7 @@ def _of_a_snapshot(volume: Mapping[str, Any]) -> bool:
 
 
 def _without_hosts(cloud: Cloud, identity: str) -> None:
-    """Remove all hosts from the aggregate `identity`, because Nova deletes only empty ones.
-
-    Does nothing if the aggregate does not exist.
-    """
+    """Remove all hosts from an aggregate, because Nova deletes only empty ones."""
     path = f"os-aggregates/{identity}"
     response = cloud.request("GET", "nova", path, expected=(200, 404))
     if response.status_code == HTTPStatus.NOT_FOUND:
@@ -134,9 +131,7 @@ def _without_hosts(cloud: Cloud, identity: str) -> None:
 
 
 def _without_objects(cloud: Cloud, identity: str) -> None:
-    """Delete all objects in the Swift container `identity`, because Swift deletes only empty
-    ones.
-    """
+    """Delete all objects in a Swift container, because Swift deletes only empty ones."""
     params = {"format": "json"}
     before = None
     while found := cloud.document("GET", "swift", identity, params=params, expected=(200, 204)):
@@ -175,16 +170,12 @@ def _domains(cloud: Cloud) -> Sequence[Mapping[str, Any]]:
 
 
 def _in_project(_: str, cloud: Cloud) -> Mapping[str, Any]:
-    """Return parameters that restrict a list to the client's project; administrators would see
-    all.
-    """
+    """Return parameters for the client's project only: administrators would see all."""
     return {"project_id": cloud.project_id}
 
 
 def _remove_interfaces(cloud: Cloud, router: str) -> None:
-    """Remove all interfaces of `router` (an id), because Neutron deletes only routers without
-    any.
-    """
+    """Remove a router's interfaces, because Neutron deletes only routers without any."""
     path = f"{neutron.path_of('router', router)}/remove_router_interface"
     for port in neutron.listed(cloud, "port", device_id=router):
         if port["device_owner"] in _INTERFACES:
@@ -200,15 +191,15 @@ _INTERFACES = (
 )
 
 
+def _kind(service: str, path: str, key: str = "", name: str = "", **more: Any) -> Kind:
+    # most lists have the key of their path, and their kinds the words of the key
+    key = key or path
+    return Kind(service=service, path=path, key=key, name=name or key.replace("_", " "), **more)
+
+
 def _of_neutron(name: str, kind: str, **more: Any) -> Kind:
-    return Kind(
-        name=name,
-        service=neutron.SERVICE,
-        path=neutron.path_of(kind),
-        key=f"{kind}s",
-        narrowed=_in_project,
-        **more,
-    )
+    path = neutron.path_of(kind)
+    return _kind(neutron.SERVICE, path, f"{kind}s", name, narrowed=_in_project, **more)
 
 
 #: Names of objects in a workbook start with the workbook's name and a dot.
@@ -218,11 +209,9 @@ _IN_WORKBOOK = re.compile(r"\..+\Z", re.DOTALL)
 KINDS: Mapping[str, tuple[Kind, ...]] = MappingProxyType(
     {
         "nova": (
-            Kind(
-                name="servers",
-                service="nova",
-                path="servers",
-                key="servers",
+            _kind(
+                "nova",
+                "servers",
                 # of several servers made by one request
                 appended=re.compile(r"-\d+\Z"),
                 details="servers/detail",
@@ -232,103 +221,56 @@ KINDS: Mapping[str, tuple[Kind, ...]] = MappingProxyType(
                 slow=True,
                 unlock=_unlock_server,
             ),
-            Kind(
-                name="keypairs",
-                service="nova",
-                path="os-keypairs",
-                key="keypairs",
+            _kind(
+                "nova",
+                "os-keypairs",
+                "keypairs",
                 inner="keypair",
                 identified="name",
                 personal=True,
                 page=0,
             ),
-            Kind(
-                name="server groups",
-                service="nova",
-                path="os-server-groups",
-                key="server_groups",
-                page=0,
-            ),
+            _kind("nova", "os-server-groups", "server_groups", page=0),
         ),
         # objects that only the administrator makes
         "nova_admin": (
-            Kind(
-                name="aggregates",
-                service="nova",
-                path="os-aggregates",
-                key="aggregates",
+            _kind(
+                "nova",
+                "os-aggregates",
+                "aggregates",
                 everywhere=True,
                 page=0,
                 release=_without_hosts,
             ),
-            Kind(
-                name="flavors",
-                service="nova",
-                path="flavors",
-                key="flavors",
-                everywhere=True,
-                narrowed=_private,
-            ),
+            _kind("nova", "flavors", everywhere=True, narrowed=_private),
         ),
         # objects that only the administrator makes
         "cinder_admin": (
-            Kind(
-                name="volume types",
-                service="cinder",
-                path="types",
-                key="volume_types",
-                everywhere=True,
-                narrowed=_private,
-                page=0,
-            ),
-            Kind(
-                name="qos specs",
-                service="cinder",
-                path="qos-specs",
-                key="qos_specs",
-                everywhere=True,
-                page=0,
-            ),
+            _kind("cinder", "types", "volume_types", everywhere=True, narrowed=_private, page=0),
+            _kind("cinder", "qos-specs", "qos_specs", everywhere=True, page=0),
         ),
         "cinder": (
             # an offered volume cannot be deleted
-            Kind(
-                name="transfers",
-                service="cinder",
-                path="os-volume-transfer",
-                key="transfers",
-                page=0,
-            ),
+            _kind("cinder", "os-volume-transfer", "transfers", page=0),
             # some back ends delete a snapshot only after the volumes that were created from it,
             # and a volume only after its snapshots
-            Kind(
+            _kind(
+                "cinder",
+                "volumes",
                 name="volumes of snapshots",
-                service="cinder",
-                path="volumes",
                 list_path="volumes/detail",
-                key="volumes",
                 only=_of_a_snapshot,
                 slow=True,
             ),
             *(
-                Kind(
-                    name=name,
-                    service="cinder",
-                    path=name,
-                    key=name,
-                    details=f"{name}/detail",
-                    state="status",
-                    slow=True,
-                )
+                _kind("cinder", name, details=f"{name}/detail", state="status", slow=True)
                 for name in ("snapshots", "volumes")
             ),
         ),
         "heat": (
-            Kind(
-                name="stacks",
-                service="heat",
-                path="stacks",
-                key="stacks",
+            _kind(
+                "heat",
+                "stacks",
                 named="stack_name",
                 identified="stack_name/id",
                 state="stack_status",
@@ -347,22 +289,14 @@ KINDS: Mapping[str, tuple[Kind, ...]] = MappingProxyType(
             ),
         ),
         "glance": (
-            Kind(
-                name="images",
-                service="glance",
-                path="images",
-                key="images",
-                narrowed=_own,
-                further=_hidden_query,
-                state="status",
-            ),
+            _kind("glance", "images", narrowed=_own, further=_hidden_query, state="status"),
         ),
         "octavia": (
-            Kind(
+            _kind(
+                "octavia",
+                "lbaas/loadbalancers",
+                "loadbalancers",
                 name="load balancers",
-                service="octavia",
-                path="lbaas/loadbalancers",
-                key="loadbalancers",
                 narrowed=_in_project,
                 state="provisioning_status",
                 # with its listeners and pools
@@ -385,74 +319,38 @@ KINDS: Mapping[str, tuple[Kind, ...]] = MappingProxyType(
             _of_neutron("security groups", "security_group", optional=True),
         ),
         "mistral": (
-            Kind(
-                name="executions",
-                service="mistral",
-                path="executions",
-                key="executions",
+            _kind(
+                "mistral",
+                "executions",
                 named="workflow_name",
                 state="state",
                 appended=_IN_WORKBOOK,
                 forced="?force=true",
             ),
-            Kind(
-                name="workflows",
-                service="mistral",
-                path="workflows",
-                key="workflows",
-                appended=_IN_WORKBOOK,
-            ),
-            Kind(
-                name="actions",
-                service="mistral",
-                path="actions",
-                key="actions",
+            _kind("mistral", "workflows", appended=_IN_WORKBOOK),
+            _kind(
+                "mistral",
+                "actions",
                 appended=_IN_WORKBOOK,
                 # the marker is a name or an id, depending on Mistral's version
                 page=0,
             ),
-            Kind(
-                name="workbooks",
-                service="mistral",
-                path="workbooks",
-                key="workbooks",
-                identified="name",
-                page=0,
-            ),
+            _kind("mistral", "workbooks", identified="name", page=0),
         ),
         "zaqar": (
-            Kind(
-                name="queues",
-                service="zaqar",
-                path="queues",
-                key="queues",
+            _kind(
+                "zaqar",
+                "queues",
                 identified="name",
                 # Zaqar's limit
                 page=20,
             ),
         ),
         "placement": (
-            Kind(
-                name="resource providers",
-                service="placement",
-                path="resource_providers",
-                key="resource_providers",
-                identified="uuid",
-                everywhere=True,
-                page=0,
-            ),
+            _kind("placement", "resource_providers", identified="uuid", everywhere=True, page=0),
         ),
         "keystone": tuple(
-            Kind(
-                name=name,
-                service="keystone",
-                path=name,
-                key=name,
-                everywhere=True,
-                narrowed=_starts,
-                further=further,
-                page=0,
-            )
+            _kind("keystone", name, everywhere=True, narrowed=_starts, further=further, page=0)
             for name, further in (
                 ("users", _domains),
                 ("projects", _domains),
@@ -538,8 +436,7 @@ def _listed_objects(
 def _page(kind: Kind, cloud: Cloud, params: Mapping[str, Any]) -> Any:
     """Return the JSON response to one list request; {} if the service lacks an optional kind.
 
-    Raises RequestFailed for any other unsuccessful response, DeploymentError if the cloud lacks the
-    service.
+    Raises RequestFailed, and DeploymentError if the cloud lacks the service.
     """
     try:
         return cloud.document("GET", kind.service, kind.list_path or kind.path, params=params)
@@ -583,10 +480,7 @@ def names_of(one: Mapping[str, Any], kind: Kind) -> set[str]:
 
 
 def _marker(document: Any) -> str:
-    """Return the parameter `marker` of the response's link to the next page, as Zaqar sends it.
-
-    "" if there is no such link.
-    """
+    """Return the `marker` of a response's link to the next page, as of Zaqar; "" if none."""
     for link in document.get("links") or () if isinstance(document, dict) else ():
         if isinstance(link, dict) and link.get("rel") == "next":
             return parse_qs(urlsplit(link.get("href", "")).query).get("marker", [""])[0]

@@ -67,10 +67,7 @@ class ServiceResponse:
 
 @dataclass(slots=True)
 class _ServiceCheck:
-    """The check of one service in progress: traces requested, facts found, and a problem.
-
-    Filled in by `_ask` in a thread.
-    """
+    """The check of one service in progress, filled in by `_ask` in a thread."""
 
     kind: str
     #: Base ids by key: the deployment's, and the default one.
@@ -111,7 +108,6 @@ def check_services(
 
 
 def _kinds(cloud: Cloud) -> list[str]:
-    """Return the types of services in the catalogue, sorted; empty if the login fails."""
     try:
         granted = cloud.account.token(cloud.session())
     except (AuthenticationFailed, OSError):
@@ -121,11 +117,10 @@ def _kinds(cloud: Cloud) -> list[str]:
 
 
 def _ask(one: _ServiceCheck, cloud: Cloud, keys: Sequence[str], store: Any) -> _ServiceCheck:
-    """Check a service by requests: its version and clock; then a request signed with each of
-    `keys`.
+    """Fill in and return `one`; an error becomes its `problem` and ends the check.
 
-    Fills in and returns `one`; an error becomes its `problem` and ends the check. With a `store` it
-    waits for the spans of these requests. Runs in a thread.
+    After version and clock a request is signed with each of `keys`; with a `store` it waits for
+    their spans. Runs in a thread.
     """
     name = _BY_TYPE.get(one.kind, one.kind)
     try:
@@ -158,11 +153,10 @@ def _ask(one: _ServiceCheck, cloud: Cloud, keys: Sequence[str], store: Any) -> _
 
 
 def _version(cloud: Cloud, name: str) -> str:
-    """Request a service's versions; return a text with the current one, its address and the
-    latency.
+    """Return a text with a service's version, its address and the shorter latency of two requests.
 
-    The latency is the shorter of two requests. Raises DeploymentError if the catalogue lacks the
-    service, ClientException or RequestException if it does not respond.
+    Raises DeploymentError if the catalogue lacks the service, ClientException or RequestException
+    if it does not respond.
     """
     address = cloud.address(name)
     parts = urlsplit(address)

@@ -93,7 +93,6 @@ class SwiftStore:
         return found
 
     def _page(self, params: Mapping[str, str]) -> list[dict[str, Any]]:
-        """Return one page of a list of objects: up to as many as the server gives at once."""
         response = self._request("GET", "", (200, 204, 404), params={"format": "json", **params})
         if response.status_code == HTTPStatus.NOT_FOUND:
             raise self._no_container()
@@ -173,7 +172,6 @@ class SwiftStore:
         headers: Mapping[str, str] | None = None,
         **options: Any,
     ) -> requests.Response:
-        """Send a request to the object `name`, or to the container ("")."""
         path = quote(self._container, safe="")
         if name:
             path += f"/{quote(self._prefix + name)}"
@@ -188,10 +186,7 @@ class SwiftStore:
 
     @contextlib.contextmanager
     def _told(self, what: str) -> Iterator[None]:
-        """Translate errors of requests within the `with` block to ArchiveError.
-
-        `what`: the operation, for messages.
-        """
+        """Translate errors of requests within the `with` block to ArchiveError."""
         try:
             yield
         except (exceptions.ClientException, requests.RequestException) as error:
@@ -211,7 +206,6 @@ class SwiftStore:
 
 
 def _marker(page: Sequence[Mapping[str, Any]]) -> str:
-    """Return the last name of a page, after which the next page begins."""
     return str(page[-1].get("name") or page[-1]["subdir"])
 
 

@@ -242,7 +242,6 @@ class GlanceImages(Servers, ImageScenario):
 
     @action_timer("glance_v2.list_images")
     def _list(self) -> list[dict[str, Any]]:
-        """Return all active images, requested in pages of 200, as an action."""
         return self.list_pages(IMAGE, params={"status": "active"}, page=200)
 
 

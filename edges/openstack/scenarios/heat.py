@@ -28,10 +28,7 @@ _NOTHING: Mapping[str, Any] = MappingProxyType({})
 
 
 def _problem_of(template: str) -> str:
-    """Return why a text is not a template of Heat or CloudFormation; "" if it is one.
-
-    Only checks that it is YAML with a version of templates.
-    """
+    """Return why a text is not YAML with a version of templates; "" if it is."""
     try:
         found = load_yaml(template)
     except yaml.YAMLError as error:
@@ -77,9 +74,9 @@ class HeatStacks(ResourceScenario):
         files: dict[str, str] | list[str] | None = None,
         environment: dict[str, Any] | None = None,
     ) -> str:
-        """Create a stack and wait until it is complete; return its path, NAME/ID.
+        """Create a stack and await it; return its path, NAME/ID. Raises NotReady.
 
-        Template and files are contents here, not paths. Raises NotReady.
+        Template and files are contents here, not paths.
         """
         name = self.new_name()
         wanted = _body(name, template_path, parameters, files, environment)

@@ -32,11 +32,7 @@ _DEFAULT = "Default"
 
 
 def _as_admin(*kinds: str, users: bool = False) -> dict[str, Any]:
-    """Return the needs, as keyword arguments for `openstack`, of a scenario of the administrator.
-
-    `kinds`: kinds of objects that it leaves, which the clean-up deletes. `users`: it acts as a
-    user, too.
-    """
+    """Return the needs of a scenario of the administrator that leaves objects of `kinds`."""
     return {
         "services": ("keystone",),
         "admin": True,

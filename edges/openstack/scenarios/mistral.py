@@ -24,10 +24,7 @@ _CLEANED = ("mistral",)
 
 
 def _problem_of(definition: str, workflow: Any) -> str:
-    """Return why a text does not define a workbook with workflow `workflow`; "" if it does.
-
-    If `workflow` is None or "", any workflow will do.
-    """
+    """Return why a text does not define a workbook with `workflow`, None or "" for any; else ""."""
     try:
         found = load_yaml(definition)
     except yaml.YAMLError as error:

@@ -91,12 +91,7 @@ class NeutronNetworks(NeutronScenario):
         subnets_per_network: int = 1,
     ) -> list[str]:
         network = self._network(network_create_args)
-        return [
-            self.create_subnet(
-                network, number, subnets_per_network, subnet_create_args, subnet_cidr_start
-            )
-            for number in range(subnets_per_network)
-        ]
+        return self._subnets(network, subnets_per_network, subnet_create_args, subnet_cidr_start)
 
     def _own_subnets(
         self,
@@ -106,11 +101,11 @@ class NeutronNetworks(NeutronScenario):
         subnets_per_network: int = 1,
     ) -> list[str]:
         network = self.own_network(network_create_args)
+        return self._subnets(network, subnets_per_network, subnet_create_args, subnet_cidr_start)
+
+    def _subnets(self, network: str, count: int, args: Attributes, first: str | None) -> list[str]:
         return [
-            self.create_subnet(
-                network, number, subnets_per_network, subnet_create_args, subnet_cidr_start
-            )
-            for number in range(subnets_per_network)
+            self.create_subnet(network, position, count, args, first) for position in range(count)
         ]
 
     @openstack("NeutronNetworks.create_and_list_subnets", takes=_new_subnets, **NEEDS)
@@ -146,10 +141,7 @@ class NeutronNetworks(NeutronScenario):
         subnets_per_network: int = 1,
         router_create_args: Attributes = None,
     ) -> list[tuple[str, str]]:
-        """Create routers and a network with as many subnets, each an interface of its router.
-
-        Returns pairs (router id, subnet id).
-        """
+        """Create routers with a subnet each; return pairs (router id, subnet id)."""
         network, count = self._network(network_create_args), subnets_per_network
         routers = [self._router(router_create_args) for _ in range(count)]
         return [
@@ -320,10 +312,7 @@ class NeutronNetworks(NeutronScenario):
 
 
 def _host(admin: Cloud) -> str:
-    """Return the host of the last live agent in the list to which ports can be bound.
-
-    Raises DeploymentError if there is none.
-    """
+    """Return the host of the last live agent that can bind ports. Raises DeploymentError."""
     hosts = [
         str(one["host"])
         for one in neutron.listed(admin, "agent")

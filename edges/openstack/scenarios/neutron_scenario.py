@@ -124,21 +124,15 @@ class NeutronScenario(OpenStackScenario):
             )
 
     def _range_number(self, position: int, count: int) -> int:
-        """Return the number of the address range of subnet `position` (from 0) of an iteration.
+        """Return the number of a subnet's address range, which no other subnet of the workload has.
 
-        `count` is the number of subnets per iteration. No two subnets of a workload have the same
-        number, in whatever process they are created.
+        `position`: from 0, of the `count` subnets of an iteration. Holds across processes.
         """
         used, iteration = self.context.get(neutron.RANGES_USED, 0), self.context["iteration"]
         return int(used + (iteration - 1) * count + position)
 
 
 def _attribute_problems(name: str, attributes: Mapping[str, Any]) -> list[str]:
-    """Return messages on `attributes`, the mapping in argument `name`; empty without problems.
-
-    Problems are attributes that osbench sets itself, invalid address ranges and IP versions, and an
-    update of nothing.
-    """
     if name.endswith("_update_args") and not attributes and "security" not in name:
         return [f"{name} must name at least one attribute to change"]
     reserved = [key for key in neutron.RESERVED if key in attributes]
@@ -155,10 +149,7 @@ def _attribute_problems(name: str, attributes: Mapping[str, Any]) -> list[str]:
 
 
 def _misfit(place: str, addresses: Any) -> list[str]:
-    """Return a list with the problem of an address range (CIDR), beginning with `place`.
-
-    Empty if the range is valid or not a string.
-    """
+    """Return the problem of an address range (CIDR) at `place`; empty if valid or not a string."""
     try:
         if isinstance(addresses, str):
             neutron.version_of(addresses)

@@ -95,10 +95,7 @@ class NeutronSecurityGroup(NeutronScenario):
         return self.create(_GROUP, args or {})
 
     def _rule(self, group: str, args: Mapping[str, Any]) -> str:
-        """Create a rule in a group, by default for incoming TCP; return its id.
-
-        A rule has no name: the clean-up removes it with its group.
-        """
+        """Create a rule, which has no name: the clean-up removes it with its group."""
         fields = {"direction": "ingress", "protocol": "tcp", **args, "security_group_id": group}
         with self.action("create", _RULE):
             return str(neutron.create(self.cloud, _RULE, fields)["id"])

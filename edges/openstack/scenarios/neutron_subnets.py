@@ -46,7 +46,6 @@ class NeutronSubnets(NeutronScenario):
 
 
 def _users_by_project(context: Mapping[str, Any]) -> dict[str, list[str]]:
-    """Return the ids of the users that contexts made, in their order, by project id."""
     found: dict[str, list[str]] = {}
     for user in context.get(USERS, ()):
         found.setdefault(user["project_id"], []).append(user["id"])

@@ -15,7 +15,6 @@ _AGGREGATE = ResourceKind(service="nova", path="os-aggregates", key="aggregate")
 _HYPERVISOR = ResourceKind(service="nova", path="os-hypervisors", key="hypervisor")
 
 _ADMIN: Mapping[str, Any] = {"services": ("nova",), "admin": True, "users": False}
-_FLAVORS: Mapping[str, Any] = {**_ADMIN, "cleanup": ("nova_admin.flavors",)}
 _AGGREGATES: Mapping[str, Any] = {**_ADMIN, "cleanup": ("nova_admin.aggregates",)}
 _HOSTNAME = "OS-EXT-SRV-ATTR:hypervisor_hostname"
 
@@ -64,6 +63,13 @@ class AdminScenario(ResourceScenario):
         return self.list_pages(_HYPERVISOR, path, cloud=self.admin)
 
 
+_FLAVORS: Mapping[str, Any] = {
+    **_ADMIN,
+    "takes": AdminScenario.create_one_flavor,
+    "cleanup": ("nova_admin.flavors",),
+}
+
+
 class NovaFlavors(AdminScenario):
     """Rally's `NovaFlavors` scenarios: create, list and delete flavors, give access to them.
 
@@ -97,45 +103,33 @@ class NovaFlavors(AdminScenario):
         with ActionTimer(self, "nova.list_flavors"):
             self.list_pages(_FLAVOR, "flavors/detail" if detailed else "flavors", params)
 
-    @openstack("NovaFlavors.create_flavor", takes=AdminScenario.create_one_flavor, **_FLAVORS)
+    @openstack("NovaFlavors.create_flavor", **_FLAVORS)
     def create_flavor(self, **flavor_kwargs: Any) -> None:
         """Create a flavor."""
         self.create_one_flavor(**flavor_kwargs)
 
-    @openstack(
-        "NovaFlavors.create_and_get_flavor", takes=AdminScenario.create_one_flavor, **_FLAVORS
-    )
+    @openstack("NovaFlavors.create_and_get_flavor", **_FLAVORS)
     def create_and_get_flavor(self, **flavor_kwargs: Any) -> None:
         """Create a flavor and get it."""
         flavor = self.create_one_flavor(**flavor_kwargs)
         with ActionTimer(self, "nova.get_flavor"):
             self.show(_FLAVOR, flavor, cloud=self.admin)
 
-    @openstack(
-        "NovaFlavors.create_and_delete_flavor", takes=AdminScenario.create_one_flavor, **_FLAVORS
-    )
+    @openstack("NovaFlavors.create_and_delete_flavor", **_FLAVORS)
     def create_and_delete_flavor(self, **flavor_kwargs: Any) -> None:
         """Create a flavor and delete it."""
         flavor = self.create_one_flavor(**flavor_kwargs)
         with ActionTimer(self, "nova.delete_flavor"):
             self.delete(_FLAVOR, flavor, cloud=self.admin)
 
-    @openstack(
-        "NovaFlavors.create_and_list_flavor_access",
-        takes=AdminScenario.create_one_flavor,
-        **_FLAVORS,
-    )
+    @openstack("NovaFlavors.create_and_list_flavor_access", **_FLAVORS)
     def create_and_list_flavor_access(self, **flavor_kwargs: Any) -> None:
         """Create a private flavor, whatever `is_public` is, and list the projects with access."""
         flavor = self.create_one_flavor(**{**flavor_kwargs, "is_public": False})
         with ActionTimer(self, "nova.list_flavor_access"):
             self.admin.document("GET", "nova", f"flavors/{flavor}/os-flavor-access")
 
-    @openstack(
-        "NovaFlavors.create_flavor_and_add_tenant_access",
-        takes=AdminScenario.create_one_flavor,
-        **{**_FLAVORS, "users": True},
-    )
+    @openstack("NovaFlavors.create_flavor_and_add_tenant_access", **{**_FLAVORS, "users": True})
     def create_flavor_and_add_tenant_access(self, **flavor_kwargs: Any) -> None:
         """Create a flavor, which must be private, and give the user's project access."""
         flavor = self.create_one_flavor(**flavor_kwargs)
@@ -143,11 +137,7 @@ class NovaFlavors(AdminScenario):
             wanted = {"addTenantAccess": {"tenant": self.cloud.project_id}}
             self.send_action(_FLAVOR, flavor, wanted, cloud=self.admin)
 
-    @openstack(
-        "NovaFlavors.create_flavor_and_set_keys",
-        takes=AdminScenario.create_one_flavor,
-        **_FLAVORS,
-    )
+    @openstack("NovaFlavors.create_flavor_and_set_keys", **_FLAVORS)
     def create_flavor_and_set_keys(self, extra_specs: dict[str, Any], **flavor_kwargs: Any) -> None:
         """Create a flavor and set its extra specs."""
         flavor = self.create_one_flavor(**flavor_kwargs)

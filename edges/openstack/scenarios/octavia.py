@@ -53,9 +53,9 @@ class Octavia(OpenStackScenario):
         provider: str | None = None,
         vip_qos_policy_id: str | None = None,
     ) -> Iterator[str]:
-        """Create a load balancer for each subnet of the project's networks; yield their ids.
+        """Create a load balancer for each subnet of the project's networks; yield each once active.
 
-        All are requested first; then each is awaited until it is active, and its id yielded.
+        All are requested before the first is awaited.
         """
         fields = without_none(
             {
@@ -127,10 +127,7 @@ class Octavia(OpenStackScenario):
     # pools
 
     def _pools(self, protocol: str, lb_algorithm: str) -> Iterator[str]:
-        """Create a pool in each new load balancer; yield its id once it is active.
-
-        A load balancer is awaited, and its pool created, when the next id is requested.
-        """
+        """Create a pool in each new load balancer when its id is requested; yield it."""
         for balancer in self._balancers():
             fields = {
                 "loadbalancer_id": balancer,

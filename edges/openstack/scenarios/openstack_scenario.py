@@ -147,11 +147,7 @@ def waits(*names: str) -> Callable[[F], F]:
 
 
 def _with_arguments(signature: inspect.Signature, taken: inspect.Signature) -> inspect.Signature:
-    """Return `signature` with the arguments of the method `taken` instead of its `**kwargs`.
-
-    `self` of `signature` stays first, arguments with a default follow others, and `**kwargs` of
-    `taken` is last.
-    """
+    """Return `signature` with the arguments of the method `taken` instead of its `**kwargs`."""
     instance, *own, _ = signature.parameters.values()
     merged = [*list(taken.parameters.values())[1:], *own]
     # arguments without a default come first, and further ones last

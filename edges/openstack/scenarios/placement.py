@@ -2,39 +2,31 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
 from osbench.common.plugin.atomic import ActionTimer, action_timer
 from osbench.edges.openstack.scenarios.openstack_scenario import OpenStackScenario, openstack
+
+_ADMIN: Mapping[str, Any] = {"services": ("placement",), "admin": True, "users": False}
+_PROVIDERS: Mapping[str, Any] = {**_ADMIN, "cleanup": ("placement",)}
 
 
 class Placement(OpenStackScenario):
     """Scenarios of Placement's resource providers, as the administrator; Rally has none."""
 
-    @openstack(
-        "Placement.list_resource_providers", services=("placement",), admin=True, users=False
-    )
+    @openstack("Placement.list_resource_providers", **_ADMIN)
     def list_resource_providers(self) -> None:
         """List all resource providers."""
         with ActionTimer(self, "placement.list_resource_providers"):
             self.admin.document("GET", "placement", "resource_providers")
 
-    @openstack(
-        "Placement.create_resource_provider",
-        services=("placement",),
-        admin=True,
-        users=False,
-        cleanup=("placement",),
-    )
+    @openstack("Placement.create_resource_provider", **_PROVIDERS)
     def create_resource_provider(self) -> None:
         """Create a resource provider, as the administrator."""
         self._create()
 
-    @openstack(
-        "Placement.create_and_delete_resource_provider",
-        services=("placement",),
-        admin=True,
-        users=False,
-        cleanup=("placement",),
-    )
+    @openstack("Placement.create_and_delete_resource_provider", **_PROVIDERS)
     def create_and_delete_resource_provider(self) -> None:
         """Create a resource provider and delete it."""
         provider = self._create()

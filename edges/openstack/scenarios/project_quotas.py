@@ -38,10 +38,7 @@ _UPDATED: Mapping[str, tuple[str, ...]] = MappingProxyType(
 
 
 def _needs(service: str, *, restored: bool = True) -> dict[str, Any]:
-    """Return the needs, for `openstack`, of a scenario that changes a project's quotas.
-
-    `restored`: after the load the project gets its former quotas.
-    """
+    """Return the needs of a scenario; `restored`: projects get their former quotas."""
     contexts = {"restored_quotas": {service: list(_UPDATED[service])}} if restored else {}
     return {"services": (service,), "admin": True, "contexts": contexts}
 

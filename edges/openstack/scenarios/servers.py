@@ -194,11 +194,7 @@ class Servers(ResourceScenario):
         return str(found["server"]["id"])
 
     def _with_contexts(self, wanted: Mapping[str, Any]) -> dict[str, Any]:
-        """Return a copy of `wanted` with the project's network and security group of contexts.
-
-        A network is added unless there are `nics`: the project's first one, or with
-        `auto_assign_nic` one by turns of iterations.
-        """
+        """Return a copy of `wanted` with the project's network and security group of contexts."""
         found = dict(wanted)
         project = self.cloud.project_id if self._made_for_projects() else ""
         networks = self.context.get("networks", {}).get(project)
@@ -213,5 +209,4 @@ class Servers(ResourceScenario):
         return found
 
     def _made_for_projects(self) -> bool:
-        """Return whether contexts made networks or security groups for the servers of projects."""
         return bool(self.context.get("networks") or self.context.get("ssh_groups"))

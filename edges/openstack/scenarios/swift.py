@@ -35,11 +35,7 @@ class SwiftObjects(OpenStackScenario):
         public: bool = False,
         headers: dict[str, str] | None = None,
     ) -> tuple[str, list[str]]:
-        """Create a container and upload objects; return its name and the objects' names.
-
-        `object_size`: bytes of each object. `public` lets everybody read the container; `headers`
-        go with its creation.
-        """
+        """Create a container and upload objects of `object_size` bytes; return all names."""
         container = self._create_container({**(_PUBLIC if public else {}), **(headers or {})})
         with tempfile.TemporaryFile() as data:
             data.truncate(object_size)
@@ -114,7 +110,7 @@ class SwiftObjects(OpenStackScenario):
 
     @action_timer("swift.download_object")
     def _download(self, container: str, name: str) -> int:
-        """Download an object, discard it and return its size in bytes, as an action."""
+        """Download an object and discard it; return its size in bytes."""
         path = _path(container, name)
         response = self.cloud.request("GET", "swift", path, headers=_ANY, stream=True)
         return sum(map(len, response.iter_content(_BLOCK)))
@@ -132,10 +128,6 @@ class SwiftObjects(OpenStackScenario):
         return self._names(_path(container))
 
     def _names(self, path: str) -> list[str]:
-        """Return all names in the list at `path` ("": containers), page after page.
-
-        A page that repeats the last one ends the list.
-        """
         found: list[str] = []
         params = {"format": "json"}
         before = None

@@ -56,10 +56,6 @@ class ZaqarBasic(OpenStackScenario):
 
     @action_timer("zaqar.list_messages")
     def _read(self, queue: str) -> int:
-        """Read all messages of a queue, page after page; return their count.
-
-        Ends at a page without a next page, and at a repetition of the page before.
-        """
         # Zaqar hides a client's own messages from it unless asked
         params: dict[str, Any] = {"echo": "true"}
         count, before = 0, None

@@ -22,15 +22,13 @@ from osbench.common.plugin.scenario import Scenario
 from osbench.edges.openstack.common.account import Account
 from osbench.edges.openstack.common.login import is_v3, login
 from osbench.edges.openstack.common.login_gate import LoginGate
-from osbench.edges.openstack.common.request_errors import AuthenticationFailed, refusal
+from osbench.edges.openstack.common.request_errors import refusal
 from osbench.edges.openstack.common.thread_sessions import ThreadSessions, keep_connections
 from osbench.edges.openstack.worker.fast_session import FastSession
 from osbench.edges.openstack.worker.short_way import ShortWay
 from osbench.worker.http.addresses import REDIRECTS
 from osbench.worker.http.user.request_base import REAUTHENTICATION, RETRY
 from osbench.worker.tracing import profiling
-
-__all__ = ["AuthenticationFailed", "Sessions"]
 
 #: Timeout of a request, seconds, if the workload sets none, as in Rally.
 TIMEOUT_S = 180.0
@@ -135,10 +133,6 @@ class Sessions:
         return transport
 
     def _learn(self, hosts: Iterable[str]) -> None:
-        """Allow trace headers for the origins `hosts`, the services of the catalogue.
-
-        No further catalogue is read for them.
-        """
         self.hosts.update(hosts)
         self._catalogued = True
 
@@ -247,11 +241,7 @@ class Transport(FastSession):
     def _sent(
         self, url: str, headers: Mapping[str, str] | None, *, traced: bool = True
     ) -> dict[str, str]:
-        """Return a copy of headers for a URL: outside the deployment without secrets.
-
-        Services of the deployment get the calling iteration's trace headers, if `traced`; other
-        trace headers are removed.
-        """
+        """Return a copy of headers for a URL: secrets and trace headers only for the deployment."""
         given = headers or {}
         if not self._is_known(url):
             secret = set(secret_headers(given))

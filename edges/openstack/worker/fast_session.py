@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ssl
 import sys
 from functools import lru_cache
 from http.cookiejar import CookieJar
@@ -9,13 +10,15 @@ from time import monotonic, monotonic_ns
 from typing import Any
 
 import requests
+from keystoneauth1 import session as keystoneauth_session
+from requests import exceptions
 from requests.adapters import HTTPAdapter
 from requests.cookies import extract_cookies_to_jar
+from requests.models import PreparedRequest
 
 from osbench.common.network.response_bound import ResponseBound
 from osbench.edges.openstack.common.home_session import HomeSession
-from osbench.edges.openstack.common.thread_sessions import HOSTS_KEPT
-from osbench.edges.openstack.worker.session_errors import WIRE_ERRORS, as_requests
+from osbench.edges.openstack.common.thread_sessions import HOSTS_KEPT, KeepAliveAdapter
 from osbench.edges.openstack.worker.session_request import (
     DescribedRequest,
     SessionRequest,
@@ -36,6 +39,16 @@ from osbench.worker.http.outgoing_request import METHODS
 from osbench.worker.http.ready_requests import RequestLimits
 from osbench.worker.http.socket_client import SocketClient
 from osbench.worker.http.wire.exchange_phases import ExchangePhases
+from osbench.worker.http.wire.wire_errors import (
+    BadResponse,
+    CannotConnect,
+    CannotSecure,
+    ConnectTimedOut,
+    DifferentLengths,
+    EarlyEnd,
+    ReceiveTimedOut,
+    TooLongResponse,
+)
 
 #: Arguments of `requests.Session.request`; all others are left to requests if they have a value.
 _TAKEN = frozenset({"headers", "data", "timeout", "allow_redirects", "verify", "cert"})
@@ -162,10 +175,9 @@ class FastSession(HomeSession):
         site: SessionSite,
         options: dict[str, Any],
     ) -> requests.Response:
-        """Follow a redirect and return the last response; `requests` sends the further requests.
+        """Follow a redirect, by `requests`, and return the last response.
 
-        `options`: the arguments of the request. With `allow_redirects` False, returns `response`
-        itself, with the request to send as its `next`.
+        With `allow_redirects` False `response` itself, with the request to send as its `next`.
         """
         verify, cert = options.get("verify"), options.get("cert")
         found = self.merge_environment_settings(site.place, {}, None, verify, cert)
@@ -183,10 +195,7 @@ class FastSession(HomeSession):
 
 @lru_cache(64)
 def _limits(timeout: Any, bound: ResponseBound) -> RequestLimits:
-    """Return the limits in seconds for a timeout of `requests`: to connect, and for each wait.
-
-    `timeout` is a number for both, a pair, or None for no limit.
-    """
+    """Return the limits, seconds, for a timeout of `requests`: a number, a pair, or None."""
     connect_s, wait_s = timeout if isinstance(timeout, tuple) else (timeout, timeout)
     return RequestLimits(connect_s=connect_s or 0.0, wait_s=wait_s or 0.0, bound=bound)
 
@@ -200,10 +209,71 @@ def _other_option(options: dict[str, Any]) -> str:
 
 
 def _is_bound(timeout: Any) -> bool:
-    """Return whether osbench's client supports a timeout: a positive number, or a pair of such.
-
-    In a pair either may be None.
-    """
+    """Return whether osbench's client supports a timeout: positive, or a pair of such or None."""
     if isinstance(timeout, tuple):
         return len(timeout) == 2 and all(one is None or _is_bound(one) for one in timeout)
     return type(timeout) in (int, float) and 0 < timeout < sys.maxsize
+
+
+#: What an exchange raises.
+WIRE_ERRORS = (BadResponse, CannotConnect, CannotSecure, ConnectTimedOut, EarlyEnd, ReceiveTimedOut)
+
+
+def as_requests(error: Exception, request: PreparedRequest) -> exceptions.RequestException:
+    """Return the exception that `requests` would raise for `error`, an instance of `WIRE_ERRORS`.
+
+    In `requests` a body that ends or stops is another failure than a head that does; a connection
+    that ends in the TLS handshake is another one than a reset in it; and a later message of TLS,
+    such as a demand for a certificate, is an error of TLS.
+    """
+    kind: type[exceptions.RequestException] = exceptions.ConnectionError
+    if isinstance(error, TooLongResponse):
+        kind = exceptions.RequestException
+    elif isinstance(error, DifferentLengths):
+        kind = exceptions.InvalidHeader
+    elif isinstance(error, ConnectTimedOut):
+        kind = exceptions.ReadTimeout if error.connected else exceptions.ConnectTimeout
+    elif isinstance(error, ReceiveTimedOut):
+        kind = exceptions.ConnectionError if error.in_body else exceptions.ReadTimeout
+    elif isinstance(error, CannotSecure):
+        if not isinstance(error.__cause__, ConnectionError):
+            kind = exceptions.SSLError
+    elif isinstance(error.__cause__, ssl.SSLError):
+        kind = exceptions.SSLError
+    elif isinstance(error, BadResponse | EarlyEnd) and error.in_body:
+        kind = exceptions.ChunkedEncodingError
+    return kind(error, request=request)
+
+
+class ClientSessions:
+    """Replacement of the function of keystoneauth1 that creates a session of `requests`.
+
+    keystoneauth1 has no option for it; its own test fixture for recorded requests replaces the same
+    function. Use `install`; keystoneauth1 then calls the instance.
+    """
+
+    def __init__(self, short_way: ShortWay) -> None:
+        self._short_way = short_way
+        self._module: Any = keystoneauth_session
+        self._construct = self._module._construct_session
+
+    def install(self) -> None:
+        """Make sessions that keystoneauth1 creates from now on, in this process, `FastSession`s."""
+        self._module._construct_session = self
+
+    def remove(self) -> None:
+        """Restore keystoneauth1's own function; sessions created before stay as they are."""
+        self._module._construct_session = self._construct
+
+    def __call__(
+        self, session_obj: requests.Session | None = None, **options: Any
+    ) -> requests.Session:
+        """Return `session_obj` if given; else a new FastSession with keystoneauth1's adapters."""
+        made: requests.Session = self._construct(session_obj, **options)
+        if session_obj:
+            return made
+        fast = FastSession(self._short_way)
+        adapter = KeepAliveAdapter(self._short_way.bound, **options)
+        for prefix in made.adapters:
+            fast.mount(prefix, adapter)
+        return fast

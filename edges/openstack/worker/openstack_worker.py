@@ -24,7 +24,7 @@ class OpenStackWorker:
         Replaces a function of keystoneauth1, once. Returns the key of the context with the shared
         state.
         """
-        from osbench.edges.openstack.worker.client_sessions import ClientSessions  # noqa: PLC0415
+        from osbench.edges.openstack.worker.fast_session import ClientSessions  # noqa: PLC0415
         from osbench.edges.openstack.worker.short_way import SHORT_WAY, ShortWay  # noqa: PLC0415
 
         if self._short_way is None:
@@ -34,7 +34,7 @@ class OpenStackWorker:
 
     def reach(self, service: str, scenario: str, context: Mapping[str, Any]) -> Reach:
         """See `WorkerCloud`."""
-        from osbench.edges.openstack.common.account_token import AccountToken  # noqa: PLC0415
+        from osbench.edges.openstack.common.account import AccountToken  # noqa: PLC0415
         from osbench.edges.openstack.common.cloud import Cloud  # noqa: PLC0415
         from osbench.edges.openstack.common.cloud_users import openstack_of  # noqa: PLC0415
         from osbench.edges.openstack.worker.user_selector import UserSelector  # noqa: PLC0415

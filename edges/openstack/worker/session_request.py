@@ -37,10 +37,7 @@ class UnusualHeader(Exception):
 
 @lru_cache(1024)
 def _key(name: str) -> str:
-    """Return the name of an ordinary header in lower case; "" for any other name.
-
-    Not ordinary are malformed names and headers that frame a request, such as Content-Length.
-    """
+    """Return the name of an ordinary header in lower case; "" if malformed or of framing."""
     if type(name) is not str or not _NAME.fullmatch(name) or name.lower() in _FRAMING:
         return ""
     return name.lower()

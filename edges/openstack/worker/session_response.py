@@ -105,10 +105,7 @@ class _Original:
 
 
 def _fields(pairs: list[tuple[str, str]]) -> Fields:
-    """Return header fields by name in lower case, each as name and value.
-
-    Values of one name are joined by ", ", under its first spelling.
-    """
+    """Return fields by name in lower case; values of one name are joined by ", "."""
     fields = {name.lower(): (name, value) for name, value in pairs}
     if len(fields) < len(pairs):
         fields = {}

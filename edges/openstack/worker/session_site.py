@@ -138,11 +138,7 @@ def _is_ordinary(adapter: Any) -> bool:
 
 
 def _trust(verify: Any, cert: Any) -> Trust | None:
-    """Return the TLS settings for `verify` and `cert`; None if invalid, or if a file is missing.
-
-    `verify`: True for the default CA bundle, False for no check, or a path. `cert`: a file, a pair
-    of certificate and key, or None.
-    """
+    """Return the TLS settings for `verify` and `cert`; None if invalid, or if a file is missing."""
     bundle = DEFAULT_CA_BUNDLE_PATH if verify is True else verify or None
     files = [cert] if isinstance(cert, str) and cert else list(cert or ())
     if not all(isinstance(one, str) and Path(one).exists() for one in (bundle or "/", *files)):

@@ -36,18 +36,13 @@ def import_for(rally: Any) -> None:
 
 
 def _services(rally: Any) -> Iterator[str]:
-    """Yield the names of services in a scenario's default cleanup contexts, such as "nova"."""
     for name, config in rally.get_default_context().items():
         if name.partition("@")[0] in ("cleanup", "admin_cleanup"):
             yield from (service.partition(".")[0] for service in config)
 
 
 def _import_client(client: Any) -> None:
-    """Import the modules that methods of a Rally client class import in their code.
-
-    Also imports `LIBRARY.VERSION.client` of their libraries, for each of `_VERSIONS`. Import errors
-    are ignored.
-    """
+    """Import the modules in methods of a Rally client class, and `LIBRARY.VERSION.client`."""
     libraries = set()
     for _, method in inspect.getmembers(client, inspect.isfunction):
         if method.__module__ != client.__module__:

@@ -101,7 +101,7 @@ class RallyContext(Context):
 def _names_of(rally: Any) -> Callable[[str], bool]:
     """Return whether a name is of the resources that cleanup of a Rally context object removes.
 
-    They are of the scenario for the contexts whose cleanup is all that they do, else the context's.
+    Of the scenario for contexts whose cleanup is all that they do, else the context's.
     """
     utils: Any = importlib.import_module("rally.common.utils")
     scenario: Any = importlib.import_module("rally.task.scenario").Scenario

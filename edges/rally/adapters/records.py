@@ -48,19 +48,13 @@ def records(columns: Columns, failures: Texts, t0_at: float) -> Iterator[tuple[i
 
 
 def _charts(packed: Iterable[bytes]) -> dict[str, list[Any]]:
-    """Unpack an iteration's outputs; return its charts by kind, "additive" and "complete".
-
-    Secrets in them are masked.
-    """
+    """Return an iteration's charts by kind, secrets masked."""
     found: dict[str, list[Any]] = mask(outputs(packed))
     return {kind: found[kind] for kind in ("additive", "complete")}
 
 
 def _actions_by_row(columns: Columns, t0_at: float) -> dict[int, list[dict[str, Any]]]:
-    """Return the actions of each row by its index, as trees in Rally's format.
-
-    An action without an end was interrupted: it ends with the iteration, as failed.
-    """
+    """Return the actions of each row by its index, as trees in Rally's format."""
     found: dict[int, list[dict[str, Any]]] = {}
     of_row: dict[int, list[dict[str, Any]]] = {}
     for row, name, parent, started, ended, failed in columns.actions.tolist():

@@ -59,7 +59,6 @@ def _class(found: Any) -> type[Runner]:
 
         @classmethod
         def check(cls, config: Mapping[str, Any]) -> list[str]:
-            """Return problems found by Rally's validators, or if none, by osbench's runner."""
             said = problems("runner", found, config)
             return said or cast(list[str], super().check(_settled_config(found, config)))
 

@@ -21,7 +21,6 @@ from osbench.edges.rally import configuration, importing, plugin_registry
 from osbench.edges.rally.adapters import (
     action_recorder,
     client_imports,
-    scenario_arguments,
     scripted_adapter,
 )
 from osbench.edges.rally.adapters.inner_runs import IterationTask
@@ -63,7 +62,7 @@ class RallyScenario(Scenario):
         setattr(scenario, action_recorder.RECORDER, self._recorder)
         try:
             scenario.__init__(context)
-            scenario.run(**scenario_arguments.for_iteration(given, scenario))
+            scenario.run(**for_iteration(given, scenario))
         except BaseException:
             self._take(scenario, strict=False)
             raise
@@ -72,7 +71,6 @@ class RallyScenario(Scenario):
         self._take(scenario, strict=True)
 
     def _tell_inner(self, name: str) -> None:
-        """Report that this iteration starts an iteration of Rally's scenario `name`."""
         self.context.get(TELL_KEY, lambda _: None)(
             f"iterations of {name} that {self.context['scenario']} started itself by a runner of "
             "Rally: not accounted for"
@@ -81,7 +79,7 @@ class RallyScenario(Scenario):
     def _take(self, scenario: Any, *, strict: bool) -> None:
         """Copy idle time and outputs of Rally's scenario object to this iteration.
 
-        An output that cannot be stored raises TypeError if `strict`, else it is left out.
+        Raises TypeError for an output that cannot be stored if `strict`, else leaves it out.
         """
         self._idle_ns = int(getattr(scenario, "_idle_duration", 0.0) * 1e9)
         for kind, items in getattr(scenario, "_output", {}).items():
@@ -135,7 +133,7 @@ def prepare(
     try:
         carried = codec.unpack(packed) if packed else context_object(environment, name)
         processed = types.preprocess(name, carried, dict(args))
-        ready = scenario_arguments.for_workers(processed)
+        ready = for_workers(processed)
         data = codec.pack({"object": carried, "options": configuration.effective()})
     except Exception as error:
         text = str(error) if isinstance(error, ContextError) else error_text(error)
@@ -162,7 +160,6 @@ def _plugin(name: str, rally: Any) -> ScenarioPlugin:
 
 
 def _file(rally: Any) -> Path:
-    """Return the path of the file that defines a Rally scenario class."""
     module = sys.modules.get(rally.__module__)
     if module is not None and module.__file__:
         return Path(module.__file__)
@@ -177,3 +174,49 @@ def _chooses(rally: Any) -> bool:
     except ImportError:
         return False
     return getattr(rally, "_choose_user", None) is base._choose_user
+
+
+#: Key of a mapping that replaces an argument that is not plain data.
+PACKED = "osbench.rally.packed"
+
+
+def for_workers(args: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a new dict of the arguments for messages: plain data as it is, other values packed.
+
+    Raises ContextError for a value that cannot be packed.
+    """
+    return {name: _sendable(name, value) for name, value in args.items()}
+
+
+def for_iteration(args: Mapping[str, Any], scenario: Any) -> dict[str, Any]:
+    """Return the arguments for one iteration: unpacked copies, which it may change.
+
+    Arguments that Rally resolves per iteration are resolved with `scenario`, Rally's scenario
+    object.
+    """
+    return {name: _resolved_value(value, scenario) for name, value in args.items()}
+
+
+def _sendable(name: str, value: Any) -> Any:
+    if _plain(value):
+        return value
+    try:
+        return {PACKED: codec.pack(value)}
+    except ContextError as error:
+        raise ContextError(f"argument {name!r}: {error}; correct it in the task") from None
+
+
+def _plain(value: Any) -> bool:
+    kind = type(value)
+    if kind is dict:
+        return all(type(key) is str and _plain(item) for key, item in value.items())
+    if kind is list:
+        return all(map(_plain, value))
+    return kind in codec.PLAIN
+
+
+def _resolved_value(value: Any, scenario: Any) -> Any:
+    if type(value) is dict and PACKED in value:
+        value = codec.unpack(value[PACKED])
+        return value.resolve(scenario) if codec.is_deferred(value) else value
+    return codec.deep_copy(value)

@@ -227,15 +227,11 @@ def scripted_class(found: Any) -> type[RallyScripted]:
 
 
 def _file(found: Any) -> Path:
-    """Return the path of the file that has a runner's `_run_scenario`."""
     return Path(inspect.unwrap(found._run_scenario).__code__.co_filename)
 
 
 def _rally_context(context: Mapping[str, Any]) -> dict[str, Any]:
-    """Return Rally's context object of a load, a new dict; unpacks it if it is packed.
-
-    Without one, as for a native scenario, it has only the task's id.
-    """
+    """Return Rally's context object of a load, a new dict; for a native scenario only the task."""
     given = context.get(KEY)
     if isinstance(given, bytes):
         given = codec.unpack(given)["object"]
@@ -270,10 +266,7 @@ def _asking(theirs: Any, ours: Any) -> Any:
 
 
 def _replacement(function: Any) -> Any:
-    """Return the substitute for `function` if it is a Rally function that osbench replaced.
-
-    Plug-ins may have imported it by name. Any other function is returned itself.
-    """
+    """Return the substitute for a replaced function, which plug-ins may have imported by name."""
     runner: Any = importlib.import_module("rally.task.runner")
     for name in ("_run_scenario_once", "_get_scenario_context"):
         asks = getattr(runner, name)
@@ -285,8 +278,7 @@ def _replacement(function: Any) -> Any:
 def _run_once(*args: Any, **kwargs: Any) -> IterationResult | None:
     """Run an iteration of osbench from the arguments of `_run_scenario_once`; return its result.
 
-    None if they do not belong to a load of osbench: an iteration that a scenario starts itself is
-    then reported. Raises as `ScenarioHandle.iterate` does.
+    None for others, which are reported if a scenario starts them. Raises as `iterate` does.
     """
     if len(args) == 1 and not kwargs and isinstance(args[0], tuple):
         # early releases: (i, cls, method_name, context, args)
@@ -300,10 +292,9 @@ def _run_once(*args: Any, **kwargs: Any) -> IterationResult | None:
 
 
 def _context(*args: Any, **kwargs: Any) -> LoadContext | None:
-    """Return an iteration's context from the arguments of `_get_scenario_context`.
+    """Return the context of the iteration numbered by the integer among the arguments plus 1.
 
-    It is numbered by the integer among them plus 1, 1 without any, as in early releases. None if
-    they do not belong to a load of osbench.
+    1 without any, as in early releases. None if they do not belong to a load of osbench.
     """
     given = [*args, *kwargs.values()]
     if len(given) == 1 and isinstance(given[0], tuple):

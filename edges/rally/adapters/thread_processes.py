@@ -119,7 +119,7 @@ class ThreadProcesses:
         return self._names.get(id(value)) or self._replacement(value)
 
     def _replacements(self) -> dict[int, Any]:
-        """Return the substitutes for modules and classes of processes, by the original's `id`."""
+        """Return the substitutes by the `id` of the original."""
         threads = self._threads()
         pools = SimpleNamespace(
             **{
@@ -184,10 +184,9 @@ class ThreadProcesses:
 
 
 def _namespaces(runner: type) -> Iterator[dict[str, Any]]:
-    """Yield the global names of each module that defines the runner's class or a base of it.
+    """Yield the global names of each module of the runner's class and bases, except Rally's.
 
-    Rally's base classes are left out. The names are found by methods, since a file of a plug-in
-    path may have no module.
+    Found by methods, since a file of a plug-in path may have no module.
     """
     found: dict[int, dict[str, Any]] = {}
     for cls in runner.__mro__:

@@ -106,7 +106,7 @@ class _Writer:
             return self._extension(_RESOURCE, [*properties, value._as_dict()], place)
         if is_deferred(value):
             named = f"{type(value).__module__}:{type(value).__qualname__}"
-            return self._extension(_DEFERRED, [named, _state(value)], place)
+            return self._extension(_DEFERRED, [named, dict(vars(value))], place)
         return self._refuse(value, place)
 
     def _number(self, value: Any) -> None:
@@ -231,10 +231,6 @@ def _resource(parts: list[Any]) -> Any:
     name, slots, key, properties = parts
     service = importlib.import_module("rally.task.service")
     return service.make_resource_cls(name, slots, key)(**properties)
-
-
-def _state(value: Any) -> dict[str, Any]:
-    return dict(vars(value))
 
 
 def _deferred_resource(parts: list[Any]) -> Any:

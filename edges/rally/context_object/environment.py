@@ -105,10 +105,7 @@ def _spec(deployment: Deployment) -> dict[str, Any]:
 
 
 def _user(deployment: Deployment, place: str, user: dict[str, Any]) -> dict[str, Any]:
-    """Return a login of the record in Rally's form: user name, password, project, domain names.
-
-    `place`: its key, for messages. Raises ContextError for a login that this form cannot express.
-    """
+    """Return a login of the record in Rally's form. Raises ContextError if it has none."""
     if "auth_type" not in user:
         return user
     auth = user["auth"]
@@ -133,7 +130,6 @@ def _user(deployment: Deployment, place: str, user: dict[str, Any]) -> dict[str,
 
 
 def _config(contexts: Mapping[str, Any]) -> dict[str, Any]:
-    """Return copies of the configuration of Rally's contexts among `contexts`, by full name."""
     found = {}
     for name, config in contexts.items():
         cls = plugin_registry.plugin("context", name)

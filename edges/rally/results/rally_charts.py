@@ -122,10 +122,7 @@ def _lines(data: Any) -> list[str]:
 
 
 def _json(value: Any) -> Any:
-    """Convert a value that msgpack can hold to a value that JSON can hold.
-
-    NaN and infinity become None; bytes, unknown types and keys become strings.
-    """
+    """Convert a value of msgpack to JSON: NaN, infinity to None; bytes, others to strings."""
     if value is None or isinstance(value, bool | int | str):
         return value
     if isinstance(value, float):

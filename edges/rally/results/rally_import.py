@@ -110,7 +110,7 @@ def _tasks(path: Path) -> list[dict[str, Any]]:
 
 
 def _new_directory(path: Path, task: Mapping[str, Any], data_dir: str) -> RunDirectory:
-    """Create the run directory of a task; the run's id is made from the task's time and UUID.
+    """Create the run directory of a task, whose id is made from the task's time and UUID.
 
     So a second import finds it: raises UsageError if it exists.
     """
@@ -243,10 +243,9 @@ def _outcome(
 def _results(
     directory: RunDirectory, number: int, data: Sequence[Mapping[str, Any]], t0_at: float
 ) -> WorkloadResults:
-    """Write the iterations of a workload to the run directory, and return its results.
+    """Write a workload's iterations in blocks, as if a worker had sent them; return its results.
 
-    They are written in blocks of `ROWS`, as if a worker had sent them. `data`: Rally's iterations
-    in order of start; `t0_at`: start of the first, seconds since 1970.
+    `data`: Rally's iterations in order of start; `t0_at`: start of the first, seconds since 1970.
     """
     results = WorkloadResults(idempotent=False, sla=SlaEvaluator((), None))  # type: ignore[arg-type]
     results.t0_at = t0_at
@@ -332,10 +331,7 @@ class _Errors:
         self._fresh: list[list[Any]] = []
 
     def number(self, error: Sequence[Any]) -> int:
-        """Return the number, from 1, of an error [type, message, traceback]; equal ones share it.
-
-        0 if there is no error. A new error is queued for `fresh`.
-        """
+        """Return the number, from 1, of an error [type, message, traceback]; 0 without an error."""
         if not error:
             return 0
         texts = tuple(str(part) for part in [*error, "", "", ""][:3])
@@ -345,9 +341,7 @@ class _Errors:
         return self._numbers[texts]
 
     def fresh(self) -> list[list[Any]]:
-        """Remove and return the errors added since the last call: [number, type, message,
-        traceback] each.
-        """
+        """Remove and return the errors added since the last call."""
         found, self._fresh = self._fresh, []
         return found
 

@@ -84,10 +84,7 @@ def task_results(directory: RunDirectory, report: Report) -> list[dict[str, Any]
 
 
 def _as_stored(workload: dict[str, Any]) -> None:
-    """Change a workload in place from the form of Rally's report to the form of Rally's database.
-
-    Plug-ins as `{name: configuration}` become separate names and configurations.
-    """
+    """Change a workload in place from the form of Rally's report to the form of its database."""
     ((workload["runner_type"], workload["runner"]),) = workload["runner"].items()
     ((workload["name"], workload["args"]),) = workload.pop("scenario").items()
     for hook in workload["hooks"]:
@@ -175,9 +172,7 @@ def _workload(
 
 
 def _verdicts(workload: WorkloadReport) -> list[dict[str, Any]]:
-    """Return the verdicts of the SLA criteria as dicts, and Rally's verdict if the load was cut
-    short.
-    """
+    """Return the verdicts of the criteria, and Rally's own if the load was cut short."""
     found: list[dict[str, Any]] = json_codec.to_json(workload.sla)
     if cause := _CUT_SHORT.get(workload.offered.cut_short or ""):
         found.append({"criterion": cause[0], "success": False, "detail": cause[1]})
@@ -189,9 +184,7 @@ def _has_passed(workload: WorkloadReport) -> bool:
 
 
 def _all_passed(report: Report, asked: Mapping[str, Any]) -> bool:
-    """Return whether all workloads of the task were run, met their criteria and were not cut
-    short.
-    """
+    """Return whether all workloads were run, met their criteria and were not cut short."""
     ran = report.workloads
     return len(ran) == len(asked.get("workloads", ran)) and all(map(_has_passed, ran))
 
@@ -201,10 +194,7 @@ def _is_aborted(workload: WorkloadReport) -> bool:
 
 
 def _full_s(contexts: Sequence[ContextReport], durations: Durations) -> float:
-    """Return the seconds from the first setup of a context, or start, to the last cleanup or end.
-
-    0 if there is neither a context nor an iteration.
-    """
+    """Return the seconds from the first setup or start to the last cleanup or end; or 0."""
     steps = [step for context in contexts for step in (context.setup, context.cleanup)]
     begun = [_seconds(step.started_at) for step in steps if step]
     ended = [_seconds(step.finished_at) for step in steps if step]

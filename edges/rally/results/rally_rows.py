@@ -48,10 +48,7 @@ def iterations(directory: RunDirectory, workload: int, t0_at: float) -> Iterator
 
 
 def _earliest_after(directory: RunDirectory, workload: int) -> list[int]:
-    """Return for each block the earliest start, ns after t0, in all following blocks.
-
-    `_NEVER` for the last block, and if no iteration of the following blocks ran.
-    """
+    """Return for each block the earliest start, ns after t0, in all following ones, or `_NEVER`."""
     starts = []
     for number, _, columns in counted_rows(directory):
         if number != workload:

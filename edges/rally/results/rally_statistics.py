@@ -16,9 +16,7 @@ NO_NAME = "<no-name-action>"
 
 @dataclass(slots=True)
 class _Merged:
-    """All calls of the atomic actions of one name in one iteration, added up; durations in
-    seconds.
-    """
+    """All calls of the actions of one name in one iteration, added up; durations in seconds."""
 
     duration: float = 0.0
     count: int = 0
@@ -27,9 +25,7 @@ class _Merged:
 
 
 class _Row:
-    """A row of Rally's table: durations of an action in the iterations with `count` calls of it, or
-    of whole iterations.
-    """
+    """A row of Rally's table: durations of an action in iterations with `count` calls of it."""
 
     def __init__(self, name: str, count: int) -> None:
         self._name = name

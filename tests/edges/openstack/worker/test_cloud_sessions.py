@@ -18,8 +18,9 @@ from osbench.common.deployment.record import Deployment
 from osbench.common.errors import DeploymentError
 from osbench.common.network.origins import origin
 from osbench.common.plugin.plugins import Plugins
+from osbench.edges.openstack.common.request_errors import AuthenticationFailed
 from osbench.edges.openstack.scenarios.authenticate import Authenticate
-from osbench.edges.openstack.worker.cloud_sessions import AuthenticationFailed, Sessions
+from osbench.edges.openstack.worker.cloud_sessions import Sessions
 from osbench.edges.openstack.worker.short_way import SHORT_WAY, ShortWay
 from osbench.worker.tracing.profiling import Tracer
 

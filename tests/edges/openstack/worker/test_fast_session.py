@@ -31,8 +31,7 @@ from osbench.common.deployment.record import Deployment
 from osbench.common.network.response_bound import ResponseBound
 from osbench.common.plugin.plugins import Plugins
 from osbench.edges.openstack.common.thread_sessions import keep_connections
-from osbench.edges.openstack.worker.client_sessions import ClientSessions
-from osbench.edges.openstack.worker.fast_session import FastSession
+from osbench.edges.openstack.worker.fast_session import ClientSessions, FastSession
 from osbench.edges.openstack.worker.short_way import SHORT_WAY, ShortWay
 from osbench.worker.session.preparation import Preparation
 from servers.child import PATIENCE_S

@@ -18,7 +18,7 @@ from osbench.common.plugin.atomic import ActionTimer
 from osbench.common.plugin.context import ContextEnvironment
 from osbench.common.plugin.plugins import Plugins
 from osbench.common.plugin.scenario import Scenario, VirtualUser
-from osbench.edges.openstack.worker.client_sessions import ClientSessions
+from osbench.edges.openstack.worker.fast_session import ClientSessions
 from osbench.edges.openstack.worker.short_way import SHORT_WAY, ShortWay
 from osbench.worker.engine.body import Body, without_loop
 from osbench.worker.engine.closed_coroutines import ClosedCoroutines

@@ -11,8 +11,7 @@ import pytest
 from helpers.fake_cloud import ADMIN, PASSWORD, FakeCloud
 from helpers.json_server import serving
 from osbench.common.deployment.record import Credential
-from osbench.edges.openstack.common.account import Account
-from osbench.edges.openstack.common.account_token import AccountToken
+from osbench.edges.openstack.common.account import Account, AccountToken
 from osbench.edges.openstack.common.request_errors import AuthenticationFailed
 from osbench.edges.openstack.common.thread_sessions import ThreadSessions
 

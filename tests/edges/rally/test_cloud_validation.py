@@ -10,7 +10,7 @@ import pytest
 from osbench.common.deployment.record import Deployment
 from osbench.common.errors import ContextError
 from osbench.edges.rally import importing
-from osbench.edges.rally.context_object.trial_users import users
+from osbench.edges.rally.cloud_validation import trial_users
 
 pytest.importorskip("rally_openstack", reason="the extra osbench[rally] is not installed")
 
@@ -46,7 +46,7 @@ def test_an_error_of_the_cleanup_does_not_hide_that_of_the_setup(
 
     with (
         pytest.raises(ContextError, match=r"^deployment cloud cannot be used: .*no such domain"),
-        users(DEPLOYMENT),
+        trial_users(DEPLOYMENT),
     ):
         pass
 
