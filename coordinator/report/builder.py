@@ -10,29 +10,12 @@ from osbench.common.task import Task
 from osbench.coordinator.formatting import distinct
 from osbench.coordinator.report.exit_code import exit_code
 from osbench.coordinator.report.findings.load_bounds import GENERATOR, load_bounds
-from osbench.coordinator.report.findings.observations import observations
 from osbench.coordinator.report.model.plan_figures import PlanComparison
 from osbench.coordinator.report.report_section import ReportSection
-from osbench.coordinator.report.run_outcome import RunOutcome
+from osbench.coordinator.report.run_outcome import RunEnd, RunOutcome
+from osbench.coordinator.report.statements.run_notes import failed_hooks, notes_of
 from osbench.coordinator.results.accounting.outcome import WorkloadOutcome
 from osbench.coordinator.results.accounting.totals import Accounting, Bound
-from osbench.coordinator.results.accounting.workload_requests import false_bodies, other_clients
-
-
-@dataclass(frozen=True, kw_only=True)
-class RunEnd:
-    """Reasons and messages at the end of a run that do not belong to a workload."""
-
-    #: Reason if the run could not go on; "" if it could.
-    broken: str = ""
-    interrupted: bool = False
-    #: The SLA criterion that stopped the load, and why; "" if none did.
-    breach: str = ""
-    #: Sentences on workers that were lost, and on contexts that could not be undone.
-    losses: Sequence[str] = ()
-    left_behind: Sequence[str] = ()
-    #: Sentences on Redis, and on messages that were refused.
-    remarks: Sequence[str] = ()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -60,8 +43,6 @@ class OutcomeBuilder:
         outcomes = [replace(one, bounds=self._bounds(one, end)) for one in outcomes]
         names = distinct([workload.name for workload in self.task.workloads])
         named = list(zip(names, outcomes, strict=False))
-        hooks = [(name, hook.failure()) for name, one in named for hook in one.hooks]
-        failed_hooks = [f"{name}: {said}" for name, said in hooks if said]
         return RunOutcome(
             run_id=self.run_id,
             title=self.task.title,
@@ -77,47 +58,12 @@ class OutcomeBuilder:
                 limited=any(bound.fault == GENERATOR for one in outcomes for bound in one.bounds),
                 verdicts=[verdict for one in outcomes for verdict in one.verdicts],
                 refused=any(one.error for one in outcomes),
-                around=bool(end.left_behind or failed_hooks),
+                around=bool(end.left_behind or any(failed_hooks(named))),
             ),
             workloads=tuple(outcomes),
-            notes=tuple(self._notes(named, end, found, failed_hooks)),
+            notes=tuple(notes_of(self.run_id, named, end, found)),
             plans=self._plans(outcomes),
         )
-
-    def _notes(
-        self,
-        named: Sequence[tuple[str, WorkloadOutcome]],
-        end: RunEnd,
-        found: Sequence[str],
-        failed_hooks: Sequence[str],
-    ) -> list[str]:
-        """Return the notes on a run: failures, losses, load, traces, hooks, then remarks.
-
-        `named`: outcomes with distinct names of their workloads.
-        """
-        notes = [f"{name} could not begin: {one.error}" for name, one in named if one.error]
-        notes += [f"{name} was not begun: {one.not_begun}" for name, one in named if one.not_begun]
-        notes += [end.broken] if end.broken else []
-        if end.interrupted and not any(one.begun for _, one in named):
-            notes.append("interrupted before there was load")
-        notes += [f"aborted for a failed SLA: {end.breach}"] if end.breach else []
-        notes += [*end.losses, *end.remarks]
-        notes += [f"{name}: {bound.sentence}" for name, one in named for bound in one.bounds]
-        notes += found
-        lives = [(name, one.statistics.lives) for name, one in named]
-        notes += [f"{name}: {one.shortfall}" for name, one in lives if one.shortfall]
-        notes += failed_hooks
-        notes += left_behind(self.run_id, end.left_behind)
-        notes += [f"{name}: {remark}" for name, one in named for remark in one.remarks]
-        notes += [f"{name}: {said}" for name, one in named for said in observations(one)]
-        notes += [
-            f"{name}: {said}"
-            for name, one in named
-            for said in other_clients(one.statistics.requests)
-        ]
-        falsehoods = [(name, false_bodies(one.statistics.requests)) for name, one in named]
-        notes += [f"{name}: {said}" for name, said in falsehoods if said]
-        return notes
 
     def _plans(self, outcomes: Sequence[WorkloadOutcome]) -> tuple[PlanComparison | None, ...]:
         section = self.plan_section
@@ -139,9 +85,3 @@ def _asked_for(outcome: WorkloadOutcome) -> Accounting:
     if outcome.offered.cut_short != "abort":
         return outcome.accounting
     return replace(outcome.accounting, not_started=0)
-
-
-def left_behind(run_id: str, problems: Sequence[str]) -> list[str]:
-    """Return a message for each problem of undoing a context, with the command that tries again."""
-    again = f"`osbench-coord cleanup {run_id}` tries again"
-    return [f"{problem}; {again}" for problem in problems]

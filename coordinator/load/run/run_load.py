@@ -22,7 +22,7 @@ from osbench.coordinator.load.dispatch.dispatcher import Dispatcher, ScriptedDis
 from osbench.coordinator.load.fleet.assignment import divide
 from osbench.coordinator.load.fleet.worker import WorkerHandle
 from osbench.coordinator.load.run import release
-from osbench.coordinator.load.run.disturbances import refusals_of, remarks_of
+from osbench.coordinator.load.run.disturbances import disturbances_of, refusals_of
 from osbench.coordinator.load.run.failover import Failover
 from osbench.coordinator.load.run.load_loop import LoadLoop
 from osbench.coordinator.load.run.plan import RunInterface, RunPlan, WorkloadPlan
@@ -38,9 +38,10 @@ from osbench.coordinator.load.run.workload.stop_rules import StopRules
 from osbench.coordinator.load.run.workload.workload_outcome import outcome_of
 from osbench.coordinator.load.run.workload.workload_run import WorkloadRun
 from osbench.coordinator.load.run.workload.workload_workers import WorkloadWorkers
-from osbench.coordinator.report.builder import OutcomeBuilder, RunEnd
+from osbench.coordinator.report.builder import OutcomeBuilder
 from osbench.coordinator.report.model.measure import measured_report
 from osbench.coordinator.report.report_section import plan_section
+from osbench.coordinator.report.run_outcome import RunEnd
 from osbench.coordinator.report.timeline import to_timeline
 from osbench.coordinator.results.accounting.outcome import WorkloadOutcome
 from osbench.coordinator.results.storage.checkpoint import Checkpoints
@@ -143,24 +144,15 @@ class RunLoad:
         self._add_the_rest()
 
     def end(self) -> RunEnd:
-        """Return how the run has ended, as known now: cause, losses, remarks, resources left.
-
-        Losses and remarks are messages for the report.
-        """
+        """Return how the run has ended, as known now: cause, losses, disturbances, leftovers."""
         return RunEnd(
             broken=self._broken,
             interrupted=self._status.interruption.drains,
             breach=self._status.breach,
             losses=(*self._earlier.problems, *self._services.history.losses()),
-            remarks=self._remarks(),
+            disturbances=disturbances_of(self._services),
             left_behind=tuple(self._services.contexts.left),
         )
-
-    def _remarks(self) -> tuple[str, ...]:
-        before = self._services.accounts.epoch - 1
-        times = "once" if before == 1 else f"{before} times"
-        resumed = f"the run was resumed {times}, after its coordinator had ended"
-        return (*([resumed] if before else ()), *remarks_of(self._services))
 
     def _ways_on(self) -> str:
         run_id = self._plan.run_id

@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from osbench.coordinator.report.run_outcome import Breach
+
 #: Longest time that undoing contexts may go on after Ctrl-C, seconds.
 UNDO_S = 600.0
 
@@ -63,8 +65,8 @@ class RunStatus:
     #: The unreachable servers, in words, and of them the Redis of the run; "" if none is.
     store_away: str = ""
     redis_away: str = ""
-    #: The SLA criterion that stops all load, and why; "" while there is none.
-    breach: str = ""
+    #: The SLA criterion that stops all load; None while there is none.
+    breach: Breach | None = None
 
     @property
     def stopped_for(self) -> str | None:

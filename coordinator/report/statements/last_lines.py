@@ -16,20 +16,16 @@ _CAUSES = 4
 def causes(report: Report) -> Sequence[str]:
     """Return messages on causes of the exit code: at most `_CAUSES`, and the number of others.
 
-    Causes are failed criteria (1), a load that did not begin (2), lost iterations (3) or bounds of
-    the generator (4); of 1 and 4 both. Causes that a note of the report contains are left out.
+    Causes are failed criteria (1 and 4) and lost iterations (3). Other causes are notes.
     """
     found = [
-        text
-        for workload in report.workloads
-        for text in _of_workload(workload, report.exit_code or 0)
-        if not any(text in plain(note, 10_000) for note in report.notes)
+        text for workload in report.workloads for text in _of_workload(workload, report.exit_code)
     ]
     left = len(found) - _CAUSES
     return [*found[:_CAUSES], *([f"and {left} more"] if left > 0 else [])]
 
 
-def _of_workload(workload: WorkloadReport, code: int) -> Iterator[str]:
+def _of_workload(workload: WorkloadReport, code: int | None) -> Iterator[str]:
     name = plain(workload.name)
     if code in (1, 4):
         for verdict in workload.sla:
@@ -37,19 +33,13 @@ def _of_workload(workload: WorkloadReport, code: int) -> Iterator[str]:
                 yield f"{name}: {search_headline(workload.search)}"
             elif not verdict.success:
                 yield f"{name}: {plain(verdict.criterion)}: {plain(verdict.detail, 500)}"
-    elif code == 2 and workload.unbegun:
-        yield f"{name}: {plain(workload.unbegun, 500)}"
     elif code == 3:
         sums = workload.accounting
         dropped = sum(sums.drops.get(reason, 0) for reason in NOT_MADE)
         parts = [(sums.lost, "lost"), (sums.not_started, "not started"), (dropped, "dropped")]
-        said = ", ".join(f"{count(number)} {word}" for number, word in parts if number)
-        if said:
-            yield f"{name}: {said}"
-    if code in (1, 4):
-        for bound in workload.bounds:
-            if bound.fault == "generator":
-                yield f"{name}: {plain(bound.sentence, 500)}"
+        numbers = ", ".join(f"{count(number)} {word}" for number, word in parts if number)
+        if numbers:
+            yield f"{name}: {numbers}"
 
 
 def commands(report: Report) -> Iterator[tuple[str, str]]:

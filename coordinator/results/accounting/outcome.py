@@ -89,8 +89,14 @@ class WorkloadOutcome:
     elapsed_s: float = 0.0
     #: Causes that bound the load; empty if it was offered as requested.
     bounds: tuple[Bound, ...] = ()
-    #: Sentences that the reader has to know in addition.
-    remarks: tuple[str, ...] = ()
+    #: Cause in words if a rule, its users or its own code cut the load short; "" otherwise.
+    cut_short_by: str = ""
+    #: Longest time that an iteration may take, seconds.
+    timeout_s: float = 0.0
+    #: Workers without a part in the load, since its runner starts all iterations in one process.
+    idle_workers: int = 0
+    #: The file of `args_from` whose last row ended the load; "" if none did.
+    data_used_up: str = ""
 
     @property
     def delay(self) -> GeneratorDelay:

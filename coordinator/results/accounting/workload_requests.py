@@ -167,40 +167,17 @@ def requests_summary(requests: WorkloadRequests) -> dict[str, Any] | None:
     return {
         "total": _request_figures(requests.sum()),
         "actions": {path: _request_figures(requests.actions[path]) for path in paths},
-        "clients": [_client(name, count) for name, count in sorted(requests.clients.items())],
+        "clients": other_clients(requests),
     }
 
 
-def other_clients(requests: WorkloadRequests) -> list[str]:
-    """Return a message on each client other than osbench's: its requests, and why they were made.
-
-    Sorted by name; empty without such clients.
-    """
-    if not requests.clients:
-        return []
-    whole = requests.sum()
-    made = whole.own + whole.others
-    return [
-        f"{one['client']} made {one['requests']:,} of {made:,} requests, which costs more CPU"
-        + (f": {one['why']}" if one["why"] else "")
-        for one in (_client(name, count) for name, count in sorted(requests.clients.items()))
-    ]
-
-
-def false_bodies(requests: WorkloadRequests) -> str:
-    """Return a message on responses whose body is cut short or not decodable; "" without any."""
-    count = sum(one.false_bodies for one in requests.actions.values())
-    if not count:
-        return ""
-    return (
-        f"{count:,} {'response has' if count == 1 else 'responses have'} a body that is cut short "
-        "or not in the content coding that its head names; an iteration that reads it fails"
-    )
-
-
-def _client(name: str, count: int) -> dict[str, Any]:
-    client, _, why = name.partition(": ")
-    return {"client": client, "why": why, "requests": count}
+def other_clients(requests: WorkloadRequests) -> list[dict[str, Any]]:
+    """Return `client`, `why` and `requests` of each client other than osbench's, sorted by name."""
+    found = []
+    for name, number in sorted(requests.clients.items()):
+        client, _, why = name.partition(": ")
+        found.append({"client": client, "why": why, "requests": number})
+    return found
 
 
 def _request_figures(requests: ActionRequests) -> dict[str, Any]:

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from osbench.common.plugin.runner import Step
 from osbench.common.plugin.sla import Verdict
 from osbench.coordinator.load.run.status import RunStatus
+from osbench.coordinator.report.run_outcome import Breach
 from osbench.coordinator.results.accounting.workload_results import WorkloadResults
 
 LOG = logging.getLogger(__name__)
@@ -149,5 +150,5 @@ class StopRules:
 
     def _breach(self, verdict: Verdict | None) -> None:
         if verdict is not None:
-            self._status.breach = f"{self._name}: {verdict.criterion}: {verdict.detail}"
+            self._status.breach = Breach(self._name, verdict.criterion, verdict.detail)
             LOG.warning("the load is stopped for a failed SLA: %s", self._status.breach)

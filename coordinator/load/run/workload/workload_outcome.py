@@ -1,10 +1,9 @@
-"""The outcome of a workload: its results, verdicts, workers and remarks, for the report."""
+"""The outcome of a workload: its results, verdicts, workers and end, for the report."""
 
 from __future__ import annotations
 
 from osbench.common.plugin.plugin_names import NATIVE
 from osbench.common.plugin.sla import Verdict
-from osbench.coordinator.formatting import count, duration, spaced
 from osbench.coordinator.load.fleet.worker import WorkerHandle, WorkerState
 from osbench.coordinator.load.run.workload.targets import targets_of
 from osbench.coordinator.load.run.workload.workload_marks import marks_of
@@ -54,35 +53,6 @@ def outcome_of(run: WorkloadRun) -> WorkloadOutcome:
     elapsed_s = offered.duration_s if ledger.closed else max(0.0, run.elapsed())
     # results that come after the load belong to no stage
     until_s = (statistics.starts_until_s if ledger.closed else None) or elapsed_s
-    remarks = []
-    if workload.warmup_s and results.warmup_rows and not statistics.ran:
-        remarks.append(
-            f"the warm-up of {duration(workload.warmup_s)} is longer than the load: none of its "
-            f"{results.warmup_rows} iterations is in any statistic; shorten it or lengthen the load"
-        )
-    if timed_out := statistics.count("timed_out"):
-        remarks.append(
-            f"{count(timed_out, 'iteration')} timed out after"
-            f" {spaced(run.specification.timeout_s)}, the `timeout` of the runner"
-        )
-    if offered.cut_short == "abort":
-        assert results.abort is not None
-        remarks.append(f"aborted: {results.abort.reason}")
-    if offered.cut_short == "no_users":
-        reason = statistics.lives.first_error
-        remarks.append(f"the load was ended: no virtual user could begin: {reason}")
-    if plan.is_scripted and run.begun and len(served) > 1:
-        remarks.append(
-            f"{workload.runner.name} starts its iterations itself, in one process of one worker: "
-            f"{len(served) - 1} of {len(served)} took no part"
-        )
-    if offered.cut_short == "runner_failed":
-        error = results.script_end
-        remarks.append(f"the load was ended: the runner's own code failed: {error}")
-    if offered.cut_short == "runner_lost":
-        remarks.append(f"the load was ended: {_RUNNER_LOST}")
-    if run.view.data_used_up:
-        remarks.append(f"the load ended with the last row of {workload.args_from}")
     return WorkloadOutcome(
         name=plan.workload.name,
         scenario=workload.scenario,
@@ -121,8 +91,24 @@ def outcome_of(run: WorkloadRun) -> WorkloadOutcome:
         elapsed_s=elapsed_s,
         stages=tuple(results.stages.figures(until_s)),
         search=results.trials.outcome() if results.trials is not None else None,
-        remarks=tuple(remarks),
+        cut_short_by=_cut_short_by(run, offered.cut_short),
+        timeout_s=run.specification.timeout_s,
+        idle_workers=max(0, len(served) - 1) if plan.is_scripted and run.begun else 0,
+        data_used_up=workload.args_from if run.view.data_used_up else "",
     )
+
+
+def _cut_short_by(run: WorkloadRun, cause: str | None) -> str:
+    """Return the reason in words of a `cause` that the workload has itself; "" for other causes."""
+    results = run.results
+    lives = results.statistics.lives
+    reasons = {
+        "abort": results.abort.reason if results.abort else "",
+        "no_users": lives.first_error,
+        "runner_failed": results.script_end or "",
+        "runner_lost": _RUNNER_LOST,
+    }
+    return reasons.get(cause or "", "")
 
 
 def _tracing(run: WorkloadRun) -> Tracing:

@@ -13,7 +13,8 @@ from helpers.memberships import handle
 from osbench.common.errors import StoreUnreachable
 from osbench.coordinator.load.fleet.worker import LeaveReason, WorkerHandle, WorkerState
 from osbench.coordinator.load.run import release
-from osbench.coordinator.load.run.disturbances import remarks_of
+from osbench.coordinator.load.run.disturbances import disturbances_of
+from osbench.coordinator.report.run_outcome import Disturbances
 from osbench.coordinator.results.accounting.accounts import Accounts
 
 
@@ -133,9 +134,7 @@ def test_blocks_that_did_not_arrive_are_counted_in_the_report() -> None:
     worker.membership.note(3)
     run = EndingRun(worker, failures=0)
 
-    (said,) = remarks_of(run.services())
-
-    assert said.startswith("3 result blocks did not arrive from host.7.aa: ")
+    assert disturbances_of(run.services()) == Disturbances(undelivered={"host.7.aa": 3})
 
 
 def test_nothing_is_told_where_all_blocks_arrived() -> None:
@@ -144,16 +143,16 @@ def test_nothing_is_told_where_all_blocks_arrived() -> None:
     for number in (1, 2, 3):
         worker.membership.note(number)
 
-    assert list(remarks_of(EndingRun(worker, failures=0).services())) == []
+    assert disturbances_of(EndingRun(worker, failures=0).services()) == Disturbances()
 
 
 def test_results_that_cannot_be_counted_are_told() -> None:
     services = EndingRun(handle(), failures=0).services()
     services.accounts.refused = 2
 
-    (said,) = remarks_of(services)
+    refused = disturbances_of(services).refused
 
-    assert said.startswith("messages were refused (results of another shape, or of no workload: 2)")
+    assert refused == {"results of another shape, or of no workload": 2}
 
 
 def test_wall_clocks_that_were_set_are_told_once_a_host():
@@ -163,12 +162,9 @@ def test_wall_clocks_that_were_set_are_told_once_a_host():
     run = EndingRun(worker, failures=0)
     run.clock_steps.back_s = 60.0
 
-    said = list(remarks_of(run.services()))
+    steps = disturbances_of(run.services()).clock_steps
 
-    here = [one for one in said if "rack-1" not in one]
-    assert [one for one in said if "of rack-1 was set back by 3,600.0 s during the run" in one]
-    assert [one for one in said if "of rack-1 was set forward by 12.0 s" in one]
-    assert [one.partition(" was ")[2][:18] for one in here] == ["set back by 60.0 s"]
+    assert steps == {socket.gethostname(): (60.0, 0.0), "rack-1": (3600.0, 12.0)}
 
 
 def test_processes_of_a_host_and_the_coordinator_on_it_have_seen_the_same_steps():
@@ -179,6 +175,6 @@ def test_processes_of_a_host_and_the_coordinator_on_it_have_seen_the_same_steps(
     run = EndingRun(worker, failures=0)
     run.clock_steps.back_s = 60.0
 
-    (said,) = remarks_of(run.services())
+    steps = disturbances_of(run.services()).clock_steps
 
-    assert "set back by 60.0 s" in said
+    assert steps == {socket.gethostname(): (60.0, 0.0)}

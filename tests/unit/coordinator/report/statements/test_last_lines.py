@@ -32,9 +32,10 @@ def report(code: int, **workload: object) -> Report:
     [
         (0, {"sla": (HELD,)}, []),
         (1, {"sla": (HELD, BROKEN)}, ["GET /: percentile: p95 2s, allowed 1s"]),
-        (2, {"error": "no such host"}, ["GET /: no such host"]),
+        # a note says these
+        (2, {"error": "no such host"}, []),
         (3, {"sla": (BROKEN,), "accounting": LOST}, ["GET /: 2 lost, 3 not started"]),
-        (4, {"bounds": (SERVICE, BOUND)}, ["GET /: other programs used 2 of 2 cores"]),
+        (4, {"bounds": (SERVICE, BOUND)}, []),
         (130, {"sla": (BROKEN,)}, []),
     ],
 )
@@ -42,14 +43,6 @@ def test_what_decided_the_exit_code_is_named(
     code: int, workload: dict[str, object], said: list[str]
 ) -> None:
     assert list(causes(report(code, **workload))) == said
-
-
-def test_a_cause_that_a_note_says_is_not_said_twice() -> None:
-    noted = replace(
-        report(4, bounds=(BOUND,)), notes=("GET /: other programs used 2 of 2 cores; stop them",)
-    )
-
-    assert list(causes(noted)) == []
 
 
 def test_of_many_causes_some_are_named() -> None:

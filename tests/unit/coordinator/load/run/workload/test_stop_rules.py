@@ -12,6 +12,7 @@ from osbench.common.plugin.sla import Verdict
 from osbench.common.values.outcomes import LifeEvent
 from osbench.coordinator.load.run.status import RunStatus
 from osbench.coordinator.load.run.workload.stop_rules import StopRules
+from osbench.coordinator.report.run_outcome import Breach
 from osbench.coordinator.results.accounting.workload_users import UserLives
 
 FAILED = Verdict(criterion="failure_rate", success=False, detail="6 of 10 failed")
@@ -80,17 +81,17 @@ def test_an_sla_that_cannot_be_met_any_more_stops_all_load_where_that_was_asked(
     rules(status, abort=True, breach=FAILED).watch_sla(10)
     rules(calm, breach=FAILED).watch_sla(10)
 
-    assert status.breach == "A.b: failure_rate: 6 of 10 failed"
+    assert str(status.breach) == "A.b: failure_rate: 6 of 10 failed"
     assert status.stopped_for == "sla"
-    assert calm.breach == ""
+    assert calm.breach is None
 
 
 def test_the_first_breach_stays_the_reason():
-    status = RunStatus(breach="C.d: throughput: too low")
+    status = RunStatus(breach=Breach("C.d", "throughput", "too low"))
 
     rules(status, abort=True, breach=FAILED).watch_sla(10)
 
-    assert status.breach == "C.d: throughput: too low"
+    assert str(status.breach) == "C.d: throughput: too low"
 
 
 def test_an_sla_that_fails_at_the_end_of_a_workload_stops_the_next_ones():
@@ -107,7 +108,7 @@ def test_an_interrupted_run_judges_no_sla_at_the_end():
 
     rules(status, abort=True, failing=(FAILED,)).judge_end()
 
-    assert status.breach == ""
+    assert status.breach is None
 
 
 class Rule:
