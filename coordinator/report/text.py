@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterable, Sequence
 from typing import Any
 
@@ -12,15 +13,15 @@ from rich.text import Text
 
 from osbench.common.plugin.plugin_names import RALLY
 from osbench.common.values.outcomes import STATES
-from osbench.coordinator.formatting import count, duration, plain
+from osbench.coordinator.formatting import count, duration, plain, three_digits
 from osbench.coordinator.report.chart_text import chart_text
 from osbench.coordinator.report.model.model import Report, WorkloadReport
 from osbench.coordinator.report.severity import MANY, has_held, severity
 from osbench.coordinator.report.statements.iteration_statements import CHARTS
-from osbench.coordinator.report.statements.last_lines import causes, commands
 from osbench.coordinator.report.statements.statement import Look, Phrase, Statement
 from osbench.coordinator.report.statements.statements import statements
-from osbench.coordinator.report.times_table import times_lines
+from osbench.coordinator.report.statements.verdict_lines import NAMED, commands, verdict_lines
+from osbench.coordinator.report.times_table import short_times_lines, times_lines
 from osbench.coordinator.results.accounting.totals import Accounting
 
 #: Lines of a log that a note shows.
@@ -35,16 +36,28 @@ _STYLES = {
 }
 
 
-def render(report: Report, console: Console) -> None:
-    """Print the report of a run: workloads, notes, exit code, its causes and useful commands."""
+def render(report: Report, console: Console, *, details: bool = False) -> None:
+    """Print the report of a run: exit code, verdicts, notes, workloads, and useful commands.
+
+    Without `details` a workload has its sum, a few rows of times, and facts that matter.
+    """
     _show(console, Text(f"Run {report.run_id}  {plain(report.task)}", style="bold"))
-    _show(console, Text(f"{report.started_at} to {report.finished_at}"))
-    if report.tags:
-        _show(console, Text(f"tags: {', '.join(map(plain, report.tags))}"))
+    if details:
+        _show(console, Text(f"{report.started_at} to {report.finished_at}"))
+        if report.tags:
+            _show(console, Text(f"tags: {', '.join(map(plain, report.tags))}"))
+    code = report.exit_code
+    style = "bold green" if code == 0 else "bold red"
+    _show(console, Text(f"Exit code {code}: {report.exit_meaning}", style=style))
+    criteria = verdict_lines(report, sys.maxsize if details else NAMED)
+    _show_indented(console, map(styled_text, criteria), 2)
+    for note in report.notes:
+        _show(console, Text(f"Note: {_lines_of(note)}"))
     ordered, briefly = _full_and_brief(report.workloads)
     for number, workload in ordered:
-        _show(console, Text())
-        _render_workload(workload, number, console)
+        if details or len(report.workloads) > 1:
+            _show(console, Text())
+        _render_workload(workload, number, console, details=details)
     if briefly:
         _show(console, Text())
         _show(
@@ -55,18 +68,12 @@ def render(report: Report, console: Console) -> None:
         )
         for number, workload in briefly:
             _show(console, Text(f"   {_brief(workload, number)}"))
-    _show(console, Text())
-    for note in report.notes:
-        _show(console, Text(f"Note: {_lines_of(note)}"))
-    code = report.exit_code
-    style = "bold green" if code == 0 else "bold red"
-    _show(console, Text(f"Exit code {code}: {report.exit_meaning}", style=style))
-    for text in causes(report):
-        _show(console, Text(f"  {text}", style=_STYLES[Look.BAD]))
-    found = list(commands(report))
+    found = list(commands(report, details=details))
+    if details or len(report.workloads) > 1:
+        _show(console, Text())
     width = max((len(command) for command, _ in found), default=0)
     for command, shows in found:
-        _show(console, Text(f"  {command:{width}}  {shows}", style=_STYLES[Look.PALE]))
+        _show(console, Text(f"{command:{width}}  {shows}", style=_STYLES[Look.PALE]))
 
 
 def _full_and_brief(
@@ -91,7 +98,9 @@ def _brief(workload: WorkloadReport, number: int) -> str:
     return f"{number}. {plain(workload.name)}: {count(workload.accounting.ok)} ok{p95}"
 
 
-def _render_workload(workload: WorkloadReport, number: int, console: Console) -> None:
+def _render_workload(
+    workload: WorkloadReport, number: int, console: Console, *, details: bool
+) -> None:
     heading = Text(f"{number}. {plain(workload.name)}", style="bold")
     of = " (Rally's)" if workload.source == RALLY else ""
     if workload.scenario != workload.name:
@@ -100,20 +109,36 @@ def _render_workload(workload: WorkloadReport, number: int, console: Console) ->
     if workload.subtask not in ("", workload.name):
         heading.append(f"  ({plain(workload.subtask)})", style="not bold")
     _show(console, heading)
-    for line in _sum_lines(workload.accounting):
-        _show(console, Text(f"   {line}"))
     if workload.unbegun:
-        _show(console, Text(f"   not begun: {plain(workload.unbegun, 1000)}", style="bold red"))
+        reason = Text(f"not begun: {plain(workload.unbegun, 1000)}", style="bold red")
+        _show_indented(console, [Text(sum_text(workload.accounting)), reason])
         _show_grid(console, statements(workload))
         return
+    rate = "" if details else _rate(workload)
+    _show_indented(console, [Text(f"{sum_text(workload.accounting)}{rate}")])
+    if not details:
+        _show_indented(console, short_times_lines(workload, console.width - 3))
+        _show_grid(console, (one for one in statements(workload) if one.matters))
+        return
     _show(console, Text())
-    for text in times_lines(workload, console.width - 3):
-        _show(console, Padding(text, (0, 0, 0, 3), expand=False))
+    _show_indented(console, times_lines(workload, console.width - 3))
     _show(console, Text())
     _show_grid(console, statements(workload))
     for chart in workload.outputs.additive[:CHARTS]:
         _show(console, Text())
         _show(console, Padding(chart_text(chart), (0, 0, 0, 3), expand=False))
+
+
+def _rate(workload: WorkloadReport) -> str:
+    throughput = workload.throughput
+    if throughput.ok_per_s is None:
+        return ""
+    return f"; {three_digits(throughput.ok_per_s)} ok/s over {duration(throughput.span_s)}"
+
+
+def _show_indented(console: Console, lines: Iterable[Text], columns: int = 3) -> None:
+    for text in lines:
+        _show(console, Padding(text, (0, 0, 0, columns), expand=False))
 
 
 def _show_grid(console: Console, found: Iterable[Statement]) -> None:
@@ -146,21 +171,12 @@ def _show(console: Console, what: Any) -> None:
     console.print(what, markup=False, highlight=False)
 
 
-def _sum_lines(accounting: Accounting) -> tuple[str, str]:
-    """Return the counts by state as two lines, names above numbers, joined by = and +.
+def sum_text(accounting: Accounting) -> str:
+    """Return the counts by state as an equation without zeros: "100 planned = 98 ok + 2 failed".
 
-    A != instead of = shows that the states do not sum to the planned iterations.
+    A != shows that the states do not sum to the planned iterations.
     """
-    numbers = [count(accounting.state(name)) for name in ("planned", *STATES)]
-    heads = [name.replace("_", " ") for name in ("planned", *STATES)]
-    widths = [max(len(a), len(b)) for a, b in zip(heads, numbers, strict=True)]
-    signs = ["=" if accounting.settled == accounting.planned else "!=", *["+"] * (len(STATES) - 1)]
-    head = "".join(
-        f"{text:>{width}}{'':{len(sign) + 2}}"
-        for text, width, sign in zip(heads, widths, [*signs, ""], strict=True)
-    )
-    body = "".join(
-        f"{text:>{width}} {sign} "
-        for text, width, sign in zip(numbers, widths, [*signs, ""], strict=True)
-    )
-    return head.rstrip(), body.rstrip()
+    numbers = [(accounting.state(name), name.replace("_", " ")) for name in STATES]
+    terms = [f"{count(number)} {name}" for number, name in numbers if number]
+    sign = "=" if accounting.settled == accounting.planned else "!="
+    return f"{count(accounting.planned)} planned {sign} {' + '.join(terms) or 0}"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 
 from rich.cells import cell_len
 from rich.text import Text
@@ -30,6 +30,9 @@ _MARK = "*"
 #: Of percentiles that hold lateness of the generator.
 _LATE = "~"
 _NOT_LATE = OwnLateness()
+#: Rows of the short table.
+_SHORT = 4
+Row = tuple[str, TimeFigures]
 #: Least width of the column of names.
 _NAMES = 13
 
@@ -40,9 +43,57 @@ def times_lines(workload: WorkloadReport, width: int) -> Iterator[Text]:
     A name that leaves no room for its times has a separate line. Signs mark percentiles without
     upper bound, and percentiles that include lateness of the generator.
     """
+    rows = _cell_rows(_rows(workload), workload, marked=True)
+    yield from _table(rows, width)
+    if left := max(0, len(workload.actions) - SHOWN):
+        yield Text(f"and {count(left, 'action')} more; shown: those that took most time in all")
+    if advice := naming_advice(workload.actions):
+        yield Text(advice, style="italic")
+    notes = [(name, times.ci_note) for name, times in _rows(workload)]
+    of, note = next((one for one in notes if one[1]), ("", None))
+    if note:
+        note = note if of == notes[0][0] else f"{of.strip()}: {note}"
+        marked = any(cell.endswith(_MARK) for _, cells in rows for cell in cells)
+        yield Text(f"{_MARK} {note}" if marked else note, style="italic")
+    yield from _lateness_note(workload)
+
+
+def short_times_lines(workload: WorkloadReport, width: int) -> Iterator[Text]:
+    """Yield the lines of a table with at most `_SHORT` rows, for a terminal of `width` characters.
+
+    Service times, response times if they differ by kind of load, failures, then the actions that
+    took most time. The note on lateness of the generator follows if a percentile includes any.
+    """
+    yield from _table(_cell_rows(_short_rows(workload), workload, marked=False), width)
+    if advice := naming_advice(workload.actions):
+        yield Text(advice, style="italic")
+    yield from _lateness_note(workload)
+
+
+def _short_rows(workload: WorkloadReport) -> list[Row]:
+    service, response = workload.latency.service, workload.latency.response
+    rows = list(_state_rows("service time", service))
+    # of a load that failed wholly, times of failures say more
+    rows = [row for row in rows if row[1].count] or rows
+    if workload.kind != "service":
+        rows.append(("response time", response.ok))
+    paths = by_time(workload.actions)
+    # a single action repeats the service time
+    if len(paths) > 1:
+        rows += [(plain(path, 80), workload.actions[path].ok) for path in paths]
+    return rows[:_SHORT]
+
+
+def _cell_rows(
+    rows: Iterable[Row], workload: WorkloadReport, *, marked: bool
+) -> list[tuple[str, list[str]]]:
+    """Return names and cells of rows; `marked`: percentiles without upper bound have a sign."""
     own = workload.own_lateness
     late = {f"{own.of} time": own} if own else {}
-    rows = [(name, _cells(times, late.get(name, _NOT_LATE))) for name, times in _rows(workload)]
+    return [(name, _cells(times, late.get(name, _NOT_LATE), marked=marked)) for name, times in rows]
+
+
+def _table(rows: Sequence[tuple[str, Sequence[str]]], width: int) -> Iterator[Text]:
     # the mark of an exception is outside the column, so that digits stay aligned
     heads = ["count", *(f"{head} " if marked else head for head, _, marked in _COLUMNS)]
     columns = zip(heads, *(cells for _, cells in rows), strict=True)
@@ -54,16 +105,9 @@ def times_lines(workload: WorkloadReport, width: int) -> Iterator[Text]:
         if cell_len(name) > names:
             yield Text(name)
         yield Text(_line("" if cell_len(name) > names else name, names, cells, widths))
-    if left := max(0, len(workload.actions) - SHOWN):
-        yield Text(f"and {count(left, 'action')} more; shown: those that took most time in all")
-    if advice := naming_advice(workload.actions):
-        yield Text(advice, style="italic")
-    notes = [(name, times.ci_note) for name, times in _rows(workload)]
-    of, note = next((one for one in notes if one[1]), ("", None))
-    if note:
-        note = note if of == notes[0][0] else f"{of.strip()}: {note}"
-        marked = any(cell.endswith(_MARK) for _, cells in rows for cell in cells)
-        yield Text(f"{_MARK} {note}" if marked else note, style="italic")
+
+
+def _lateness_note(workload: WorkloadReport) -> Iterator[Text]:
     if own_note := lateness_note(workload):
         yield Text(f"{_LATE} {own_note}", style="italic")
 
@@ -73,7 +117,7 @@ def _line(name: str, names: int, cells: Iterable[str], widths: Iterable[int]) ->
     return " ".join([f"{name}{' ' * (names - cell_len(name))}", *parts]).rstrip()
 
 
-def _rows(workload: WorkloadReport) -> Iterator[tuple[str, TimeFigures]]:
+def _rows(workload: WorkloadReport) -> Iterator[Row]:
     """Yield (name, times) for each row in order: service, response, start lag, then actions.
 
     Times of failed and timed out iterations, if any, follow the times of successes. Of many
@@ -92,7 +136,7 @@ def _rows(workload: WorkloadReport) -> Iterator[tuple[str, TimeFigures]]:
         yield from _state_rows(f"{'  ' * depth}{'> ' if depth else ''}{name}", timings)
 
 
-def _state_rows(name: str, timings: ByState) -> Iterator[tuple[str, TimeFigures]]:
+def _state_rows(name: str, timings: ByState) -> Iterator[Row]:
     yield name, timings.ok
     indent = " " * (len(name) - len(name.lstrip(" >")))
     for word, times in (("failed", timings.failed), ("timed out", timings.timed_out)):
@@ -100,18 +144,20 @@ def _state_rows(name: str, timings: ByState) -> Iterator[tuple[str, TimeFigures]
             yield f"{indent}  {word}", times
 
 
-def _cells(times: TimeFigures, late: OwnLateness) -> list[str]:
-    cells = [_cell(times, key, percent, late) for _, key, percent in _COLUMNS]
+def _cells(times: TimeFigures, late: OwnLateness, *, marked: bool) -> list[str]:
+    cells = [_cell(times, key, percent, late, marked=marked) for _, key, percent in _COLUMNS]
     return [count(times.count), *cells]
 
 
-def _cell(times: TimeFigures, key: str, is_percentile: bool, late: OwnLateness) -> str:
+def _cell(
+    times: TimeFigures, key: str, is_percentile: bool, late: OwnLateness, *, marked: bool
+) -> str:
     text = duration(times.percentile(key))
     if not is_percentile:
         return text
     if late.percentile(key) is not None:
         return f"{text}{_LATE}"
-    return f"{text}{_MARK if _is_exception(times, key) else ' '}"
+    return f"{text}{_MARK if marked and _is_exception(times, key) else ' '}"
 
 
 def _is_exception(times: TimeFigures, key: str) -> bool:

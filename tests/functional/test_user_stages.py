@@ -29,7 +29,7 @@ def test_users_come_pause_and_come_again_and_each_stage_is_reported(guest: Site)
     )
     done = guest.run(task)
     rows = guest.rows("last")
-    text = " ".join(guest.call("results", "last").out.split())
+    text = " ".join(guest.call("results", "last", "--details").out.split())
     page = guest.home / "page.html"
     assert guest.call("report", "last", "--html", str(page)).code == 0
 

@@ -87,7 +87,7 @@ def named(node: dict[str, Any], name: str, project: str) -> list[dict[str, Any]]
 
 def test_a_cloud_is_loaded_as_readme_says(run: Run) -> None:
     assert "Exit code 0" in run.printed
-    assert f"tracing     on, {TIMES} iterations traced" in run.printed
+    assert f"{TIMES} planned = {TIMES} ok" in run.printed
     *_, explained = run.printed.split("Exit code 0")
     assert "slow traces" in explained
 

@@ -27,5 +27,5 @@ def test_an_address_under_load() -> None:
             printed = machine.run(run)
 
     assert "GET /items" in printed
-    assert "200 = 200" in printed
-    assert "passed  failure_rate" in printed
+    assert "200 planned = 200 ok" in printed
+    assert "met  failure_rate" in printed

@@ -71,7 +71,7 @@ def run_and_print(  # noqa: PLR0913 - one per set of options
         else:
             with run_exports.around():
                 report = run_task(settings, wanted, progress)
-            code = _print_report(report, run_exports, as_json=output.as_json)
+            code = _print_report(report, run_exports, output)
         wanted.view.linger()
     finally:
         wanted.view.end()
@@ -173,7 +173,7 @@ def resume_and_print(
     run_exports = exports_of(exports, settings, (), directory, progress.say)
     with run_exports.around():
         report = resume_run(settings, directory, progress, wait_s)
-    return _print_report(report, run_exports, as_json=output.as_json)
+    return _print_report(report, run_exports, output)
 
 
 def rerun_and_print(
@@ -195,20 +195,20 @@ def rerun_and_print(
     run_exports = exports_of(exports, settings, (), directory, progress.say)
     with run_exports.around():
         report = rerun_task(settings, before, progress, run_id)
-    return _print_report(report, run_exports, as_json=output.as_json)
+    return _print_report(report, run_exports, output)
 
 
-def _print_report(report: Report, exports: RunExports, *, as_json: bool) -> int:
-    """Export a run that has ended, and print its report, or with `as_json` its JSON object.
+def _print_report(report: Report, exports: RunExports, output: OutputOptions) -> int:
+    """Export a run that has ended, and print its report, or its JSON object if `output` wants it.
 
     Returns its exit code, which failed exports change.
     """
     report = exports.write(report)
-    if as_json:
+    if output.as_json:
         echo(json.dumps(report.to_json()))
     else:
         # not needed until here, and local mode starts sooner without it
         from osbench.coordinator.report.text import render  # noqa: PLC0415 - see above
 
-        render(report, console())
+        render(report, console(), details=output.details)
     return report.code

@@ -85,7 +85,15 @@ def _head(one: Snapshot) -> Text:
 
 def _figures(one: Snapshot) -> Table:
     table = Table(box=None, padding=(0, 2, 0, 0), header_style="dim")
-    for head in ("rate", f"{one.latency} p50", "p95", "p99", "failed", "running", "start lag p99"):
+    for head in (
+        "rate",
+        f"{one.latency} p50",
+        "p95",
+        "p99",
+        "failed",
+        "in flight",
+        "start lag p99",
+    ):
         table.add_column(head, justify="right", no_wrap=True)
     table.add_row(
         f"{three_digits(one.rate)}/s",

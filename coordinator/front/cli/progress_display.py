@@ -106,7 +106,7 @@ class Progress:
         return (
             f"[{snapshot.elapsed_s:6.1f} s] {snapshot.name} {snapshot.phase}: "
             f"{done_words(note)}{left_words(note)}, {self._rate(snapshot):.0f}/s, "
-            f"{snapshot.failed} failed, {snapshot.busy} running, "
+            f"{snapshot.failed} failed, {snapshot.busy} in flight, "
             f"{count(snapshot.workers, 'worker')}{search}{away}{failing}"
             f"{longest_words(note)}"
         )

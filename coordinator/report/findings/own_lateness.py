@@ -44,13 +44,13 @@ def lateness_note(workload: WorkloadReport) -> str:
     keys = map(percentile_key, PERCENTS)
     known = ((key, own.percentile(key), times.percentile(key)) for key in keys)
     parts = [
-        f"up to {spaced(late_s)} of {key} {spaced(time_s)}"
+        f"up to {spaced(late_s)} of {key} ({spaced(time_s)})"
         for key, late_s, time_s in known
         if late_s is not None and time_s is not None
     ]
     if not parts:
         return ""
     return (
-        f"of {own.of} time {', '.join(parts)} may be the generator's own: its loops, threads or "
-        "starts were late"
+        f"of {own.of} time {', '.join(parts)} may come from the load generator: its event loops, "
+        "threads or starts were late"
     )

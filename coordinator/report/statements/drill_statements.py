@@ -25,11 +25,11 @@ def drill_statements(workload: WorkloadReport) -> Iterator[Statement]:
     if drill is None:
         return
     for phase in drill.phases:
-        yield statement_of("drill", _phase(phase))
+        yield statement_of("drill", _phase(phase), in_short=True)
     if drill.problem:
         yield statement_of("drill", plain(drill.problem, 500), Look.BAD)
     for text in (*drill_results(drill), *left_results(drill)):
-        yield statement_of("drill", text, Look.STRONG)
+        yield statement_of("drill", text, Look.STRONG, in_short=True)
     for text in (drill.generator, *left_doubts(drill)):
         if text:
             yield statement_of("drill", text, Look.BAD)

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from http import HTTPStatus
 
 from osbench.coordinator.formatting import count, duration, plain, size
 from osbench.coordinator.report.error_kinds import kinds_of
 from osbench.coordinator.report.model.model import WorkloadReport
 from osbench.coordinator.report.model.workload_parts import Outputs, RequestCounts
 from osbench.coordinator.report.statements.statement import (
-    Look,
-    Phrase,
     Statement,
     each,
     statement_of,
@@ -37,7 +36,9 @@ def request_statements(workload: WorkloadReport) -> Iterator[Statement]:
     """Yield a statement on phases, connections, status codes and bytes of HTTP requests, if any."""
     total = workload.requests.total if workload.requests else None
     if total is not None and total.requests:
-        yield statement_of("requests", _requests(total))
+        bad = any(int(status) >= HTTPStatus.BAD_REQUEST for status in total.statuses)
+        rare = total.unanswered or total.sent_twice or total.false_bodies
+        yield statement_of("requests", _requests(total), in_short=bool(bad or rare))
 
 
 def _requests(total: RequestCounts) -> str:
@@ -68,14 +69,14 @@ def _requests(total: RequestCounts) -> str:
 def trace_statements(workload: WorkloadReport) -> Iterator[Statement]:
     """Yield statements on tracing, its cost, reasons of slowness, and the slowest iterations."""
     tracing = workload.tracing
-    yield statement_of("tracing", _tracing(tracing))
+    yield statement_of("tracing", _tracing(tracing), in_short=bool(tracing.spans_dropped))
     if tracing.cost:
         yield statement_of("tracing", _tracing_cost(tracing.cost))
     elif tracing.traced:
         why = ": all iterations were traced" if tracing.sample_rate == 1 else ""
         yield statement_of("tracing", f"what it costs is not known{why}")
     if tracing.explanation:
-        yield statement_of("why slow", plain(tracing.explanation, 1000))
+        yield statement_of("why slow", plain(tracing.explanation, 1000), in_short=True)
     for one in workload.exemplars[:_SLOWEST]:
         ended = "" if one.outcome == "ok" else f", {one.outcome.replace('_', ' ')}"
         yield statement_of(
@@ -87,7 +88,7 @@ def trace_statements(workload: WorkloadReport) -> Iterator[Statement]:
 def _tracing(tracing: Tracing) -> str:
     text = plain(tracing.state)
     if not tracing.traced:
-        return text
+        return text if text == "on" else f"off: {text}"
     text += f", {count(tracing.traced, 'iteration')} traced"
     if tracing.rate_reason:
         text += f" (sample rate {tracing.sample_rate:.3g}: {plain(tracing.rate_reason)})"
@@ -126,17 +127,7 @@ def error_statements(workload: WorkloadReport) -> Iterator[Statement]:
     ]
     rest = sum(error.count for error in errors[_ERRORS:]) + workload.other_errors
     texts += [f"{count(rest)} x other errors"] if rest else []
-    yield from each("errors", texts)
-
-
-def verdict_statements(workload: WorkloadReport) -> Iterator[Statement]:
-    """Yield a statement per SLA criterion: passed or FAILED, and the detail of its verdict."""
-    for verdict in workload.sla:
-        detail = f"  {plain(verdict.criterion)}: {plain(verdict.detail, 500)}"
-        if verdict.success:
-            yield Statement("SLA", (Phrase("passed", Look.GOOD), Phrase(detail)))
-        else:
-            yield Statement("SLA", (Phrase("FAILED", Look.BAD), Phrase(detail, Look.STRONG)))
+    yield from each("errors", texts, in_short=True)
 
 
 def output_statements(outputs: Outputs) -> Iterator[Statement]:
@@ -153,12 +144,13 @@ def output_statements(outputs: Outputs) -> Iterator[Statement]:
     texts = [*texts[:CHARTS], *([f"{count(more, 'more chart')}"] if more else [])]
     left_out = [(outputs.cut.get(key, 0), one, many) for key, one, many in _CUT]
     cut = [count(*found) for found in left_out if found[0]]
-    texts += [f"left out: {', '.join(cut)}"] if cut else []
-    return each("outputs", texts)
+    yield from each("outputs", texts)
+    if cut:
+        yield statement_of("outputs", f"left out: {', '.join(cut)}", in_short=True)
 
 
 def check_statements(workload: WorkloadReport) -> Iterator[Statement]:
-    """Return statements on soft checks that failed sometimes, most failures first.
+    """Yield statements on soft checks that failed sometimes, most failures first.
 
     There are at most `CHECKS`, and another with the number of checks that always passed.
     """
@@ -168,7 +160,8 @@ def check_statements(workload: WorkloadReport) -> Iterator[Statement]:
         for name, one in sorted(broken, key=lambda item: -item[1].failed)
     ]
     held = len(workload.checks) - len(broken)
-    return each("checks", [*_shortened_texts(texts), *_always(held)], on_page=True)
+    yield from each("checks", _shortened_texts(texts), on_page=True, in_short=True)
+    yield from each("checks", _always(held), on_page=True)
 
 
 def _shortened_texts(texts: Sequence[str]) -> Sequence[str]:

@@ -37,13 +37,18 @@ def load_statements(workload: WorkloadReport) -> Iterator[Statement]:
     accounting = workload.accounting
     if accounting.dropped:
         reasons = (f"{count(n)} {reason}" for reason, n in accounting.drops.items() if n)
-        yield statement_of("dropped", ", ".join(reasons), on_page=True)
+        yield statement_of("dropped", ", ".join(reasons), on_page=True, in_short=True)
     besides = [(getattr(accounting, name), noun) for name, noun in _BESIDES]
     counted = [count(number, noun) for number, noun in besides if number]
     if counted:
-        yield statement_of("besides", ", ".join(counted), on_page=True)
+        yield statement_of("besides", ", ".join(counted), on_page=True, in_short=True)
     never = workload.users.never_started if workload.users else 0
-    yield statement_of("load", _load(workload.offered, never), on_page=True)
+    yield statement_of(
+        "load",
+        _load(workload.offered, never),
+        on_page=True,
+        in_short=bool(workload.offered.cut_short or never),
+    )
     yield from _bounds(workload)
     if workload.warmup.seconds:
         left_out = count(workload.warmup.left_out, "iteration")
@@ -52,6 +57,7 @@ def load_statements(workload: WorkloadReport) -> Iterator[Statement]:
             f"{left_out} of the first {duration(workload.warmup.seconds)} stand in the"
             " sum above and in nothing else",
             on_page=True,
+            in_short=True,
         )
     throughput = workload.throughput
     if throughput.ok_per_s is not None:
@@ -138,4 +144,5 @@ def _plan(workload: WorkloadReport) -> Iterator[Statement]:
         if one.measured is not None
     ]
     differences = (plain(sentence, 500) for sentence in plan.differences)
-    yield from each("planned", ["; ".join(parts), *differences], on_page=True)
+    yield statement_of("planned", "; ".join(parts), on_page=True)
+    yield from each("planned", differences, on_page=True, in_short=True)

@@ -64,18 +64,18 @@ def _step(step: ContextStepReport | None, done: str) -> Phrase:
 def loop_statements(workload: WorkloadReport) -> Iterator[Statement]:
     """Yield statements on the lateness of threads or event loops, and on blocked loops."""
     if workload.threads:
-        yield statement_of("threads", f"late by {_lateness(workload.threads.lag)}", on_page=True)
+        yield statement_of("delay", f"threads {_lateness(workload.threads.lag)}", on_page=True)
     loops = workload.loops
     if loops is None:
         return
-    text = f"late by {_lateness(loops.lag)}"
+    text = f"event loops {_lateness(loops.lag)}"
     if loops.blocked:
         worst = loops.blocked[0]
         text += (
             f"; the scenario blocked them for {duration(loops.blocked_s)}, of that "
             f"{duration(worst.seconds)} at {plain(worst.place)}"
         )
-    yield statement_of("loops", text)
+    yield statement_of("delay", text)
 
 
 def _lateness(lag: BriefTimes) -> str:
@@ -104,10 +104,13 @@ def user_statements(workload: WorkloadReport) -> Iterator[Statement]:
         parts.append(f"{count(users.stop_failures)} failed to stop")
     if users.replaced:
         parts.append(f"{count(users.replaced)} replaced after a timeout")
-    yield statement_of("users", "; ".join(parts), on_page=True)
+    wrong = users.never_started or users.start_failures or users.stop_failures
+    yield statement_of("users", "; ".join(parts), on_page=True, in_short=bool(wrong))
     for error in users.errors[:_USER_ERRORS]:
         text = f"{error.what}: {error.type}: {error.message}".partition("\n")[0]
-        yield statement_of("users", f"{count(error.count)} x {plain(text)}", on_page=True)
+        yield statement_of(
+            "users", f"{count(error.count)} x {plain(text)}", on_page=True, in_short=True
+        )
 
 
 def _took(times: UserTimes | None) -> str:
@@ -144,19 +147,19 @@ def _cores(workers: Sequence[WorkerFigures]) -> Iterator[str]:
     cpu = [one.cpu_mean for one in workers if one.cpu_mean is not None]
     if not cpu:
         return
-    text = f"CPU {sum(cpu):.2f} cores, {max(cpu):.2f} the busiest process"
+    text = f"CPU {sum(cpu):.2f} cores (busiest process {max(cpu):.2f})"
     waiting = [one.waiting for one in workers if one.waiting is not None]
     if waiting:
         text += f"; {sum(waiting):.2f} threads waited for a core on average"
     hosts = [
-        f"{three_digits(host.used)} of {host.cores} cores of {plain(host.host)}"
+        f"host {plain(host.host)}: {three_digits(host.used)} of {host.cores} cores used"
         for host in host_uses(workers)[:_HOSTS]
     ]
     throttled = max((one.throttled or 0.0 for one in workers), default=0.0)
     if throttled:
         text += f"; throttled in {100 * throttled:.0f} % of the periods of their CPU quota"
     if hosts:
-        text += f"; all programs used {', '.join(hosts)}"
+        text += f"; {', '.join(hosts)}"
     yield text
 
 

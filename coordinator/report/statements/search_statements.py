@@ -110,17 +110,20 @@ def search_statements(search: SearchReport) -> Iterator[Statement]:
 
     At most `TRIALS` trials, and the number of others.
     """
-    yield statement_of("capacity", search_headline(search), Look.STRONG)
+    yield statement_of("capacity", search_headline(search), Look.STRONG, in_short=True)
     if interval := search_interval(search):
-        yield statement_of("capacity", interval)
+        yield statement_of("capacity", interval, in_short=True)
     for grown in search.grown[:GROWN]:
         before, after = duration(grown.before_s), duration(grown.after_s)
         yield statement_of(
-            "capacity", f"{plain(grown.action)} grew from {before} to {after} on average"
+            "capacity",
+            f"{plain(grown.action)} grew from {before} to {after} on average",
+            in_short=True,
         )
     if search.traces and search.held is not None and search.broke is not None:
         rates = f"{three_digits(search.held)} to {three_digits(search.broke)}/s"
-        yield statement_of("capacity", f"from {rates}: {plain(search.traces, 500)}")
+        text = f"from {rates}: {plain(search.traces, 500)}"
+        yield statement_of("capacity", text, in_short=True)
     for span in search.grown_spans:
         before, after = duration(span.before_s), duration(span.after_s)
         yield statement_of("capacity", f"{plain(span.span)}: {before} on average, then {after}")

@@ -35,6 +35,14 @@ class Statement(NamedTuple):
     phrases: tuple[Phrase, ...]
     #: The page says it in its table of further figures, since it has no other place for it.
     on_page: bool = False
+    #: The short report says it, although nothing in it looks wrong.
+    in_short: bool = False
+
+    @property
+    def matters(self) -> bool:
+        """Return whether the short report says it: something is wrong, or it is a result."""
+        looks = {phrase.look for phrase in self.phrases}
+        return self.in_short or not looks.isdisjoint((Look.WARNING, Look.BAD))
 
     @property
     def text(self) -> str:
@@ -43,15 +51,23 @@ class Statement(NamedTuple):
 
 
 def statement_of(
-    label: str, text: str, look: Look = Look.PLAIN, *, on_page: bool = False
+    label: str,
+    text: str,
+    look: Look = Look.PLAIN,
+    *,
+    on_page: bool = False,
+    in_short: bool = False,
 ) -> Statement:
     """Return a statement with one style.
 
-    `on_page`: the HTML page also shows it, among further figures.
+    `on_page`: the HTML page also shows it, among further figures. `in_short`: the short report of
+    the terminal shows it, too.
     """
-    return Statement(label, (Phrase(text, look),), on_page)
+    return Statement(label, (Phrase(text, look),), on_page, in_short)
 
 
-def each(label: str, texts: Iterable[str], *, on_page: bool = False) -> Iterator[Statement]:
+def each(
+    label: str, texts: Iterable[str], *, on_page: bool = False, in_short: bool = False
+) -> Iterator[Statement]:
     """Return an iterator of a statement per text, all with the same label, in the plain style."""
-    return (statement_of(label, text, on_page=on_page) for text in texts)
+    return (statement_of(label, text, on_page=on_page, in_short=in_short) for text in texts)

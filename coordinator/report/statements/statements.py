@@ -13,7 +13,6 @@ from osbench.coordinator.report.statements.iteration_statements import (
     output_statements,
     request_statements,
     trace_statements,
-    verdict_statements,
 )
 from osbench.coordinator.report.statements.load_statements import load_statements
 from osbench.coordinator.report.statements.process_statements import (
@@ -29,8 +28,8 @@ from osbench.coordinator.report.statements.statement import Statement
 def statements(workload: WorkloadReport) -> Iterator[Statement]:
     """Yield all statements on a workload, in the order of the terminal.
 
-    Sums, times and charts are shown elsewhere. If its load did not begin, yield only statements on
-    its contexts.
+    Verdicts, sums, times and charts are shown elsewhere. If its load did not begin, yield only
+    statements on its contexts.
     """
     if workload.unbegun:
         yield from context_statements(workload)
@@ -41,7 +40,6 @@ def statements(workload: WorkloadReport) -> Iterator[Statement]:
     yield from request_statements(workload)
     yield from trace_statements(workload)
     yield from error_statements(workload)
-    yield from verdict_statements(workload)
     yield from hook_statements(workload)
     yield from context_statements(workload)
     yield from output_statements(workload.outputs)

@@ -28,7 +28,11 @@ from osbench.coordinator.front.cli.options.option_table import (
     option_set,
     options,
 )
-from osbench.coordinator.front.cli.options.shared_options import damaged_flag, json_flag
+from osbench.coordinator.front.cli.options.shared_options import (
+    damaged_flag,
+    details_flag,
+    json_flag,
+)
 from osbench.coordinator.front.cli.outputs import SUMMED, show_iteration, show_summed
 from osbench.coordinator.front.cli.run_views.damaged_runs import found_run
 from osbench.coordinator.front.cli.run_views.error_view import show_errors
@@ -47,7 +51,7 @@ from osbench.coordinator.results.storage.run_documents import read_timeline, sum
 from osbench.coordinator.text_table import TextTable, names, texts
 
 #: Each is one output of `results`.
-_PARTS = ("--outputs", "--iteration", "--errors")
+_PARTS = ("--outputs", "--iteration", "--errors", "--details")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -73,6 +77,7 @@ class ResultsOptions(OptionSet):
         " charts.",
     )
     errors: bool = flag("--errors", help="Print every error with its traceback.")
+    details: bool = details_flag()
     damaged: bool = damaged_flag()
 
 
@@ -110,6 +115,7 @@ def results(settings: CommandSettings, run: str, wanted: ResultsOptions) -> None
     \b
     Examples:
       osbench-coord results
+      osbench-coord results --details
       osbench-coord results --errors
       osbench-coord results --iteration 17
       osbench-coord results 20260401 --json | jq .workloads[0].latency.service.ok.p99
@@ -178,7 +184,7 @@ def _print(directory: RunDirectory, wanted: ResultsOptions) -> None:
     elif wanted.as_json:
         echo_json(read_summary(directory), indent=1)
     else:
-        render(read_report(directory), console())
+        render(read_report(directory), console(), details=wanted.details)
 
 
 def _report_so_far(directory: RunDirectory) -> Report:

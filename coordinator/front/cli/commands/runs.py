@@ -156,7 +156,7 @@ def show(settings: CommandSettings, run: str, damaged: bool) -> None:
     directory = found_run(settings, run, damaged=damaged)
     summary = summary_of(directory)
     if summary is not None:
-        render(Report.from_json(summary), console())
+        render(Report.from_json(summary), console(), details=True)
     else:
         echo(_status(directory, settings))
 
@@ -421,7 +421,7 @@ def _state(row: dict[str, Any], directory: RunDirectory) -> str:
     if note.get("workload", 0) < 0:
         return f"{text}{done_words(note)}; {age_words(note)}"
     return (
-        f"{text}{done_words(note)}, {note['failed']} failed, {note['busy']} running "
+        f"{text}{done_words(note)}, {note['failed']} failed, {note['busy']} in flight "
         f"on {count(note['workers'], 'worker')}{plain(longest_words(note))}; {age_words(note)}"
     )
 

@@ -22,6 +22,11 @@ def json_flag(what: str = "one object") -> bool:
     return flag("--json", help=f"JSON on stdout, nothing else: {what}.")
 
 
+def details_flag() -> bool:
+    """Return the dataclass field of the flag `--details`."""
+    return flag("--details", help="Print all figures, not only the short answer.")
+
+
 def quiet_flag(result: str = "the report") -> bool:
     """Return the dataclass field of the flag `--quiet`.
 
@@ -149,3 +154,4 @@ class OutputOptions(OptionSet):
 
     quiet: bool = quiet_flag()
     as_json: bool = json_flag()
+    details: bool = details_flag()

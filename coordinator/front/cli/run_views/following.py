@@ -70,7 +70,7 @@ def _line(one: Mapping[str, Any]) -> str:
     failed = one.get("start_failures", 0)
     starts = f", {count(failed, 'start')} of users failed" if failed else ""
     recently, longest = _recently(one.get("recent")), plain(longest_words(one))
-    return f"{text}, {count(one['busy'])} running{starts}{away}{recently}{longest}"
+    return f"{text}, {count(one['busy'])} in flight{starts}{away}{recently}{longest}"
 
 
 def _recently(recent: Mapping[str, Any] | None) -> str:

@@ -15,12 +15,13 @@ from osbench.coordinator.results.accounting.totals import Warmup
 from osbench.coordinator.results.accounting.workload_users import UserLives, read_events
 
 
-def text_of(report, width=80, **options):
+def text_of(report, width=80, *, details=True, **options):
     """What a terminal of this width shows; rich fills its lines with blanks."""
     file = io.StringIO()
     # as it comes from summary.json
     summary = json.loads(json.dumps(to_json(report)))
-    render(Report.from_json(summary), Console(file=file, width=width, **options))
+    console = Console(file=file, width=width, **options)
+    render(Report.from_json(summary), console, details=details)
     return "".join(f"{line.rstrip()}\n" for line in file.getvalue().splitlines())
 
 
@@ -32,6 +33,21 @@ def test_a_run_looks_like_its_golden_file(golden, width):
     golden(f"summary-{width}.txt", text)
 
 
+@pytest.mark.parametrize("width", [80, 120])
+def test_the_short_answer_looks_like_its_golden_file(golden, width):
+    text = text_of(full_report(), width, details=False)
+
+    assert max(map(len, text.splitlines())) <= width
+    golden(f"short-{width}.txt", text)
+
+
+def test_a_run_that_is_fine_fits_in_twelve_lines():
+    text = text_of(run_report(constant_workload()), details=False)
+
+    assert "Exit code 0" in text.splitlines()[1]
+    assert len(text.splitlines()) <= 12
+
+
 def test_workloads_of_all_kinds_look_like_their_golden_file(golden):
     golden("all-kinds.txt", text_of(all_kinds(), 100))
 
@@ -41,10 +57,10 @@ def test_runs_of_older_releases_say_nothing_of_requests_and_loops():
     del summary["workloads"][0]["requests"], summary["workloads"][0]["loops"]
     file = io.StringIO()
 
-    render(Report.from_json(summary), Console(file=file, width=120))
+    render(Report.from_json(summary), Console(file=file, width=120), details=True)
 
     assert "requests" not in file.getvalue()
-    assert "event loops" not in file.getvalue()
+    assert "delay  " not in file.getvalue()
 
 
 def test_requests_without_any_answer_have_no_phases():
@@ -55,7 +71,7 @@ def test_requests_without_any_answer_have_no_phases():
         total["phases"][phase] = dict.fromkeys(total["phases"][phase]) | {"count": 0}
     file = io.StringIO()
 
-    render(Report.from_json(summary), Console(file=file, width=120))
+    render(Report.from_json(summary), Console(file=file, width=120), details=True)
 
     assert "requests    948: 20 new connections" in file.getvalue()
 
@@ -79,7 +95,7 @@ def test_foreign_text_can_neither_steer_the_terminal_nor_act_as_markup():
     summary["workloads"][0]["errors"][0]["message"] = "\x1b[2J[red]gone[/red]\nsecond line"
     file = io.StringIO()
 
-    render(Report.from_json(summary), Console(file=file, width=200))
+    render(Report.from_json(summary), Console(file=file, width=200), details=True)
 
     assert "GatewayTimeout: \\x1b[2J[red]gone[/red] (first" in file.getvalue()
 
@@ -104,7 +120,7 @@ def test_more_errors_than_fit_are_summed():
     summary["workloads"][0]["other_errors"] = 100
     file = io.StringIO()
 
-    render(Report.from_json(summary), Console(file=file, width=120))
+    render(Report.from_json(summary), Console(file=file, width=120), details=True)
 
     assert "110 x other errors" in file.getvalue()
 
@@ -114,9 +130,9 @@ def test_a_sum_that_does_not_hold_is_shown_as_such():
     summary["workloads"][0]["accounting"]["planned"] = 9
     file = io.StringIO()
 
-    render(Report.from_json(summary), Console(file=file, width=80))
+    render(Report.from_json(summary), Console(file=file, width=80), details=True)
 
-    assert "9 !=  8 + " in file.getvalue()
+    assert "9 planned != 8 ok" in file.getvalue()
 
 
 def times_text(**changed):
@@ -130,7 +146,7 @@ def times_text(**changed):
     workload["latency"] = {"service": states, "response": {**states, "ok": sound}}
     workload["actions"] = {}
     file = io.StringIO()
-    render(Report.from_json(summary), Console(file=file, width=100))
+    render(Report.from_json(summary), Console(file=file, width=100), details=True)
     return file.getvalue(), sound["ci"]
 
 
@@ -231,7 +247,7 @@ def test_the_table_of_times_wraps_no_name(width):
     workload["actions"] = {name: next(iter(workload["actions"].values()))}
     file = io.StringIO()
 
-    render(Report.from_json(summary), Console(file=file, width=width))
+    render(Report.from_json(summary), Console(file=file, width=width), details=True)
 
     assert f"   {name}" in file.getvalue()
 
@@ -258,7 +274,7 @@ def test_of_many_actions_the_longest_are_listed_and_names_are_proposed():
     workload["actions"] = {f"get-{n:04}": longer if n > 1990 else like for n in range(2000)}
     file = io.StringIO()
 
-    render(Report.from_json(summary), Console(file=file, width=120))
+    render(Report.from_json(summary), Console(file=file, width=120), details=True)
 
     text = file.getvalue()
     assert text.count("   get-") == 20

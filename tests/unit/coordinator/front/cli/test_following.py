@@ -34,7 +34,7 @@ def test_a_line_says_what_happened_lately() -> None:
     (line,) = lines({**NOTE, "recent": RECENT})
 
     assert line == (
-        "[  12.0 s] Shop.buy running: 1,200 of 5,000 done, 4 running; last 10 s: 120/s, "
+        "[  12.0 s] Shop.buy running: 1,200 of 5,000 done, 4 in flight; last 10 s: 120/s, "
         "p50 10.1 ms, p95 20.0 ms, 12 failed (1.0%), most with Refused: no more"
     )
 
@@ -42,7 +42,7 @@ def test_a_line_says_what_happened_lately() -> None:
 def test_a_line_says_that_users_cannot_start() -> None:
     (line,) = lines({**NOTE, "start_failures": 3})
 
-    assert line.endswith("4 running, 3 starts of users failed")
+    assert line.endswith("4 in flight, 3 starts of users failed")
 
 
 def test_workloads_at_once_have_a_line_each_and_contexts_have_theirs() -> None:
@@ -54,7 +54,7 @@ def test_workloads_at_once_have_a_line_each_and_contexts_have_theirs() -> None:
 
     assert found == [
         "[  12.0 s] contexts users: 2 of 3 done",
-        "[  12.0 s] Shop.buy running: 1,200 done, 4 running, unreachable: the broker at x",
+        "[  12.0 s] Shop.buy running: 1,200 done, 4 in flight, unreachable: the broker at x",
     ]
 
 

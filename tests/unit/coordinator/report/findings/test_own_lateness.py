@@ -61,6 +61,6 @@ def test_the_number_in_the_table_says_so():
     workload = measured_report(run_report(outcome(loop=18.0))).workloads[0]
 
     assert lateness_note(workload).startswith(
-        "of response time up to 18.0 ms of p99 76.0 ms may be the generator's own"
+        "of response time up to 18.0 ms of p99 (76.0 ms) may come from the load generator"
     )
     assert lateness_note(measured_report(run_report(outcome())).workloads[0]) == ""

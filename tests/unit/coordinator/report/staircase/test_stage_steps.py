@@ -62,7 +62,7 @@ def staircase(outcome):
 
 def text_of(outcome):
     file = io.StringIO()
-    render(Report.from_json(summary_of(outcome)), Console(file=file, width=120))
+    render(Report.from_json(summary_of(outcome)), Console(file=file, width=120), details=True)
     return [line.rstrip() for line in file.getvalue().splitlines()]
 
 
@@ -141,7 +141,7 @@ def test_summaries_of_older_releases_have_no_staircase():
     del summary["workloads"][0]["staircase"]
     file = io.StringIO()
 
-    render(Report.from_json(summary), Console(file=file, width=120))
+    render(Report.from_json(summary), Console(file=file, width=120), details=True)
 
     assert "staircase" not in file.getvalue()
 
@@ -192,7 +192,7 @@ def test_a_search_is_told_with_its_trials():
     summary = summary_of(replace(rps_workload(), search=SEARCH))
     console = Console(file=io.StringIO(), width=160)
 
-    render(Report.from_json(summary), console)
+    render(Report.from_json(summary), console, details=True)
 
     assert summary["workloads"][0]["search"]["limit"] == "at 20.0/s there was no core left"
     text = " ".join(console.file.getvalue().split())

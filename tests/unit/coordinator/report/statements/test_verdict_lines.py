@@ -8,7 +8,7 @@ import pytest
 
 from osbench.coordinator.report.model.model import Report, WorkloadReport
 from osbench.coordinator.report.model.workload_parts import SlaVerdict
-from osbench.coordinator.report.statements.last_lines import causes, commands
+from osbench.coordinator.report.statements.verdict_lines import NAMED, commands, verdict_lines
 from osbench.coordinator.results.accounting.totals import Accounting, Bound, Tracing
 
 RUN = "20260401-120000-ab12cd"
@@ -27,29 +27,51 @@ def report(code: int, **workload: object) -> Report:
     return Report(run_id=RUN, exit_code=code, workloads=(one,))
 
 
+def lines(found: Report) -> list[str]:
+    return ["".join(phrase.text for phrase in line) for line in verdict_lines(found, NAMED)]
+
+
 @pytest.mark.parametrize(
     ("code", "workload", "said"),
     [
-        (0, {"sla": (HELD,)}, []),
-        (1, {"sla": (HELD, BROKEN)}, ["GET /: percentile: p95 2s, allowed 1s"]),
-        # a note says these
+        (0, {"sla": (HELD,)}, ["met  failure_rate: 0 of 9 failed"]),
+        (
+            1,
+            {"sla": (HELD, BROKEN)},
+            ["not met  percentile: p95 2s, allowed 1s", "met  failure_rate: 0 of 9 failed"],
+        ),
+        # notes say these
         (2, {"error": "no such host"}, []),
-        (3, {"sla": (BROKEN,), "accounting": LOST}, ["GET /: 2 lost, 3 not started"]),
         (4, {"bounds": (SERVICE, BOUND)}, []),
-        (130, {"sla": (BROKEN,)}, []),
+        (
+            3,
+            {"sla": (BROKEN,), "accounting": LOST},
+            ["2 lost, 3 not started", "not met  percentile: p95 2s, allowed 1s"],
+        ),
+        (130, {"sla": (BROKEN,)}, ["not met  percentile: p95 2s, allowed 1s"]),
     ],
 )
-def test_what_decided_the_exit_code_is_named(
+def test_criteria_and_missing_iterations_come_first(
     code: int, workload: dict[str, object], said: list[str]
 ) -> None:
-    assert list(causes(report(code, **workload))) == said
+    assert lines(report(code, **workload)) == said
 
 
-def test_of_many_causes_some_are_named() -> None:
-    found = causes(report(1, sla=(BROKEN,) * 9))
+def test_of_many_criteria_some_are_named_failed_ones_first() -> None:
+    found = lines(report(1, sla=(HELD,) * 3 + (BROKEN,) * 6))
 
-    assert len(found) == 5
-    assert found[-1] == "and 5 more"
+    assert [line.partition("  ")[0] for line in found[:4]] == ["not met"] * 4
+    assert found[4:] == ["and 2 more not met", "and 3 more met"]
+
+
+def test_criteria_of_several_workloads_name_them() -> None:
+    one = report(1, sla=(HELD,))
+    two = replace(one, workloads=(*one.workloads, *report(1, sla=(BROKEN,)).workloads))
+
+    assert lines(two) == [
+        "not met  GET /: percentile: p95 2s, allowed 1s",
+        "met  GET /: failure_rate: 0 of 9 failed",
+    ]
 
 
 @pytest.mark.parametrize(
@@ -70,7 +92,7 @@ def test_of_many_causes_some_are_named() -> None:
 def test_commands_fit_what_happened(
     code: int, workload: dict[str, object], typed: list[str]
 ) -> None:
-    found = [command for command, _ in commands(report(code, **workload))]
+    found = [command for command, _ in commands(report(code, **workload), details=True)]
 
     assert [one.replace(f" {RUN}", "") for one in found] == [
         f"osbench-coord {one}" for one in typed
