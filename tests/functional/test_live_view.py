@@ -246,7 +246,7 @@ def test_all_runs_are_listed_followed_and_opened(cluster: Cluster, tab: Browsed)
     tab.expect_count("#live", 0)
     tab.expect_text("body", re.compile("130"))
     tab.goto(url)
-    tab.expect_text("#live-list", re.compile(f"{run_id}.*interrupted", re.S))
+    tab.expect_text("#live-list", re.compile(f"interrupted.*{run_id}", re.S))
     tab.assert_clean()
 
     web.interrupt()
@@ -286,7 +286,7 @@ def test_a_killed_run_is_shown_as_it_was(cluster: Cluster, tab: Browsed) -> None
     tab.expect_count("#live", 0)
     tab.expect_text("body", re.compile("killed"))
     tab.goto(url)
-    tab.expect_text("#live-list", re.compile(f"{run_id}.*resumable", re.S))
+    tab.expect_text("#live-list", re.compile(f"resumable.*{run_id}", re.S))
     tab.assert_clean()
 
 

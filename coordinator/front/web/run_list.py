@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from osbench.coordinator.formatting import count, duration, plain, three_digits
+from osbench.coordinator.results.storage.progress import done_words
 from osbench.coordinator.results.storage.run_listing import FINISHED, RUNNING
 
 #: Rows of a page that somebody has searched or sorted.
@@ -15,7 +16,6 @@ MOST = 500
 
 #: Columns by which runs are sorted: name in the address, head, and value of a row.
 COLUMNS: Mapping[str, tuple[str, Callable[[Mapping[str, Any]], Any]]] = {
-    "run": ("run", lambda row: row["run"]),
     "task": ("task", lambda row: row["task"].lower()),
     "verdict": ("verdict", lambda row: row["verdict"] or row["state"]),
     "p95": ("p95", lambda row: row["p95_s"]),
@@ -23,6 +23,7 @@ COLUMNS: Mapping[str, tuple[str, Callable[[Mapping[str, Any]], Any]]] = {
     "failed": ("failed", lambda row: row["failed"]),
     "planned": ("planned", lambda row: row["planned"]),
     "duration": ("took", lambda row: row["duration_s"]),
+    "run": ("run", lambda row: row["run"]),
     "deployment": ("deployment", lambda row: row["deployment"]),
 }
 #: Columns of texts, which are sorted from the first letter on.
@@ -101,12 +102,20 @@ def _text(row: Mapping[str, Any]) -> str:
     return " ".join(str(word) for word in words if word).lower()
 
 
-def shown_row(row: Mapping[str, Any], progress: Callable[[], str]) -> dict[str, Any]:
+def shown_row(
+    row: Mapping[str, Any], progress: Callable[[], Mapping[str, Any] | None]
+) -> dict[str, Any]:
     """Return a copy of a row of the list with texts for the page instead of numbers.
 
-    `progress` returns the state of a running run in words; it is called only for such a run.
+    `progress` returns the content of a running run's status.json, None before it is written; it is
+    called only for such a run, whose row has the figures so far.
     """
     running = row["state"] == RUNNING
+    about = plain(row["why"] or "", 120)
+    if running:
+        status = progress()
+        about = _progress_words(status)
+        row = {**row, **_figures_so_far(status)}
     verdict = row["verdict"] if row["state"] == FINISHED else row["state"]
     return {
         **{name: row[name] for name in ("run", "task", "state", "tags")},
@@ -121,8 +130,24 @@ def shown_row(row: Mapping[str, Any], progress: Callable[[], str]) -> dict[str, 
         "planned": "" if row["planned"] is None else count(row["planned"]),
         "took": duration(row["duration_s"]),
         "deployment": row["deployment"] or "",
-        "about": progress() if running else plain(row["why"] or "", 120),
+        "about": about,
     }
+
+
+def _progress_words(status: Mapping[str, Any] | None) -> str:
+    if status is None:
+        return "begins"
+    return (
+        f"{plain(status['name'])} {status['phase']} for {status['elapsed_s']:.0f} s: "
+        f"{done_words(status)}"
+    )
+
+
+def _figures_so_far(status: Mapping[str, Any] | None) -> dict[str, Any]:
+    """Return the figures of a row that a status has; older releases do not write all."""
+    so_far = status or {}
+    found = {name: so_far.get(name) for name in ("p95_s", "rate", "failed", "planned")}
+    return {**found, "duration_s": so_far.get("elapsed_s")}
 
 
 def _local(at: Any) -> str:

@@ -12,9 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from osbench.common.errors import OsbenchError
-from osbench.coordinator.formatting import count, plain
 from osbench.coordinator.front.web.run_list import MOST, ListChoice, shown_row
-from osbench.coordinator.results.storage.progress import done_words
 from osbench.coordinator.results.storage.run_directory import RunDirectory
 from osbench.coordinator.results.storage.run_index import rows_of
 from osbench.coordinator.results.storage.run_listing import FINISHED, RUNNING
@@ -167,15 +165,6 @@ class RunsShown:
     def _in_words(self, rows: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
         runs = Path(self.data_dir) / "runs"
         return [
-            shown_row(row, partial(_progress, RunDirectory(runs / str(row["run"])))) for row in rows
+            shown_row(row, partial(RunDirectory(runs / str(row["run"])).read, "status.json"))
+            for row in rows
         ]
-
-
-def _progress(directory: RunDirectory) -> str:
-    status = directory.read("status.json")
-    if status is None:
-        return "begins"
-    return (
-        f"{plain(status['name'])} {status['phase']} for {status['elapsed_s']:.0f} s: "
-        f"{done_words(status)}, {count(status['failed'])} failed"
-    )

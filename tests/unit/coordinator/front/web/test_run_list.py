@@ -78,13 +78,23 @@ def test_a_click_on_the_head_of_a_column_turns_its_order() -> None:
 
 
 def test_a_run_is_told_in_words() -> None:
-    found = shown_row(row("a", verdict="not met", exit=1), lambda: "")
-    running = shown_row(row("b", state="running", verdict=None, exit=None), lambda: "half way")
-    damaged = shown_row(row("c", state="damaged", verdict=None, why="cut"), lambda: "")
+    found = shown_row(row("a", verdict="not met", exit=1), dict)
+    status = {
+        "name": "S",
+        "phase": "running",
+        "elapsed_s": 4,
+        "settled": 5,
+        "planned": 10,
+        "p95_s": 0.01,
+    }
+    running = shown_row(row("b", state="running", verdict=None, exit=None), lambda: status)
+    damaged = shown_row(row("c", state="damaged", verdict=None, why="cut"), dict)
 
     assert (found["verdict"], found["bad"], found["p95"]) == ("not met", True, "20.0ms")
     assert found["at"].startswith("2026-04-01 ")
     # a number alone would read as that of the criteria
     assert "✕ not met, exit code 1</td>" in web_pages.rows([found], 1)
-    assert (running["verdict"], running["bad"], running["about"]) == ("running", False, "half way")
+    assert (running["verdict"], running["bad"]) == ("running", False)
+    assert running["about"] == "S running for 4 s: 5 of 10 done"
+    assert (running["p95"], running["planned"]) == ("10.0ms", "10")
     assert (damaged["verdict"], damaged["bad"], damaged["about"]) == ("damaged", True, "cut")
