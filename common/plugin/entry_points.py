@@ -15,7 +15,6 @@ from functools import lru_cache
 from typing import Any
 
 from osbench.common import errors
-from osbench.common.plugin.loading.plugin_import import reason
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -135,6 +134,9 @@ def _target(point: importlib.metadata.EntryPoint, where: str) -> tuple[Any, Any]
         for part in point.attr.split("."):
             owner, target = target, getattr(target, part)
     except (Exception, SystemExit) as error:
+        # lists of commands do without what it imports
+        from osbench.common.plugin.loading.plugin_import import reason  # noqa: PLC0415 - see above
+
         raise errors.PluginError(
             f"{point.name} ({where}) cannot be loaded: {reason(error)}; correct its package, or "
             "install it again"

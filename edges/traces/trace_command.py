@@ -21,7 +21,7 @@ from osbench.coordinator.front.cli.base import (
     write_file,
 )
 from osbench.coordinator.front.cli.group import Group
-from osbench.coordinator.front.cli.options.option_rules import Rule, RuledCommand
+from osbench.coordinator.front.cli.options.option_rules import Alternatives, Rule, RuledCommand
 from osbench.coordinator.front.cli.options.option_table import (
     OptionSet,
     flag,
@@ -164,13 +164,16 @@ class RankOptions(OptionSet):
         show_default=True,
         help="Order of rows.",
     )
-    limit: int = option(
-        "--limit",
+    rows: int = option(
+        "--rows",
         type=click.IntRange(min=0),
         default=_RANKED,
+        metavar="N",
         show_default=True,
-        help="Rows printed; 0 for all.",
+        help="Number of rows; 0 for all.",
     )
+    #: Name of `--rows` in version 0.1.0.
+    limit: int | None = option("--limit", type=click.IntRange(min=0), hidden=True)
     mistral: bool = flag("--mistral", help="Print the table of Mistral's guide instead.")
     as_json: bool = json_flag()
     damaged: bool = damaged_flag()
@@ -182,8 +185,9 @@ class RankOptions(OptionSet):
         Rule(
             option="--mistral",
             why="prints a separate table",
-            excludes=("--json", "--by", "--limit"),
+            excludes=("--json", "--by", "--rows", "--limit"),
         ),
+        Alternatives(of=("--rows", "--limit"), single="both are the number of rows"),
     ),
 )
 @click.argument("source", metavar="RUN|FILE")
@@ -223,8 +227,9 @@ def rank(settings: CommandSettings, source: str, out: Path | None, wanted: RankO
         )
         return
     terminal = console()
+    shown = wanted.rows if wanted.limit is None else wanted.limit
     trace_text.show_ranking(
-        terminal, rows[: wanted.limit or None], len(rows), trace_set.pauses, trace_set.paused_s
+        terminal, rows[: shown or None], len(rows), trace_set.pauses, trace_set.paused_s
     )
     trace_text.show_notes(
         terminal,
@@ -243,8 +248,8 @@ class ExplainOptions(OptionSet):
     changes: tuple[str, ...] = repeated_option(
         "--what-if",
         metavar="'SPAN: -N%'",
-        help="Predict durations with this span faster, by N % or, with 0, in no time; `*` in SPAN"
-        " is any text. May be repeated: all together.",
+        help="Predict durations with this span faster: by N %, or with 0, in no time. `*` in SPAN"
+        " is any text. Repeated changes apply together.",
     )
     as_json: bool = json_flag()
     damaged: bool = damaged_flag()
@@ -257,13 +262,13 @@ class ExplainOptions(OptionSet):
 def explain_command(settings: CommandSettings, source: str, wanted: ExplainOptions) -> None:
     """Explain why the slow iterations of RUN were slow.
 
-    The slowest (p99 and above, and p95 to p99) are compared with iterations in the middle
-    (p40 to p60): the differences of their spans sum to the difference in time. Clear
-    causes are marked with a star, and only these are named as a cause. With fewer than 30 slow
-    traces there is no explanation. A run without traces is explained by measurements of
-    each iteration: the phases of its HTTP requests, its actions, and its late start.
+    The slowest iterations (p99 and above, and p95 to p99) are compared with iterations in the
+    middle (p40 to p60). The differences of their spans sum to the difference in time. A star marks
+    clear causes; other spans are not named as a cause. An explanation needs 30 slow traces. A run
+    without traces is explained by measurements of each iteration: the phases of its HTTP requests,
+    its actions, and its late start.
 
-    The best place to work is the span whose halving takes most off the slowest 5 %.
+    The best place to work is the span that, if twice as fast, would shorten the slowest 5 % most.
 
     \b
     Examples:

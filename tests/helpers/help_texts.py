@@ -14,8 +14,8 @@ from collections.abc import Iterator
 import click
 from click.testing import CliRunner
 
+from helpers.cli_commands import COMMANDS, command, commands_of
 from helpers.import_path import TESTS, import_path
-from osbench.coordinator.front.cli import COMMANDS, command
 from osbench.coordinator.front.cli import main as coordinator
 from osbench.worker.main import main as worker
 
@@ -51,7 +51,7 @@ def _paths(name: str, found: click.Command) -> Iterator[tuple[str, ...]]:
     """The words that call a command, and those of the commands below it."""
     yield (name,)
     if isinstance(found, click.Group):
-        for below, one in found.commands.items():
+        for below, one in commands_of(found).items():
             for path in _paths(below, one):
                 yield name, *path
 

@@ -51,7 +51,8 @@ class Group(click.Group):
             return super().main(args, *rest, **extra)
         given = list(sys.argv[1:] if args is None else args)
         # --json of `report` takes a file
-        command = next((one for one in given if one in self.commands), "")
+        names = self.list_commands(click.Context(self)) if "--json" in given else ()
+        command = next((word for word in given if word in names), "")
         as_json = "--json" in given and command != "report"
         extra["standalone_mode"] = False
         try:

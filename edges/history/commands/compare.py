@@ -58,12 +58,12 @@ class TwoSides(RuledCommand):
 @options(
     ComparisonOptions.SECTION,
     against=repeated_option(
-        _AGAINST, metavar="RUN...", help="Runs of the second side; all others are the first."
+        _AGAINST, metavar="RUN...", help="Runs of the second side. All others are the first side."
     ),
     in_pairs=flag(
         "--in-pairs",
-        help="The runs of both sides, in the order given, were made in turn, as by `duel`: the"
-        " differences of the pairs are tested.",
+        help="Test the differences of pairs, in the order given: the runs of both sides were made"
+        " in turn, as by `duel`.",
     ),
     archive=archive_url(),
 )
@@ -79,9 +79,9 @@ def compare(
 ) -> None:
     """Compare runs: the first side is before, the second after.
 
-    A verdict needs several runs a side, or five other runs of the same task in the data
-    directory or the archive: a single run does not show how much runs differ anyway. RUN is
-    an id, the beginning of one, "last", or tag:TAG for all runs with a tag.
+    A verdict needs several runs on each side, or five other runs of the same task in the data
+    directory or the archive, to know the normal variation between runs. RUN is an id, the
+    beginning of one, "last", or tag:TAG for all runs with a tag.
 
     \b
     Examples:

@@ -65,13 +65,12 @@ class ComparisonOptions(OptionSet):
         "--margin",
         type=ShareType(),
         metavar="SHARE",
-        help="Changes smaller than this, such as 3%, count as none: allows for the verdict"
-        " `equivalent`.",
+        help="Ignore changes smaller than this, such as 3%; allows the verdict `equivalent`.",
     )
     #: Compare what should not be compared.
     anyway: bool = flag(
         "--anyway",
-        help="Compare runs with different loads, or that were limited by the load generator.",
+        help="Compare even if the loads differ, or if the load generator was the limit.",
     )
     #: Read runs whose files are cut or changed, and leave out damaged runs that were not named.
     damaged: bool = damaged_flag()

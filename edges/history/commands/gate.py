@@ -114,7 +114,7 @@ def gate(
     chosen: ComparisonOptions,
     options: TaskOptions,
 ) -> None:
-    """Compare a change of a service with its parent commit, under load.
+    """Compare a change of a service with its parent commit.
 
     Both commits are checked out into temporary directories, set up and served at the same time.
     TASK runs against them in turn, as in `duel`, with the argument `url`. The change fails only if

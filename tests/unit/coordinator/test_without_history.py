@@ -18,8 +18,8 @@ from osbench.coordinator.front.cli import main, repeated_runs
 
 RUNS = ["20260401-101500-abcd", "20260402-101500-abcd"]
 #: Groups and names of entry points of the edge.
-GROUPS = {"comparison", "run_store"}
-COMMANDS = {"compare", "duel", "gate", "plan", "runs-pull", "runs-push", "trends"}
+GROUPS = {"comparison", "run_store", "runs_command"}
+COMMANDS = {"compare", "duel", "gate", "plan", "trends"}
 
 
 @pytest.fixture(autouse=True)
@@ -53,12 +53,6 @@ def here(tmp_path: Path) -> Path:
 @pytest.mark.parametrize(
     ("args", "missing"),
     [
-        (("compare", "last", "last"), "'compare' of the group osbench.command"),
-        (("trends",), "'trends' of the group osbench.command"),
-        (("duel", "a.yaml", "b.yaml"), "'duel' of the group osbench.command"),
-        (("gate", "a.yaml"), "'gate' of the group osbench.command"),
-        (("runs", "push", "team"), "'runs-push' of the group osbench.command"),
-        (("runs", "pull", "team"), "'runs-pull' of the group osbench.command"),
         (("runs", "list", "--archive", "team"), "'archive' of the group osbench.run_store"),
         (("web", "--archive", "team"), "'archive' of the group osbench.run_store"),
         (
@@ -67,7 +61,7 @@ def here(tmp_path: Path) -> Path:
         ),
     ],
 )
-def test_a_missing_command_or_archive_is_one_message(
+def test_a_missing_archive_is_one_message(
     here: Path, tmp_path: Path, args: tuple[str, ...], missing: str
 ) -> None:
     conf = tmp_path / "osbench.conf"
@@ -82,6 +76,26 @@ def test_a_missing_command_or_archive_is_one_message(
     assert done.stdout == ""
 
 
+@pytest.mark.parametrize(
+    "args",
+    [
+        ("compare", "last", "last"),
+        ("trends",),
+        ("duel", "a.yaml", "b.yaml"),
+        ("gate", "a.yaml"),
+        ("plan", "a.yaml"),
+        ("runs", "push", "team"),
+        ("runs", "pull", "team"),
+    ],
+)
+def test_a_missing_command_is_unknown(args: tuple[str, ...]) -> None:
+    done = CliRunner().invoke(main, args)
+
+    name = args[1] if args[0] == "runs" else args[0]
+    assert done.exit_code == 2
+    assert f"No such command '{name}'." in done.stderr
+
+
 def test_other_commands_of_runs_do_without_it(here: Path, tmp_path: Path) -> None:
     conf = tmp_path / "osbench.conf"
     conf.write_text(f"[DEFAULT]\ndata_dir = {here}\n")
@@ -91,7 +105,8 @@ def test_other_commands_of_runs_do_without_it(here: Path, tmp_path: Path) -> Non
 
     assert listed.exit_code == shown.exit_code == 0
     assert all(name in listed.stdout for name in RUNS)
-    assert "Put runs into an archive that a team shares." in shown.stdout
+    assert "prune" in shown.stdout
+    assert "push" not in shown.stdout
 
 
 def test_repeated_runs_are_refused_before_the_first(monkeypatch: pytest.MonkeyPatch) -> None:

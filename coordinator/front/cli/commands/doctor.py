@@ -29,7 +29,7 @@ _SIGNS = {OK: "ok", WARNING: "warning", ERROR: "ERROR"}
 @time_limit()
 @with_settings
 def doctor(settings: CommandSettings, as_json: bool, plugin_path: tuple[str, ...]) -> int:
-    """Find the causes that would make a run fail, before there is load.
+    """Find reasons why a run would fail, before there is load.
 
     Redis (version, eviction, memory, rights of its user, clock), certificates, the broker, key
     file, data directory, deployment records, plug-ins, limits of this host, and the workers. Exits

@@ -103,7 +103,7 @@ def init(
     from_openapi: str | None,
     log: AccessLogOptions,
 ) -> None:
-    """Write a task to FILE (task.yaml): a flow of requests that runs as it is.
+    """Write a task to FILE (task.yaml): a flow that runs as it is.
 
     \b
     Examples:

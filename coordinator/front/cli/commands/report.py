@@ -31,11 +31,12 @@ def report(
 ) -> None:
     """Write the results of a run to files, or send them to a server.
 
-    RUN is an id, the beginning of one, or "last", which is the default. `results` prints the same.
+    RUN is an id, the beginning of one, or "last", which is the default. `results` prints
+    the same.
 
-    With --export, TARGET is a file, if it ends like the file that the exporter writes, else a
-    folder; or a URL. Of a run without results, html, json and junit can be written. A run whose
-    files are not as it has left them is refused with exit code 3.
+    TARGET of --export is a URL, a file if it ends like the file that the exporter writes, or else a
+    folder. A run without results can be written as html, json and junit. Damaged run files are
+    refused (exit code 3); use --damaged.
 
     \b
     Examples:

@@ -67,14 +67,13 @@ class ResultsOptions(OptionSet):
         flag_value=str(SUMMED),
         type=click.IntRange(min=SUMMED),
         metavar="[ITERATION]",
-        help="Print the charts made by iterations: aggregated, or those of one ITERATION.",
+        help="Print the charts of all iterations, aggregated, or of one ITERATION.",
     )
     iteration: int | None = option(
         "--iteration",
         type=click.IntRange(min=1),
         metavar="N",
-        help="Print all that is known of an iteration: error, traceback, actions, requests,"
-        " charts.",
+        help="Print one iteration: its error, traceback, actions, requests and charts.",
     )
     errors: bool = flag("--errors", help="Print every error with its traceback.")
     details: bool = details_flag()
@@ -109,8 +108,8 @@ def results(settings: CommandSettings, run: str, wanted: ResultsOptions) -> None
     """Print the results of a run; `report` writes them to files.
 
     RUN is an id, the beginning of one, or "last", which is the default. --iteration and --errors
-    also show a run that goes on or was broken off. A run whose files are not as it has left them
-    is refused with exit code 3; --damaged shows the rest of it.
+    also show a running or interrupted run. Damaged run files are refused (exit code 3); use
+    --damaged.
 
     \b
     Examples:

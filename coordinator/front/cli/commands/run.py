@@ -26,27 +26,25 @@ Examples:
   osbench-coord run --url http://127.0.0.1:8080/ --rps 20 --duration 30 --limit p95=250ms
   osbench-coord run task.yaml                      local mode: own Redis, one worker per core
   osbench-coord run task.yaml --deployment mycloud
-  osbench-coord run task.yaml --workers 8 --wait-for-workers 120
-  osbench-coord run task.yaml --subtask 'Boot servers' --workload 0
-  osbench-coord run task.yaml --json > result.json
   osbench-coord run --scenario Dummy.dummy --arg sleep=0.1 --rps 50 --duration 30
   osbench-coord run task.yaml --report report.html --export junit=junit.xml
   osbench-coord run task.yaml --web                live view in a browser; prints its address
   osbench-coord run task.yaml --otlp               services send it their spans
-  osbench-coord run task.yaml --traces-from tempo+http://tempo:3200
   osbench-coord run task.yaml --once               one iteration, with its requests and logs
   osbench-coord run task.yaml --repeat 5           then: compare with five runs of tomorrow
   osbench-coord run task.yaml --detach             then: status, abort, runs show
   osbench-coord run nightly/ --keep-going --report night.html   all tasks of a directory
-  osbench-coord run task.yaml --archive s3://team-runs/shop
 
 \b
-Exit codes, the first that applies:
-  2 bad usage, task, configuration or deployment   130 interrupted
-  3 iterations lost, dropped with a worker or the coordinator, or not started
-  1 an SLA failed, or a workload was aborted
-  4 the generator was the limit, or may be why an SLA failed
-  5 a context could not be undone                  0 success
+Exit codes:
+  0    success
+  1    an SLA failed, or a workload was aborted
+  2    bad usage, task, configuration or deployment
+  3    iterations were lost, dropped with a worker or the coordinator, or not started
+  4    the load generator was the limit, or may be why an SLA failed
+  5    a hook or an export failed, or a context could not be undone
+  130  interrupted
+If several apply, the first of 2, 130, 3, 1, 4 and 5 counts.
 
 Ctrl-C once lets running iterations end, within 60 s, and reports; twice stops at once.
 """
@@ -54,10 +52,10 @@ Ctrl-C once lets running iterations end, within 60 s, and reports; twice stops a
 
 @click.command(cls=WithWeb, rules=(*RULES, *ADHOC_RULES, *RUN_EXPORT_RULES), epilog=EPILOG)
 @click.argument("task", metavar="[TASK]", required=False)
+@option_set(Adhoc, "adhoc")
 @option_set(ModeOptions, "mode")
 @option_set(CourseOptions, "course")
 @option_set(TaskOptions, "task_options")
-@option_set(Adhoc, "adhoc")
 @option_set(RunExportOptions, "exports")
 @option_set(LiveOutputOptions, "output")
 @with_settings
@@ -71,13 +69,13 @@ def run(
     exports: RunExportOptions,
     output: LiveOutputOptions,
 ) -> None:
-    """Run a task file, one request or one scenario, and print the report.
+    """Run a task file, one request or one scenario.
 
     If TASK is a directory, its files *.yaml, *.yml and *.json are checked, then run in the order of
     their names.
 
-    Without [messaging] redis_url in osbench.conf a private Redis and workers for the cores are
-    started for the run, and removed with it.
+    Without [messaging] redis_url in osbench.conf, the run starts a private Redis and one worker for
+    each core, and ends them with it.
     """
     if mode.write is not None:
         from osbench.coordinator.front.cli.written_task import write_task  # noqa: PLC0415 - seldom
@@ -120,7 +118,7 @@ def resume(
     exports: RunExportOptions,
     output: OutputOptions,
 ) -> None:
-    """Go on with a run whose coordinator was killed, to its report.
+    """Continue a run whose coordinator was killed.
 
     The work that workers did meanwhile counts, and their load goes on. The run directory, and
     contexts.key of the data directory, must be on this host; the coordinator must be gone. RUN is
@@ -151,7 +149,7 @@ def rerun(
     exports: RunExportOptions,
     output: OutputOptions,
 ) -> None:
-    """Run the task of a run again, with the same arguments and options.
+    """Run the task of a run again, with its arguments and options.
 
     This makes a new run. The task is as it was rendered then; plug-ins, data files, the
     configuration and the deployment record of that name are read again. RUN is an id, the beginning

@@ -9,7 +9,6 @@ from typing import Any
 
 import click
 
-from osbench.common.plugin import entry_points
 from osbench.common.text.escaping import escaped
 from osbench.coordinator.formatting import count, plain, size
 from osbench.coordinator.front.cli.base import (
@@ -21,7 +20,7 @@ from osbench.coordinator.front.cli.base import (
     echo_table,
     with_settings,
 )
-from osbench.coordinator.front.cli.group import Group
+from osbench.coordinator.front.cli.listed_command import OpenGroup
 from osbench.coordinator.front.cli.options.option_rules import Alternatives, RuledCommand
 from osbench.coordinator.front.cli.options.option_table import (
     flag,
@@ -59,33 +58,15 @@ COLUMNS = (
 )
 
 
-#: Commands of `runs` that an edge has, as entry points `osbench.command` such as `runs-push`, and
-#: the first lines of their help.
-EDGE_COMMANDS = {
-    "push": "Put runs into an archive that a team shares.",
-    "pull": "Fetch runs of an archive into the data directory.",
-}
+class RunsGroup(OpenGroup):
+    """The commands `runs`, to which packages add theirs as entry points `osbench.runs_command`."""
 
-
-class RunsGroup(Group):
-    """The commands `runs`, some of which an optional package has: these are found when used."""
-
-    def resolve_command(
-        self, ctx: click.Context, args: list[str]
-    ) -> tuple[str | None, click.Command | None, list[str]]:
-        """Return name, command and remaining arguments of a command line, as click does.
-
-        Raises PluginError if no installed package has the command.
-        """
-        name, found, rest = super().resolve_command(ctx, args)
-        if name in EDGE_COMMANDS:
-            found = entry_points.load_object("command", f"runs-{name}")
-        return name, found, rest
+    kind = "runs_command"
 
 
 @click.group(cls=RunsGroup)
 def runs() -> None:
-    """List, show, delete, prune and share the runs in the data directory."""
+    """List, show, delete, prune and share runs."""
 
 
 @runs.command("list")
@@ -238,11 +219,6 @@ def prune(
         directory.delete(force=force)
         echo(f"deleted {directory.path.name}", err=True)
     echo(f"{count(len(removable), 'run')} deleted, {freed} freed", err=True)
-
-
-for _name, _line in EDGE_COMMANDS.items():
-    # click lists and completes these
-    runs.add_command(click.Command(_name, short_help=_line))
 
 
 @click.command()

@@ -41,7 +41,7 @@ from osbench.coordinator.results.storage.run_store import open_store
 def web(
     settings: CommandSettings, listen: str, allow_host: tuple[str, ...], archive: str | None
 ) -> None:
-    """Show the runs of the data directory in a browser until Ctrl-C.
+    """Show the runs in a browser, until Ctrl-C.
 
     Runs that are going on are shown live and can be changed and aborted; of others the report is
     shown. Task files in the folder `tasks` of the data directory can be started, and runs be run

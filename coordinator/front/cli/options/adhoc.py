@@ -67,7 +67,7 @@ class Adhoc(UrlOptions):
     SECTION = "Load without a task file"
 
     scenario: str | None = option(
-        "--scenario", metavar="NAME", help="Run one scenario, without a task file."
+        "--scenario", metavar="NAME", help="Scenario to run instead of a task file."
     )
     #: Texts `name=value`, the value in YAML.
     arg: tuple[str, ...] = repeated_option(
@@ -77,35 +77,38 @@ class Adhoc(UrlOptions):
         "--rps",
         type=FiniteRange(0, FASTEST, min_open=True),
         metavar="N",
-        help="Arrivals per second.",
+        help="Iterations to start per second, whether earlier ones have ended or not.",
     )
     #: Seconds.
     duration: float | None = option(
-        "--duration", type=DurationType(), metavar="DURATION", help="For how long it runs."
+        "--duration", type=DurationType(), metavar="DURATION", help="Length of the load."
     )
     times: int | None = option(
-        "--times", type=click.IntRange(1, MOST_COUNT), metavar="N", help="How often it runs."
+        "--times",
+        type=click.IntRange(1, MOST_COUNT),
+        metavar="N",
+        help="Total number of iterations.",
     )
     concurrency: int | None = option(
         "--users",
         "--concurrency",
         type=click.IntRange(1),
         metavar="N",
-        help="Virtual users, without --rps; default: 1.",
+        help="Number of virtual users, if --rps is not given. Default: 1.",
     )
     #: Seconds.
     timeout: float | None = option(
         "--timeout",
         type=DurationType(),
         metavar="DURATION",
-        help=f"Timeout of an iteration; default: {URL_TIMEOUT_S} s with --url, else {TIMEOUT_S} s.",
+        help=f"Timeout of an iteration. Default: {URL_TIMEOUT_S} s with --url, else {TIMEOUT_S} s.",
     )
     #: Texts `name=value`, as `sla_of` reads them.
     limit: tuple[str, ...] = repeated_option(
         "--limit",
         metavar="NAME=VALUE",
-        help="Exit code 1 above it: p95=250ms, any other percentile, mean=80ms, max=2s or"
-        " failures=1% (0 % by default); may be repeated.",
+        help="Fail (exit code 1) above this value; k6 calls it a threshold. p95=250ms or another"
+        " percentile, mean=80ms, max=2s, failures=1% (default: 0 %); may be repeated.",
     )
 
     def document(self) -> dict[str, Any]:

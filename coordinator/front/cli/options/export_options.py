@@ -48,7 +48,7 @@ RUN_EXPORT_RULES = (
 )
 
 _PAGE = "a page with charts, errors and traces; opens without a server"
-_TOGETHER = "Write results with an exporter, to a file or folder or to the URL of a server"
+_TOGETHER = "results with an exporter, to a file, a folder or the URL of a server"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -154,23 +154,23 @@ class FormatOptions(OptionSet):
     )
     csv: str | None = _format("csv", "a line for each iteration")
     csv_times: str | None = _format(
-        "csv-times", "a line for each time of a workload or atomic action"
+        "csv-times", "percentiles of the times of workloads and actions"
     )
     json: str | None = _format("json", "the JSON object of the run")
     rally: str | None = _format("rally", "the format of `rally task report --json`")
     parquet: str | None = _format("parquet", "a table of the iterations; needs pyarrow")
-    hdr: str | None = _format("hdr", "interval log of HdrHistogram")
+    hdr: str | None = _format("hdr", "an interval log of HdrHistogram")
     openmetrics: str | None = _format("openmetrics", "counts and durations for Prometheus")
     exports: tuple[str, ...] = repeated_option(
         "--export",
         metavar="NAME[=TARGET]",
-        help=f"{_TOGETHER}; may be repeated. `plugin list exporter` names them.",
+        help=f"Write {_TOGETHER}; may be repeated. `plugin list exporter` lists exporters.",
     )
     folder: str = option(
         "--to",
         default=".",
         metavar="DIR",
-        help="Folder of --export without TARGET; created if missing. Default: this folder.",
+        help="Folder for --export without TARGET; created if missing. Default: this folder.",
     )
     options: tuple[str, ...] = _exporter_options("--option")
 
@@ -195,21 +195,21 @@ class RunExportOptions(OptionSet):
     report: str | None = option(
         "--report",
         metavar="FILE",
-        help=f"At the end, write {_PAGE}. Of a directory of tasks: one page of all, linked to the "
-        "report of each in the folder of that name and -runs.",
+        help=f"At the end, write {_PAGE}. With a directory: one page of all tasks, with links to"
+        " their reports; for night.html these are in night-runs.",
     )
     exports: tuple[str, ...] = repeated_option(
         "--export",
         metavar="NAME[=TARGET]",
-        help=f"{_TOGETHER} at the end; may be repeated. With a URL, otlp sends metrics during "
-        "the run, too.",
+        help=f"At the end, write {_TOGETHER}; may be repeated. With a URL, otlp also sends metrics"
+        " during the run.",
     )
     options: tuple[str, ...] = _exporter_options("--export-option")
     metrics: str | None = option(
         "--metrics",
         metavar="[ADDR:]PORT",
-        help="Serve metrics of the run for Prometheus while it goes on; on 127.0.0.1 without ADDR. "
-        "Default: [coordinator] metrics_address.",
+        help="Serve metrics for Prometheus during the run; on 127.0.0.1 without ADDR. Default:"
+        " [coordinator] metrics_address.",
     )
     archive: str | None = archive_url("At the end, put the run into an archive")
 

@@ -26,9 +26,9 @@ class ModeOptions(OptionSet):
 
     once: bool = flag(
         "--once",
-        help="Run one iteration of each workload; print requests, bodies, prints, logs, traceback.",
+        help="Run one iteration of each workload; print its requests, output, logs and traceback.",
     )
-    verbose: bool = flag("--verbose", help="With --once: header fields, longer bodies, more logs.")
+    verbose: bool = flag("--verbose", help="With --once: print headers, longer bodies, more logs.")
     repeat: int | None = option(
         "--repeat",
         type=click.IntRange(2),
@@ -37,14 +37,13 @@ class ModeOptions(OptionSet):
     )
     keep_going: bool = flag(
         "--keep-going",
-        help="Of a directory of tasks run the next ones, too, if one does not end with 0.",
+        help="With a directory: continue after a task that fails.",
     )
     detach: bool = flag("--detach", help="Run in the background and print the run's id.")
     write: str | None = option(
         "--write",
         metavar="FILE",
-        help="Write the task that --url or --scenario and its load stand for, and run nothing; -"
-        " is standard output.",
+        help="Save --url or --scenario with its load as a task file, and run nothing; - prints it.",
     )
     #: Id given out by `--detach`, or by the page of `web`.
     run_id: str = option("--run-id", default="", hidden=True)
@@ -57,31 +56,30 @@ class CourseOptions(FleetOptions):
     SECTION = "The run"
 
     tag: tuple[str, ...] = repeated_option(
-        "--tag", help="Tag of the run, in addition to the task's; may be repeated."
+        "--tag", help="Label of the run, in addition to tags of the task; may be repeated."
     )
     abort_on_sla_failure: bool = flag(
         "--abort-on-sla-failure",
-        help="Stop all load when an SLA cannot be met any more; start no further workload.",
+        help="Stop all load as soon as an SLA cannot be met any more; start no further workload.",
     )
     otlp: str | None = option(
         OTLP,
         type=ListenAddress(),
         metavar="[ADDR:PORT]",
-        help="Receive spans of services by OTLP, by default at 127.0.0.1:4318; iterations are "
-        "traced without a key and a trace store then. Default: [traces] otlp_listen.",
+        help="Receive spans of services by OTLP, by default at 127.0.0.1:4318. Needs no trace key"
+        " and no trace store. Default: [traces] otlp_listen.",
     )
     traces_from: str | None = option(
         "--traces-from",
         type=BackendUrl(),
         metavar="URL",
-        help="Query the traces of iterations from Tempo or Jaeger at the end, without a key and a"
-        " trace store: tempo+http://HOST:3200, jaeger+http://HOST:16686, or with https. Default:"
-        " [traces] query_url.",
+        help="At the end, query traces from tempo+http://HOST:3200 or jaeger+http://HOST:16686, or"
+        " with https. Needs no trace key and no trace store. Default: [traces] query_url.",
     )
     stop_on_error: bool = flag(
         "--stop-on-error",
-        help="End the run where the contexts or arguments of a workload fail; by default it goes"
-        " on with the next workload.",
+        help="End the run if the contexts or arguments of a workload fail. Default: continue with"
+        " the next workload.",
     )
 
 

@@ -19,7 +19,7 @@ from osbench.coordinator.front.cli.options.option_table import (
 
 def json_flag(what: str = "one object") -> bool:
     """Return the dataclass field of the flag `--json`; `what` describes the output in its help."""
-    return flag("--json", help=f"JSON on stdout, nothing else: {what}.")
+    return flag("--json", help=f"Print JSON to stdout, nothing else: {what}.")
 
 
 def details_flag() -> bool:
@@ -32,7 +32,7 @@ def quiet_flag(result: str = "the report") -> bool:
 
     `result` names, in its help, the output that is printed nevertheless.
     """
-    return flag("--quiet", "-q", help=f"No progress, only {result}.")
+    return flag("--quiet", "-q", help=f"Print no progress, only {result}.")
 
 
 def plugin_paths(what: str = "plug-ins of osbench or Rally") -> tuple[str, ...]:
@@ -50,7 +50,7 @@ def plugin_paths(what: str = "plug-ins of osbench or Rally") -> tuple[str, ...]:
 def deployment_name() -> str | None:
     """Return the dataclass field of `--deployment`: a record's name, None if it is not given."""
     return option(
-        "--deployment", metavar="NAME", help="Deployment record; default: the one in use."
+        "--deployment", metavar="NAME", help="Deployment record. Default: the record in use."
     )
 
 
@@ -63,7 +63,7 @@ def workers_wait(default: str = "[coordinator] wait_for_workers_s") -> float | N
         "--wait-for-workers",
         type=DurationType(),
         metavar="DURATION",
-        help=f"How long to wait for workers; default: {default}.",
+        help=f"Longest wait for workers. Default: {default}.",
     )
 
 
@@ -91,7 +91,7 @@ def page_file() -> Path | None:
     )
 
 
-def archive_url(help: str = "Also the runs of an archive") -> str | None:
+def archive_url(help: str = "Also use the runs of an archive") -> str | None:
     """Return the dataclass field of `--archive`: folder or URL of an archive, or None.
 
     `help` begins its help with the use of the archive.
@@ -107,7 +107,7 @@ def damaged_flag() -> bool:
     """Return the dataclass field of the flag `--damaged`, which reads damaged runs if possible."""
     return flag(
         "--damaged",
-        help="Read a run whose files are cut or changed, as far as possible; marked as PARTIAL.",
+        help="Read damaged runs as far as possible; the output is marked as PARTIAL.",
     )
 
 
@@ -121,7 +121,7 @@ def preferred_plugins() -> str:
         type=click.Choice(SOURCES),
         default=NATIVE,
         show_default=True,
-        help="Which plug-in to use for a name that both osbench and Rally have.",
+        help="Plug-in to use if osbench and Rally have the same name.",
     )
 
 
@@ -140,7 +140,7 @@ class FleetOptions(OptionSet):
         "--workers",
         type=click.IntRange(1, MOST_WORKERS),
         metavar="N",
-        help="Worker processes to use; default: all free ones.",
+        help="Number of worker processes. Default: all that are free.",
     )
     #: Longest wait for workers, seconds.
     wait_for_workers: float | None = workers_wait()

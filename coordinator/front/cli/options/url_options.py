@@ -42,27 +42,27 @@ class UrlOptions(OptionSet):
     url: str | None = option(
         "--url",
         metavar="URL",
-        help="Put one address under load: a GET, where any status below 400 is a success.",
+        help="Address to put under load: a GET by default; a status below 400 is a success.",
     )
     method: str | None = option(
         "--method",
         "-X",
         metavar="METHOD",
-        help="Method of the request; with --body the default is POST.",
+        help="Method of the request. Default: GET, or POST with --body.",
     )
     header: tuple[str, ...] = repeated_option(
         "--header",
         "-H",
         metavar="'NAME: VALUE'",
-        help="Header field of the request, or @FILE with one a line; NAME: without a value sends"
-        " no such field, NAME; an empty one; may be repeated.",
+        help="Header field of the request, or @FILE with a field per line. 'NAME:' leaves a field"
+        " out, 'NAME;' sends it empty. May be repeated.",
     )
     body: tuple[str, ...] = repeated_option(
         "--body",
         "-d",
         metavar="TEXT",
-        help="Body of the request, or @FILE, @- for standard input; JSON is sent as"
-        " application/json, all else as a form. Repeated ones are joined by &.",
+        help="Body of the request; @FILE reads a file, @- standard input. JSON is sent as"
+        " application/json, other text as a form. Several bodies are joined by &.",
     )
     insecure: bool = flag(
         "--insecure", "-k", help="Do not check the certificate of an https address."
@@ -71,8 +71,7 @@ class UrlOptions(OptionSet):
         "--ca",
         "--cacert",
         metavar="FILE",
-        help="File or folder of the authorities that may have signed the certificate; on all hosts"
-        " with workers.",
+        help="File or folder with the certificates to trust, the same on all hosts with workers.",
     )
 
     def request(self) -> dict[str, Any]:

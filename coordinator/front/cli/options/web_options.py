@@ -91,11 +91,11 @@ class LiveOutputOptions(OutputOptions):
         WEB,
         type=AddressType(),
         metavar="[ADDR:PORT]",
-        help="Show the run in a browser while it goes on, by default at 127.0.0.1:8089.",
+        help="Show the run live in a browser, by default at 127.0.0.1:8089.",
     )
     web_linger: bool | None = option(
         "--web-linger/--no-web-linger",
         type=click.BOOL,
-        help="With --web: go on showing the report until Ctrl-C; the default on a terminal, where a"
-        " browser was there.",
+        help="With --web: show the report until Ctrl-C. Default: only on a terminal, if a browser"
+        " was connected.",
     )

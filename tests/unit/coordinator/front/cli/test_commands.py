@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 from importlib.metadata import entry_points
 
+import click
 import pytest
 from click.shell_completion import ShellComplete
 from click.testing import CliRunner
 
-from osbench.coordinator.front.cli import COMMANDS, command, main
+from helpers.cli_commands import COMMANDS, command
+from osbench.coordinator.front.cli import main
+from osbench.coordinator.front.cli.listed_command import OTHERS, SECTIONS
 
 #: What most commands need, and each of which takes longer to import than a list takes to print.
 HEAVY = (
@@ -71,18 +75,23 @@ def test_what_a_run_needs_later_does_not_delay_its_start(module: str, later: lis
 
 @pytest.mark.parametrize("name", COMMANDS)
 def test_a_command_is_listed_with_the_first_line_of_its_help(name: str) -> None:
-    _, line = COMMANDS[name]
+    listed = main.get_command(click.Context(main), name)
 
-    assert (command(name).help or "").split("\n\n")[0] == line
+    assert listed is not None
+    assert (command(name).help or "").split("\n\n")[0] == listed.short_help
 
 
-def test_help_shows_every_command_with_its_line() -> None:
+def test_help_shows_every_command_once_with_its_line_below_a_section() -> None:
     shown = CliRunner().invoke(main, ["--help"], terminal_width=120)
 
     assert shown.exit_code == 0
-    for name, (_, line) in COMMANDS.items():
-        assert f"  {name} " in shown.output
-        assert line in shown.output
+    rows = shown.output.partition("-h, --help")[2].partition("A first run")[0]
+    for name in COMMANDS:
+        listed = main.get_command(click.Context(main), name)
+        assert listed is not None
+        found = re.findall(rf"(?m)^  {name} +(.*)$", rows)
+        assert found == [listed.short_help]
+    assert re.findall(r"(?m)^(\w.*):$", rows) == [one for one in SECTIONS if one != OTHERS]
 
 
 def test_an_unknown_command_is_met_with_a_similar_one() -> None:

@@ -11,9 +11,9 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 
+from helpers.cli_commands import command
 from helpers.kept_runs import DAMAGES, FILES, damage, kept_run
 from helpers.made_runs import RUN
-from osbench.coordinator.front.cli import command
 from osbench.coordinator.front.cli.group import Group
 from osbench.coordinator.results.storage.run_directory import RunDirectory
 

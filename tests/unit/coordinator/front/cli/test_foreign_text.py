@@ -10,10 +10,10 @@ from typing import Any
 import pytest
 from click.testing import CliRunner
 
+from helpers.cli_commands import command
 from helpers.readme import REPOSITORY
 from helpers.sample_reports import full_report
 from helpers.summaries import to_json
-from osbench.coordinator.front.cli import command
 from osbench.coordinator.front.cli.base import echo
 from osbench.coordinator.front.cli.group import Group
 from osbench.coordinator.front.cli.piped_console import PipedConsole

@@ -6,8 +6,8 @@ from collections.abc import Callable
 
 import pytest
 
+from helpers.cli_commands import COMMANDS
 from helpers.help_texts import help_texts
-from osbench.coordinator.front.cli import COMMANDS
 
 
 @pytest.fixture(scope="module")

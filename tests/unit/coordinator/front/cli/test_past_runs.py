@@ -8,11 +8,11 @@ import msgpack
 import pytest
 from click.testing import CliRunner, Result
 
+from helpers.cli_commands import command
 from helpers.result_rows import row_of
 from helpers.sample_reports import full_report, restart_hook
 from helpers.stored_runs import stored_run
 from helpers.summaries import to_json
-from osbench.coordinator.front.cli import command
 from osbench.coordinator.front.cli.group import Group
 from osbench.coordinator.results.storage.run_directory import RunDirectory
 from osbench.edges.rally.results import rally_json

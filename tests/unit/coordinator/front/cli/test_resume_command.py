@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 
+from helpers.cli_commands import command
 from helpers.sample_reports import full_report
 from helpers.summaries import to_json
-from osbench.coordinator.front.cli import command
 from osbench.coordinator.front.cli.group import Group
 from osbench.coordinator.results.storage.run_directory import RunDirectory
 

@@ -7,11 +7,11 @@ import sys
 
 import pytest
 
+from helpers.cli_commands import command
 from helpers.made_runs import made_run
 from helpers.sample_reports import full_report
 from helpers.summaries import to_json
 from helpers.synthetic_traces import Fault, slow_query, traces
-from osbench.coordinator.front.cli import command
 from osbench.coordinator.front.cli.commands import runs
 from osbench.coordinator.front.cli.group import Group
 from osbench.coordinator.results.storage.run_directory import RunDirectory

@@ -318,6 +318,11 @@ def test_one_band_is_exported_as_otlp_and_read_again(call, spans, tmp_path):
     text = call("rank", "slow.json")
 
     assert " 2 " in next(line for line in text.splitlines() if "osbench.iteration" in line)
+    short = call("rank", "slow.json", "--rows", "1")
+    assert "not shown" in short
+    assert "not shown" not in text
+    # as in version 0.1.0
+    assert call("rank", "slow.json", "--limit", "1") == short
     assert "has no matching trace" in call("export", file, "--trace", "ffff" * 8, code=2)
     said = call("export", file, "--band", "slow", code=2)
     assert "'slow' is not a band; write middle, failed, p97+ or p95-p97" in said
@@ -419,7 +424,8 @@ def test_an_empty_id_does_not_mean_the_only_trace(call, kept, tmp_path):
         (("rank", "20260401"), "'20260401' could be any of 20260401-a, 20260401-b"),
         (("show", "1", "--run", "x"), "no run 'x' in "),
         (("show", "1", "--from", "x"), "File 'x' does not exist"),
-        (("rank", "last", "--limit", "-3"), "-3 is not in the range"),
+        (("rank", "last", "--rows", "-3"), "-3 is not in the range"),
+        (("rank", "last", "--rows", "3", "--limit", "3"), "cannot be combined"),
         (("compare", "last"), "Missing argument"),
         (("export", "last", "--to", "/nowhere/x"), "cannot write /nowhere/x: No such file"),
         (("export", "last", "--trace", "zzz"), "has no matching trace"),

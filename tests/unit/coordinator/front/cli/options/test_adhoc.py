@@ -11,8 +11,8 @@ import pytest
 import yaml
 from click.testing import CliRunner
 
+from helpers.cli_commands import command
 from osbench.common.errors import UsageError
-from osbench.coordinator.front.cli import command
 from osbench.coordinator.front.cli.group import Group
 from osbench.coordinator.front.cli.options.adhoc import Adhoc
 from osbench.coordinator.front.cli.options.limits import sla_of

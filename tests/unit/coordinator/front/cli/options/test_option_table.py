@@ -11,8 +11,8 @@ import click
 import pytest
 from click.testing import CliRunner
 
+from helpers.cli_commands import COMMANDS, command, commands_of
 from helpers.readme import REPOSITORY, text
-from osbench.coordinator.front.cli import COMMANDS, command
 from osbench.coordinator.front.cli.group import Group
 from osbench.coordinator.front.cli.options.option_rules import Alternatives, Rule, RuledCommand
 from osbench.coordinator.front.cli.options.option_table import (
@@ -135,7 +135,7 @@ def test_the_example_for_contributors_is_that_of_the_code() -> None:
 def commands(found: click.Command) -> Iterator[click.Command]:
     """A command, or those of a group."""
     if isinstance(found, click.Group):
-        for below in found.commands.values():
+        for below in commands_of(found).values():
             yield from commands(below)
     yield found
 
