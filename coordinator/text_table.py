@@ -42,6 +42,14 @@ def texts(*headings: str) -> Iterator[TextColumn]:
     return (TextColumn(heading, "left", is_text=True) for heading in headings)
 
 
+def show(console: Console, what: RenderableType) -> None:
+    """Print a text or table whose foreign parts may look like markup or hold numbers.
+
+    Numbers are not painted.
+    """
+    console.print(what, markup=False, highlight=False)
+
+
 class TextTable:
     """A table that `rich` can print, readable at any width of a terminal.
 

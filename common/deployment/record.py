@@ -23,10 +23,13 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, Self
 
+import yaml
+
 from osbench.common.deployment.credential import Credential
-from osbench.common.deployment.record_sources import read_spec
 from osbench.common.deployment.schema import PLATFORMS, problems_of
 from osbench.common.errors import DeploymentError
+from osbench.common.files.named_files import read_text
+from osbench.common.files.yaml_documents import load_yaml
 from osbench.common.network.origins import origin
 from osbench.common.secrets.masking import mask
 
@@ -232,3 +235,40 @@ class Deployment:
             endpoint_overrides=self._overrides,
             state=json.dumps(state) if state else "",
         )
+
+
+def read_spec(path: Path) -> Any:
+    """Read a deployment file: as YAML if it ends in .yaml or .yml, else as JSON; return its value.
+
+    Raises DeploymentError with path and position of the first error; it does not quote the file.
+    """
+    try:
+        text = read_text(path)
+    except OSError as error:
+        raise DeploymentError(
+            f"cannot read {path}: {error.strerror}; give a file that can be read"
+        ) from None
+    except UnicodeDecodeError:
+        raise DeploymentError(f"{path} is not text in UTF-8; save it in UTF-8") from None
+    if path.suffix in {".yaml", ".yml"}:
+        return _read_yaml(path, text)
+    try:
+        return json.loads(text)
+    except json.JSONDecodeError as error:
+        raise DeploymentError(
+            f"{path}: line {error.lineno}, column {error.colno}: is not JSON: {error.msg}; correct "
+            "it there, or name a file in YAML *.yaml"
+        ) from None
+    except RecursionError:
+        raise DeploymentError(
+            f"{path} is nested too deeply; write a record with fewer levels"
+        ) from None
+
+
+def _read_yaml(path: Path, text: str) -> Any:
+    try:
+        return load_yaml(text)
+    except yaml.YAMLError as error:
+        mark = getattr(error, "problem_mark", None)
+        place = f"line {mark.line + 1}, column {mark.column + 1}: " if mark else ""
+        raise DeploymentError(f"{path}: {place}is not YAML; correct it there") from None

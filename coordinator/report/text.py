@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterable, Sequence
-from typing import Any
 
 from rich.console import Console
 from rich.padding import Padding
@@ -23,6 +22,7 @@ from osbench.coordinator.report.statements.statements import statements
 from osbench.coordinator.report.statements.verdict_lines import NAMED, commands, verdict_lines
 from osbench.coordinator.report.times_table import short_times_lines, times_lines
 from osbench.coordinator.results.accounting.totals import Accounting
+from osbench.coordinator.text_table import show
 
 #: Lines of a log that a note shows.
 _NOTE_LINES = 16
@@ -41,39 +41,39 @@ def render(report: Report, console: Console, *, details: bool = False) -> None:
 
     Without `details` a workload has its sum, a few rows of times, and facts that matter.
     """
-    _show(console, Text(f"Run {report.run_id}  {plain(report.task)}", style="bold"))
+    show(console, Text(f"Run {report.run_id}  {plain(report.task)}", style="bold"))
     if details:
-        _show(console, Text(f"{report.started_at} to {report.finished_at}"))
+        show(console, Text(f"{report.started_at} to {report.finished_at}"))
         if report.tags:
-            _show(console, Text(f"tags: {', '.join(map(plain, report.tags))}"))
+            show(console, Text(f"tags: {', '.join(map(plain, report.tags))}"))
     code = report.exit_code
     style = "bold green" if code == 0 else "bold red"
-    _show(console, Text(f"Exit code {code}: {report.exit_meaning}", style=style))
+    show(console, Text(f"Exit code {code}: {report.exit_meaning}", style=style))
     criteria = verdict_lines(report, sys.maxsize if details else NAMED)
     _show_indented(console, map(styled_text, criteria), 2)
     for note in report.notes:
-        _show(console, Text(f"Note: {_lines_of(note)}"))
+        show(console, Text(f"Note: {_lines_of(note)}"))
     ordered, briefly = _full_and_brief(report.workloads)
     for number, workload in ordered:
         if details or len(report.workloads) > 1:
-            _show(console, Text())
+            show(console, Text())
         _render_workload(workload, number, console, details=details)
     if briefly:
-        _show(console, Text())
-        _show(
+        show(console, Text())
+        show(
             console,
             Text(
                 f"{count(len(briefly), 'workload')} met all criteria with no failure", style="bold"
             ),
         )
         for number, workload in briefly:
-            _show(console, Text(f"   {_brief(workload, number)}"))
+            show(console, Text(f"   {_brief(workload, number)}"))
     found = list(commands(report, details=details))
     if details or len(report.workloads) > 1:
-        _show(console, Text())
+        show(console, Text())
     width = max((len(command) for command, _ in found), default=0)
     for command, shows in found:
-        _show(console, Text(f"{command:{width}}  {shows}", style=_STYLES[Look.PALE]))
+        show(console, Text(f"{command:{width}}  {shows}", style=_STYLES[Look.PALE]))
 
 
 def _full_and_brief(
@@ -108,7 +108,7 @@ def _render_workload(
     heading.append(f"{of}  {plain(workload.runner.type)}", style="not bold")
     if workload.subtask not in ("", workload.name):
         heading.append(f"  ({plain(workload.subtask)})", style="not bold")
-    _show(console, heading)
+    show(console, heading)
     if workload.unbegun:
         reason = Text(f"not begun: {plain(workload.unbegun, 1000)}", style="bold red")
         _show_indented(console, [Text(sum_text(workload.accounting)), reason])
@@ -120,13 +120,13 @@ def _render_workload(
         _show_indented(console, short_times_lines(workload, console.width - 3))
         _show_grid(console, (one for one in statements(workload) if one.matters))
         return
-    _show(console, Text())
+    show(console, Text())
     _show_indented(console, times_lines(workload, console.width - 3))
-    _show(console, Text())
+    show(console, Text())
     _show_grid(console, statements(workload))
     for chart in workload.outputs.additive[:CHARTS]:
-        _show(console, Text())
-        _show(console, Padding(chart_text(chart), (0, 0, 0, 3), expand=False))
+        show(console, Text())
+        show(console, Padding(chart_text(chart), (0, 0, 0, 3), expand=False))
 
 
 def _rate(workload: WorkloadReport) -> str:
@@ -138,7 +138,7 @@ def _rate(workload: WorkloadReport) -> str:
 
 def _show_indented(console: Console, lines: Iterable[Text], columns: int = 3) -> None:
     for text in lines:
-        _show(console, Padding(text, (0, 0, 0, columns), expand=False))
+        show(console, Padding(text, (0, 0, 0, columns), expand=False))
 
 
 def _show_grid(console: Console, found: Iterable[Statement]) -> None:
@@ -149,7 +149,7 @@ def _show_grid(console: Console, found: Iterable[Statement]) -> None:
     for one in found:
         grid.add_row("" if one.label == last else one.label, styled_text(one.phrases))
         last = one.label
-    _show(console, Padding(grid, (0, 0, 0, 3), expand=False))
+    show(console, Padding(grid, (0, 0, 0, 3), expand=False))
 
 
 def styled_text(phrases: Iterable[Phrase]) -> Text:
@@ -164,11 +164,6 @@ def _lines_of(note: str) -> str:
         others = []
     # indented, so that no line of a log looks like one of the report
     return "\n   ".join(plain(line, 1000) for line in [first, *others[:_NOTE_LINES]])
-
-
-def _show(console: Console, what: Any) -> None:
-    # foreign text may look like markup or hold numbers that rich would paint
-    console.print(what, markup=False, highlight=False)
 
 
 def sum_text(accounting: Accounting) -> str:

@@ -1,4 +1,9 @@
-"""Turns the operations of an OpenAPI description into steps of `HttpFlow.run`."""
+"""Turns the operations of an OpenAPI description into steps of `HttpFlow.run`.
+
+Lists and objects of parameters are written by `style`, `explode` and `collectionFormat`. Source:
+https://spec.openapis.org/oas/v3.1.0#style-values, and Swagger 2.0. The styles `matrix` and `label`
+of paths are written as `simple`.
+"""
 
 from __future__ import annotations
 
@@ -10,6 +15,7 @@ from typing import Any
 from urllib.parse import quote
 
 from osbench.common.errors import UsageError
+from osbench.common.plugin.request_values import as_text
 from osbench.common.secrets.masking import holds_secret
 from osbench.common.secrets.secret_names import Place, is_secret
 from osbench.coordinator.task.taskfile.flow_task import (
@@ -23,7 +29,6 @@ from osbench.coordinator.task.taskfile.flow_task import (
 from osbench.edges.recordings.har_file import is_json
 from osbench.edges.recordings.openapi_examples import SchemaExamples
 from osbench.edges.recordings.openapi_file import ServiceDescription, ServiceOperation
-from osbench.edges.recordings.openapi_styles import query_fields, simple
 from osbench.edges.recordings.recorded_parts import MULTIPART
 from osbench.edges.recordings.secret_arguments import (
     SecretArguments,
@@ -38,6 +43,11 @@ _FILE_BYTES = 1024
 _READS = frozenset({"GET", "HEAD", "OPTIONS"})
 #: Headers that are made by `self.http`, or by the security schemes.
 _OWN = frozenset({"accept", "content-type", "authorization", "cookie", "host"})
+#: Separators of a list by `style`, and by the `collectionFormat` of Swagger 2.0.
+_SEPARATORS = {
+    **{"spaceDelimited": " ", "pipeDelimited": "|"},
+    **{"ssv": " ", "tsv": "\t", "pipes": "|"},
+}
 
 
 def read_task(file: str, _options: RecordingOptions) -> FlowTask:
@@ -282,3 +292,42 @@ def _is_secret_field(name: str, value: Any) -> bool:
     if not is_secret(name, value):
         return False
     return re.search(r"(?i)keys?$", name) is None or is_secret(f"{name}_data", value)
+
+
+def query_fields(parameter: Mapping[str, Any], value: Any) -> dict[str, str | list[str]]:
+    """Return the fields of a query by name, for the value of a parameter; a list is repeated."""
+    name, style = str(parameter.get("name")), parameter.get("style", "form")
+    explode = _explodes(parameter, style)
+    if isinstance(value, Mapping):
+        if style == "deepObject":
+            return {f"{name}[{key}]": as_text(inner) for key, inner in value.items()}
+        if explode:
+            return {str(key): as_text(inner) for key, inner in value.items()}
+    elif isinstance(value, list) and explode:
+        return {name: [as_text(inner) for inner in value]}
+    return {name: _SEPARATORS.get(_format(parameter, style), ",").join(_pieces(value))}
+
+
+def simple(parameter: Mapping[str, Any], value: Any) -> list[str]:
+    """Return the texts, to be joined by commas, of the value of a parameter in a path or header."""
+    if isinstance(value, Mapping) and parameter.get("explode") is True:
+        return [f"{key}={as_text(inner)}" for key, inner in value.items()]
+    return _pieces(value)
+
+
+def _explodes(parameter: Mapping[str, Any], style: Any) -> bool:
+    if "collectionFormat" in parameter or ("schema" not in parameter and "type" in parameter):
+        # Swagger 2.0, in which csv is the default
+        return parameter.get("collectionFormat") == "multi"
+    explode = parameter.get("explode")
+    return explode if isinstance(explode, bool) else style == "form"
+
+
+def _format(parameter: Mapping[str, Any], style: Any) -> str:
+    return str(parameter.get("collectionFormat", style))
+
+
+def _pieces(value: Any) -> list[str]:
+    if isinstance(value, Mapping):
+        return [as_text(part) for pair in value.items() for part in pair]
+    return [as_text(inner) for inner in value] if isinstance(value, list) else [as_text(value)]

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from helpers.memberships import handle
 from osbench.common.protocol import timers
-from osbench.coordinator.load.dispatch import batch_sizes
+from osbench.coordinator.load.dispatch.closed_load import BATCH_S, batch_size
 from osbench.coordinator.load.fleet.worker import GROWTH
 
 user_limits = st.integers(1, 2000)
@@ -19,9 +19,9 @@ limits = st.one_of(st.none(), st.integers(1, 10**6))
 def test_a_batch_has_work_and_is_never_more_than_a_second_of_it(
     user_limit: int, rate: float, left: int | None, workers: int, limit: int | None
 ) -> None:
-    size = batch_sizes.batch_size(handle(user_limit=user_limit, rate=rate), left, workers, limit)
+    size = batch_size(handle(user_limit=user_limit, rate=rate), left, workers, limit)
 
-    assert 1 <= size <= max(rate * batch_sizes.BATCH_S, user_limit)
+    assert 1 <= size <= max(rate * BATCH_S, user_limit)
     assert limit is None or size <= limit
 
 

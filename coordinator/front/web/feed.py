@@ -1,6 +1,11 @@
 """Server-sent events of one page: one JSON document, built once for all clients.
 
-The feed waits for no client: a slow one gets the newest document next, never a queue.
+The feed waits for no client: a slow one gets the newest document next, never a queue. An event
+has the change from the document before, as charts grow at their ends. Forms of a change:
+  {"=": value}             a new value instead of the old one
+  {"+": [kept, values]}    a list: the first `kept` values stay, these follow
+  {"~": {key: change}}     changes of some members of an object, or of a list of equal length
+`live.js` applies them. HTML goes as a list of its lines: most of them stay as they are.
 """
 
 from __future__ import annotations
@@ -15,8 +20,6 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-from osbench.coordinator.front.web.json_delta import change
-
 LOG = logging.getLogger(__name__)
 
 #: At least so long between two documents; without news a comment keeps the connection open.
@@ -29,6 +32,10 @@ GRACE_S = 3.0
 
 #: The key of a document that says that it is the last one.
 OVER = "over"
+
+Change = dict[str, Any]
+#: Characters of overhead, about, to mark a changed member of a list.
+_OVERHEAD = 12
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -58,7 +65,7 @@ class Frame:
 def event(epoch: str, number: int, how: dict[str, Any]) -> bytes:
     """Return a server-sent event that brings a client to version `number` of the document.
 
-    `how`: the change, in a form of `json_delta`. The id of the event is EPOCH-NUMBER.
+    `how`: the change, in a form of the module. The id of the event is EPOCH-NUMBER.
     """
     data = json.dumps(how, separators=(",", ":"), allow_nan=False)
     return f"id: {epoch}-{number}\ndata: {data}\n\n".encode()
@@ -209,3 +216,60 @@ class Feed:
         tail = event(self._epoch, number, how)
         frame = Frame(number=number, document=document, epoch=self._epoch, tail=tail)
         return frame, time.thread_time() - began
+
+
+def change(before: Any, after: Any) -> Change | None:
+    """Return the change from one JSON value to the next, with the key "=", "+" or "~"; None if
+    equal.
+
+    The module's docstring describes these forms.
+    """
+    if before == after:
+        return None
+    if isinstance(before, dict) and isinstance(after, dict) and before.keys() == after.keys():
+        return {"~": _members((key, before[key], after[key]) for key in after)}
+    if isinstance(before, list) and isinstance(after, list) and before:
+        return _of_lists(before, after)
+    return {"=": after}
+
+
+def apply_change(before: Any, how: Change | None) -> Any:
+    """Apply a change to a JSON value as `live.js` does; return the new value. `before` is not
+    modified.
+
+    `how`: a result of `change`; None changes nothing. For tests and clients in Python.
+    """
+    if how is None:
+        return before
+    ((kind, what),) = how.items()
+    if kind == "=":
+        return what
+    if kind == "+":
+        return [*before[: what[0]], *what[1]]
+    if isinstance(before, dict):
+        return {key: apply_change(value, what.get(key)) for key, value in before.items()}
+    return [apply_change(value, what.get(str(at))) for at, value in enumerate(before)]
+
+
+def _of_lists(before: list[Any], after: list[Any]) -> Change:
+    kept = next(
+        (at for at, (old, new) in enumerate(zip(before, after, strict=False)) if old != new),
+        min(len(before), len(after)),
+    )
+    tail: Change = {"+": [kept, after[kept:]]}
+    if len(before) != len(after):
+        return tail
+    differ = [at for at in range(kept, len(after)) if before[at] != after[at]]
+    if not isinstance(after[kept], dict | list | str):
+        return tail
+    # numbers are sent again up to the end, texts only where that is longer than to point at some
+    if isinstance(after[kept], str):
+        again = sum(len(str(one)) for one in after[kept:])
+        if again <= sum(len(str(after[at])) + _OVERHEAD for at in differ):
+            return tail
+    return {"~": _members((str(at), before[at], after[at]) for at in differ)}
+
+
+def _members(triples: Any) -> dict[str, Change]:
+    found = ((key, change(old, new)) for key, old, new in triples)
+    return {key: how for key, how in found if how is not None}

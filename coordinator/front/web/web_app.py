@@ -20,9 +20,9 @@ from starlette.routing import Route
 from starlette.types import ASGIApp
 
 from osbench.common.errors import OsbenchError, UsageError
-from osbench.coordinator.front.web import live_documents, load_changes, report_views, web_pages
+from osbench.coordinator.front.web import live_documents, report_views, web_pages
 from osbench.coordinator.front.web.access_tokens import AccessTokens, Role
-from osbench.coordinator.front.web.bodies import bounded_body, page_response
+from osbench.coordinator.front.web.bodies import bounded_body, page_response, parse_change
 from osbench.coordinator.front.web.feed import Feed
 from osbench.coordinator.front.web.live_documents import ListDocument, RunDocument
 from osbench.coordinator.front.web.request_guard import RequestGuard
@@ -254,7 +254,7 @@ class WebApp:
         if directory is None:
             return PlainTextResponse("There is no such run.\n", 404)
         try:
-            wanted = load_changes.parse_change(await bounded_body(request))
+            wanted = parse_change(await bounded_body(request))
             said = await asyncio.to_thread(control_requests.ask, directory, wanted)
         except OsbenchError as error:
             return PlainTextResponse(f"{error}\n", 409)

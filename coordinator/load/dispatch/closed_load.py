@@ -1,4 +1,9 @@
-"""Decides which worker of a closed load gets iterations, so that each has two seconds of work."""
+"""Decides which worker of a closed load gets iterations, so that each has two seconds of work.
+
+A batch is about a second of work and a worker has about two. Before the first results it is not
+known how many iterations that is: batches double, so that the excess can be recalled. Near the end
+batches shrink, so that no worker is left alone with a tail.
+"""
 
 from __future__ import annotations
 
@@ -8,15 +13,56 @@ from itertools import zip_longest
 
 from osbench.common.plugin.runner import Step
 from osbench.common.protocol import timers
-from osbench.coordinator.load.dispatch import batch_sizes
 from osbench.coordinator.load.dispatch.batches import Batches, Grant
 from osbench.coordinator.load.fleet.worker import WorkerHandle
 from osbench.coordinator.results.accounting.ledger import Ledger
 
+#: A batch of work, seconds.
+BATCH_S = 1.0
+#: Shortest batch near the end, seconds.
+SHORTEST_S = 0.1
 #: A worker gets a batch of any size if it has less work than this, in seconds, not counting running
 #: iterations and its round trips: with long iterations of many users, more than half of its
 #: iterations run.
 RESERVE_S = 0.25
+
+
+def blind_sizes(users: int, total: int, limit: int | None = None) -> list[int]:
+    """Return the sizes of the first batches of a worker whose speed is not known yet.
+
+    They sum to `total`. The first two have an iteration per user (`users`), further ones double.
+    `limit` is the most iterations of a batch that carries rows of a data file; None: no limit.
+    """
+    largest = total if limit is None else min(total, limit)
+    sizes: list[int] = []
+    size = min(users, largest)
+    while total > 0:
+        sizes.append(min(size, total))
+        total -= size
+        if len(sizes) > 1:
+            size = min(2 * size, largest)
+    return sizes
+
+
+def batch_size(
+    worker: WorkerHandle, left: int | None, workers: int, limit: int | None = None
+) -> int:
+    """Return the size of the next batch for a worker that has had its first batches.
+
+    About `BATCH_S` seconds of its work, less near the end of the plan; one iteration per user if
+    its speed is not known. `left` is the number of iterations of the plan not granted yet (None:
+    without end), `workers` the number of workers, `limit` the most iterations of a batch that
+    carries rows of a data file.
+    """
+    if not worker.rate:
+        size = worker.user_limit
+    else:
+        size = max(int(worker.rate * BATCH_S), -(-worker.user_limit // 16), 1)
+        if left is not None:
+            # a worker takes a batch a round trip
+            shortest = max(1, int(worker.rate * (SHORTEST_S + worker.trip_s)))
+            size = min(size, max(shortest, -(-left // (2 * workers))))
+    return size if limit is None else min(size, limit)
 
 
 class ClosedLoad:
@@ -88,7 +134,7 @@ class ClosedLoad:
             if total <= 0:
                 continue
             worker.blind_s = max(0.0, elapsed_s)
-            each = batch_sizes.blind_sizes(worker.user_limit, total, self._limit)
+            each = blind_sizes(worker.user_limit, total, self._limit)
             sizes.append([(worker, size) for size in each])
         found: list[Grant] = []
         # small ones of all workers first: the numbers that start are then without large gaps
@@ -107,7 +153,7 @@ class ClosedLoad:
         while takers:
             for worker in list(takers):
                 left = self._ledger.available(step.budget)
-                size = batch_sizes.batch_size(worker, left, len(workers), self._limit)
+                size = batch_size(worker, left, len(workers), self._limit)
                 room = min(worker.room(), most.get(worker, worker.room())) - held[worker]
                 # small batches cost a message each, and are of use only if work runs out
                 waiting = held[worker] - worker.user_limit

@@ -1,8 +1,12 @@
-"""Local mode as a context manager: starts and ends the private server and workers of one run."""
+"""Local mode as a context manager: starts and ends the private server and workers of one run.
+
+Data of the server is kept in the run directory after the coordinator has ended.
+"""
 
 from __future__ import annotations
 
 import logging
+import os
 import re
 import shutil
 import time
@@ -15,12 +19,16 @@ from oslo_config import cfg
 
 from osbench.common.errors import FleetError, StoreError, StoreLost, StoreUnreachable
 from osbench.common.protocol.keyring import Keyring
-from osbench.coordinator.load.local import kept_server, watchdog
+from osbench.common.protocol.redis_client import connect
+from osbench.common.protocol.wire import Wire
+from osbench.common.text.escaping import decoded_text
+from osbench.coordinator.load.local import watchdog
 from osbench.coordinator.load.local.child import Child
-from osbench.coordinator.load.local.lifeline import Lifeline
+from osbench.coordinator.load.local.lifeline import CLEAR_S, Lifeline
 from osbench.coordinator.load.local.local_start import LocalStart
 from osbench.coordinator.load.local.server import PrivateServer
 from osbench.coordinator.load.local.settings import write_config
+from osbench.coordinator.results.storage.resumable import PLAN, SERVER, SERVER_LOCK
 
 LOG = logging.getLogger(__name__)
 
@@ -30,6 +38,11 @@ _DRAIN_MARGIN_S = 8.0
 _WARNS = re.compile(r" (?:WARNING|ERROR|CRITICAL) ")
 #: After which it is said that workers are waited for.
 _SAID_S = 3.0
+#: Longest wait for the watchdog of the coordinator that is gone, and between two looks, seconds.
+_WATCHDOG_S = CLEAR_S + watchdog.DUMP_S
+_POLL_S = 0.05
+#: Bound of a reply of the server, seconds.
+_REPLY_S = 5.0
 
 
 class LocalMode:
@@ -132,7 +145,7 @@ class LocalMode:
         coordinator is killed, the watchdog saves them.
         """
         assert self._start is not None, "there is something to keep inside the with block"
-        self._keeping = kept_server.keeping_in(directory)
+        self._keeping = _keeping_in(directory)
         self._start.lifeline.register_keeping(self._keeping)
 
     def check(self) -> None:
@@ -234,12 +247,12 @@ class LocalMode:
 
     def _begin_server(self, lifeline: Lifeline) -> None:
         """Start the server, if possible with the data kept of an earlier one. Raises StoreError."""
-        restored = self._earlier is not None and kept_server.restore(self._earlier, self.folder)
+        restored = self._earlier is not None and _restore_dump(self._earlier, self.folder)
         self._server = PrivateServer(self.folder, lifeline)
         try:
             self._server.await_response()
             if restored:
-                kept_server.forget_workers(self._server.url)
+                _forget_workers(self._server.url)
         except (StoreError, StoreUnreachable) as error:
             if not restored:
                 raise
@@ -264,3 +277,48 @@ class LocalMode:
         finally:
             if self._start:
                 self._start.close()
+
+
+def _keeping_in(directory: Path) -> watchdog.Keeping:
+    """Return the paths in a run directory that a watchdog needs to save the server's data."""
+    paths = (str(directory / name) for name in (PLAN, SERVER, SERVER_LOCK))
+    return watchdog.Keeping(*paths)
+
+
+def _restore_dump(directory: Path, folder: Path) -> bool:
+    """Copy the Redis dump saved from a run to `folder`, for the server that starts there next.
+
+    Waits until the earlier coordinator's watchdog has saved it, with a limit. Returns False if
+    there is no dump or it cannot be read; the latter is logged.
+    """
+    keeping = _keeping_in(directory)
+    try:
+        _await_watchdog(keeping)
+        shutil.copy(keeping.dump, folder / watchdog.DUMP)
+    except FileNotFoundError:
+        return False
+    except OSError as error:
+        LOG.warning("what workers had delivered last cannot be read: %s", error)
+        return False
+    return True
+
+
+def _forget_workers(url: str) -> None:
+    """Delete the heartbeats and queues of earlier workers from Redis: all of them have ended.
+
+    Raises StoreUnreachable, StoreError.
+    """
+    with connect(url, _REPLY_S) as client:
+        wire = Wire(client)
+        for name in wire.names():
+            wire.forget(decoded_text(name))
+
+
+def _await_watchdog(keeping: watchdog.Keeping) -> None:
+    deadline = time.monotonic() + _WATCHDOG_S
+    while (lock := keeping.take_lock()) is None:
+        if time.monotonic() > deadline:
+            LOG.warning("the watchdog of the earlier coordinator is still cleaning up")
+            return
+        time.sleep(_POLL_S)
+    os.close(lock)

@@ -33,10 +33,9 @@ from osbench.edges.history.commands.archive_access import archived_runs
 from osbench.edges.history.commands.comparison_options import left_out, warn_of_unsound
 from osbench.edges.history.comparison.compared_run import ComparedRun, finished_runs
 from osbench.edges.history.comparison.comparison_json import staircases_json, trends_json
-from osbench.edges.history.comparison.comparison_page import trends_page
+from osbench.edges.history.comparison.comparison_page import staircases_page, trends_page
 from osbench.edges.history.comparison.comparison_text import show_check, show_staircase, show_trend
 from osbench.edges.history.comparison.load_series import staircases_of
-from osbench.edges.history.comparison.staircase_page import staircases_page
 from osbench.edges.history.comparison.trend_check import TrendCheck, check_trend
 from osbench.edges.history.comparison.trends import trend_of
 

@@ -21,9 +21,8 @@ from osbench.edges.history.comparison.comparison_result import (
     Fact,
     WorkloadChanges,
 )
-from osbench.edges.history.comparison.evidence import Evidence
+from osbench.edges.history.comparison.evidence import Evidence, odd_runs
 from osbench.edges.history.comparison.findable_changes import findable_sentence, signed_percent
-from osbench.edges.history.comparison.odd_runs import odd_runs
 from osbench.edges.history.comparison.run_checks import caveats, failed_share
 from osbench.edges.history.comparison.run_series import (
     COMPARED,

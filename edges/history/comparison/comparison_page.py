@@ -1,4 +1,7 @@
-"""Renders comparisons and trends of runs as HTML pages: one file each, without scripts."""
+"""Renders comparisons, trends and staircases of runs as HTML pages.
+
+A page is one file, without scripts.
+"""
 
 from __future__ import annotations
 
@@ -15,6 +18,7 @@ from osbench.common.text.escaping import on_page
 from osbench.coordinator.formatting import spaced
 from osbench.coordinator.report.html import page_assets
 from osbench.coordinator.report.html.page_assets import PageFrame
+from osbench.coordinator.report.staircase.staircase import Staircase
 from osbench.edges.history.comparison.comparison_result import (
     Basis,
     ChangeRow,
@@ -23,6 +27,7 @@ from osbench.edges.history.comparison.comparison_result import (
 )
 from osbench.edges.history.comparison.comparison_text import interval_text
 from osbench.edges.history.comparison.findable_changes import signed_percent
+from osbench.edges.history.comparison.load_series import RunsStaircase
 from osbench.edges.history.comparison.trends import RunsTrend, TrendChange, TrendSeries
 
 #: Package of templates and style.
@@ -56,7 +61,7 @@ def compare_page(result: ComparisonResult, frame: PageFrame | None = None) -> st
     if not colon:
         told, rest = result.sentence, ""
     reach = _reach(result)
-    environment = page_environment()
+    environment = _page_environment()
     environment.filters["forest"] = lambda row: _forest(row, reach, result.margin)
     names = [name or "" for name in result.names]
     return environment.get_template("comparison.html.j2").render(
@@ -82,8 +87,18 @@ def trends_page(
     `frame`: additions of the web server, None for a page in a file. `notes` are messages on runs
     that are left out.
     """
-    template = page_environment().get_template("trends.html.j2")
+    template = _page_environment().get_template("trends.html.j2")
     return template.render(trends=list(trends), frame=frame, notes=notes)
+
+
+def staircases_page(found: Sequence[RunsStaircase]) -> str:
+    """Return an HTML page that draws throughput and latency by load for each staircase.
+
+    There must be at least one staircase.
+    """
+    environment = _page_environment()
+    environment.filters.update(drawn_throughput=_drawn_throughput, drawn_times=_drawn_times)
+    return environment.get_template("staircases.html.j2").render(found=list(found), frame=None)
 
 
 def compare_command(result: ComparisonResult) -> str:
@@ -98,7 +113,7 @@ def compare_command(result: ComparisonResult) -> str:
     return f"osbench-coord compare {before}{against}{after}{given}"
 
 
-def page_environment() -> Environment:
+def _page_environment() -> Environment:
     """Return a new Jinja environment with the templates of the pages and the filters they use."""
     environment = Environment(
         loader=PackageLoader(_PACKAGE, "assets"),
@@ -168,7 +183,7 @@ def _forest(row: ChangeRow, reach: float, margin: float | None) -> Markup:
         low, high = map(at, row.interval)
         parts.append(f'<line class="whisker" x1="{low}" x2="{high}" y1="8" y2="8"/>')
     parts.append(f'<path class="centre" d="M{at(row.ratio)} 8h0"/>')
-    return drawing("forest", 16, parts)
+    return _drawing("forest", 16, parts)
 
 
 def _drawn_series(trend: RunsTrend, one: TrendSeries) -> Markup:
@@ -186,8 +201,7 @@ def _drawn_series(trend: RunsTrend, one: TrendSeries) -> Markup:
         return round(_WIDTH * at / last, 1)
 
     def y(value: float) -> float:
-        share = (value - low) / (high - low) if high > low else 0.5
-        return round(_HEIGHT - _FREE - share * (_HEIGHT - 2 * _FREE), 1)
+        return _place_between(low, high, value)
 
     points = [(x(at), y(value)) for at, value in enumerate(one.values_s) if value is not None]
     line = " ".join(f"{a} {b}" for a, b in points)
@@ -205,10 +219,72 @@ def _drawn_series(trend: RunsTrend, one: TrendSeries) -> Markup:
         begin = edge
         if number == len(one.changes) - 1:
             parts.append(f'<path class="level" d="M{x(edge)} {y(change.after_s)}H{_WIDTH}"/>')
-    return drawing("series", _HEIGHT, parts)
+    return _drawing("series", _HEIGHT, parts)
 
 
-def drawing(name: str, height: int, parts: Sequence[str]) -> Markup:
+def _drawn_throughput(staircase: Staircase) -> Markup:
+    points = [(step.load, step.throughput) for step in staircase.steps]
+    return _drawn_by_load(staircase, [points], 0.0)
+
+
+def _drawn_times(staircase: Staircase) -> Markup:
+    """Return an SVG drawing of p50, p95 and p99 by load, logarithmic; "" without times."""
+    lines = [
+        [
+            (step.load, math.log(value))
+            for step, value in zip(staircase.steps, values, strict=True)
+            if value
+        ]
+        for values in (
+            [step.p50_s for step in staircase.steps],
+            [step.p95_s for step in staircase.steps],
+            [step.p99_s for step in staircase.steps],
+        )
+    ]
+    known = [value for line in lines for _, value in line]
+    return _drawn_by_load(staircase, lines, min(known)) if known else Markup("")
+
+
+def _drawn_by_load(
+    staircase: Staircase, lines: Sequence[Sequence[tuple[float, float]]], low: float
+) -> Markup:
+    """Return a drawing (SVG) of lines by load, from load 0 to the greatest, with the knee marked.
+
+    From the knee on p95 grows faster than throughput. `lines` are points (load, value); `low` is
+    the value at the bottom.
+    """
+    most = staircase.steps[-1].load
+    high = max(value for line in lines for _, value in line)
+
+    def x(load: float) -> float:
+        return round(_WIDTH * load / most, 1)
+
+    def y(value: float) -> float:
+        return _place_between(low, high, value)
+
+    parts = []
+    knee = staircase.knee
+    if knee is not None:
+        left, right = x(knee.below), x(knee.above)
+        parts.append(
+            f'<rect class="margin" x="{left}" y="0" width="{right - left:.1f}" height="{_HEIGHT}"/>'
+        )
+        parts.append(f'<path class="level" d="M{x(knee.load)} 0V{_HEIGHT}"/>')
+    for line in lines:
+        points = [(x(load), y(value)) for load, value in line]
+        joined = " ".join(f"{a} {b}" for a, b in points)
+        parts.append(f'<polyline class="line" points="{joined}"/>')
+        parts.append(f'<path class="dots" d="{"".join(f"M{a} {b}h0" for a, b in points)}"/>')
+    return _drawing("series", _HEIGHT, parts)
+
+
+def _place_between(low: float, high: float, value: float) -> float:
+    """Return the place of a value from the top of a series, in its units."""
+    share = (value - low) / (high - low) if high > low else 0.5
+    return round(_HEIGHT - _FREE - share * (_HEIGHT - 2 * _FREE), 1)
+
+
+def _drawing(name: str, height: int, parts: Sequence[str]) -> Markup:
     """Return an SVG drawing of `parts`, 1000 units wide and `height` high.
 
     `name` is its CSS class. Parts are not escaped.

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 import statistics
 from collections.abc import Sequence
-from typing import Any
 
 from rich.console import Console
 from rich.padding import Padding
@@ -14,7 +13,7 @@ from rich.text import Text
 from osbench.coordinator.formatting import count, duration, plain
 from osbench.coordinator.report.staircase.staircase_text import staircase_lines
 from osbench.coordinator.results.storage.run_directory import RunDirectory
-from osbench.coordinator.text_table import TextTable, figures, names, texts
+from osbench.coordinator.text_table import TextTable, figures, names, show, texts
 from osbench.edges.history.comparison.compared_run import ComparedRun, read_compared_run
 from osbench.edges.history.comparison.comparison_result import (
     ChangeRow,
@@ -46,25 +45,25 @@ def show_comparison(result: ComparisonResult, console: Console) -> None:
         ("before", "after"), result.names, (result.before, result.after), strict=True
     ):
         label = f"{plain(name)}: " if name else ""
-        _show(console, Text(f"{word:7}{label}{', '.join(runs)}"))
-    _show(console, Text())
-    _show(console, Text(plain(result.sentence, 1000), style=_STYLES[result.verdict] or "bold"))
-    _show(console, Text(f"Basis: {plain(result.grounds, 1000)}."))
+        show(console, Text(f"{word:7}{label}{', '.join(runs)}"))
+    show(console, Text())
+    show(console, Text(plain(result.sentence, 1000), style=_STYLES[result.verdict] or "bold"))
+    show(console, Text(f"Basis: {plain(result.grounds, 1000)}."))
     for caveat in result.caveats:
-        _show(console, Text(f"Warning: {plain(caveat.text, 1000)}.", style="magenta"))
+        show(console, Text(f"Warning: {plain(caveat.text, 1000)}.", style="magenta"))
     for workload in result.workloads:
-        _show(console, Text())
+        show(console, Text())
         _show_workload(workload, console)
     if result.remarks:
-        _show(console, Text())
+        show(console, Text())
     for remark in result.remarks:
-        _show(console, Text(f"{plain(remark, 1000)}.", style="italic"))
+        show(console, Text(f"{plain(remark, 1000)}.", style="italic"))
 
 
 def _show_workload(workload: WorkloadChanges, console: Console) -> None:
     heading = Text(plain(workload.name), style="bold")
     heading.append(f"  {workload.verdict}", style=_STYLES[workload.verdict] or "not bold")
-    _show(console, heading)
+    show(console, heading)
     table = TextTable(
         texts("time of"), figures("", "before", "after", "change", "95 %"), names("verdict")
     )
@@ -83,9 +82,9 @@ def _show_workload(workload: WorkloadChanges, console: Console) -> None:
         )
     for fact in workload.facts:
         table.add_row(fact.name, "", fact.before, fact.after, "", "", "")
-    _show(console, Padding(table, (0, 0, 0, 3)))
+    show(console, Padding(table, (0, 0, 0, 3)))
     if workload.calls:
-        _show(console, Text(f"   what changed: {plain(workload.calls, 1000)}"))
+        show(console, Text(f"   what changed: {plain(workload.calls, 1000)}"))
 
 
 def interval_text(row: ChangeRow) -> str:
@@ -119,13 +118,13 @@ def show_spread(runs: Sequence[ComparedRun], console: Console) -> None:
                 duration(max(values)),
                 f"{100 * spread:.1f} %",
             )
-    _show(console, Text())
-    _show(console, Text(f"Run-to-run spread of {count(len(runs), 'run')}", style="bold"))
+    show(console, Text())
+    show(console, Text(f"Run-to-run spread of {count(len(runs), 'run')}", style="bold"))
     for run in runs:
-        _show(console, Text(f"   {run.run_id}  exit code {run.exit_code}"))
-    _show(console, Padding(table, (0, 0, 0, 3)))
+        show(console, Text(f"   {run.run_id}  exit code {run.exit_code}"))
+    show(console, Padding(table, (0, 0, 0, 3)))
     if len(runs) > 1:
-        _show(console, Text("   spread: standard deviation between runs", style="italic"))
+        show(console, Text("   spread: standard deviation between runs", style="italic"))
 
 
 def show_spread_of(runs: Sequence[RunDirectory], console: Console) -> None:
@@ -141,9 +140,9 @@ def show_staircase(found: RunsStaircase, console: Console) -> None:
     heading = Text(f"{plain(found.task)}", style="bold")
     where = f", deployment {plain(found.deployment)}" if found.deployment else ""
     heading.append(f"  {plain(found.workload)}{where}, by load", style="not bold")
-    _show(console, heading)
+    show(console, heading)
     for line in staircase_lines(found.staircase):
-        _show(console, Padding(Text(line), (0, 0, 0, 3)))
+        show(console, Padding(Text(line), (0, 0, 0, 3)))
 
 
 def show_trend(trend: RunsTrend, console: Console) -> None:
@@ -151,11 +150,11 @@ def show_trend(trend: RunsTrend, console: Console) -> None:
     heading = Text(f"{plain(trend.task)}", style="bold")
     where = f", deployment {plain(trend.deployment)}" if trend.deployment else ""
     heading.append(f"  fingerprint {trend.fingerprint}{where}", style="not bold")
-    _show(console, heading)
+    show(console, heading)
     changed = any(one.changes for one in trend.series)
-    _show(console, Text(plain(trend.sentence, 1000), style="bold red" if changed else "bold"))
+    show(console, Text(plain(trend.sentence, 1000), style="bold red" if changed else "bold"))
     first, last = trend.runs[0], trend.runs[-1]
-    _show(
+    show(
         console,
         Text(f"{count(len(trend.runs), 'run')}, {first.run_id} to {last.run_id}"),
     )
@@ -175,7 +174,7 @@ def show_trend(trend: RunsTrend, console: Console) -> None:
             *(duration(value) for value in (known[0], known[-1], min(known), max(known))),
             _bar_line(one.values_s),
         )
-    _show(console, Padding(table, (0, 0, 0, 3)))
+    show(console, Padding(table, (0, 0, 0, 3)))
     for one in trend.series:
         for change in one.changes:
             text = (
@@ -183,18 +182,18 @@ def show_trend(trend: RunsTrend, console: Console) -> None:
                 f" {duration(change.after_s)} ({signed_percent(change.ratio)}); see"
                 f" osbench-coord compare {change.before_run} {change.after_run}"
             )
-            _show(console, Text(text, style="red" if change.ratio > 1 else "green"))
+            show(console, Text(text, style="red" if change.ratio > 1 else "green"))
 
 
 def show_check(check: TrendCheck, console: Console) -> None:
     """Print the conclusion of checking a trend's newest run, and the percentiles that are worse."""
     style = "bold red" if check.worse else "bold"
-    _show(console, Text(plain(check.sentence, 1000), style=style))
+    show(console, Text(plain(check.sentence, 1000), style=style))
     for one in check.worse:
         text = f"   {plain(one.label)}: {duration(one.before_s)} to {duration(one.now_s)}"
-        _show(console, Text(text, style="red"))
+        show(console, Text(text, style="red"))
     if check.calls:
-        _show(console, Text(f"   what changed: {plain(check.calls, 1000)}"))
+        show(console, Text(f"   what changed: {plain(check.calls, 1000)}"))
 
 
 def _bar_line(values: Sequence[float | None]) -> str:
@@ -203,8 +202,3 @@ def _bar_line(values: Sequence[float | None]) -> str:
     low, high = min(known, default=0.0), max(known, default=0.0)
     scale = (len(_BARS) - 1) / (high - low) if high > low else 0.0
     return "".join(" " if value is None else _BARS[round((value - low) * scale)] for value in shown)
-
-
-def _show(console: Console, what: Any) -> None:
-    # foreign text may look like markup or hold numbers that rich would paint
-    console.print(what, markup=False, highlight=False)

@@ -1,4 +1,4 @@
-"""Tests whether a difference of two sides of runs is more than chance.
+"""Tests whether a difference of two sides of runs is more than chance; finds odd runs of a side.
 
 The spread is from runs of both sides, from earlier runs, or from time within a run.
 """
@@ -9,6 +9,8 @@ import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import groupby
+
+import numpy as np
 
 from osbench.coordinator.formatting import count
 from osbench.coordinator.report.model.model import Report
@@ -30,6 +32,10 @@ _OWN_SPREAD = 3
 _RANKED = 5
 #: Degrees of freedom from which a spread of other runs counts as known: five runs of a kind.
 _KNOWN = 4
+#: Runs a side from which two that agree show a third to be odd.
+_FEWEST = 3
+#: Standard deviations of the other runs, and share, from which a run is odd in a percentile.
+_DEVIATIONS, _SHARE = 6.0, 0.05
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -194,3 +200,45 @@ def _logarithms(estimate: BlockEstimate | None) -> tuple[float, float, float]:
     assert estimate.interval_ns is not None
     low, high = estimate.interval_ns
     return math.log(estimate.value_ns), math.log(low), math.log(high)
+
+
+@dataclass(frozen=True, kw_only=True)
+class OddRun:
+    """A run that differs from the other runs of its side in at least half of the percentiles."""
+
+    run_id: str
+    #: The percentile in which it is most so, and how many times the median of its side that is.
+    label: str
+    ratio: float
+
+
+def odd_runs(evidence: Evidence, keys: Sequence[SeriesKey]) -> list[OddRun]:
+    """Return the odd runs of both sides, in order; `keys` are the compared percentiles.
+
+    A run is odd if, in at least half of them, it is more than `_DEVIATIONS` standard deviations and
+    `_SHARE` from its side's median. Empty with fewer than three runs a side, or in pairs.
+    """
+    sides = (evidence.before, evidence.after)
+    if evidence.basis is Basis.PAIRS or min(map(len, sides)) < _FEWEST or not keys:
+        return []
+    apart = [np.array([log_values(side, key) for key in keys]).T for side in sides]
+    apart = [one - np.median(one, axis=0) for one in apart]
+    found = []
+    for number, side in enumerate(sides):
+        other = apart[1 - number]
+        for at, run in enumerate(side):
+            rest = np.concatenate([np.delete(apart[number], at, axis=0), other])
+            # each side has given one of its numbers to its median
+            spread = np.sqrt((rest**2).sum(axis=0) / max(len(rest) - 2, 1))
+            own = np.abs(apart[number][at])
+            if np.mean((own > _DEVIATIONS * spread) & (own > math.log1p(_SHARE))) >= 0.5:
+                most = int(own.argmax())
+                found.append(
+                    OddRun(
+                        run_id=run.run_id,
+                        label=f"p{keys[most].percent:g} of"
+                        f" {keys[most].action or keys[most].workload}",
+                        ratio=math.exp(float(apart[number][at][most])),
+                    )
+                )
+    return found

@@ -11,6 +11,7 @@ from rich.table import Table
 from rich.text import Text
 
 from osbench.coordinator.formatting import count, plain, size, spaced, three_digits
+from osbench.coordinator.text_table import show
 from osbench.edges.history.sizing.sizing_document import FEW
 
 #: Levels of a load that have a row each, and characters of the line that draws them.
@@ -21,36 +22,36 @@ _BARS = " ▁▂▃▄▅▆▇█"
 
 def render_sizing(document: Mapping[str, Any], console: Console) -> None:
     """Print the JSON object of `plan` to `console`: each workload, totals of the task, notes."""
-    _show(console, Text(f"Plan of {plain(document['task'])}", style="bold"))
+    show(console, Text(f"Plan of {plain(document['task'])}", style="bold"))
     if document["calibration"]:
-        _show(console, Text(f"calibrated by run {document['calibration']}"))
+        show(console, Text(f"calibrated by run {document['calibration']}"))
     else:
-        _show(console, Text("not calibrated: cost and service time are as they were given"))
+        show(console, Text("not calibrated: cost and service time are as they were given"))
     for number, workload in enumerate(document["workloads"]):
-        _show(console, Text())
+        show(console, Text())
         _render_workload(number, workload, console)
-    _show(console, Text())
+    show(console, Text())
     for line in _total_lines(document):
-        _show(console, Text(line))
+        show(console, Text(line))
     for note in document["notes"]:
-        _show(console, Text(f"Note: {plain(note, 1000)}"))
+        show(console, Text(f"Note: {plain(note, 1000)}"))
 
 
 def _render_workload(number: int, workload: Mapping[str, Any], console: Console) -> None:
     heading = Text(f"{number}. {plain(workload['name'])}", style="bold")
     heading.append(f"  {plain(workload['runner'])}", style="not bold")
-    _show(console, heading)
+    show(console, heading)
     grid = Table.grid(padding=(0, 2, 0, 0))
     grid.add_column(min_width=9, no_wrap=True)
     grid.add_column(overflow="fold")
     for label, text in _lines(workload):
         grid.add_row(label, Text(text))
-    _show(console, Padding(grid, (0, 0, 0, 3), expand=False))
+    show(console, Padding(grid, (0, 0, 0, 3), expand=False))
     if workload["levels"]:
-        _show(console, Padding(_levels(workload), (0, 0, 0, 3), expand=False))
+        show(console, Padding(_levels(workload), (0, 0, 0, 3), expand=False))
     left = len(workload["levels"]) - LEVELS
     if left > 0:
-        _show(console, Text(f"   and {count(left, 'more level')}"))
+        show(console, Text(f"   and {count(left, 'more level')}"))
 
 
 def _lines(workload: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
@@ -157,8 +158,3 @@ def _ports(needs: Mapping[str, Any], assumed: Mapping[str, Any]) -> str:
     if needs["host_ports"] is None:
         return "how many local ports is not known: osbench's HTTP client made no requests"
     return f"{count(needs['host_ports'])} of {count(assumed['ports'])} local ports"
-
-
-def _show(console: Console, what: Any) -> None:
-    # foreign text may look like markup or hold numbers that rich would paint
-    console.print(what, markup=False, highlight=False)

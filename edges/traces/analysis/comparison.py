@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -14,6 +15,10 @@ from osbench.edges.traces.analysis.features import Features, Ints
 from osbench.edges.traces.analysis.quantiles import ENOUGH, far_out, usable
 from osbench.edges.traces.analysis.sentences import gaps, words
 from osbench.edges.traces.model.span_keys import SpanKey
+
+#: From when to when after t0 its iterations were due, seconds; several times.
+LoadPart = Sequence[tuple[float, float]]
+LoadParts = tuple[LoadPart, LoadPart]
 
 _MOST = 5000
 _TESTED = 60
@@ -92,6 +97,19 @@ class Comparison:
             return []
         least_s = _WORTH_SAYING * self.added_s
         return [one for one in self.changes if one.real and one.added_s > least_s]
+
+
+def due_in(iteration: Ints, due: Ints, part: LoadPart) -> Ints:
+    """Return those numbers in `iteration` whose `due` time lies in any period of `part`.
+
+    `due` has nanoseconds after t0, an entry per iteration; periods are seconds, their begin
+    included, their end not.
+    """
+    within = np.zeros(len(iteration), bool)
+    for from_s, to_s in part:
+        within |= (due >= round(from_s * 1e9)) & (due < round(to_s * 1e9))
+    found: Ints = iteration[within]
+    return found
 
 
 def compare_runs(before: Features, after: Features, seed: int = 0) -> list[Comparison]:

@@ -250,9 +250,7 @@ def _answer(features: Features, number: int, name: str, seed: int) -> Answer:
 
 
 def _is_unanswered(features: Features, rows: Ints) -> bool:
-    inside = np.zeros(len(features), bool)
-    inside[rows] = True
-    places = np.unique(features.place[inside[features.rows()]]).tolist()
+    places = np.unique(features.place[features.entries_of(rows)]).tolist()
     return all(is_ours(features.keys[features.places[at][0]].who) for at in places)
 
 

@@ -88,6 +88,12 @@ class Features:
         """Return the row (position of the trace) of each entry."""
         return np.repeat(np.arange(len(self)), np.diff(self.begin))
 
+    def entries_of(self, rows: Ints) -> NDArray[np.bool_]:
+        """Return for each entry whether its trace is among `rows`."""
+        inside = np.zeros(len(self), bool)
+        inside[rows] = True
+        return inside[self.rows()]
+
     def key_of_place(self) -> Ints:
         """Return the number of the key (position in `keys`) of each place."""
         return np.array([key for key, _ in self.places], np.int64)
@@ -114,21 +120,17 @@ class Features:
         `values` has one number per entry of this feature table, such as `time`. Traces without the
         key count as 0.
         """
-        inside = np.zeros(len(self), bool)
-        inside[rows] = True
-        at = inside[self.rows()]
+        at = self.entries_of(rows)
         keys = self.key_of_place()[self.place[at]]
         summed = np.bincount(keys, values[at], minlength=len(self.keys))
         return np.asarray(summed / max(len(rows), 1), np.float64)
 
     def occurrence(self, rows: Ints) -> NDArray[np.float64]:
         """Return for each key which fraction (0 to 1) of the traces `rows` have an entry of it."""
-        inside = np.zeros(len(self), bool)
-        inside[rows] = True
-        at = self.rows()
-        keys = self.key_of_place()[self.place]
+        at = self.entries_of(rows)
+        keys = self.key_of_place()[self.place[at]]
         # several places of a trace may have the same key
-        pairs = np.unique(at[inside[at]] * len(self.keys) + keys[inside[at]])
+        pairs = np.unique(self.rows()[at] * len(self.keys) + keys)
         found = np.bincount(pairs % max(len(self.keys), 1), minlength=len(self.keys))
         return np.asarray(found / max(len(rows), 1), np.float64)
 

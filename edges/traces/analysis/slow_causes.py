@@ -303,9 +303,7 @@ class CauseSearch:
 
     def _hosts(self, key: int) -> tuple[tuple[str, float], ...]:
         features = self._features
-        inside = np.zeros(len(features), bool)
-        inside[self._slow] = True
-        entries = inside[features.rows()]
+        entries = features.entries_of(self._slow)
         spent = np.bincount(
             features.place[entries], features.time[entries], minlength=len(features.places)
         )

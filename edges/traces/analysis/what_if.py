@@ -284,9 +284,7 @@ def _prediction(
     features: Features, name: str, rows: Ints, left: Floats, load: PredictedLoad
 ) -> Prediction:
     changed = left[:-1, 0] < 1
-    inside = np.zeros(len(features), bool)
-    inside[rows] = True
-    entries = inside[features.rows()]
+    entries = features.entries_of(rows)
     own = np.bincount(
         features.place[entries], features.time[entries], minlength=len(features.places)
     )

@@ -15,20 +15,18 @@ from osbench.common.errors import StoreError, UsageError
 from osbench.common.plugin.sla import SpanFigures, SpanSelection
 from osbench.coordinator.formatting import count, distinct, plain
 from osbench.coordinator.results.storage.run_directory import RunDirectory
-from osbench.edges.traces.analysis.comparison import Comparison, compare_parts
+from osbench.edges.traces.analysis.comparison import Comparison, LoadParts, compare_parts, due_in
 from osbench.edges.traces.analysis.digest import Digest, Survey
 from osbench.edges.traces.analysis.explanation import explain
 from osbench.edges.traces.analysis.features import NO_GROUP, Features
 from osbench.edges.traces.analysis.notes import missing_parts
 from osbench.edges.traces.collection.archive import Archive, Spool
 from osbench.edges.traces.collection.collected import Collected
-from osbench.edges.traces.collection.compared_parts import LoadParts, due_in
 from osbench.edges.traces.collection.iteration_counters import iteration_counters
 from osbench.edges.traces.collection.overhead import tracing_overhead
 from osbench.edges.traces.collection.queried_traces import QueriedTraces, QuerySettings
-from osbench.edges.traces.collection.query_sample import even_sample, queried_rows
 from osbench.edges.traces.collection.received import ReceivedTraces
-from osbench.edges.traces.collection.retention import Retention
+from osbench.edges.traces.collection.retention import Retention, even_sample, queried_rows
 from osbench.edges.traces.collection.traced_iterations import (
     TracedIterations,
     traced_iterations,

@@ -16,11 +16,10 @@ from osbench.coordinator.results.accounting.outcome import WorkloadOutcome
 from osbench.coordinator.results.storage.run_directory import RunDirectory
 from osbench.edges.traces.collection.collected import Collected
 from osbench.edges.traces.collection.collector import Collection, CollectionSettings
-from osbench.edges.traces.collection.compared_parts import compared_parts
 from osbench.edges.traces.collection.iteration_counters import counters_of
 from osbench.edges.traces.collection.queried_traces import QuerySettings
 from osbench.edges.traces.collection.retention import Retention
-from osbench.edges.traces.collection.untraced_workloads import with_client_times
+from osbench.edges.traces.collection.untraced_workloads import compared_parts, with_client_times
 from osbench.edges.traces.receiving.otlp_receiver import OtlpReceiver
 from osbench.edges.traces.sources.trace_backend import TraceBackend
 

@@ -10,16 +10,11 @@ from osbench.common.secrets.masking import error_text
 from osbench.coordinator.formatting import distinct
 from osbench.coordinator.results.accounting.outcome import WorkloadOutcome
 from osbench.coordinator.results.storage.run_directory import RunDirectory
-from osbench.edges.traces.analysis.comparison import Comparison, compare_parts
+from osbench.edges.traces.analysis.comparison import Comparison, LoadParts, compare_parts, due_in
 from osbench.edges.traces.analysis.explanation import explain
 from osbench.edges.traces.analysis.resource_causes import IterationCounters
 from osbench.edges.traces.collection.client_times import ClientTimes, client_times
 from osbench.edges.traces.collection.collected import Collected
-from osbench.edges.traces.collection.compared_parts import (
-    LoadParts,
-    compared_parts,
-    due_in,
-)
 from osbench.edges.traces.collection.iteration_counters import counters_of, iteration_counters
 
 LOG = logging.getLogger(__name__)
@@ -71,6 +66,18 @@ def with_client_times(
         ),
         comparisons={**collected.comparisons, **comparisons},
     )
+
+
+def compared_parts(outcomes: Sequence[WorkloadOutcome]) -> Mapping[int, LoadParts]:
+    """Return (rate that held, next rate) as parts of the load, by number of the workload.
+
+    Workloads that did not search for a capacity, or found no such pair, are missing.
+    """
+    return {
+        number: parts
+        for number, one in enumerate(outcomes)
+        if one.search is not None and (parts := one.search.parts) is not None
+    }
 
 
 def _sentences(

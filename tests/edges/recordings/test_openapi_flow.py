@@ -13,7 +13,7 @@ from click.testing import CliRunner, Result
 
 from osbench.coordinator.front.cli import main
 from osbench.coordinator.task.taskfile.template import names, render
-from osbench.edges.recordings.openapi_styles import query_fields
+from osbench.edges.recordings.openapi_steps import query_fields
 
 PETS = """
 openapi: 3.0.3

@@ -14,11 +14,9 @@ from osbench.coordinator.front.cli.base import CommandSettings, echo_json, echo_
 from osbench.coordinator.front.cli.options.option_table import options
 from osbench.coordinator.front.cli.options.shared_options import json_flag, plugin_paths
 from osbench.coordinator.front.cli.time_limit import time_limit
-from osbench.coordinator.front.doctor.certificate_checks import look_at_certificates
 from osbench.coordinator.front.doctor.diagnosis import ERROR, OK, WARNING, Diagnosis
-from osbench.coordinator.front.doctor.host_checks import look_at_host
-from osbench.coordinator.front.doctor.redis_checks import look_at_redis
-from osbench.coordinator.front.doctor.worker_checks import look_at_workers
+from osbench.coordinator.front.doctor.host_checks import look_at_certificates, look_at_host
+from osbench.coordinator.front.doctor.redis_checks import look_at_redis, look_at_workers
 from osbench.coordinator.text_table import TextTable, names, texts
 
 _SIGNS = {OK: "ok", WARNING: "warning", ERROR: "ERROR"}

@@ -33,10 +33,14 @@ from osbench.coordinator.front.cli.options.shared_options import (
     details_flag,
     json_flag,
 )
-from osbench.coordinator.front.cli.outputs import SUMMED, show_iteration, show_summed
 from osbench.coordinator.front.cli.run_views.damaged_runs import found_run
-from osbench.coordinator.front.cli.run_views.error_view import show_errors
-from osbench.coordinator.front.cli.run_views.iteration_view import show_one
+from osbench.coordinator.front.cli.run_views.iteration_view import (
+    SUMMED,
+    show_charts,
+    show_errors,
+    show_one,
+    show_summed_charts,
+)
 from osbench.coordinator.front.cli.run_views.log_view import show_log
 from osbench.coordinator.plugins.exporters import csv
 from osbench.coordinator.report.error_json import to_error_json
@@ -197,9 +201,9 @@ def _report_so_far(directory: RunDirectory) -> Report:
 
 def _print_charts(directory: RunDirectory, iteration: int, *, as_json: bool) -> None:
     if iteration == SUMMED:
-        show_summed(read_report(directory), as_json=as_json)
+        show_summed_charts(read_report(directory), as_json=as_json)
     else:
-        show_iteration(directory, iteration, as_json=as_json)
+        show_charts(directory, iteration, as_json=as_json)
 
 
 def read_report(directory: RunDirectory) -> Report:

@@ -1,26 +1,42 @@
-"""The output of `results --iteration`: all that is known of one iteration."""
+"""The output of `results` with `--iteration`, `--errors` and `--outputs`.
+
+All that is known of one iteration; the most frequent errors, with tracebacks; charts, aggregated or
+of one iteration. Errors of virtual users outside of iterations have no traceback, and are not in
+the JSON.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from textwrap import indent
 from typing import Any
 
 from rich.console import Console
+from rich.padding import Padding
 from rich.text import Text
 
 from osbench.common.errors import UsageError
+from osbench.common.protocol.iteration_outputs import outputs
 from osbench.common.text.escaping import escaped
 from osbench.coordinator.formatting import count, plain, size, spaced, timestamp
 from osbench.coordinator.front.cli.base import console, echo_json
-from osbench.coordinator.front.cli.outputs import charts
+from osbench.coordinator.report.chart_text import chart_text
 from osbench.coordinator.report.iteration_record import iteration_records
+from osbench.coordinator.report.model import json_codec
 from osbench.coordinator.report.model.model import Report
+from osbench.coordinator.report.model.workload_parts import ErrorReport, UserError
+from osbench.coordinator.report.statements.iteration_statements import output_statements
+from osbench.coordinator.results.accounting.block_contents import counted_rows
 from osbench.coordinator.results.storage.run_directory import RunDirectory
 from osbench.coordinator.results.storage.run_documents import summary_of
 
 _INDENT = 3
 _LABEL = 10
+#: Replaces an iteration number: charts aggregated over all iterations.
+SUMMED = 0
+#: Rows of a chart that are printed.
+ROWS = 1000
 
 
 def show_one(directory: RunDirectory, number: int, *, as_json: bool) -> None:
@@ -64,7 +80,7 @@ def print_iteration(one: Mapping[str, Any], terminal: Console) -> None:
         terminal.print()
     made = [*one["outputs"]["additive"], *one["outputs"]["complete"]]
     if made:
-        charts(terminal, made)
+        print_charts(terminal, made)
     else:
         terminal.print()
 
@@ -132,3 +148,121 @@ def _request_lines(
         sent, received = size(request["sent_bytes"]), size(request["received_bytes"])
         twice = " twice" if request["sent_twice"] else ""
         yield f"{within}{', '.join(phases)}; {sent} sent{twice}, {received} received{false}"
+
+
+def show_errors(report: Report, *, as_json: bool) -> None:
+    """Print the errors of all workloads with their tracebacks, as text or JSON."""
+    if as_json:
+        found = [
+            {
+                "workload": number,
+                "name": one.name,
+                "errors": json_codec.to_json(one.errors),
+                "other_errors": one.other_errors,
+            }
+            for number, one in enumerate(report.workloads)
+        ]
+        echo_json({"errors": found}, indent=1)
+        return
+    terminal = console()
+    for number, one in enumerate(report.workloads):
+        terminal.print(Text(f"{number}. {plain(one.name)}", style="bold"), highlight=False)
+        for error in one.errors:
+            _print_error(error, terminal)
+        lives = one.users.errors if one.users else ()
+        for life in lives:
+            _print_life(life, terminal)
+        rest = one.other_errors
+        if rest:
+            terminal.print(f"\n   {count(rest)} x errors that are not described", highlight=False)
+        elif not one.errors and not lives:
+            terminal.print("   no errors", highlight=False)
+        terminal.print()
+
+
+def _print_life(error: UserError, terminal: Console) -> None:
+    text = Text("\n   ")
+    what = f"{count(error.count)} x {plain(error.what)} of virtual users: {plain(error.type)}: "
+    text.append(what, style="red")
+    text.append(plain(error.message, 1000))
+    terminal.print(text, markup=False, highlight=False, soft_wrap=True)
+
+
+def _print_error(error: ErrorReport, terminal: Console) -> None:
+    first = error.first_iteration
+    text = Text("\n   ")
+    text.append(f"{count(error.count)} x {plain(error.type)}: ", style="red")
+    text.append(plain(error.message, 1000))
+    text.append(f"\n   first in iteration {first}: osbench-coord results --iteration {first}")
+    if error.trace_id:
+        text.append(f"\n   traced: osbench-coord trace show {error.trace_id}")
+    terminal.print(text, markup=False, highlight=False, soft_wrap=True)
+    print_traceback(error.traceback, terminal)
+
+
+def show_summed_charts(report: Report, *, as_json: bool) -> None:
+    """Print the charts of a finished run, aggregated over iterations, for each workload."""
+    found = [
+        {"workload": number, "name": one.name, **json_codec.to_json(one.outputs)}
+        for number, one in enumerate(report.workloads)
+    ]
+    if as_json:
+        echo_json({"outputs": found}, indent=1)
+        return
+    terminal = console()
+    for number, workload in enumerate(report.workloads):
+        _heading(terminal, number, workload.name, "")
+        # charts that are added up follow, as a whole
+        for at, one in enumerate(output_statements(replace(workload.outputs, additive=()))):
+            text = Text(f"{'' if at else one.label:<10}{one.text}")
+            terminal.print(text, markup=False, highlight=False)
+        print_charts(terminal, workload.outputs.additive)
+
+
+def show_charts(directory: RunDirectory, iteration: int, *, as_json: bool) -> None:
+    """Print the charts of iteration number `iteration` of each workload that has it.
+
+    `as_json`: as one JSON object. Raises UsageError if no workload has it.
+    """
+    asked = directory.read("run.json") or {"workloads": []}
+    names = [one.get("name", one["scenario"]) for one in asked["workloads"]]
+    found = [
+        {"workload": number, "name": names[number], "iteration": iteration, **made}
+        for number, made in sorted(_charts_of(directory, iteration))
+    ]
+    if not found:
+        raise UsageError(
+            f"no workload of run {directory.path.name} has iteration {iteration}; `osbench-coord "
+            f"results {directory.path.name} --csv` lists them"
+        )
+    if as_json:
+        echo_json({"outputs": found}, indent=1, default=str)
+        return
+    terminal = console()
+    for one in found:
+        _heading(terminal, one["workload"], one["name"], f"  iteration {count(iteration)}")
+        print_charts(terminal, [*one["additive"], *one["complete"]])
+
+
+def _charts_of(directory: RunDirectory, iteration: int) -> Iterator[tuple[int, Any]]:
+    """Yield workload and charts; of several rows for the iteration the first one counts."""
+    seen = set()
+    for number, _, columns in counted_rows(directory):
+        if number not in seen and iteration in columns.iteration:
+            seen.add(number)
+            yield number, outputs(dict(columns.outputs).get(iteration, ()))
+
+
+def _heading(terminal: Console, number: int, name: str, more: str) -> None:
+    terminal.print(Text(f"{number}. {plain(name)}{more}", style="bold"), highlight=False)
+
+
+def print_charts(terminal: Console, made: Sequence[Mapping[str, Any]]) -> None:
+    """Print charts, or "no charts" if `made` is empty; at most `ROWS` rows of each."""
+    for chart in made:
+        terminal.print()
+        text = Padding(chart_text(chart, ROWS), (0, 0, 0, 3))
+        terminal.print(text, markup=False, highlight=False)
+    if not made:
+        terminal.print(Text("   no charts"), highlight=False)
+    terminal.print()

@@ -7,7 +7,7 @@
   const abort = document.getElementById("live-abort");
   let source = null, page = null, asked = false, told = "", link = "connecting";
 
-  // the counterpart of json_delta.py
+  // the counterpart of feed.py
   const changed = (before, how) => {
     if (how === undefined) return before;
     if ("=" in how) return how["="];

@@ -9,8 +9,8 @@ import pytest
 from helpers.queue_runs import Queue, compared_run
 from helpers.sample_loads import stages_workload
 from osbench.edges.history.comparison.comparison_json import staircases_json
+from osbench.edges.history.comparison.comparison_page import staircases_page
 from osbench.edges.history.comparison.load_series import staircases_of
-from osbench.edges.history.comparison.staircase_page import staircases_page
 
 #: An M/M/1 queue of 100/s.
 RATES = (20, 35, 50, 65, 80, 90)

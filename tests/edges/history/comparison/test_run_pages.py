@@ -14,7 +14,7 @@ import pytest
 from helpers.made_runs import made_run
 from helpers.queue_runs import Queue, side
 from helpers.web import TOKENS, serving
-from osbench.coordinator.front.web.report_page import page_frame
+from osbench.coordinator.front.web.report_views import page_frame
 from osbench.coordinator.report.html import page_assets
 from osbench.edges.history.comparison import compared_run
 from osbench.edges.history.comparison.comparing import compare_sides

@@ -8,7 +8,7 @@ from pathlib import Path
 from helpers.planted_counters import counters_of, queue, share
 from osbench.coordinator.results.storage.run_directory import RunDirectory
 from osbench.edges.traces.counters.counter_file import read_counters, write_counters
-from osbench.edges.traces.page.counter_charts import counter_charts
+from osbench.edges.traces.page.counter_part import counter_charts
 
 
 def test_values_that_are_too_great_are_gaps_of_the_charts(tmp_path: Path) -> None:

@@ -13,10 +13,10 @@ from osbench.common.plugin.runner import Step, Totals
 from osbench.common.protocol import data_rows
 from osbench.common.protocol.messages import Batch
 from osbench.common.values.intervals import Intervals
-from osbench.coordinator.load.dispatch import batch_sizes
+from osbench.coordinator.load.dispatch.closed_load import blind_sizes
 from osbench.coordinator.task import data_file
 from osbench.coordinator.task.taskfile import load
-from osbench.worker.session.row_feed import RowFeed
+from osbench.worker.session.preparation import RowFeed
 
 TEXT = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"), max_size=20)
 
@@ -175,7 +175,7 @@ def test_no_iteration_is_planned_beyond_the_last_row(tmp_path):
 def test_batches_with_rows_stay_small(tmp_path):
     file, _ = made(tmp_path, "a\n" + ("x" * 1023 + "\n") * 5000)
 
-    sizes = batch_sizes.blind_sizes(4, 5000, file.batch_limit)
+    sizes = blind_sizes(4, 5000, file.batch_limit)
 
     assert file.batch_limit == 1024
     assert max(sizes) <= 1024

@@ -15,8 +15,7 @@ from helpers.certificates import self_signed
 from helpers.driven import LOOP, PLAIN_LOOP, LoopDriven, driven
 from helpers.engines import until
 from helpers.recording_server import RecordingServer, recording_server
-from osbench.worker.http.on_loop.loop_client import LoopClient
-from osbench.worker.http.on_loop.loop_pool import ORIGINS
+from osbench.worker.http.on_loop.loop_client import ORIGINS, LoopClient
 from osbench.worker.http.wire.wire_errors import EarlyEnd
 from servers.child import PATIENCE_S
 

@@ -18,7 +18,7 @@ from helpers.made_runs import made_run
 from helpers.shown_page import page_of
 from helpers.web import TOKENS, held, serving, snapshot, worker_progress
 from osbench.coordinator.front.web import live_documents
-from osbench.coordinator.front.web.json_delta import apply_change, change
+from osbench.coordinator.front.web.feed import apply_change, change
 from osbench.coordinator.front.web.live_documents import RunDocument, state_line
 from osbench.coordinator.report.html import live_parts
 from osbench.coordinator.report.page_facts import gather

@@ -5,8 +5,7 @@ import pytest
 
 from osbench.common.deployment.record import Deployment
 from osbench.common.values.histogram import Histogram
-from osbench.coordinator.load.run.sample_rate import SampleRatePlan
-from osbench.coordinator.load.run.sampling import planned_in_all, sampling
+from osbench.coordinator.load.run.sampling import SampleRatePlan, planned_in_all, sampling
 from osbench.edges.traces.collection.overhead import tracing_overhead
 from osbench.edges.traces.collection.traced_iterations import Latencies
 

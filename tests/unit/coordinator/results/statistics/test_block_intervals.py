@@ -4,8 +4,12 @@ import numpy as np
 import pytest
 
 from helpers.queue_runs import Queue
-from osbench.coordinator.results.statistics.block_intervals import block_intervals, rank_bounds
-from osbench.coordinator.results.statistics.interval_doubt import DoubtCause
+from osbench.coordinator.results.statistics.block_intervals import (
+    Doubt,
+    DoubtCause,
+    block_intervals,
+    rank_bounds,
+)
 from osbench.coordinator.results.statistics.latency_matrix import LatencyMatrix
 
 PERCENTS = (50.0, 95.0, 99.0)
@@ -164,3 +168,33 @@ def test_time_without_load_at_either_end_is_no_block():
 
 def test_nothing_counted_has_no_percentiles():
     assert block_intervals(LatencyMatrix()) is None
+
+
+@pytest.mark.parametrize(
+    ("doubt", "note"),
+    [
+        (
+            Doubt(cause=DoubtCause.SHORT),
+            "no intervals: iterations were scheduled over less than 5 s",
+        ),
+        (
+            Doubt(cause=DoubtCause.FEW, unbounded=(99.0,), bounded_by_s=180),
+            "no upper bound of p99: too few separate moments were that slow; p99 takes a load of"
+            " about 3 min",
+        ),
+        (
+            Doubt(cause=DoubtCause.STRETCHES, unbounded=(50.0, 95.0, 99.0)),
+            "no upper bound of p50, p95 and p99: latency kept its level for long stretches",
+        ),
+        (
+            Doubt(cause=DoubtCause.ROSE, missing=(50.0,), unbounded=(95.0,)),
+            "no interval of p50 and no upper bound of p95: latency rose through the load",
+        ),
+        (
+            Doubt(cause=DoubtCause.FELL),
+            "latency fell through the load: percentiles depend on when it began and ended",
+        ),
+    ],
+)
+def test_what_a_run_does_not_say_is_one_sentence(doubt, note):
+    assert doubt.note == note

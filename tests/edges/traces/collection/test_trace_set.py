@@ -1,4 +1,4 @@
-"""Limits of a task that predictions are compared with."""
+"""Reads what commands work on: limits of a task that predictions are compared with."""
 
 import json
 
@@ -6,7 +6,7 @@ import numpy as np
 
 from helpers.synthetic_traces import table_of
 from osbench.coordinator.results.storage.run_directory import RunDirectory
-from osbench.edges.traces.collection.predicted_loads import duration_limits, predicted_loads
+from osbench.edges.traces.collection.trace_set import duration_limits, predicted_loads
 
 
 def test_limits_on_iterations_of_the_whole_load():

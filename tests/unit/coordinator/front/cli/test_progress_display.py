@@ -8,7 +8,7 @@ import pytest
 from rich.console import Console
 
 from helpers.web import snapshot, worker_progress
-from osbench.coordinator.front.cli.live_table import live_table
+from osbench.coordinator.front.cli.progress_display import live_table
 from osbench.coordinator.results.storage.progress import CriterionState, Snapshot, contexts_at
 
 ESCAPE = re.compile(r"\x1b\[[0-9;]*m")

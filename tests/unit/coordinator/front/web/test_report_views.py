@@ -10,7 +10,7 @@ import pytest
 
 from helpers.report_facts import facts_of
 from osbench.coordinator.front.web import report_views, web_pages
-from osbench.coordinator.front.web.report_page import merged_policy
+from osbench.coordinator.front.web.report_views import merged_policy
 from osbench.coordinator.report.html import page_assets
 from osbench.coordinator.report.model.model import RUNNING
 

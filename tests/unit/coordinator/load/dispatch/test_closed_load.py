@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from helpers.memberships import handle
-from osbench.coordinator.load.dispatch.batch_sizes import batch_size
+from osbench.coordinator.load.dispatch.closed_load import batch_size
 
 
 def test_before_its_speed_is_known_a_worker_gets_one_iteration_a_user():

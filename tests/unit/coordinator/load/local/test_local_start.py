@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from osbench.coordinator.load.local.folder import make_folder
 from osbench.coordinator.load.local.lifeline import Lifeline
+from osbench.coordinator.load.local.local_start import make_folder
 
 
 @pytest.fixture

@@ -1,4 +1,4 @@
-"""Requests of pages to change a load: one change each, with a value that can be."""
+"""Bodies of requests: changes of a load, one each, with a value that can be."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from osbench.common.errors import UsageError
-from osbench.coordinator.front.web import load_changes
+from osbench.coordinator.front.web.bodies import parse_change
 
 
 @pytest.mark.parametrize(
@@ -21,7 +21,7 @@ from osbench.coordinator.front.web import load_changes
     ],
 )
 def test_one_change_is_passed_on(asked: dict[str, Any], wanted: dict[str, Any]) -> None:
-    assert load_changes.parse_change(json.dumps(asked).encode()) == wanted
+    assert parse_change(json.dumps(asked).encode()) == wanted
 
 
 @pytest.mark.parametrize(
@@ -36,4 +36,4 @@ def test_one_change_is_passed_on(asked: dict[str, Any], wanted: dict[str, Any]) 
 )
 def test_what_asks_for_no_one_change_is_refused_with_the_form(body: bytes) -> None:
     with pytest.raises(UsageError, match=r'write \{"workload": N'):
-        load_changes.parse_change(body)
+        parse_change(body)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from helpers.planted_counters import counters_of, queue, share
-from osbench.edges.traces.page.counter_charts import counter_charts
+from osbench.edges.traces.page.counter_part import counter_charts
 
 
 def test_the_fullest_resources_and_the_most_variable_queues_have_lines() -> None:
