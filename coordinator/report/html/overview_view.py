@@ -294,11 +294,15 @@ def _accounting(views: Sequence[WorkloadView]) -> AccountingView:
     planned = sum(one.planned for one in sums)
     bad = sum(counts[state] for state in _NOT_OK)
     known = counts["ok"] + bad
+    lens = Markup("")
+    # of a load that failed wholly it would be the same bar
+    if bad and counts["ok"]:
+        lens = stacked_bar(counts, _NOT_OK, f"{whole(bad)} not ok, magnified")
     return AccountingView(
         planned=planned,
         counts=counts,
         bad=bad,
         bar=stacked_bar(counts, label=f"{whole(counts['ok'])} of {whole(known)} ok"),
-        lens=stacked_bar(counts, _NOT_OK, f"{whole(bad)} not ok, magnified") if bad else Markup(""),
+        lens=lens,
         cut=100 * counts["ok"] / known if known else 0.0,
     )

@@ -41,7 +41,7 @@ function buildWorkload(number) {
   stages[number] = stage;
   for (const name of Object.keys(OPTIONS)) addPlot(stage, name);
   echarts.connect(anchor);
-  stage.plots.heat.on("click", (event) => {
+  stage.plots.heat?.on("click", (event) => {
     if (event.seriesName === "examples") goTo(`t-${event.data.example.id}`);
     else if (event.seriesName === "cells") showHits(stage, event.value);
     else if (event.seriesName === "failed") showFailed(stage, event.value);

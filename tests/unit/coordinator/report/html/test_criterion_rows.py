@@ -166,6 +166,6 @@ def test_a_run_without_success_has_no_empty_charts(tmp_path: Path) -> None:
     page = page_of(facts)
 
     assert "No iteration succeeded, so there is no percentile curve." in page
-    for chart in ("rates", "bands", "curve", "hist"):
+    for chart in ("rates", "bands", "heat", "curve", "hist"):
         assert f'id="w1-{chart}"' not in page
-    assert 'id="w1-heat"' in page
+    assert 'id="w1-fails"' in page
