@@ -78,9 +78,9 @@ def _short_rows(workload: WorkloadReport) -> list[Row]:
     if workload.kind != "service":
         rows.append(("response time", response.ok))
     paths = by_time(workload.actions)
-    # a single action repeats the service time
-    if len(paths) > 1:
-        rows += [(plain(path, 80), workload.actions[path].ok) for path in paths]
+    # an outer action repeats the times of its parts
+    outer = {path.rpartition(NESTED)[0] for path in paths}
+    rows += [(plain(path, 80), workload.actions[path].ok) for path in paths if path not in outer]
     return rows[:_SHORT]
 
 

@@ -27,5 +27,5 @@ def test_a_cloud_is_checked_loaded_and_left_as_it_was() -> None:
         assert cloud.named("users") == cloud.named("projects") == ["admin"]
         assert cloud.named("queues") == []
     assert "version v3.14" in output
-    assert " ".join(output.split()).count("40 = 40 + 0") == 3
+    assert " ".join(output.split()).count("40 planned = 40 ok") == 3
     assert "0 of 0 contexts undone" in output

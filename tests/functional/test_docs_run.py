@@ -55,13 +55,13 @@ def test_the_page_on_tasks(machine: Machine) -> None:
     outputs = [" ".join(machine.run(step).split()) for step in (scenario, *steps)]
 
     alone, first, changed, picked, mix, left, deployments = outputs
-    assert "40 = 40 + 0" in alone
-    assert "200 = 200 + 0" in first
-    assert "100 = 100 + 0" in changed
+    assert "40 planned = 40 ok" in alone
+    assert "200 planned = 200 ok" in first
+    assert "100 planned = 100 ok" in changed
     assert '"ok": true, "subtasks": 1, "workloads": 1' in picked
-    assert "100 = 100 + 0" in mix
+    assert "100 planned = 100 ok" in mix
     assert "0 of 0 contexts" in left
-    assert "100 = 100 + 0" in deployments
+    assert "100 planned = 100 ok" in deployments
 
 
 def test_the_page_on_flows(machine: Machine) -> None:
@@ -69,7 +69,7 @@ def test_the_page_on_flows(machine: Machine) -> None:
 
     shown = " ".join(machine.run(flow).split())
 
-    assert "100 = 100 + 0" in shown
+    assert "100 planned = 100 ok" in shown
     assert "> order" in shown
 
 
@@ -111,7 +111,7 @@ def test_the_page_on_results(machine: Machine) -> None:
     assert "nightly" in results
     assert "iteration 1: ok after" in errors
     assert "no errors" in errors
-    assert "100 = 100 + 0" in charts
+    assert "100 planned = 100 ok" in charts
 
 
 def test_the_plugin_guide_in_local_mode() -> None:
@@ -123,7 +123,7 @@ def test_the_plugin_guide_in_local_mode() -> None:
 
         assert not list(home.rglob("osbench.conf"))
     assert "Say hello" in greeted
-    assert "20 = 20" in greeted
+    assert "20 planned = 20 ok" in greeted
 
 
 def test_the_plugin_guide_with_a_worker(machine: Machine) -> None:
@@ -133,16 +133,16 @@ def test_the_plugin_guide_with_a_worker(machine: Machine) -> None:
     machine.run(by_hand)
     ran = machine.run(samples)
 
-    assert "40 = 40 + 0" in " ".join(bought.split())
+    assert "40 planned = 40 ok" in " ".join(bought.split())
     assert "4 started" in bought
     assert "POST /orders: $.by: failed" in " ".join(bought.split())
-    assert "20 = 20" in shopped
+    assert "20 planned = 20 ok" in shopped
     assert "shop.add" in shopped
-    assert "400 = 400 + 0" in " ".join(looked.split())
+    assert "400 planned = 400 ok" in " ".join(looked.split())
     assert "failures_in_a_row" in ran
     assert "p50 of 80 iterations is between" in ran
     assert "bursts" in ran
-    assert "80 = 80" in ran
+    assert "80 planned = 80 ok" in ran
     assert "Exit code 0" in ran
     slowest = (machine.folder / "slow.txt").read_text("utf-8").splitlines()
     assert len(slowest) == 6
@@ -185,5 +185,5 @@ def test_the_page_on_operations_when_a_coordinator_dies(machine: Machine) -> Non
     assert "its coordinator was killed" in shown
     assert "goes on with it; its workers wait until" in shown
     assert "waits for resume" in shown
-    assert "400 = 400 + 0" in shown
+    assert "400 planned = 400 ok" in shown
     assert "Exit code 0" in shown

@@ -239,7 +239,7 @@ def upgrade(operator: Operator, first: Finished, path: str) -> Finished:
     assert desk.start(*command, "workers").finish().out.count(NEWER) == 4
     # earlier runs can still be read
     told = desk.start(*command, "results", first.result["run_id"]).finish()
-    assert "400 = 400 +" in " ".join(told.out.split())
+    assert "400 planned = 400 ok" in " ".join(told.out.split())
     return done
 
 

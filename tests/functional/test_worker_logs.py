@@ -58,7 +58,7 @@ def here() -> Iterator[Site]:
         run.wait_for(lambda: list(found.data.glob("runs/*/status.json")))
         followed = found.coord("logs", "--follow", "--json")
         done = run.finish()
-        assert "40 = 20 + 20" in " ".join(done.out.split()), done.out + done.err
+        assert "40 planned = 20 ok + 20 failed" in " ".join(done.out.split()), done.out + done.err
         assert followed.out == found.coord("logs", "--json").out
         yield found
 

@@ -6,15 +6,17 @@ A page is one file, without scripts.
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Sequence
 from functools import cache
 from importlib import resources
 from typing import Any
+from urllib.parse import quote
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
-from markupsafe import Markup
+from markupsafe import Markup, escape
 
-from osbench.common.text.escaping import on_page
+from osbench.common.text.escaping import escaped, on_page
 from osbench.coordinator.formatting import spaced
 from osbench.coordinator.report.html import page_assets
 from osbench.coordinator.report.html.page_assets import PageFrame
@@ -40,6 +42,10 @@ _SIGNS = {
     ChangeVerdict.EQUIVALENT: "=",
     ChangeVerdict.NO_EVIDENCE: "~",
 }
+#: Workloads that a heading names.
+_HEADED = 2
+#: Date and time at the begin of a run's id.
+_DATE = re.compile(r"(\d{4})(\d\d)(\d\d)-(\d\d)(\d\d)\d\d-")
 #: Ratios drawn at most to either side, and at least.
 _WIDEST, _NARROWEST = math.log(4), math.log(1.05)
 #: Units of drawings, and free space at the top and bottom of a series.
@@ -70,7 +76,7 @@ def compare_page(result: ComparisonResult, frame: PageFrame | None = None) -> st
         told=told + colon,
         rest=rest,
         heading=_heading(result),
-        axis=f"{math.exp(-reach):.2f} to {math.exp(reach):.2f} times",
+        axis=f"after / before, {math.exp(-reach):.2f} to {math.exp(reach):.2f}; line: the same",
         sides=[
             (f"before {names[0]}".strip(), result.before),
             (f"after {names[1]}".strip(), result.after),
@@ -131,9 +137,12 @@ def _page_environment() -> Environment:
         duration=spaced,
         signed=signed_percent,
         interval=interval_text,
+        code=_with_code,
         trend_word=lambda trend: "worse" if _got_worse(trend) else "",
         all_changes=_all_changes,
         series_range=_series_range,
+        series_top=_series_top,
+        began=_began,
         drawn_series=_drawn_series,
     )
     return environment
@@ -146,11 +155,29 @@ def _style() -> str:
 
 
 def _heading(result: ComparisonResult) -> str:
+    """Return the workloads and both sides by name or date: "Shop: 2026-04-01 12:00 against ..."."""
     sides = [
-        name or (runs[0] if len(runs) == 1 else f"{len(runs)} runs")
+        name or (_began(runs[0]) if len(runs) == 1 else f"{len(runs)} runs from {_began(runs[0])}")
         for name, runs in zip(result.names, (result.before, result.after), strict=True)
     ]
-    return f"{sides[1]} against {sides[0]}"
+    names = ", ".join(workload.name for workload in result.workloads[:_HEADED])
+    more = f" and {len(result.workloads) - _HEADED} more" * (len(result.workloads) > _HEADED)
+    return f"{names}{more}: {sides[1]} against {sides[0]}"
+
+
+def _began(run_id: str) -> str:
+    """Return the UTC date and minute in an id of a run; ids of another form as they are."""
+    found = _DATE.match(run_id)
+    return "{}-{}-{} {}:{}".format(*found.groups()) if found else run_id
+
+
+def _with_code(text: str) -> Markup:
+    """Return a message as HTML: parts between backticks are code."""
+    parts = escaped(text, breaks=True).split("`")
+    return Markup("").join(
+        Markup("<code>{}</code>").format(part) if number % 2 else escape(part)
+        for number, part in enumerate(parts)
+    )
 
 
 def _reach(result: ComparisonResult) -> float:
@@ -186,29 +213,33 @@ def _forest(row: ChangeRow, reach: float, margin: float | None) -> Markup:
     return _drawing("forest", 16, parts)
 
 
-def _drawn_series(trend: RunsTrend, one: TrendSeries) -> Markup:
+def _drawn_series(trend: RunsTrend, one: TrendSeries, *, linked: bool) -> Markup:
     """Return a drawing (SVG) of a series by run, with its lasting changes; "" without values.
 
-    Each change has a line, and levels before and after it.
+    The axis begins at 0. Each run has a point with its value, which leads to its report if it is
+    `linked`. Each change has a line, and levels before and after it.
     """
     known = [value for value in one.values_s if value is not None]
     if not known:
         return Markup("")
-    low, high = min(known), max(known)
+    high = max(known) or 1.0
     last = max(len(one.values_s) - 1, 1)
 
     def x(at: float) -> float:
         return round(_WIDTH * at / last, 1)
 
     def y(value: float) -> float:
-        return _place_between(low, high, value)
+        return round(_HEIGHT - value / high * (_HEIGHT - _FREE), 1)
 
-    points = [(x(at), y(value)) for at, value in enumerate(one.values_s) if value is not None]
-    line = " ".join(f"{a} {b}" for a, b in points)
-    parts = [
-        f'<polyline class="line" points="{line}"/>',
-        f'<path class="dots" d="{"".join(f"M{a} {b}h0" for a, b in points)}"/>',
-    ]
+    points = [(at, value) for at, value in enumerate(one.values_s) if value is not None]
+    line = " ".join(f"{x(at)} {y(value)}" for at, value in points)
+    parts = [f'<polyline class="line" points="{line}"/>']
+    for at, value in points:
+        run_id = trend.runs[at].run_id
+        text = escape(f"{escaped(run_id)}: {spaced(value)}")
+        point = f'<path class="dots" d="M{x(at)} {y(value)}h0"><title>{text}</title></path>'
+        address = quote(f"/runs/{run_id}")
+        parts.append(f'<a href="{address}" aria-label="{text}">{point}</a>' if linked else point)
     places = {run.run_id: at for at, run in enumerate(trend.runs)}
     begin = 0.0
     for number, change in enumerate(one.changes):
@@ -219,7 +250,7 @@ def _drawn_series(trend: RunsTrend, one: TrendSeries) -> Markup:
         begin = edge
         if number == len(one.changes) - 1:
             parts.append(f'<path class="level" d="M{x(edge)} {y(change.after_s)}H{_WIDTH}"/>')
-    return _drawing("series", _HEIGHT, parts)
+    return _drawing("series", _HEIGHT, parts, hidden=not linked)
 
 
 def _drawn_throughput(staircase: Staircase) -> Markup:
@@ -284,16 +315,22 @@ def _place_between(low: float, high: float, value: float) -> float:
     return round(_HEIGHT - _FREE - share * (_HEIGHT - 2 * _FREE), 1)
 
 
-def _drawing(name: str, height: int, parts: Sequence[str]) -> Markup:
+def _drawing(name: str, height: int, parts: Sequence[str], *, hidden: bool = True) -> Markup:
     """Return an SVG drawing of `parts`, 1000 units wide and `height` high.
 
-    `name` is its CSS class. Parts are not escaped.
+    `name` is its CSS class. Parts are not escaped. `hidden`: from screen readers, as it has no
+    links, and a table has the numbers.
     """
-    # numbers and osbench's own words only: nothing of a run's text gets in here
+    role = 'aria-hidden="true"' if hidden else 'role="group" aria-label="Runs"'
+    # numbers, osbench's own words, and escaped ids of runs
     return Markup(  # noqa: S704
         f'<svg class="{name}" viewBox="0 0 {_WIDTH} {height}" preserveAspectRatio="none"'
-        f' aria-hidden="true">{"".join(parts)}</svg>'
+        f" {role}>{''.join(parts)}</svg>"
     )
+
+
+def _series_top(one: TrendSeries) -> str:
+    return spaced(max((value for value in one.values_s if value is not None), default=None))
 
 
 def _series_range(one: TrendSeries) -> str:

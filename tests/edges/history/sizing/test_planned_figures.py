@@ -142,7 +142,7 @@ def test_a_report_has_both_sides_and_what_differs():
     summary = json.loads(json.dumps(to_json(report)))
     file = io.StringIO()
 
-    render(Report.from_json(summary), Console(file=file, width=200))
+    render(Report.from_json(summary), Console(file=file, width=200), details=True)
 
     results_schema.validate(summary)
     plan = summary["workloads"][0]["plan"]

@@ -38,7 +38,7 @@ def facts_of(data: Path, name: str) -> RunFacts:
 def test_the_text_of_an_older_run_looks_like_its_golden_file(golden: Golden, name: str) -> None:
     file = io.StringIO()
 
-    render(Report.from_json(older_summary(name)), Console(file=file, width=100))
+    render(Report.from_json(older_summary(name)), Console(file=file, width=100), details=True)
 
     assert is_summary(older_summary(name))
     golden(
