@@ -1,3 +1,3 @@
 """osbench: a distributed load generator for OpenStack-style services."""
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
