@@ -67,7 +67,7 @@ def running(
 @pytest.mark.parametrize(
     ("command", "name", "slow", "cause"),
     [
-        (PYTHON, "flask_service.py", "db", "items SELECT SELECT pause(...) AS items"),
+        (PYTHON, "flask_service.py", "db", "items SELECT pause(...) AS items"),
         (PYTHON, "flask_service.py", "queue", "waiting for items"),
         (PYTHON, "aiohttp_service.py", "lock", "items acquire row lock"),
         (NODE, "node_service.js", "db", "SELECT * FROM items WHERE owner = ?"),

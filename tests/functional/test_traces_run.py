@@ -112,7 +112,7 @@ def test_the_tutorial_names_the_slow_call_and_predicts_a_faster_one(machine: Mac
         machine.wait_for_port("8080", terminal)
         ran, explained, shown, predicted = (" ".join(machine.run(step).split()) for step in steps)
 
-    cause = "items SELECT SELECT * FROM items WHERE owner = ? LIMIT ?"
+    cause = "items SELECT * FROM items WHERE owner = ? LIMIT ?"
     assert "received by OTLP" in ran
     assert "exit code" in ran
     assert cause in ran
@@ -144,7 +144,7 @@ def test_the_guide_queries_the_traces_of_a_service_from_tempo(machine: Machine) 
             machine.wait_for_port("8080", terminal)
             printed = " ".join(machine.run(step).split())
 
-    cause = "items SELECT SELECT * FROM items WHERE owner = ? LIMIT ?"
+    cause = "items SELECT * FROM items WHERE owner = ? LIMIT ?"
     assert printed.count(cause) > 2
     # in the notes of the run, and of the explanation
     assert printed.count("1,500 of 1,500 traces found at tempo+http://127.0.0.1:") == 2

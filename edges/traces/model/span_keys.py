@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from osbench.edges.traces.model.critical_path import PathSegment
+from osbench.edges.traces.model.spans import joined_words
 from osbench.edges.traces.model.tree import Tree
 
 #: Limits on distinct keys, and on distinct details of one kind of work.
@@ -30,7 +31,7 @@ class SpanKey(NamedTuple):
     about: str
 
     def __str__(self) -> str:
-        return " ".join(part for part in self if part)
+        return joined_words(*self)
 
 
 @dataclass(frozen=True, kw_only=True)

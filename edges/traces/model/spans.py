@@ -55,6 +55,21 @@ class Span(NamedTuple):
         return self.start_ns + self.duration_ns
 
 
+def joined_words(service: str, name: str, detail: str) -> str:
+    """Return service, name and detail of a span as text: "items SELECT * FROM items".
+
+    Empty parts are left out.
+    """
+    return " ".join(part for part in (service, name, detail_after(name, detail)) if part)
+
+
+def detail_after(name: str, detail: str) -> str:
+    """Return a detail without the name of its span at the begin; instrumentations repeat it."""
+    words = f"{detail} "
+    begin = f"{name} ".lower()
+    return detail[len(begin) :] if name and words.lower().startswith(begin) else detail
+
+
 class SpanOrigin(NamedTuple):
     """Project, service and ids of a span as OSProfiler wrote them: ids are complete UUIDs."""
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from osbench.edges.traces.model.clock_skew import Clocks
-from osbench.edges.traces.model.spans import LOST_STOP, Span, Trace
+from osbench.edges.traces.model.spans import LOST_STOP, Span, Trace, joined_words
 
 #: Name of the root span of an iteration.
 ITERATION = "osbench.iteration"
@@ -122,5 +122,5 @@ class Tree:
 
 
 def label(span: Span) -> str:
-    """Return service, name and detail of a span, joined by spaces; empty parts are left out."""
-    return " ".join(part for part in (span.service, span.name, span.detail) if part)
+    """Return service, name and detail of a span as text, as `joined_words`."""
+    return joined_words(span.service, span.name, span.detail)

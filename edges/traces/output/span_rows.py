@@ -8,7 +8,7 @@ from typing import Any
 
 from osbench.edges.traces.analysis.ranking import own_ns
 from osbench.edges.traces.model.critical_path import Path
-from osbench.edges.traces.model.spans import LOST_START, LOST_STOP, STEPPED
+from osbench.edges.traces.model.spans import LOST_START, LOST_STOP, STEPPED, joined_words
 from osbench.edges.traces.model.tree import Tree, label
 
 _MARKS = (
@@ -48,8 +48,8 @@ class SpanRow:
 
     @property
     def label(self) -> str:
-        """Service, name and detail, joined by spaces."""
-        return " ".join(part for part in (self.service, self.name, self.detail) if part)
+        """Service, name and detail, as `joined_words`."""
+        return joined_words(self.service, self.name, self.detail)
 
 
 def duration_s(tree: Tree) -> float:

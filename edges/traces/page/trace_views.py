@@ -21,6 +21,7 @@ from osbench.coordinator.report.model.model import WorkloadReport
 from osbench.edges.traces.analysis.bands import Band
 from osbench.edges.traces.analysis.ranking import Ranked
 from osbench.edges.traces.analysis.slow_causes import Cause
+from osbench.edges.traces.model.spans import detail_after
 from osbench.edges.traces.output.report_traces import TracePick, WorkloadTraces
 from osbench.edges.traces.output.waterfalls import (
     Waterfall,
@@ -365,7 +366,7 @@ def _span(row: WaterfallRow, fall: Waterfall, total: float, grid: Markup) -> Spa
     return SpanLine(
         depth=row.depth,
         name=row.name,
-        detail=mask_url(row.detail),
+        detail=mask_url(detail_after(row.name, row.detail)),
         where=" on ".join(part for part in (service, row.host) if part),
         bar=_segments_bar(row.segments, total, grid, is_failed=bool(row.error)),
         duration_s=row.duration_s,
