@@ -24,6 +24,7 @@ GUIDES = (
     "docs/many-hosts.md",
     "docs/tasks.md",
     "docs/flows.md",
+    "docs/protocols.md",
     "docs/load.md",
     "docs/limits.md",
     "docs/results.md",
@@ -74,6 +75,7 @@ RUN = {
     "openstack": "../lab/test_readme_openstack.py",
     "tasks": "test_docs_run.py",
     "flows": "test_docs_run.py",
+    "protocols": "test_docs_protocols.py",
     "load": "test_docs_run.py",
     "limits": "test_docs_run.py",
     "results": "test_docs_run.py",
@@ -171,8 +173,9 @@ def test_links_lead_somewhere(document: str) -> None:
         assert "://" in link or (folder / link).exists(), link
 
 
-def test_files_of_samples_stand_in_the_guide_as_they_are() -> None:
-    shown = files("docs/plugin-guide.md")
+@pytest.mark.parametrize("document", ["docs/plugin-guide.md", "docs/protocols.md"])
+def test_files_of_samples_stand_in_the_guide_as_they_are(document: str) -> None:
+    shown = files(document)
 
     assert shown
     for path, body in shown.items():
