@@ -27,7 +27,7 @@ import pyte
 from pyte.screens import Char
 
 TARGET = demo.SAMPLES.parent / "docs" / "pictures" / "first-run.svg"
-COLUMNS, LINES = 100, 34
+COLUMNS, LINES = 100, 20
 #: Pixels of a character.
 WIDTH, HEIGHT = 8.0, 17.0
 #: Between two frames at least, and for how long the last one stays, seconds.
