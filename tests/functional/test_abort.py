@@ -80,7 +80,7 @@ def test_text_rallys_json_and_charts_say_it_too(here: Site, aborted: Finished) -
     first, second, *_ = (one["workloads"][0] for one in task["subtasks"])
 
     assert "cut short: abort" in text
-    assert "FAILED abort: " in text
+    assert "not met Dummy.failure: abort: " in text
     assert task["pass_sla"] is False
     assert (first["pass_sla"], second["pass_sla"]) == (False, True)
     assert [one["status"] for one in task["subtasks"]] == ["aborted", "finished", *["aborted"] * 3]
