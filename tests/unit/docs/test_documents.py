@@ -218,21 +218,56 @@ def test_the_pages_build_without_a_warning(tmp_path: Path) -> None:
     assert not re.findall(r"<(?:script|link|img)[^>]*(?:src|href)=.(?:https?:)?//[^>]*>", page)
 
 
+def _decisions() -> list[Path]:
+    return sorted((REPOSITORY / "docs" / "adr").glob("[0-9]*.md"))
+
+
 def test_the_index_of_decisions_names_each_with_its_title() -> None:
-    folder = REPOSITORY / "docs" / "adr"
-    index = (folder / "index.md").read_text("utf-8")
-    named = re.findall(r"^\| (\d+) \| \[(.+)\]\((.+)\) \|$", index, re.MULTILINE)
+    index = (REPOSITORY / "docs" / "adr" / "index.md").read_text("utf-8")
+    named = re.findall(r"^\| (\d+) \| \[(.+?)\]\((.+?)\) \| ?(.*?) ?\|$", index, re.MULTILINE)
     written = []
-    for path in sorted(folder.glob("[0-9]*.md")):
-        number, title = path.read_text("utf-8").splitlines()[0].removeprefix("# ").split(". ", 1)
+    for path in _decisions():
+        record = path.read_text("utf-8")
+        number, title = record.splitlines()[0].removeprefix("# ").split(". ", 1)
         assert int(path.name[:4]) == int(number)
-        written.append((number, title, path.name))
+        later = re.search(r"^\*\*Superseded in part\.\*\* \[ADR (\d+)\]\((.+?)\)", record, re.M)
+        written.append((number, title, path.name, f"[{later[1]}]({later[2]})" if later else ""))
 
     assert named == written
-    numbers = {int(number) for number, _, _ in written}
+    numbers = {int(number) for number, *_ in written}
     unused = set(range(1, max(numbers))) - numbers
     assert unused == {28, 29, 35}
     assert "Numbers 28, 29 and 35 " in index
+
+
+@pytest.mark.parametrize("path", _decisions(), ids=lambda path: path.stem)
+def test_each_decision_begins_with_itself_its_reason_and_its_price(path: Path) -> None:
+    first, second = path.read_text("utf-8").split("\n\n")[1:3]
+    summary = second if first.startswith("**Status") else first
+
+    assert summary.startswith("**In short.** ")
+    sentences = re.split(r"(?<=\.) ", " ".join(summary.split()).removeprefix("**In short.** "))
+    assert 2 <= len(sentences) <= 4
+    assert sentences[-1].startswith("The price is ")
+
+
+def test_modules_that_decisions_name_are_there() -> None:
+    folders = ("common", "coordinator", "worker", "edges", "deploy", "samples", "src", "tests")
+    paths = "".join(
+        f"/{path.relative_to(REPOSITORY)}\n"
+        for folder in folders
+        for path in (REPOSITORY / folder).rglob("*.py")
+    )
+    named = {
+        name
+        for path in _decisions()
+        for name in re.findall(r"`((?:\w+/)*\w+\.py|(?:\w+/){2,})`", path.read_text("utf-8"))
+    }
+
+    assert len(named) > 40
+    gone = {name for name in named if f"/{name}" not in paths}
+    # a record says what became of this one
+    assert gone == {"common/clock.py"}
 
 
 def test_the_server_of_the_wheel_is_where_the_page_says() -> None:
