@@ -90,7 +90,7 @@ def test_while_a_context_is_set_up(cluster: Cluster) -> None:
 def test_while_the_last_iterations_run_it_is_stopped_at_once(cluster: Cluster) -> None:
     cluster.await_idle(1)
     run = start(cluster, sleeping(100))
-    run.await_said("2 running")
+    run.await_said("2 in flight")
 
     first = aborted(cluster)
     run.await_said("stopping: running iterations end")

@@ -57,7 +57,7 @@ def interrupted() -> Case:
 
 
 def _interrupt_twice(ground: Ground) -> None:
-    ground.started.await_said("6 running")
+    ground.started.await_said("6 in flight")
     ground.started.interrupt()
     ground.started.await_said("Ctrl-C again stops at once")
     ground.started.interrupt()
