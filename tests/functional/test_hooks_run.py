@@ -67,7 +67,7 @@ def test_hooks_fire_and_one_that_hangs_does_not_keep_an_interrupted_run(here: Si
     run.wait_for(lambda: here.status().get("elapsed_s", 0) > 3.5)
     run.interrupt()
     done = run.finish()
-    text = here.coord("results", "last")
+    text = here.coord("results", "last", "--details")
 
     (workload,) = done.result["workloads"]
     once, counted, failing, never, hanging, ended = workload["hooks"]

@@ -26,7 +26,7 @@ def test_a_task_is_calibrated_planned_and_compared_with_its_run(counting: Counti
         planned = here.coord("plan", "--json", "--calibrate-s", "2", task)
         calls = counting.anonymous + sum(counting.counts.values())
         done = here.run(task)
-        text = " ".join(here.coord("results", "last").out.split())
+        text = " ".join(here.coord("results", "last", "--details").out.split())
         runs = json.loads(here.coord("runs", "list", "--json").out)
         here.await_nothing_left()
 
