@@ -242,7 +242,7 @@ def test_the_page_of_a_run_leads_to_the_trend_of_its_task(
         assert "9 runs" in page.locator("h2").first.inner_text()
         page.locator("summary").click()
         assert page.evaluate("() => document.documentElement.scrollWidth") == size["width"]
-        page.locator("a", has_text=names[0]).click()
+        page.locator("th a", has_text=names[0]).click()
         page.locator("#overview").wait_for()
         assert page.url.endswith(f"/runs/{names[0]}")
         assert found.said == []

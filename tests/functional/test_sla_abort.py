@@ -91,7 +91,7 @@ def test_the_report_says_why_and_what_was_not_started(cluster: Cluster) -> None:
 
     never, note = done.result["notes"]
     first, second = done.result["workloads"][0]["sla"]
-    assert "aborted for a failed SLA: Dummy.failure: failure_rate: " in note
+    assert note == "aborted for a failed SLA: Dummy.failure: failure_rate"
     assert never == "Dummy.dummy was not begun: the run was stopped for a failed SLA before"
     assert "the load is stopped for a failed SLA" in done.err
     assert (first["criterion"], first["success"]) == ("max_avg_duration", True)

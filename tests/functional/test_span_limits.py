@@ -53,7 +53,7 @@ def test_spans_of_each_workload_are_counted_and_limited() -> None:
         broken = workload(request, [{**query, "calls_per_iteration": {"max": 0}}])
 
         done = here.run(here.task(*plain, met, broken), "--workers", "2")
-        shown = " ".join(here.coord("results", "last").out.split())
+        shown = " ".join(here.coord("results", "last", "--details").out.split())
         exported = here.coord("trace", "export", "last", "--format", "otlp")
 
     assert done.code == 1, done.err

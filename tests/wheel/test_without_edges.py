@@ -53,7 +53,7 @@ def test_help_names_all_commands_and_a_missing_one_says_so(here: Site) -> None:
     assert helped.code == 0, helped.err
     assert "osbench-coord run" in helped.out
     assert missing.code == 2
-    assert "no installed package has the entry point 'trace'" in missing.err
+    assert "No such command 'trace'" in missing.err
     assert "Traceback" not in missing.err
 
 
