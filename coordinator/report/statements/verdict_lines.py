@@ -18,24 +18,23 @@ NAMED = 4
 def verdict_lines(report: Report, most: int) -> Iterator[tuple[Phrase, ...]]:
     """Yield lines on the verdict of a run: iterations without an end, then criteria, failed first.
 
-    At most `most` criteria have a line each, and another one has the number of others. Names of
-    workloads are left out if there is only one.
+    At most `most` of either have a line each. A single workload is not named.
     """
     several = len(report.workloads) > 1
     named = [(f"{plain(one.name)}: " if several else "", one) for one in report.workloads]
-    for name, workload in named:
-        if missing := _missing(workload):
-            yield (Phrase(f"{name}{missing}", Look.BAD),)
+    missing = [f"{name}{text}" for name, workload in named if (text := _missing(workload))]
+    yield from ((Phrase(text, Look.BAD),) for text in missing[:most])
+    if len(missing) > most:
+        yield (Phrase(f"and {count(len(missing) - most, 'more workload')}", Look.BAD),)
     criteria = [(name, workload, one) for name, workload in named for one in workload.sla]
     criteria.sort(key=lambda found: found[2].success)
     for name, workload, verdict in criteria[:most]:
         word = Phrase("met", Look.GOOD) if verdict.success else Phrase("not met", Look.BAD)
         look = Look.PLAIN if verdict.success else Look.STRONG
         yield word, Phrase(f"  {name}{_verdict_text(workload, verdict)}", look)
-    others = criteria[most:]
-    if failed := sum(not verdict.success for _, _, verdict in others):
+    if failed := sum(not verdict.success for _, _, verdict in criteria[most:]):
         yield (Phrase(f"and {count(failed)} more not met", Look.BAD),)
-    if met := len(others) - failed:
+    if met := len(criteria[most:]) - failed:
         yield (Phrase(f"and {count(met)} more met"),)
 
 

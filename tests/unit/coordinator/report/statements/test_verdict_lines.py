@@ -64,6 +64,14 @@ def test_of_many_criteria_some_are_named_failed_ones_first() -> None:
     assert found[4:] == ["and 2 more not met", "and 3 more met"]
 
 
+def test_of_many_workloads_that_lack_iterations_some_are_named() -> None:
+    one = report(3, accounting=LOST)
+
+    found = lines(replace(one, workloads=one.workloads * 9))
+
+    assert found == ["GET /: 2 lost, 3 not started"] * 4 + ["and 5 more workloads"]
+
+
 def test_criteria_of_several_workloads_name_them() -> None:
     one = report(1, sla=(HELD,))
     two = replace(one, workloads=(*one.workloads, *report(1, sla=(BROKEN,)).workloads))
