@@ -47,7 +47,7 @@ def visits(report: str) -> dict[str, int]:
 
 
 def details(machine: Machine, block: Block) -> str:
-    """What `results` says of the last run, with all figures."""
+    """Return the report of the last run with all figures."""
     return machine.run(replace(block, text="osbench-coord results --details\n"))
 
 

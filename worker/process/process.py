@@ -20,7 +20,6 @@ from osbench.common.errors import OsbenchError, PluginError
 from osbench.common.plugin.loading.exits import refuse_exits
 from osbench.common.plugin.plugins import Plugins
 from osbench.common.ports import chance as secrets
-from osbench.common.ports import clock as time
 from osbench.common.ports import threads as threading
 from osbench.common.protocol import broker, redis_keys
 from osbench.common.protocol.envelope import Signer, Vault
@@ -37,7 +36,7 @@ from osbench.worker.process.agent import EAGER_S, LOCAL_EAGER_S, Agent, Identity
 from osbench.worker.process.batch_consumer import CeleryInOneLine, consumer_class
 from osbench.worker.process.captured_output import capture
 from osbench.worker.process.leave_request import LeaveRequest
-from osbench.worker.process.life_record import LifeRecord
+from osbench.worker.process.pulse import Pulse
 from osbench.worker.process.supervisor import process_count
 from osbench.worker.session.equipment import Equipment
 from osbench.worker.session.log_book import LogBook
@@ -299,39 +298,3 @@ def end(code: int) -> None:
     sys.stdout.flush()
     sys.stderr.flush()
     _EXIT(code)
-
-
-#: Between two entries, seconds.
-PULSE_S = 2.0
-
-
-class Pulse:
-    """Thread that writes the life record of a worker process every `PULSE_S` seconds.
-
-    So a directory that does not respond delays nothing else. The record says "starting" until
-    `follow`.
-    """
-
-    def __init__(self, record: LifeRecord) -> None:
-        self._record = record
-        self._look: Callable[[], tuple[str, float]] = lambda: ("starting", time.monotonic())
-        self._ended = threading.Event()
-        self._thread = threading.Thread(target=self._loop, name="pulse", daemon=True)
-        self._thread.start()
-
-    def follow(self, look: Callable[[], tuple[str, float]]) -> None:
-        """Use `look` from now on: it returns the state and the time of last progress.
-
-        The time is monotonic, in seconds. `look` is called by the thread.
-        """
-        self._look = look
-
-    def close(self) -> None:
-        """End the thread, waiting at most `PULSE_S` seconds, and remove the record."""
-        self._ended.set()
-        self._thread.join(PULSE_S)
-        self._record.close()
-
-    def _loop(self) -> None:
-        while not self._ended.wait(PULSE_S):
-            self._record.tell(*self._look())

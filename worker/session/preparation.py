@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import csv
 import inspect
 import logging
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -15,7 +14,7 @@ from oslo_config import cfg
 from osbench import __version__
 from osbench.common.config import options
 from osbench.common.deployment.record import Deployment
-from osbench.common.errors import OsbenchError, PluginError, Untrusted
+from osbench.common.errors import OsbenchError, PluginError
 from osbench.common.machine.cpu_quota import usable_cores
 from osbench.common.network.response_bound import BOUND_KEY, worker_bound
 from osbench.common.plugin.loading import mixed_scenario
@@ -25,9 +24,7 @@ from osbench.common.plugin.plugins import Plugins
 from osbench.common.plugin.scenario import TELL_KEY
 from osbench.common.plugin.scenario_plugin import ScenarioPlugin
 from osbench.common.plugin.scripted_runner import ScriptedRunner
-from osbench.common.protocol.data_rows import RowReader, decrypt
-from osbench.common.protocol.messages import Batch, Specification
-from osbench.common.values.intervals import Intervals
+from osbench.common.protocol.messages import Specification
 from osbench.worker.engine.asides import Asides
 from osbench.worker.engine.body import Body, without_loop
 from osbench.worker.engine.failures import Failures, KeptFailures
@@ -35,6 +32,7 @@ from osbench.worker.engine.iteration_arguments import expander
 from osbench.worker.engine.users.forked_children import process_forks
 from osbench.worker.engine.users.possible_users import refuse_too_many
 from osbench.worker.http.observer import OBSERVER_KEY, Observer
+from osbench.worker.session.row_feed import RowFeed
 from osbench.worker.session.users_of import users_of
 from osbench.worker.session.worker_cloud import WorkerCloud, worker_cloud
 from osbench.worker.tracing.span_buffer import SpanBuffer
@@ -252,41 +250,3 @@ def _warm_up(plugin: ScenarioPlugin, context: dict[str, Any]) -> None:
             f"{place(error, file)}: warm_up of scenario {plugin.name} failed: {reason(error)}; "
             "correct it there"
         ) from error
-
-
-LOG = logging.getLogger(__name__)
-
-
-class RowFeed:
-    """Rows of a data file by iteration number, from batches; each iteration removes its row."""
-
-    def __init__(self, header: Sequence[str], key: bytes) -> None:
-        self._reader = RowReader(header)
-        self._key = key
-        self._rows: dict[int, dict[str, Any]] = {}
-
-    def add(self, batch: Batch) -> None:
-        """Decrypt the rows of a batch and store them by iteration, before its iterations can start.
-
-        If they cannot be read, that is logged as an error, and the iterations fail.
-        """
-        numbers = Intervals(batch.intervals).members().tolist()
-        try:
-            rows = self._reader.read(decrypt(batch.rows, self._key))
-            self._rows.update(zip(numbers, rows, strict=True))
-        except (Untrusted, csv.Error, ValueError) as error:
-            # its iterations must run, and fail, so that they are settled
-            LOG.error("the rows of batch %d cannot be read: %s", batch.seq, error)
-
-    def over(self, arguments: Callable[[int], dict[str, Any]]) -> Callable[[int], dict[str, Any]]:
-        """Return a function of an iteration's number that returns its arguments.
-
-        The values of the iteration's row win over `arguments(number)`. The function removes the
-        row; it raises KeyError if there is none, which fails the iteration.
-        """
-        take = self._rows.pop
-
-        def fed(iteration: int) -> dict[str, Any]:
-            return arguments(iteration) | take(iteration)
-
-        return fed

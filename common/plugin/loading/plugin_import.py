@@ -1,4 +1,4 @@
-"""Imports plug-in files, each as a separate module; says which take long or patch others."""
+"""Imports plug-in files, each as a separate module."""
 
 from __future__ import annotations
 
@@ -8,26 +8,25 @@ import importlib
 import io
 import logging
 import sys
-import threading
 import traceback
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from importlib.abc import Loader, MetaPathFinder
 from importlib.machinery import ModuleSpec, SourceFileLoader
 from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
 from types import CodeType, FrameType, ModuleType
-from typing import Any
 
 from osbench.common import errors
 from osbench.common.files.named_files import read_named
-from osbench.common.machine.thread_frames import current_frames
 from osbench.common.plugin.loading.class_guard import execute
 from osbench.common.plugin.loading.exits import exits_refused
+from osbench.common.plugin.loading.monkey_patches import GEVENT, refuse_eventlet, watch_gevent
 from osbench.common.plugin.loading.neighbours import (
     RELATIVE,
     SourceFiles,
     package_of,
 )
+from osbench.common.plugin.loading.slow_import import told_if_slow
 
 LOG = logging.getLogger(__name__)
 
@@ -244,75 +243,3 @@ def _remedy(error: BaseException) -> str:
     if isinstance(error, AttributeError) and error.name == "configure" and module.startswith(_OURS):
         return ": only scenarios have that decorator; other classes have their name as NAME"
     return ""
-
-
-LOG = logging.getLogger(__name__)
-
-#: After which it is said, and then each time when as long again has passed, seconds.
-SLOW_S = 5.0
-
-
-@contextlib.contextmanager
-def told_if_slow(file: str, after_s: float = SLOW_S) -> Iterator[None]:
-    """Log a warning with the line of `file` that runs, if the block takes over `after_s` seconds.
-
-    Repeats it after pauses that double each time. A separate thread watches the calling one.
-    """
-    thread, done = threading.get_ident(), threading.Event()
-
-    def tell() -> None:
-        waited_s = after_s
-        while not done.wait(waited_s):
-            place = _place(file, current_frames().get(thread))
-            LOG.warning("plug-in file %s: its import takes longer than %g s", place, waited_s)
-            waited_s *= 2
-
-    teller = threading.Thread(target=tell, name="osbench-slow-import", daemon=True)
-    teller.start()
-    try:
-        yield
-    finally:
-        done.set()
-        teller.join()
-
-
-def _place(file: str, frame: FrameType | None) -> str:
-    while frame is not None and frame.f_code.co_filename != file:
-        frame = frame.f_back
-    return file if frame is None else f"{file}:{frame.f_lineno}"
-
-
-#: Importing it comes before its patches.
-GEVENT = "gevent.monkey"
-
-
-class PatchRefused(ImportError):
-    """Raised if a plug-in patches modules of Python that this process needs unpatched."""
-
-    def __init__(self, package: str) -> None:
-        super().__init__(
-            f"monkey patches of {package} are refused: threads and event loops of osbench would"
-            " hang; for many virtual users write scenarios as `async def`"
-        )
-
-
-def watch_gevent() -> None:
-    """Import gevent.events and make gevent raise PatchRefused to code that is to patch.
-
-    A second call does nothing.
-    """
-    subscribers = importlib.import_module("gevent.events").subscribers
-    if _refuse not in subscribers:
-        subscribers.append(_refuse)
-
-
-def refuse_eventlet() -> None:
-    """Raise PatchRefused if eventlet has patched this process."""
-    patcher: Any = sys.modules.get("eventlet.patcher")
-    if getattr(patcher, "already_patched", None):
-        raise PatchRefused("eventlet")
-
-
-def _refuse(event: Any) -> None:
-    if type(event).__name__.startswith("GeventWillPatch"):
-        raise PatchRefused("gevent")

@@ -144,10 +144,20 @@ def _progress_words(status: Mapping[str, Any] | None) -> str:
 
 
 def _figures_so_far(status: Mapping[str, Any] | None) -> dict[str, Any]:
-    """Return the figures of a row that a status has; older releases do not write all."""
-    so_far = status or {}
-    found = {name: so_far.get(name) for name in ("p95_s", "rate", "failed", "planned")}
-    return {**found, "duration_s": so_far.get("elapsed_s")}
+    """Return the figures of a row, of all workloads under load: the largest p95 and rate, and sums.
+
+    A figure that is not known is None.
+    """
+    now = [status, *status.get("beside", ())] if status else []
+
+    def known(name: str) -> list[float]:
+        return [one[name] for one in now if one.get(name) is not None]
+
+    figures: dict[str, Any] = {name: max(known(name), default=None) for name in ("p95_s", "rate")}
+    for name in ("failed", "planned"):
+        # a sum without one that is not known would mislead
+        figures[name] = sum(known(name)) if now and len(known(name)) == len(now) else None
+    return {**figures, "duration_s": max(known("elapsed_s"), default=None)}
 
 
 def _local(at: Any) -> str:

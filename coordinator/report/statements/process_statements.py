@@ -1,4 +1,4 @@
-"""Statements on processes of a workload: hooks, contexts, users, workers, and counters."""
+"""Statements on processes of a workload: hooks, contexts, virtual users, loops, workers, hosts."""
 
 from __future__ import annotations
 
@@ -18,12 +18,6 @@ from osbench.coordinator.report.statements.statement import (
     statement_of,
 )
 from osbench.coordinator.results.accounting.core_use import host_uses
-from osbench.coordinator.results.accounting.counter_figures import (
-    NEAR_LIMIT,
-    CounterFigures,
-    CounterKind,
-    value_text,
-)
 from osbench.coordinator.results.accounting.worker_figures import WorkerFigures
 
 #: Most hosts that are named, and most hosts whose load is shown.
@@ -173,35 +167,3 @@ def _given_up(lost: Sequence[WorkerFigures]) -> str:
     named = ", ".join(plain(f"{one.host}:{one.pid}") for one in lost[:_LOST])
     more = f" and {len(lost) - _LOST} others" if len(lost) > _LOST else ""
     return f"{count(len(lost))} of them lost: {named}{more}"
-
-
-#: Resources that have a line each.
-_LINES = 5
-
-
-def counter_statements(workload: WorkloadReport) -> Iterator[Statement]:
-    """Yield a statement for each of `_LINES` nearly full resources, and the number of others.
-
-    If none was, only the fullest. Nothing if no resource was watched.
-    """
-    shares = [one for one in workload.counters if one.kind == CounterKind.SHARE]
-    near = [one for one in shares if one.is_near_limit]
-    for one in near[:_LINES]:
-        yield statement_of("resources", f"{counter_words(one)}: nearly full", Look.WARNING)
-    if len(near) > _LINES:
-        yield statement_of(
-            "resources", f"and {count(len(near) - _LINES, 'more resource')} nearly full"
-        )
-    if shares and not near:
-        limit = f"{100 * NEAR_LIMIT:.0f} %"
-        yield statement_of(
-            "resources",
-            f"none of {count(len(shares))} watched comes to {limit} for a twentieth of the time;"
-            f" the fullest: {counter_words(shares[0])}",
-        )
-
-
-def counter_words(one: CounterFigures) -> str:
-    """Return the name of a counter with its 95th percentile over time and its mean, with units."""
-    p95, mean = value_text(one.p95, one.unit), value_text(one.mean, one.unit)
-    return f"{plain(one.label)} {p95} at the 95th percentile of time, {mean} on average"

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from osbench.coordinator.report.model.model import WorkloadReport
+from osbench.coordinator.report.statements.counter_statements import counter_statements
 from osbench.coordinator.report.statements.drill_statements import drill_statements
 from osbench.coordinator.report.statements.iteration_statements import (
     check_statements,
@@ -16,7 +17,6 @@ from osbench.coordinator.report.statements.iteration_statements import (
 from osbench.coordinator.report.statements.load_statements import load_statements
 from osbench.coordinator.report.statements.process_statements import (
     context_statements,
-    counter_statements,
     hook_statements,
     loop_statements,
     user_statements,

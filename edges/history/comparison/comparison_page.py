@@ -155,20 +155,21 @@ def _style() -> str:
 
 
 def _heading(result: ComparisonResult) -> str:
-    """Return the workloads and both sides by name or date: "Shop: 2026-04-01 12:00 against ..."."""
+    """Return the workloads and both sides by name or date: "Shop: after against before"."""
     sides = [
         name or (_began(runs[0]) if len(runs) == 1 else f"{len(runs)} runs from {_began(runs[0])}")
         for name, runs in zip(result.names, (result.before, result.after), strict=True)
     ]
-    names = ", ".join(workload.name for workload in result.workloads[:_HEADED])
-    more = f" and {len(result.workloads) - _HEADED} more" * (len(result.workloads) > _HEADED)
-    return f"{names}{more}: {sides[1]} against {sides[0]}"
+    names = [workload.name for workload in result.workloads]
+    if len(names) > _HEADED:
+        names[_HEADED:] = [f"{len(names) - _HEADED} more"]
+    return f"{', '.join(names)}{': ' if names else ''}{sides[1]} against {sides[0]}"
 
 
 def _began(run_id: str) -> str:
-    """Return the UTC date and minute in an id of a run; ids of another form as they are."""
+    """Return the date and minute in an id of a run; ids of another form as they are."""
     found = _DATE.match(run_id)
-    return "{}-{}-{} {}:{}".format(*found.groups()) if found else run_id
+    return "{}-{}-{} {}:{} UTC".format(*found.groups()) if found else run_id
 
 
 def _with_code(text: str) -> Markup:

@@ -215,7 +215,7 @@ def _is_bound(timeout: Any) -> bool:
     return type(timeout) in (int, float) and 0 < timeout < sys.maxsize
 
 
-#: What an exchange raises.
+#: Errors that an exchange raises.
 WIRE_ERRORS = (BadResponse, CannotConnect, CannotSecure, ConnectTimedOut, EarlyEnd, ReceiveTimedOut)
 
 

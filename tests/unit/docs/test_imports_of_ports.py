@@ -48,7 +48,7 @@ EXCEPTIONS = {
     # a command that compares what other processes wrote with the real clock
     "worker/process/health_check.py": {"time"},
     # looks at the stack of a real thread
-    "common/plugin/loading/plugin_import.py": {"threading"},
+    "common/plugin/loading/slow_import.py": {"threading"},
     # may be asked by a signal handler, which a simulation does not have
     "worker/process/leave_request.py": {"queue"},
     # forks real processes, and waits for them

@@ -1,4 +1,4 @@
-"""What the page on protocols says of protocols without a client is true."""
+"""Protocols without a client behave as the page on protocols says."""
 
 from __future__ import annotations
 

@@ -22,6 +22,9 @@ from osbench.worker.http.wire.cookies import Cookies
 from osbench.worker.http.wire.exchange_phases import ExchangePhases
 from osbench.worker.http.wire.raw_response import RawResponse
 
+#: Origins whose connections are kept, at most.
+ORIGINS = 64
+
 
 class LoopClient:
     """HTTP client for coroutines: keeps idle connections per event loop; cookies are not kept.
@@ -185,10 +188,6 @@ class LoopClient:
                 self._of_thread.pop(ident, None)
         pool = self._pools[loop] = LoopPool(loop)
         return pool
-
-
-#: Origins whose connections are kept, at most.
-ORIGINS = 64
 
 
 class LoopPool:

@@ -6,9 +6,12 @@ import shlex
 
 import numpy as np
 from click.testing import CliRunner
+from markupsafe import Markup
 
 from bench.evidence import trend_runs
 from helpers.queue_runs import Queue, compared_run, side
+from osbench.coordinator.formatting import spaced
+from osbench.coordinator.report.html.page_assets import PageFrame
 from osbench.edges.history.commands.compare import compare
 from osbench.edges.history.comparison.comparing import compare_sides
 from osbench.edges.history.comparison.comparison_page import (
@@ -114,3 +117,46 @@ def test_a_trend_of_one_run_has_a_page():
     page = trends_page([trend_of(side(QUEUE, chance(), "A", 1))])
 
     assert "too few to look for changes" in page
+
+
+def dated(day, *, name="Queue.get"):
+    return compared_run(f"2026040{day}-101500-abcd", QUEUE.run(chance()), name=name)
+
+
+def test_a_comparison_is_headed_by_workloads_and_dates():
+    page = compare_page(compare_sides(Evidence(before=[dated(1)], after=[dated(2)]), anyway=True))
+
+    (heading,) = re.findall("<h1>(.*?)</h1>", page)
+    assert heading == "Queue.get: 2026-04-02 10:15 UTC against 2026-04-01 10:15 UTC"
+    # the change is seen on a narrow screen
+    assert page.index('scope="col">change<') < page.index('scope="col">before<')
+
+
+def test_commands_in_messages_are_code_and_ids_are_links_of_the_server():
+    found = compare_sides(Evidence(before=[dated(1)], after=[dated(2)]), anyway=True)
+    frame = PageFrame(style="/s.css", script="", bar=Markup(""))
+
+    page, served = compare_page(found), compare_page(found, frame)
+
+    assert "<code>run --repeat 5</code>" in page
+    assert "`" not in words(page)
+    assert '<a href="/runs/20260401-101500-abcd">20260401-101500-abcd</a>' in served
+    assert "/runs/" not in page
+
+
+def test_a_trend_has_an_axis_from_0_and_points_with_values():
+    trend = trend_of([dated(day) for day in range(1, 4)])
+    frame = PageFrame(style="/s.css", script="", bar=Markup(""))
+    (one, *_) = trend.series
+
+    page, served = trends_page([trend]), trends_page([trend], frame)
+
+    text = f"20260401-101500-abcd: {spaced(one.values_s[0])}"
+    assert f"<title>{text}</title>" in page
+    assert f'<a href="/runs/20260401-101500-abcd" aria-label="{text}">' in served
+    assert "<a " not in page
+    assert f'<div class="axis"><span>{spaced(max(one.values_s))}</span><span>0</span></div>' in page
+    # equal values are drawn at the top, and not half-way: the axis has its zero
+    (line, *_) = re.findall(r'<polyline class="line" points="([^"]*)"', page)
+    assert {float(place) for place in line.split()[1::2]} == {8.0}
+    assert "<span>2026-04-01 10:15 UTC</span><span>2026-04-03 10:15 UTC</span>" in page

@@ -9,7 +9,7 @@ import pytest
 
 from helpers.planted_counters import counters_of, queue, share
 from osbench.coordinator.report.model.model import WorkloadReport
-from osbench.coordinator.report.statements.process_statements import counter_statements
+from osbench.coordinator.report.statements.counter_statements import counter_statements
 from osbench.coordinator.report.statements.statement import Look
 from osbench.coordinator.results.accounting.counter_figures import CounterFigures, value_text
 from osbench.edges.traces.counters.counter_series import figures_of

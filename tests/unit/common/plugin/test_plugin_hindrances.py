@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from osbench.common.errors import PluginError
-from osbench.common.plugin.loading.plugin_import import told_if_slow
+from osbench.common.plugin.loading.slow_import import told_if_slow
 from osbench.common.plugin.plugins import Plugins
 from servers.child import PATIENCE_S
 

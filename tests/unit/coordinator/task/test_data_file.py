@@ -16,7 +16,7 @@ from osbench.common.values.intervals import Intervals
 from osbench.coordinator.load.dispatch.closed_load import blind_sizes
 from osbench.coordinator.task import data_file
 from osbench.coordinator.task.taskfile import load
-from osbench.worker.session.preparation import RowFeed
+from osbench.worker.session.row_feed import RowFeed
 
 TEXT = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"), max_size=20)
 

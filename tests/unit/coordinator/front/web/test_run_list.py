@@ -98,3 +98,36 @@ def test_a_run_is_told_in_words() -> None:
     assert running["about"] == "S running for 4 s: 5 of 10 done"
     assert (running["p95"], running["planned"]) == ("10.0ms", "10")
     assert (damaged["verdict"], damaged["bad"], damaged["about"]) == ("damaged", True, "cut")
+
+
+@pytest.mark.parametrize(("planned", "shown"), [(20, "30"), (None, "")])
+def test_a_running_run_has_the_figures_of_all_workloads_under_load(
+    planned: int | None, shown: str
+) -> None:
+    one = {"name": "S", "phase": "running", "elapsed_s": 4, "settled": 5, "planned": 10}
+    one |= {"p95_s": 0.01, "rate": 3.0, "failed": 1}
+    other = {**one, "planned": planned, "p95_s": 0.03, "rate": 2.0, "failed": 2}
+    running = row("b", state="running", verdict=None, exit=None)
+
+    found = shown_row(running, lambda: {**one, "beside": [other]})
+
+    assert (found["p95"], found["rate"], found["failed"]) == ("30.0ms", "3.00", "3")
+    assert found["planned"] == shown
+
+
+def test_a_run_that_has_written_nothing_begins() -> None:
+    found = shown_row(row("b", state="running", verdict=None, planned=None), lambda: None)
+
+    assert (found["about"], found["p95"], found["rate"], found["failed"]) == (
+        "begins",
+        "-",
+        "-",
+        "",
+    )
+
+
+def test_task_and_verdict_come_before_the_id() -> None:
+    page = web_pages.rows([shown_row(row("20260401-120000-ab12"), dict)], 1)
+
+    cells = page[page.index("<tbody>") :]
+    assert cells.index(">Shop</a>") < cells.index("✓ met") < cells.index('id">20260401-120000')

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from osbench.coordinator.load.run.workload.workload_outcome import MOST, targets_of
+from osbench.coordinator.load.run.workload.targets import MOST, targets_of
 
 
 @pytest.mark.parametrize(
