@@ -52,6 +52,20 @@ def test_workloads_of_all_kinds_look_like_their_golden_file(golden):
     golden("all-kinds.txt", text_of(all_kinds(), 100))
 
 
+def test_the_short_answer_has_the_innermost_actions():
+    summary = to_json(run_report(constant_workload()))
+    (workload,) = summary["workloads"]
+    timings = workload["latency"]["service"]
+    workload["actions"] = {"look": timings, "look > list": timings, "wait": timings}
+    file = io.StringIO()
+
+    render(Report.from_json(summary), Console(file=file, width=80))
+
+    names = [line[3:16].strip() for line in file.getvalue().splitlines()]
+    assert {"service time", "look > list", "wait"} <= set(names)
+    assert "look" not in names
+
+
 def test_runs_of_older_releases_say_nothing_of_requests_and_loops():
     summary = to_json(run_report(rps_workload()))
     del summary["workloads"][0]["requests"], summary["workloads"][0]["loops"]
