@@ -17,7 +17,8 @@ class Kind(enum.Flag):
 
 
 INSIDE = Kind.DOCSTRING | Kind.COMMENT
-EVERYWHERE = INSIDE | Kind.MESSAGE | Kind.DOCUMENT
+PROSE = Kind.MESSAGE | Kind.DOCUMENT
+EVERYWHERE = INSIDE | PROSE
 
 
 @dataclass(frozen=True)
@@ -71,3 +72,34 @@ RULES = (
     _rule(rf"\b({_AMOUNTS}) an? (second|minute|hour|iteration|block)\b", "per", EVERYWHERE),
     _rule(r"\bof \w+'s(?=[.,;:)]|$)", "of, or by, without the genitive", INSIDE),
 )
+
+_LATE = "goes on|go on|went on|stands|comes to|[Bb]eside|[Mm]eanwhile|anew|by turns|[Ww]hatever"
+_SAID = "is|are|was|were|has|have|had|can|may|must|needs?|does|do|will"
+
+#: Wordings of documents and messages. `ceilings.txt` says how many of them each file still has.
+PROSE_RULES = (
+    _rule(r"\b[Ww]hat\b(?![^.?!]*\?)", "name the noun: the cost of X", PROSE),
+    _rule(r"\b([Tt]hat|[Tt]hose) of\b|\b[Tt]hose (that|who|with|in)\b", "repeat the noun", PROSE),
+    _rule(r"\b([Tt]he )?[Oo]nes? (that|who)\b", "name the noun", PROSE),
+    _rule(r"\b([Tt]ells?|[Tt]elling|[Tt]old)\b", "report, show, print", PROSE),
+    _rule(
+        r"(\bpage|\bREADME|\bguide|\breference|\]CODE) (has|have)\b",
+        "describes, explains, lists",
+        PROSE,
+    ),
+    _rule(
+        rf": (?:(?:[Tt]he|an?|it|they|this|\w+)(?: \w+)?) (?:{_SAID})\b",
+        "a full stop",
+        Kind.DOCUMENT,
+    ),
+    _rule(r"(?:\A|[.!?] )(Of|Below|Behind|Hatched|In brackets|Above it)\b", "subject first", PROSE),
+    _rule(rf"[,;:.] where\b|\b[Ww]here ({_CONDITION})\b", "if, or when", PROSE),
+    _rule(r"(?<!once )(?<!twice )\b\w+[s\d] a (second|minute|hour)\b", "per", PROSE),
+    _rule(rf"\b({_LATE})\b", "continues, is, results in, next to, again, alternately", PROSE),
+    _rule(r"\b[Nn](othing|obody)\b", "say what does not happen", PROSE),
+    _rule(r"\b[Aa]nswer(s|ed|ing)?\b", "response, or reply", PROSE),
+    _rule(r", too\b", "also", PROSE),
+    _rule(r"(?:(?!- )[^\s.!?|]+ ){36,}", "a shorter sentence", Kind.DOCUMENT),
+)
+#: Tutorials are for a reader who follows word by word.
+TUTORIAL_RULES = (_rule(r";", "a full stop", Kind.DOCUMENT),)

@@ -6,8 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from words.__main__ import main, problems
-from words.rules import EVERYWHERE, INSIDE, RULES, Kind
+from words import __main__ as words
+from words.__main__ import lower, main, over_ceiling, problems, prose_problems
+from words.rules import EVERYWHERE, INSIDE, PROSE_RULES, RULES, TUTORIAL_RULES, Kind
 from words.texts import texts_of
 
 PYTHON = '''"""A module of rows."""
@@ -91,6 +92,73 @@ def test_comments_that_follow_each_other_are_one_text(tmp_path: Path) -> None:
     assert comment.kind == Kind.COMMENT
 
 
+PROSE = """# Rows
+
+The page says what rows cost; those of the first block are told beside it.
+
+| rows | cost |
+|---|---|
+| few | nothing that is seen |
+
+What is a row?
+"""
+
+
+def test_prose_of_documents_and_tutorials_is_counted(tmp_path: Path) -> None:
+    page, tutorial = tmp_path / "rows.md", tmp_path / "first-run.md"
+    page.write_text(PROSE, "utf-8")
+    tutorial.write_text(PROSE, "utf-8")
+
+    hits = [place.split("'")[1] for _, place in prose_problems([page])]
+
+    assert sorted(hits) == ["beside", "nothing", "those of", "told", "what"]
+    assert len(list(prose_problems([tutorial]))) == len(hits) + 1
+
+
+def test_a_long_sentence_is_a_wording_and_a_list_is_none(tmp_path: Path) -> None:
+    path = tmp_path / "rows.md"
+    path.write_text("row " * 40 + "\n\n" + "- row of a list\n" * 20, "utf-8")
+
+    (problem,) = prose_problems([path])
+
+    assert "a shorter sentence" in problem[1]
+
+
+@pytest.fixture
+def repository(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A repository of one page, with a ceiling of 2 wordings."""
+    monkeypatch.setattr(words, "ROOT", tmp_path)
+    monkeypatch.setattr(words, "CEILINGS", tmp_path / "ceilings.txt")
+    (tmp_path / "ceilings.txt").write_text("page.md 2\n", "utf-8")
+    return tmp_path
+
+
+@pytest.mark.parametrize(
+    ("text", "said"), [("what what what", "at most 2"), ("what", "lower it"), ("what what", None)]
+)
+def test_a_file_has_as_many_wordings_as_its_ceiling(
+    repository: Path, text: str, said: str | None
+) -> None:
+    page = repository / "page.md"
+    page.write_text(f"{text}\n", "utf-8")
+
+    problems = [problem for _, problem in over_ceiling([page])]
+
+    assert len(problems) == (said is not None)
+    assert all(str(said) in problem for problem in problems)
+
+
+@pytest.mark.parametrize(("text", "ceiling"), [("what what what", 2), ("what", 1), ("rows", 0)])
+def test_a_ceiling_only_sinks(repository: Path, text: str, ceiling: int) -> None:
+    page = repository / "page.md"
+    page.write_text(f"{text}\n", "utf-8")
+
+    lower([page])
+
+    expected = f"page.md {ceiling}\n" if ceiling else ""
+    assert (repository / "ceilings.txt").read_text("utf-8") == expected
+
+
 def test_each_rule_is_for_some_kind_and_has_advice() -> None:
-    assert all(rule.better and rule.kinds for rule in RULES)
+    assert all(rule.better and rule.kinds for rule in (*RULES, *PROSE_RULES, *TUTORIAL_RULES))
     assert INSIDE in EVERYWHERE
