@@ -194,7 +194,6 @@ def _serve(
 
 
 def _startup_line(conf: Any, plugin_paths: Sequence[str]) -> str:
-    """Return the line printed at start: host, processes, virtual users, servers, plug-ins."""
     count, users = process_count(conf), conf.worker.virtual_users
     label = f" ({conf.worker.label})" if conf.worker.label else ""
     places = [f"Redis {shown_url(conf.messaging.redis_url)}"]

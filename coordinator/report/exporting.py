@@ -118,10 +118,7 @@ class Export:
             ) from None
 
     def _refuse_other_format(self) -> None:
-        """Raise UsageError if the target is the name of a file with the suffix of another format.
-
-        Does nothing unless the target was given as a file (`exact`).
-        """
+        """Raise UsageError if an exact target has the suffix of another format."""
         named, own = (Path(name).suffix.lower() for name in (self.target, self.exporter.FILE))
         named = _SAME.get(named, named)
         if self._exact and named in _FORMATS and own in _FORMATS and named != own:

@@ -89,9 +89,9 @@ class Browsed:
     # what it shows
 
     def done(self) -> int:
-        """Iterations that the table of workloads says are done; 0 before there is a table."""
-        cells = self._page.locator("#live-now tr.live-load td").all_text_contents()
-        return int(re.split(r"\D", cells[1].replace(",", ""))[0]) if len(cells) > 1 else 0
+        """Iterations of the first workload that are done, as it says; 0 before it says so."""
+        figures = self._page.locator("#live-now .live-load dd").all_text_contents()
+        return int(re.split(r"\D", figures[0].replace(",", ""))[0]) if figures else 0
 
     def text(self, selector: str) -> str:
         """The text of the first such element; "" if there is none."""

@@ -101,10 +101,7 @@ def _in_mode(
     *,
     as_json: bool,
 ) -> int:
-    """Run a task with `--once` or `--repeat`, print the results; return the exit code.
-
-    Raises OsbenchError.
-    """
+    """Raises OsbenchError."""
     # most runs need neither, and these take a while to import
     if mode.once:
         from osbench.coordinator.front.cli.run_views.single_iteration import (  # noqa: PLC0415 - as above
@@ -126,10 +123,7 @@ def _in_directory(
     *,
     as_json: bool,
 ) -> int:
-    """Run all tasks of a directory and print their results; return the worst exit code.
-
-    Raises UsageError for options that do not go with a directory, OsbenchError.
-    """
+    """Raises UsageError for options that do not go with a directory, OsbenchError."""
     from osbench.coordinator.front.cli.task_directories import (  # noqa: PLC0415 - seldom
         run_directory,
     )

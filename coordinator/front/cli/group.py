@@ -116,10 +116,7 @@ def let_go(file: IO[str]) -> None:
 
 
 def _flush() -> None:
-    """Write buffered output to stdout, unless its reader has closed the pipe.
-
-    Raises OutputError for other failures.
-    """
+    """A reader that has closed the pipe is not an error. Raises OutputError for others."""
     try:
         sys.stdout.flush()
     except BrokenPipeError:

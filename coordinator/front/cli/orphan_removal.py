@@ -140,10 +140,7 @@ def _needed_by_rally(settings: CommandSettings, every: Sequence[RunDirectory]) -
 
 
 def _served_runs(settings: CommandSettings) -> frozenset[str]:
-    """Return the ids of the runs that shared workers serve now; empty in local mode.
-
-    Raises OsbenchError if Redis or the keys cannot be used.
-    """
+    """Empty in local mode. Raises OsbenchError if Redis or the keys cannot be used."""
     messaging = settings.conf.messaging
     if not messaging.redis_url:
         return frozenset()

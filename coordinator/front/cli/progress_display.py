@@ -106,7 +106,6 @@ class Progress:
             self._console.print(escaped(self._line(snapshot)), markup=False, soft_wrap=True)
 
     def _note(self, snapshot: Snapshot) -> float:
-        """Keep a snapshot for `longest`; return the time, monotonic."""
         now = time.monotonic()
         self._latest[snapshot.workload] = (now, snapshot)
         return now

@@ -147,7 +147,6 @@ def _rows(schema: Mapping[str, Any], within: str) -> Iterator[tuple[str, str, st
 
 
 def _kind(schema: Mapping[str, Any]) -> str:
-    """Return the type of a value and its limits, in words, from its JSON schema."""
     if "enum" in schema:
         return " or ".join(f"`{choice}`" for choice in schema["enum"])
     if "const" in schema:

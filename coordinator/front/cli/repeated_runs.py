@@ -85,7 +85,6 @@ def _print_spread(
     tag: str,
     reports: Sequence[Report],
 ) -> None:
-    """Print how much the runs differ, their tag, and a command that compares them later."""
     data_dir = str(settings.conf.data_dir)
     runs = [RunDirectory.find(data_dir, report.run_id) for report in reports]
     show_spread(runs, console())

@@ -60,10 +60,7 @@ def exports_of(
 
 
 def _archive(settings: CommandSettings, url: str | None) -> RunStore | None:
-    """Return the archive at `url`, after reading its list of runs; None without a URL.
-
-    Raises UsageError, ArchiveError, PluginError.
-    """
+    """None without a URL. Raises UsageError, ArchiveError, PluginError."""
     if url is None:
         return None
     found = open_store(url, str(settings.data_dir), warn_of)

@@ -152,7 +152,6 @@ def task_files(folder: Path) -> list[Path]:
 
 
 def _wrong(settings: CommandSettings, wanted: Wanted, paths: Sequence[Path]) -> dict[Path, str]:
-    """Return the error messages of the files that are not valid tasks, by path."""
     wrong: dict[Path, str] = {}
     for path in paths:
         try:

@@ -148,10 +148,7 @@ def _cookies(headers: Headers) -> Mapping[str, str]:
 
 
 def _name(host: str) -> str:
-    """Return the host name in a header Host: lower case, without port and final dot.
-
-    The port does not count, because tunnels change it.
-    """
+    """Leave out the port, because tunnels change it."""
     name = host.strip().lower()
     if not name.endswith("]"):
         head, colon, port = name.rpartition(":")

@@ -144,10 +144,7 @@ def _progress_words(status: Mapping[str, Any] | None) -> str:
 
 
 def _figures_so_far(status: Mapping[str, Any] | None) -> dict[str, Any]:
-    """Return the figures of a row, of all workloads under load: the largest p95 and rate, and sums.
-
-    A figure that is not known is None.
-    """
+    """A figure that is not known is None."""
     now = [status, *status.get("beside", ())] if status else []
 
     def known(name: str) -> list[float]:

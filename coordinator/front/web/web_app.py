@@ -187,10 +187,7 @@ class WebApp:
         return page_response(page, policy=report_views.report_policy(live=True))
 
     async def _report(self, directory: RunDirectory, *, starts: bool) -> str:
-        """Return the report page of an ended run; `starts`: with a link to start the run again.
-
-        One report is rendered at a time, and the last one is cached until its run's files change.
-        """
+        """Render a single report at a time; the last one is cached until its files change."""
         async with self._drawing:
             key = (directory.path.name, await asyncio.to_thread(_changed_at, directory), starts)
             if self._drawn is None or self._drawn[0] != key:

@@ -16,6 +16,7 @@ from markupsafe import Markup
 from osbench.common.text.escaping import on_page
 from osbench.coordinator.formatting import count, duration, three_digits
 from osbench.coordinator.front.web.run_list import USUAL, ListChoice, zone
+from osbench.coordinator.front.web.trail_charts import trail_charts
 from osbench.coordinator.report.html import page_assets
 from osbench.coordinator.results.storage.progress import (
     HOT_CPU,
@@ -76,7 +77,7 @@ def markup(text: str) -> Markup:
 
 
 def now(status: Mapping[str, Any] | None) -> str:
-    """Return a run's current state as HTML: a table of the workloads under load and their workers.
+    """Return a run's current state as HTML: figures of each workload under load, and its workers.
 
     `status`: content of status.json; if None, "" is returned.
     """
@@ -158,10 +159,7 @@ def log_line(lines: Sequence[LogLine]) -> str:
 
 
 def _since(at: float | None) -> str:
-    """Return the time `at`, seconds since 1970, as UTC text if it is `STALE_S` seconds ago or more.
-
-    "" if it is later, or None: then the figures written at that time are current.
-    """
+    """Return `at` as UTC text if it is `STALE_S` seconds ago or more, else ""."""
     if at is None or time.time() - at < STALE_S:
         return ""
     return time.strftime("%Y-%m-%d %H:%M:%S UTC", time.gmtime(at))
@@ -181,17 +179,25 @@ def _load(one: Mapping[str, Any]) -> dict[str, Any]:
         "phase": one["phase"],
         "longest": one.get("longest", ""),
         "awaited": one.get("awaited", ""),
-        "done": done_words(one),
-        "rate": three_digits(one.get("rate", 0.0)),
-        "failed": count(one["failed"]),
-        "busy": count(one["busy"]),
-        "lag": duration(one.get("lag_p99_s")),
-        **{name: duration(one.get(f"{name}_s")) for name in ("p50", "p95", "p99")},
+        "figures": _figures(one),
+        "charts": trail_charts(one.get("trail", ()), one.get("latency", "service")),
         "sla": one.get("sla", ()),
         "rows": [_row(row) for row in shown[:WORKERS]],
         "more": count(len(rows) - WORKERS, "worker") if len(rows) > WORKERS else "",
         "workers": _workers(rows),
+        "odd": any(row["state"] in ODD_STATES for row in rows),
     }
+
+
+def _figures(one: Mapping[str, Any]) -> list[tuple[str, str]]:
+    return [
+        ("done", done_words(one).removesuffix(" done")),
+        ("per second", three_digits(one.get("rate", 0.0))),
+        ("failed", count(one["failed"])),
+        *((name, duration(one.get(f"{name}_s"))) for name in ("p50", "p95", "p99")),
+        ("in flight", count(one["busy"])),
+        ("p99 start lag", duration(one.get("lag_p99_s"))),
+    ]
 
 
 def _row(row: Mapping[str, Any]) -> dict[str, Any]:
@@ -226,9 +232,8 @@ def _state(row: Mapping[str, Any]) -> str:
 
 def _workers(rows: Sequence[Mapping[str, Any]]) -> str:
     states = Counter(str(row["state"]) for row in rows)
-    if len(states) < 2:
-        return ""
-    return ", ".join(f"{count(number)} {state}" for state, number in sorted(states.items()))
+    parts = [f"{count(number)} {state}" for state, number in sorted(states.items())]
+    return f"{count(len(rows), 'worker')}: {', '.join(parts)}" if rows else ""
 
 
 def rows(found: Sequence[Mapping[str, Any]], total: int, choice: ListChoice = USUAL) -> str:

@@ -162,7 +162,6 @@ class Shortage:
         return f"{lack}{self._others()} {more}; `osbench-coord workers` lists who is there."
 
     def _others(self) -> str:
-        """Return notes on workers that cannot be taken, each after a space."""
         held = ", ".join(sorted(set(self.holders)))
         others = f" Others are in use by run {held}." if held else ""
         others += f" {unverified_message(self.unverified)}" if self.unverified else ""

@@ -95,7 +95,6 @@ class Run:
         begin: Callable[[], None],
         watchers: Watchers,
     ) -> Report:
-        """Begin the run, load, and write its report, or the error that ends it."""
         try:
             begin()
             connection.keep_in(directory.path)

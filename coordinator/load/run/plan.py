@@ -320,7 +320,6 @@ def runner_of(workload: Workload, plugins: Plugins) -> Runner:
 
 
 def _groups(task: Task, plans: Sequence[WorkloadPlan]) -> Iterator[tuple[WorkloadPlan, ...]]:
-    """Yield the groups of workloads under load together: a parallel subtask, else single ones."""
     at = 0
     for subtask in task.subtasks:
         mine = tuple(plans[at : at + len(subtask.workloads)])

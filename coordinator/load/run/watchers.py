@@ -116,7 +116,6 @@ class Watchers:
                 LOG.warning("%s could not be ended: %s", name, error_text(error))
 
     def _fail(self, name: str, error: Exception) -> str:
-        """Release a watcher that failed, and note its failure; return the message."""
         if isinstance(error, OsbenchError):
             LOG.warning("%s: %s", name, error)
         else:

@@ -251,10 +251,7 @@ def _at(histogram: Histogram, percent: float) -> float:
 
 
 def _of_processes(seen: _Seen) -> Iterator[Bound]:
-    """Yield causes within worker processes: lock, stop, blocked event loop, exhausted resources.
-
-    If there are any, lateness and a short load follow from them.
-    """
+    """If there are any of these causes, lateness and a short load follow from them."""
     allowed_s = max(BLOCKED_ALLOWED * seen.duration_s, seen.lag_limit_s)
     lock_s, stopped_s = (seen.stalls[cause] / 1e9 for cause in ("lock", "stopped"))
     if lock_s > allowed_s:

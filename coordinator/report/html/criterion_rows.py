@@ -77,10 +77,7 @@ def criterion_rows(workload: WorkloadFacts) -> list[CriterionRow]:
 
 
 def _has_windows(config: Any) -> bool:
-    """Return whether a criterion judges windows of time (`over_s`).
-
-    Figures of the whole load do not show its verdict then.
-    """
+    """Figures of the whole load do not show the verdict of windows (`over_s`)."""
     limits = config if isinstance(config, list) else [config]
     return any(isinstance(limit, Mapping) and "over_s" in limit for limit in limits)
 

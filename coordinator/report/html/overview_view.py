@@ -87,6 +87,8 @@ class OverviewView:
     rows: list[FigureRow]
     held: list[FigureRow]
     accounting: AccountingView
+    #: The load time that the figures of a running run are of, in words; "" of others.
+    as_of: str
 
     @property
     def heads(self) -> list[str]:
@@ -111,6 +113,7 @@ def overview_of(facts: PageFacts, views: Sequence[WorkloadView]) -> OverviewView
         rows=[row for row in rows if not (is_many and has_held(row.view.report))],
         held=[row for row in rows if is_many and has_held(row.view.report)],
         accounting=_accounting(views),
+        as_of=_as_of(views) if running else "",
     )
 
 
@@ -120,7 +123,7 @@ def _verdict(facts: PageFacts, views: Sequence[WorkloadView]) -> VerdictWords:
     code = facts.report.exit_code
     close = [row.criterion for view in views for row in view.criteria if row.ok and row.close]
     if facts.state == RUNNING:
-        return _running(len(failed), total, close, _as_of(views))
+        return _running(len(failed), total, close)
     if code == 2:
         said = _notes(facts, 1) or "The run could not do what was requested."
         return VerdictWords(look="", sign="✕", word="Not judged.", rest=said)
@@ -143,7 +146,6 @@ def _not_finished(facts: PageFacts) -> VerdictWords:
 
 
 def _every_met(total: int, close: Sequence[str], so_far: str = "") -> str:
-    """Return that all criteria are met, and which of them may as well not be."""
     every = f"All {total} criteria are met" if total > 1 else "The one criterion is met"
     if not close:
         return f"{every}{so_far}."
@@ -166,22 +168,20 @@ def _met_words(total: int, code: Any, dropped: int, close: Sequence[str]) -> Ver
     return VerdictWords(look="ok", sign="✓", word="Met.", rest=every)
 
 
-def _running(failed: int, total: int, close: Sequence[str], as_of: str) -> VerdictWords:
+def _running(failed: int, total: int, close: Sequence[str]) -> VerdictWords:
     if failed:
         strong = f"{failed} of {counted_noun(total, 'criterion', 'criteria')} not met so far."
-        return VerdictWords(look="", sign="✕", word="Running.", strong=strong, rest=as_of)
+        return VerdictWords(look="", sign="✕", word="Running.", strong=strong)
     every = _every_met(total, close, " so far") if total else ""
-    rest = " ".join(filter(None, (every, as_of)))
-    return VerdictWords(look="ok", sign="▸", word="Running.", rest=rest)
+    return VerdictWords(look="ok", sign="▸", word="Running.", rest=every)
 
 
 def _as_of(views: Sequence[WorkloadView]) -> str:
-    """Return for which moment the figures of a running run hold: newer ones stand above them."""
     if not views or not views[-1].facts.elapsed_s:
         return ""
     facts = views[-1].facts
     where = f" of {facts.title}" if len(views) > 1 else ""
-    return f"Figures of this report are those after {limit_text(facts.elapsed_s)}{where}."
+    return f"Charts and tables show the first {limit_text(facts.elapsed_s)}{where}."
 
 
 def _not_met(
@@ -283,7 +283,6 @@ def _missing(lost: int, left: int, code: Any) -> Reason:
 
 
 def _sum(views: Sequence[WorkloadView], state: str) -> int:
-    """Return how many iterations of all workloads are in the state `state` of STATES."""
     sums = [view.report.accounting for view in views]
     return sum(one.state(state) for one in sums)
 

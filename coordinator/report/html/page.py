@@ -192,7 +192,6 @@ class PageViews:
 
 
 def _anchors_by_trace(parts: Mapping[str, PagePart]) -> dict[str, str]:
-    """Return the id of the element that shows an iteration, by its trace id."""
     return {trace: anchor for part in parts.values() for trace, anchor in part.anchors().items()}
 
 

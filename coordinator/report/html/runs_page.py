@@ -87,7 +87,6 @@ def write_runs_page(path: Path, title: str, runs: Iterable[RunOnPage], exit_code
 
 
 def _row(run: RunOnPage, folder: Path, mark: str) -> _TaskRow:
-    """Write the report of a run, if it has facts, to the folder; return its row of the table."""
     row = _TaskRow(
         file=plain(run.file, 100),
         exit_code=run.exit_code,

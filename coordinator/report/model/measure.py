@@ -149,7 +149,6 @@ def measured_workload(outcome: WorkloadOutcome, plan: PlanComparison | None) -> 
 
 
 def _search(search: SearchOutcome | None) -> SearchReport | None:
-    """Return the report's part on a search for the capacity; None for other loads."""
     if search is None:
         return None
     return SearchReport(

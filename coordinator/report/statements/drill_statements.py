@@ -112,7 +112,6 @@ def _states(left: LeftKind) -> str:
 
 
 def _number(kind: str, number: int) -> str:
-    """Return a number of resources; `kind` is their plural."""
     return count(number, kind.removesuffix("s"))
 
 

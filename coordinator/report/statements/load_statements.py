@@ -94,7 +94,6 @@ def _load(offered: Offered, never_started: int) -> str:
 
 
 def _bounds(workload: WorkloadReport) -> Iterator[Statement]:
-    """Yield a statement with the names of causes that bound the load; nothing without causes."""
     if workload.bounds:
         told = [f"{plain(one.cause).replace('_', ' ')} ({one.fault})" for one in workload.bounds]
         look = Look.BAD if workload.is_generators else Look.WARNING

@@ -67,7 +67,6 @@ def failed_hooks(named: Sequence[tuple[str, WorkloadOutcome]]) -> Iterator[str]:
 
 
 def _disturbances(found: Disturbances) -> Iterator[str]:
-    """Yield a note on each disturbance of a run; nothing if there was none."""
     if found.resumptions:
         times = _times(found.resumptions)
         yield f"the run was resumed {times}, after its coordinator had ended"
@@ -117,7 +116,6 @@ def _clock_notes(host: str, back_s: float, forward_s: float) -> Iterator[str]:
 
 
 def _ending(outcome: WorkloadOutcome) -> Iterator[str]:
-    """Yield notes on the end of a load: its warm-up, timeouts, idle workers, and cause."""
     statistics, warmup, offered = outcome.statistics, outcome.warmup, outcome.offered
     if warmup.seconds and warmup.left_out and not statistics.ran:
         yield (
@@ -142,7 +140,6 @@ def _ending(outcome: WorkloadOutcome) -> Iterator[str]:
 
 
 def _other_clients(outcome: WorkloadOutcome) -> Iterator[str]:
-    """Yield a note on each client other than osbench's: its requests, and why it made them."""
     requests = outcome.statistics.requests
     whole = requests.sum()
     for one in other_clients(requests):
@@ -154,7 +151,6 @@ def _other_clients(outcome: WorkloadOutcome) -> Iterator[str]:
 
 
 def _false_bodies(outcome: WorkloadOutcome) -> Iterator[str]:
-    """Yield a note on responses whose body is cut short or cannot be decoded, if there are any."""
     number = outcome.statistics.requests.sum().false_bodies
     if number:
         yield (

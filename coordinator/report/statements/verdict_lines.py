@@ -39,7 +39,6 @@ def verdict_lines(report: Report, most: int) -> Iterator[tuple[Phrase, ...]]:
 
 
 def _missing(workload: WorkloadReport) -> str:
-    """Return the numbers of iterations that the load generator lost or did not start; or ""."""
     sums = workload.accounting
     dropped = sum(sums.drops.get(reason, 0) for reason in NOT_MADE)
     parts = [(sums.lost, "lost"), (sums.not_started, "not started"), (dropped, "dropped")]

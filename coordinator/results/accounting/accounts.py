@@ -438,10 +438,7 @@ def _with_text_keys(body: Mapping[Any, Any]) -> dict[str, Any]:
 
 
 def _intervals(pairs: Iterable[Sequence[Any]]) -> Intervals:
-    """Return the union of half-open intervals (low, high).
-
-    Raises ValueError or TypeError if a pair is not two integers with 0 < low <= high.
-    """
+    """Raises ValueError or TypeError if a pair is not two integers with 0 < low <= high."""
     found: list[Interval] = []
     for low, high in pairs:
         if not 0 < int(low) <= int(high):

@@ -253,7 +253,6 @@ class DrillStatistics:
         return _phase_figures(name, rows, from_s, to_s, self.left)
 
     def _problem(self) -> str:
-        """Return a message on the first hook that has failed or not fired; "" if none has."""
         for phase, hook in self._hooks.items():
             named = f"the hook that {_DOES[phase]} (“{hook}”)"
             if phase in self._errors:

@@ -190,10 +190,7 @@ class WorkloadResults:
             self.sla.add(columns, apart)
 
     def _warm(self, columns: Columns) -> Columns:
-        """Return the rows that started (or, if dropped, were due) after the warm-up.
-
-        Other rows are counted in `warmup_rows`.
-        """
+        """Leave out and count rows that started, or if dropped were due, in the warm-up."""
         if not self.warmup_ns:
             return columns
         ran = columns.outcome <= Outcome.TIMED_OUT

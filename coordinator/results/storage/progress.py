@@ -22,6 +22,9 @@ STATUS_S = 1.0
 #: Figures that are older than this are not current, seconds.
 STALE_S = 5.0
 
+#: Points of a workload's trail at most; of a fuller one every second point is left out.
+TRAIL = 120
+
 #: A worker process that takes this much of a core may be the limit.
 HOT_CPU = 0.9
 #: States of a worker process that takes no part in the load.
@@ -228,6 +231,30 @@ def worker_title(name: str, label: str) -> str:
     return f"{label} ({name})" if label else name
 
 
+class ProgressTrail:
+    """Recent figures of a workload over the time of its load: points that are evenly spread."""
+
+    def __init__(self) -> None:
+        #: [elapsed_s, iterations per second, p50_s, p95_s]; None without an iteration.
+        self.points: list[list[float | None]] = []
+        self._every_s = 0.0
+
+    def add(self, snapshot: Snapshot) -> None:
+        """Append the recent figures of a snapshot, unless the last point is too close."""
+        recent = snapshot.recent
+        if recent is None:
+            return
+        last_s = self.points[-1][0] if self.points else None
+        if last_s is not None and snapshot.elapsed_s - last_s < self._every_s:
+            return
+        figures = (snapshot.elapsed_s, recent.rate, recent.p50_s, recent.p95_s)
+        self.points.append([None if one is None else float(f"{one:.4g}") for one in figures])
+        if len(self.points) > TRAIL:
+            span_s = snapshot.elapsed_s - (self.points[0][0] or 0.0)
+            self._every_s = 2 * span_s / len(self.points)
+            del self.points[1::2]
+
+
 class ProgressRecorder:
     """Passes each snapshot on to a display, and writes about one per second to `status.json`."""
 
@@ -238,6 +265,7 @@ class ProgressRecorder:
         self._failed = False
         #: By workload: the time and snapshot last shown.
         self._shown: dict[int, tuple[float, Snapshot]] = {}
+        self._trails: dict[int, ProgressTrail] = {}
 
     def __call__(self, snapshot: Snapshot) -> None:
         """Show a snapshot, and write it if the last write is at least `STATUS_S` seconds old.
@@ -249,6 +277,9 @@ class ProgressRecorder:
         self._shown[snapshot.workload] = (now, snapshot)
         if now - self._written >= STATUS_S:
             self._written = now
+            for at, shown in self._shown.values():
+                if now - at < STATUS_S:
+                    self._trails.setdefault(shown.workload, ProgressTrail()).add(shown)
             self._note(snapshot, now)
 
     def _note(self, snapshot: Snapshot, now: float) -> None:
@@ -261,19 +292,24 @@ class ProgressRecorder:
             self._failed = True
 
     def _noted(self, snapshot: Snapshot, now: float) -> dict[str, Any]:
-        """Return the content of `status.json`: a snapshot with `at`, `on_disk` and `beside`.
+        """Return the content of `status.json`: a snapshot with `at`, `on_disk`, `trail`, `beside`.
 
-        `at`: the time. `on_disk`: bytes of journal and blocks. `beside`: list of the latest
-        snapshots of other workloads that are younger than `STATUS_S` seconds at `now`.
+        `at`: the time. `on_disk`: bytes of journal and blocks. `trail`: points of a
+        `ProgressTrail`. `beside`: list of the latest snapshots of other workloads, with their
+        trails, that are younger than `STATUS_S` seconds at `now`.
         """
         beside = [
-            dataclasses.asdict(other)
+            self._with_trail(other)
             for number, (at, other) in sorted(self._shown.items())
             if number != snapshot.workload and now - at < STATUS_S
         ]
         return {
-            **dataclasses.asdict(snapshot),
+            **self._with_trail(snapshot),
             "at": time.time(),
             "beside": beside,
             "on_disk": self._directory.sizes,
         }
+
+    def _with_trail(self, snapshot: Snapshot) -> dict[str, Any]:
+        trail = self._trails.get(snapshot.workload)
+        return {**dataclasses.asdict(snapshot), "trail": trail.points if trail else []}

@@ -85,10 +85,7 @@ def bodies_of(path: Path, offset: int, record: bytes) -> list[Body]:
 
 
 def _check_run(place: str, bodies: Iterable[Body], run_id: str) -> None:
-    """Raise DamagedRun for a body of another run; bodies of older releases name no run.
-
-    Nothing is checked if `run_id` is "".
-    """
+    """Bodies of older releases name no run. Raises DamagedRun for a body of another run."""
     for body in bodies if run_id else ():
         named = body.get("run", run_id)
         if named != run_id:

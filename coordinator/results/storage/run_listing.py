@@ -80,10 +80,7 @@ def row_of(
 
 
 def _documents(directory: RunDirectory) -> tuple[dict[str, Any], dict[str, Any] | None, str]:
-    """Return run.json ({} if missing), the figures of the summary or None, and the damage or "".
-
-    Raises nothing for files that are damaged or cannot be read: they count as damage.
-    """
+    """Files that are damaged or cannot be read count as damage, and raise nothing."""
     asked: dict[str, Any] = {}
     try:
         asked = directory.read("run.json") or {}
@@ -121,10 +118,7 @@ def figures_of(summary: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _verdict(summary: Mapping[str, Any]) -> str:
-    """Return a word or two for the exit code of a summary, such as "not met".
-
-    "done" for exit code 0 without SLA criteria, "unknown" for other codes.
-    """
+    """Return "done" for exit code 0 without SLA criteria, "unknown" for other codes."""
     code = summary["exit_code"]
     if code == 0 and not any(one.get("sla") for one in summary["workloads"]):
         return "done"
@@ -132,10 +126,7 @@ def _verdict(summary: Mapping[str, Any]) -> str:
 
 
 def _p95(workload: Mapping[str, Any]) -> float | None:
-    """Return the p95 of a workload's good iterations, seconds; None if there is none.
-
-    Of response time if the load is open, else of service time.
-    """
+    """Response time if the load is open, else of service time; seconds."""
     # an open load has no number of virtual users
     kind = "response" if (workload.get("offered") or {}).get("concurrency") is None else "service"
     times = ((workload.get("latency") or {}).get(kind) or {}).get("ok") or {}

@@ -194,18 +194,12 @@ def _of_worker(line: str) -> LogLine:
 
 
 def _level(number: int) -> str:
-    """Return the name in `LEVELS` of a numeric level of logging.
-
-    CRITICAL counts as ERROR, levels below DEBUG as DEBUG.
-    """
+    """CRITICAL counts as ERROR, levels below DEBUG as DEBUG."""
     return LEVELS[min(max(number // 10 - 1, 0), len(LEVELS) - 1)]
 
 
 def _append(path: Path, lines: Sequence[LogLine]) -> None:
-    """Append lines as JSON to the log; if it exceeds `MOST_BYTES`, its older half is dropped.
-
-    Raises OSError.
-    """
+    """If the log exceeds `MOST_BYTES`, its older half is dropped. Raises OSError."""
     if not lines:
         return
     content = b"".join(json.dumps(asdict(line)).encode() + b"\n" for line in lines)

@@ -163,7 +163,6 @@ def read_recording(form: str, path: str, options: RecordingOptions) -> FlowTask:
 
 
 def _sources(value: Any) -> Iterator[str]:
-    """Yield the sources of the Jinja expressions in a value, also within mappings and lists."""
     if isinstance(value, Computed):
         yield value.source
     for inner in value.values() if isinstance(value, dict) else ():

@@ -419,7 +419,6 @@ def _abort(workload: Workload, runner: Runner) -> Iterator[Problem]:
 def _all_used(
     task: Task, workload: Workload, scenario: ScenarioPlugin | None, plugins: Plugins
 ) -> Iterator[Problem]:
-    """Yield the problems of contexts, criteria and hooks of a workload, in file order."""
     native = scenario if scenario is not None and scenario.source == NATIVE else None
     for use in uses(workload, task.version):
         faults = list(_use_problems(use, scenario, plugins))

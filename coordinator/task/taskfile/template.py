@@ -280,7 +280,6 @@ def _declared_names(tree: nodes.Template) -> set[str]:
 
 
 def _files(tree: nodes.Template) -> set[str]:
-    """Return the names of the files that a template includes or extends by a literal name."""
     parts = [part.template for part in tree.find_all(nodes.Include)]
     parts += [part.template for part in tree.find_all(nodes.Extends)]
     named = [name for part in parts for name in (part, *part.find_all(nodes.Const))]

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from osbench.coordinator.formatting import count, plain, spaced
 from osbench.edges.traces.analysis.features import ITERATION
-from osbench.edges.traces.analysis.quantiles import ENOUGH, LEAST
+from osbench.edges.traces.analysis.quantiles import ENOUGH, LEAST, limits
 from osbench.edges.traces.model.span_keys import WAIT_QUEUE, WAIT_SERVICE, SpanKey
 
 if TYPE_CHECKING:
@@ -37,7 +37,7 @@ def why_slow(band: Band, unit: str) -> str:
     names the largest part.
     """
     slower = (
-        f"{_band_name(band.name, unit)} take {spaced(band.mean_s)} on average,"
+        f"{band_name(band.name, unit)} take {spaced(band.mean_s)} on average,"
         f" {spaced(band.excess_s)} more than those around the median"
     )
     if parts := _parts(band):
@@ -149,8 +149,16 @@ def words(key: SpanKey) -> str:
     return plain(str(key))
 
 
-def _band_name(name: str, unit: str) -> str:
-    return f"Failed {unit}s" if name == "failed" else f"{name} {unit}s"
+def band_name(name: str, unit: str) -> str:
+    """Return the name of a band of traces as the subject of a text; `unit`: its singular noun.
+
+    Such as "The slowest 3 % of traces (p97+)", "p95-p97 traces" and "Failed traces".
+    """
+    if name == "failed":
+        return f"Failed {unit}s"
+    if name.endswith("+"):
+        return f"The slowest {100 - limits(name)[0]} % of {unit}s ({name})"
+    return f"{name} {unit}s"
 
 
 def _share(share: float, interval: tuple[float, float]) -> str:

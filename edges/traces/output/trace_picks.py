@@ -111,7 +111,8 @@ def _slow_parts(rows: TracedIterations, ok: Ints, times: Ints, order: int) -> It
     for number in np.unique(parts).tolist():
         within = ok[parts == number]
         slowest = within[times[within] == times[within].max()]
-        yield PickedTrace(order + number, "slow", SLOW, int(slowest[0]))
+        label = f"slowest, {number + 1} of {_PARTS}"
+        yield PickedTrace(order + number, label, SLOW, int(slowest[0]))
 
 
 def _distinct(picks: Iterator[PickedTrace]) -> list[PickedTrace]:

@@ -20,6 +20,7 @@ from osbench.coordinator.report.html.page_numbers import spaced_text, time_text,
 from osbench.coordinator.report.model.model import WorkloadReport
 from osbench.edges.traces.analysis.bands import Band
 from osbench.edges.traces.analysis.ranking import Ranked
+from osbench.edges.traces.analysis.sentences import band_name
 from osbench.edges.traces.analysis.slow_causes import Cause
 from osbench.edges.traces.model.spans import detail_after
 from osbench.edges.traces.output.report_traces import TracePick, WorkloadTraces
@@ -117,6 +118,8 @@ class BandView:
     Has the main causes of the difference.
     """
 
+    #: Of its traces, as the subject of a text.
+    name: str
     band: Band
     causes: list[CauseRow]
 
@@ -262,6 +265,7 @@ def _band(band: Band) -> BandView:
     causes = band.causes[:_CAUSES]
     most = max((max(cause.slow_s, cause.base_s) for cause in causes), default=0)
     return BandView(
+        name=band_name(band.name, "trace"),
         band=band,
         causes=[
             CauseRow(

@@ -163,10 +163,7 @@ class ReadingProgress:
 
 
 def _checked_base(base: str | None) -> str:
-    """Return `base`, the base URL of requests, after a check; "" for None.
-
-    Raises UsageError if it is not an http or https URL on which paths can be put.
-    """
+    """Raises UsageError if it is not an http or https URL on which paths can be put."""
     if base is None:
         return ""
     if not is_http(base):

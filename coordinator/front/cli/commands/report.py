@@ -64,10 +64,7 @@ def report(
 
 
 def _write_unfinished(export: Export, facts: RunFacts) -> str:
-    """Write the page of a run that has no results, or else export its failure.
-
-    Returns the message of the exporter. Raises UsageError if the exporter needs results.
-    """
+    """Return the message of the exporter. Raises UsageError if the exporter needs results."""
     if facts.state == RUNNING:
         message = f"run {facts.run_id} is still running"
         done = export.write_unfinished(facts.directory)

@@ -191,10 +191,7 @@ def _print(directory: RunDirectory, wanted: ResultsOptions) -> None:
 
 
 def _report_so_far(directory: RunDirectory) -> Report:
-    """Return the report of a finished run, or of the last checkpoint of a run.
-
-    Raises UsageError if there is neither.
-    """
+    """Raises UsageError if there is neither a report nor a checkpoint."""
     timeline = None if summary_of(directory) is not None else read_timeline(directory)
     return Report.from_json(timeline["summary"]) if timeline else read_report(directory)
 

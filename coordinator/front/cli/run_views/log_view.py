@@ -114,10 +114,7 @@ def _names(directory: RunDirectory) -> dict[int, str]:
 
 
 def _host_and_pid(membership: str) -> str:
-    """Return host:pid of a membership, whose name begins with host.pid.random.
-
-    A name of another form is returned as it is.
-    """
+    """A name of another form than host.pid.random is returned as it is."""
     parts = membership.partition("+")[0].rsplit(".", 2)
     return f"{parts[0]}:{parts[1]}" if len(parts) == 3 else membership
 

@@ -122,10 +122,7 @@ def run_single(
 
 
 def _print_end(report: Report, terminal: Console, *, started: bool) -> None:
-    """Print the notes of the run, and its exit code with its meaning.
-
-    `started`: the virtual user could start.
-    """
+    """`started`: the virtual user could start."""
     for note in report.notes:
         terminal.print(Text(f"Note: {plain(note, 1000)}"), highlight=False)
     code = report.exit_code
@@ -137,7 +134,6 @@ def _print_end(report: Report, terminal: Console, *, started: bool) -> None:
 
 
 def _print_start(directory: RunDirectory, terminal: Console) -> None:
-    """Print the first failure of the run: the reason why the virtual user could not start."""
     blocks = filter(None, map(counted_contents, directory.blocks()))
     failures = (failure for block in blocks for failure in block.failures)
     for one in itertools.islice(failures, 1):
@@ -148,7 +144,6 @@ def _print_start(directory: RunDirectory, terminal: Console) -> None:
 
 
 def _print_trace(settings: CommandSettings, run_id: str, trace_id: str, terminal: Console) -> None:
-    """Print the spans of a trace as a tree, or the reason why they cannot be shown."""
     traces = kept_traces()
     if traces is None:
         return

@@ -46,17 +46,27 @@
         Object.entries(chart.html).map(([id, lines]) => [id, text(lines)]))}));
       try { report.update({overview: text(next.overview), charts}); } catch (error) { console.error(error); }
     }
-    if (abort) abort.disabled = asked || next.over;
+    if (abort) {
+      abort.disabled = asked || next.over;
+      abort.hidden = next.over;
+    }
   };
 
-  // what was ticked in a list stays ticked
+  // what was ticked in a list stays ticked, and what was opened or closed stays so
   const replace = (place, html) => {
+    const opened = new Map([...place.querySelectorAll("details[data-keep]")].map(one => [one.dataset.keep, one.open]));
+    const summary = document.activeElement && place.contains(document.activeElement)
+      && document.activeElement.closest("details[data-keep]");
     const ticked = new Set([...place.querySelectorAll("input:checked")].map(one => one.value));
     const focused = document.activeElement && place.contains(document.activeElement)
       ? document.activeElement.value : null;
     // who reads the end goes on reading it
     const atEnd = place.scrollTop + place.clientHeight >= place.scrollHeight - 4;
     place.innerHTML = html;
+    for (const one of place.querySelectorAll("details[data-keep]")) {
+      one.open = opened.get(one.dataset.keep) || false;
+      if (summary && summary.dataset.keep === one.dataset.keep) one.querySelector("summary").focus();
+    }
     if (atEnd && place.id === "live-log") place.scrollTop = place.scrollHeight;
     for (const one of place.querySelectorAll("input")) {
       one.checked = ticked.has(one.value);
@@ -64,14 +74,14 @@
     }
   };
 
-  // who may change the load has buttons in the row of each workload
+  // who may change the load has buttons in the head of each workload
   const addButtons = () => {
     const place = document.getElementById("live-now");
     if (!place || !bar.dataset.control || (page && page.over)) return;
     const focused = document.activeElement && document.activeElement.value;
-    for (const row of place.querySelectorAll("tr.live-load")) {
+    for (const row of place.querySelectorAll(".live-load")) {
       if (row.querySelector("button") || !["running", "paused"].includes(row.dataset.phase)) continue;
-      const cell = row.firstElementChild;
+      const cell = row.querySelector(".acts");
       const open = row.dataset.open === "yes";
       const make = (label, act) => {
         const button = document.createElement("button");
@@ -86,7 +96,7 @@
       if (row.dataset.phase === "paused") make("Go on", () => change(row, {resume_load: true}));
       else make("Pause", () => change(row, {pause: true}));
       make(open ? "Rate" : "Users", () => {
-        const asked = prompt(`${open ? "Arrivals a second" : "Virtual users"} of ${row.dataset.name}:`);
+        const asked = prompt(`${open ? "Arrivals per second" : "Virtual users"} of ${row.dataset.name}:`);
         if (asked === null || asked.trim() === "") return;
         const number = Number(asked);
         if (!(number >= 0)) { told = `${asked} is not a number`; say(link); return; }

@@ -101,7 +101,6 @@ class LoadHooks:
 
     @property
     def _running(self) -> int:
-        """The number of actions that have not ended."""
         return sum(len(hook.running()) for hook in self._hooks)
 
     def stop(self) -> None:

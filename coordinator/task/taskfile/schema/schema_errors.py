@@ -166,7 +166,6 @@ def _as_version_2(value: Any) -> str:
 
 
 def _example(schema: Any) -> str:
-    """Return the first example of a schema as YAML, for the end of a message; "" if none."""
     examples = schema.get("examples") if isinstance(schema, Mapping) else None
     if not examples:
         return ""

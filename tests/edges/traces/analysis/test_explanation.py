@@ -61,7 +61,7 @@ def test_one_slow_call():
         assert band.clear.slower_calls_s > 0.95 * band.clear.excess_s
     assert top.clear.share > 0.95
     assert top.clear.host == "b"
-    assert sentence.startswith("p99+ traces take 5")
+    assert sentence.startswith("The slowest 1 % of traces (p99+) take 5")
     assert "shop/api db SELECT prices on host b" in sentence
     assert "a call instead of 1." in sentence
     assert answer.variance[0].about == "SELECT prices"
@@ -275,7 +275,7 @@ def test_a_short_run_is_explained_by_more_of_its_traces():
     assert [band.name for band in answer.bands] == ["p97+", "p95-p97"]
     assert answer.bands[0].traces == 33
     assert str(answer.bands[0].clear.key) == "shop/api db SELECT prices"
-    assert sentence.startswith("p97+ traces take ")
+    assert sentence.startswith("The slowest 3 % of traces (p97+) take ")
 
 
 def test_the_first_requests_that_wake_a_service_up_do_not_hide_what_makes_the_others_slow():

@@ -70,8 +70,8 @@ def told(**numbers):
 )
 def test_calls_are_compared_where_all_traces_have_some_and_else_it_is_told_which(numbers, words):
     assert told(**numbers) == (
-        "p99+ traces take 300 ms on average, 221 ms more than those around the median: 80 %"
-        f" (95 %: 75 to 85 %) of that is shop/api db SELECT 1 on host b, {words}."
+        "The slowest 1 % of traces (p99+) take 300 ms on average, 221 ms more than those around"
+        f" the median: 80 % (95 %: 75 to 85 %) of that is shop/api db SELECT 1 on host b, {words}."
     )
 
 

@@ -123,7 +123,7 @@ def test_nothing_is_named_where_nothing_is_planted() -> None:
 def test_the_sentence_speaks_of_iterations() -> None:
     found = explain(features_of(run_of("wait", 1)))
 
-    assert found.sentence.startswith("p98+ iterations take ")
+    assert found.sentence.startswith("The slowest 2 % of iterations (p98+) take ")
     assert "of that is first byte of buy > order, " in found.sentence
     assert found.answers[0].unit == "iteration"
 

@@ -12,6 +12,8 @@ const SILENT = {
   renderMode: "richText",
   formatter: () => " ",
   backgroundColor: "transparent",
+  // a width of 0 alone leaves a border in the rich text mode
+  borderColor: "transparent",
   borderWidth: 0,
   padding: 0,
   shadowBlur: 0,

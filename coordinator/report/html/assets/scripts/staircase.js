@@ -36,7 +36,7 @@ function loadAxis(staircase) {
     type: "value",
     min: 0,
     max: high * 1.02,
-    name: staircase.is_open ? "arrivals a second" : "virtual users",
+    name: staircase.is_open ? "arrivals per second" : "virtual users",
     nameLocation: "middle",
     nameGap: 24,
     nameTextStyle: { color: colour.ink2, ...FONT },

@@ -79,6 +79,24 @@ def test_workers_say_what_they_do() -> None:
     assert "workers: 1 left, 1 lost, 1 running" in page
 
 
+def test_the_figures_of_a_workload_have_their_names_and_its_charts_their_lines() -> None:
+    trail = [[1.0, 10.0, 0.1, 0.2], [2.0, 20.0, 0.1, 0.4]]
+    status = {**noted(failed=7, p95_s=0.25, latency="response"), "trail": trail}
+
+    page, early = web_pages.now(status), web_pages.now(noted())
+
+    for part in (
+        "<dt>done</dt><dd>40 of 100</dd>",
+        '<div class="bad"><dt>failed</dt><dd>7</dd>',
+        "<dt>p95</dt><dd>250ms</dd>",
+        'aria-label="response time of the last seconds, from 0 to 400ms"',
+        '<path class="p95" d="M0 40.0L600 1.0"/>',
+        '<b class="p95">p95</b>',
+    ):
+        assert part in page
+    assert "<svg" not in early
+
+
 def test_a_worker_is_marked_from_a_share_of_a_core_on() -> None:
     cold, hot = (
         web_pages.now(noted(rows=(worker_progress(cpu=cpu),))) for cpu in (HOT_CPU - 0.01, HOT_CPU)
