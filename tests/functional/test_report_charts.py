@@ -108,6 +108,26 @@ def test_labels_of_hooks_stand_before_others_and_bars_of_failures_fill_their_bin
         assert found.wrong() == []
 
 
+def test_a_chart_under_the_mouse_has_a_cursor_and_no_empty_tip(chromium: Any, url: str) -> None:
+    with watched(chromium, url, viewport=DESK) as found:
+        plot = found.page.locator("#w1-load")
+        plot.scroll_into_view_if_needed()
+        plot.hover(position={"x": 300, "y": 60})
+        plot.hover(position={"x": 400, "y": 60})
+
+        boxes = found.page.evaluate(
+            """() => {
+              const plot = echarts.getInstanceByDom(document.getElementById("w1-load"));
+              const parts = plot.getZr().storage.getDisplayList(true);
+              // the level of tooltips
+              return parts.filter((part) => part.type === "rect" && part.z >= 60)
+                .map(({ style }) => [style.stroke, style.fill]);
+            }"""
+        )
+        assert boxes == [["transparent", "transparent"]]
+        assert found.wrong() == []
+
+
 @pytest.mark.parametrize(("size", "scheme"), [(DESK, "light"), (PHONE, "dark")])
 def test_counters_stand_on_the_axis_of_latency(
     chromium: Any, tmp_path: Path, size: dict[str, int], scheme: str
