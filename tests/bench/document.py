@@ -18,7 +18,9 @@ from bench.table import amount, ratio
 DOCUMENT = Path(__file__).resolve().parents[2] / "docs" / "performance.md"
 BEGIN, END = "<!-- what benches measured -->", "<!-- end of what benches measured -->"
 
-_HEAD = "| row | what | osbench | peer | ratio | target | reached |\n|---|---|---|---|---|---|---|"
+_HEAD = (
+    "| row | figure | osbench | peer | ratio | target | reached |\n|---|---|---|---|---|---|---|"
+)
 
 
 def table_of(benches: Sequence[Mapping[str, Any]]) -> str:
