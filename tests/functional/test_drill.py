@@ -35,7 +35,7 @@ def test_the_drill_of_the_guide_counts_what_the_proxy_has_noted() -> None:
         desk.mkdir()
         (desk / "samples").symlink_to(REPOSITORY / "samples")
         machine = Machine(home, folder=desk, forked=True)
-        # hooks of the sample speak to port 8080; a busy machine may break a limit of it, and be late
+        # hooks speak to port 8080; a busy machine may be late, and break a limit of the sample
         command = drill.text.replace(".yaml", ".yaml --json --task-args port=8080 > result.json")
         late = "OS_BENCHMARK__LAG_LIMIT_S=60 OS_BENCHMARK__MAX_LAG_S=60"
         command = f"{late} {command.rstrip()} || [ $? = 1 ]"

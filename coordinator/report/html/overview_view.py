@@ -160,12 +160,11 @@ def _met_words(total: int, code: Any, dropped: int, close: Sequence[str]) -> Ver
         said = f"{counted_noun(dropped, 'arrival')} {'was' if dropped == 1 else 'were'} dropped."
         word = "Met, but not for all of the load." if total else "Done, but not all of the load."
         return VerdictWords(look="warned", sign="!", word=word, strong=said, rest=every)
-    if not total:
-        return VerdictWords(look="ok", sign="✓", word="Done.", rest=every)
+    word = "Met" if total else "Done"
     if code == 4:
-        word = "Met, but the load was not the one requested."
+        word = f"{word}, but the load was not the one requested."
         return VerdictWords(look="warned", sign="!", word=word, rest=every)
-    return VerdictWords(look="ok", sign="✓", word="Met.", rest=every)
+    return VerdictWords(look="ok", sign="✓", word=f"{word}.", rest=every)
 
 
 def _running(failed: int, total: int, close: Sequence[str]) -> VerdictWords:

@@ -41,6 +41,17 @@ def times(**values: Any) -> dict[str, Any]:
     return {"count": 8, "ci": {}, **dict.fromkeys(("min", "mean", "max", "p999")), **values}
 
 
+@pytest.mark.parametrize(
+    ("code", "said"), [(0, "✓ Done."), (4, "! Done, but the load was not the one requested.")]
+)
+def test_a_run_without_criteria_is_done_and_says_if_its_load_was_another(
+    tmp_path: Path, code: int, said: str
+) -> None:
+    verdict = overview(tmp_path, changes={"exit_code": code}, sla=[]).verdict
+
+    assert f"{verdict.sign} {verdict.word}" == said
+
+
 def test_each_percentile_stands_below_its_own_name(tmp_path: Path) -> None:
     ok = times(p50=0.001, p90=0.002, p95=0.003, p99=0.004)
 
