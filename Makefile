@@ -106,7 +106,7 @@ help:
 	@echo "make lowest  the demo with the lowest versions that setup.cfg allows"
 	@echo "make audit   looks for known vulnerabilities in what osbench depends on (asks pypi.org)"
 	@echo "make sbom    writes what osbench depends on, with licenses, to build/sbom.cdx.json (CycloneDX)"
-	@echo "make release checks, builds, tries and tags what is committed (CONTRIBUTING.md)"
+	@echo "make release checks, builds, tries and tags what is committed (docs/maintaining.md)"
 	@echo "make clean   removes what the other targets made"
 
 $(VENV)/.ready: setup.cfg pyproject.toml

@@ -1,4 +1,4 @@
-"""Checks, builds, tries and tags a release: `make release`, described in CONTRIBUTING.md.
+"""Checks, builds, tries and tags a release: `make release`, described in docs/maintaining.md.
 
 What is built is the commit that is checked out, not what lies around in the work tree.
 """

@@ -1,4 +1,4 @@
-"""Examples of CONTRIBUTING.md are lines of the code that it names."""
+"""Examples of the page for maintainers are lines of the code that it names."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from helpers.readme import text
 
 
 def test_the_example_of_a_number_is_that_of_the_code() -> None:
-    section = text("CONTRIBUTING.md").partition("\n## Numbers of a workload\n")[2]
+    section = text("docs/maintaining.md").partition("\n## Numbers of a workload\n")[2]
     section = section.partition("\n## ")[0]
     files = re.findall(r"`(coordinator/[\w/]+\.py)`", section)
     code = "\n".join(map(text, files))

@@ -63,6 +63,8 @@ DOCUMENTS = (
     "docs/chaos.md",
     "docs/truth.md",
     "docs/architecture.md",
+    "docs/accounting.md",
+    "docs/maintaining.md",
 )
 
 #: Stories of the guides, each run by a functional test.

@@ -29,7 +29,7 @@ def test_a_release_runs_on_the_pythons_between_the_oldest_and_the_newest() -> No
     between = classified()[1:-1]
 
     assert named(".ci/release.py", r"^PYTHONS = \((.*)\)$") == between
-    assert named("CONTRIBUTING.md", r"^   Python (3.*?)\. These must") == between
+    assert named("docs/maintaining.md", r"^   Python (3.*?)\. These must") == between
 
 
 def test_make_may_choose_each_of_them() -> None:

@@ -120,7 +120,7 @@ def test_options_are_declared_as_fields_only() -> None:
 
 
 def test_the_example_for_contributors_is_that_of_the_code() -> None:
-    section = text("CONTRIBUTING.md").partition("\n## Options of commands\n")[2]
+    section = text("docs/maintaining.md").partition("\n## Options of commands\n")[2]
     example = section.partition("```python\n")[2].partition("```")[0]
 
     folder = "coordinator/front/cli"
