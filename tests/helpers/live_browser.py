@@ -161,10 +161,48 @@ class Browsed:
 
     def assert_fits(self) -> None:
         """Nothing sticks out to the right: tables scroll inside of their own boxes."""
-        wide, room = self._page.evaluate(
-            "() => [document.documentElement.scrollWidth, document.documentElement.clientWidth]"
+        wide, room, widest = self._page.evaluate(
+            """() => {
+              const { scrollWidth, clientWidth } = document.documentElement;
+              const right = (one) => one.getBoundingClientRect().right;
+              const all = [...document.body.querySelectorAll("*")];
+              const widest = all.reduce((most, one) => (right(one) > right(most) ? one : most));
+              return [scrollWidth, clientWidth, widest.outerHTML.slice(0, 200)];
+            }"""
         )
-        assert wide <= room
+        assert wide <= room, (self.url, wide, room, widest)
+
+    def resize(self, width: int) -> None:
+        """Make the window so many pixels wide, and let the page lay itself out."""
+        self._page.set_viewport_size({"width": width, "height": 900})
+        self._page.evaluate("() => new Promise((done) => requestAnimationFrame(() => done()))")
+
+    def focused_by_tab(self, times: int) -> list[str]:
+        """The elements that the Tab key reaches, in order; "" for one that is not to be seen."""
+        found = []
+        self._page.evaluate("() => { document.activeElement?.blur(); scrollTo(0, 0); }")
+        for _ in range(times):
+            self._page.keyboard.press("Tab")
+            found.append(
+                self._page.evaluate(
+                    """() => {
+                      const one = document.activeElement;
+                      if (one === document.body) return "end";
+                      const { width, height } = one.getBoundingClientRect();
+                      const ring = getComputedStyle(one).outlineStyle !== "none";
+                      // a point of a chart is a line without a length
+                      const drawn = getComputedStyle(one.firstElementChild ?? one);
+                      const dot = parseFloat(drawn.strokeWidth) > 8;
+                      return (width && height && ring) || dot ? one.outerHTML.slice(0, 80) : "";
+                    }"""
+                )
+            )
+        return found[: found.index("end")] if "end" in found else found
+
+    def print_on_paper(self, *, over: bool = False) -> None:
+        """Show the page as a sheet of A4 at 96 pixels per inch would; `over`: on screen again."""
+        self._page.emulate_media(media="screen" if over else "print")
+        self.resize(1280 if over else 794)
 
     def serious(self) -> list[str]:
         """What axe finds that keeps people out. Skips where it is not installed."""

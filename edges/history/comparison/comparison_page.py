@@ -217,13 +217,13 @@ def _forest(row: ChangeRow, reach: float, margin: float | None) -> Markup:
 def _drawn_series(trend: RunsTrend, one: TrendSeries, *, linked: bool) -> Markup:
     """Return a drawing (SVG) of a series by run, with its lasting changes; "" without values.
 
-    The axis begins at 0. Each run has a point with its value, which leads to its report if it is
-    `linked`. Each change has a line, and levels before and after it.
+    The axis begins at 0, and is common to the percentiles of one time. Each run has a point with
+    its value, which leads to its report if it is `linked`. Each change has a line with its size,
+    and levels before and after it.
     """
-    known = [value for value in one.values_s if value is not None]
-    if not known:
+    if all(value is None for value in one.values_s):
         return Markup("")
-    high = max(known) or 1.0
+    high = _top_s(trend, one) or 1.0
     last = max(len(one.values_s) - 1, 1)
 
     def x(at: float) -> float:
@@ -247,7 +247,8 @@ def _drawn_series(trend: RunsTrend, one: TrendSeries, *, linked: bool) -> Markup
         edge = (places[change.before_run] + places[change.after_run]) / 2
         level = y(change.before_s)
         parts.append(f'<path class="level" d="M{x(begin)} {level}H{x(edge)}"/>')
-        parts.append(f'<path class="step" d="M{x(edge)} 0V{_HEIGHT}"/>')
+        size = f"<title>{escape(signed_percent(change.ratio))}</title>"
+        parts.append(f'<path class="step" d="M{x(edge)} 0V{_HEIGHT}">{size}</path>')
         begin = edge
         if number == len(one.changes) - 1:
             parts.append(f'<path class="level" d="M{x(edge)} {y(change.after_s)}H{_WIDTH}"/>')
@@ -330,15 +331,29 @@ def _drawing(name: str, height: int, parts: Sequence[str], *, hidden: bool = Tru
     )
 
 
-def _series_top(one: TrendSeries) -> str:
-    return spaced(max((value for value in one.values_s if value is not None), default=None))
+def _series_top(one: TrendSeries, trend: RunsTrend) -> str:
+    return spaced(_top_s(trend, one))
+
+
+def _top_s(trend: RunsTrend, one: TrendSeries) -> float | None:
+    """Return the greatest value of all percentiles of the time of a series, in seconds."""
+    alike = [
+        series
+        for series in trend.series
+        if (series.workload, series.action) == (one.workload, one.action)
+    ]
+    values = (value for series in alike for value in series.values_s)
+    return max((value for value in values if value is not None), default=None)
 
 
 def _series_range(one: TrendSeries) -> str:
     known = [value for value in one.values_s if value is not None]
     if not known:
         return "too few iterations"
-    return f"{spaced(min(known))} to {spaced(max(known))}, last {spaced(known[-1])}"
+    changes = "".join(
+        f"; {signed_percent(change.ratio)} since {change.after_run}" for change in one.changes
+    )
+    return f"{spaced(min(known))} to {spaced(max(known))}, last {spaced(known[-1])}{changes}"
 
 
 def _all_changes(trend: RunsTrend) -> list[tuple[TrendSeries, TrendChange]]:

@@ -20,6 +20,7 @@ from osbench.edges.history.comparison.comparison_page import (
     trends_page,
 )
 from osbench.edges.history.comparison.evidence import Evidence
+from osbench.edges.history.comparison.findable_changes import signed_percent
 from osbench.edges.history.comparison.trends import trend_of
 
 QUEUE = Queue(duration_s=60)
@@ -144,6 +145,17 @@ def test_commands_in_messages_are_code_and_ids_are_links_of_the_server():
     assert "/runs/" not in page
 
 
+def test_a_change_of_a_trend_is_marked_with_its_size():
+    trend = trend_of(trend_runs(QUEUE, chance(), step=1.3))
+
+    page = trends_page([trend])
+
+    change = next(change for one in trend.series for change in one.changes)
+    sizes = re.findall(r'<path class="step" d="[^"]*"><title>([^<]*)</title>', page)
+    assert signed_percent(change.ratio) in sizes
+    assert f"; {signed_percent(change.ratio)} since {change.after_run}" in page
+
+
 def test_a_trend_has_an_axis_from_0_and_points_with_values():
     trend = trend_of([dated(day) for day in range(1, 4)])
     frame = PageFrame(style="/s.css", script="", bar=Markup(""))
@@ -155,8 +167,12 @@ def test_a_trend_has_an_axis_from_0_and_points_with_values():
     assert f"<title>{text}</title>" in page
     assert f'<a href="/runs/20260401-101500-abcd" aria-label="{text}">' in served
     assert "<a " not in page
-    assert f'<div class="axis"><span>{spaced(max(one.values_s))}</span><span>0</span></div>' in page
-    # equal values are drawn at the top, and not half-way: the axis has its zero
-    (line, *_) = re.findall(r'<polyline class="line" points="([^"]*)"', page)
-    assert {float(place) for place in line.split()[1::2]} == {8.0}
+    # percentiles of one time have one axis, from 0 to the greatest of them
+    alike = [each for each in trend.series if each.workload == one.workload]
+    top_s = max(value for each in alike for value in each.values_s if value is not None)
+    assert f'<div class="axis"><span>{spaced(top_s)}</span><span>0</span></div>' in page
+    lines = re.findall(r'<polyline class="line" points="([^"]*)"', page)
+    for each, line in zip(trend.series, lines, strict=True):
+        height = 100 - 92 * (each.values_s[0] or 0.0) / top_s
+        assert {float(place) for place in line.split()[1::2]} == {round(height, 1)}
     assert "<span>2026-04-01 10:15 UTC</span><span>2026-04-03 10:15 UTC</span>" in page
