@@ -108,9 +108,9 @@ def typed(text: str) -> Block:
 
 
 def test_the_log_of_the_guide_is_replayed(machine: Machine) -> None:
-    (commands,) = blocks("access-log", "docs/load.md")
+    (commands,) = blocks("access-log", "docs/replay.md")
     desk = machine.folder
-    (desk / "access.log").write_text(files("docs/load.md")["access.log"], "utf-8")
+    (desk / "access.log").write_text(files("docs/replay.md")["access.log"], "utf-8")
     address = machine.text("http://127.0.0.1:8080")
 
     with machine.running(typed("python samples/webservice.py --port 8080")) as server:

@@ -13,7 +13,7 @@ from servers import folder
 
 pytestmark = pytest.mark.functional
 
-TASKS, LOAD, PLUGIN_GUIDE = "docs/tasks.md", "docs/load.md", "docs/plugin-guide.md"
+TASKS, PLUGIN_GUIDE = "docs/tasks.md", "docs/plugin-guide.md"
 
 
 @pytest.fixture(scope="module")
@@ -22,7 +22,7 @@ def fleet() -> Iterator[Machine]:
     *_, worker = blocks("plugin-guide", PLUGIN_GUIDE)
     with folder() as home:
         made = desk(Machine(home, forked=True), "plugins")
-        _, server, *_ = blocks("tasks", TASKS)
+        server, *_ = blocks("tasks", TASKS)
         with made.running(server) as shop, with_worker(made, worker.text):
             made.wait_for_port("8080", shop)
             yield made
@@ -49,17 +49,19 @@ def page(machine: Machine, story: str, document: str) -> list[Block]:
     return blocks(story, document)
 
 
-def test_the_page_on_tasks(machine: Machine) -> None:
-    scenario, _, *steps = page(machine, "tasks", TASKS)
+def test_the_pages_on_tasks(machine: Machine) -> None:
+    _, *steps = page(machine, "tasks", TASKS)
+    for name in ("url", "contexts", "deployments"):
+        steps += blocks("tasks", f"docs/{name}.md")
 
-    outputs = [" ".join(machine.run(step).split()) for step in (scenario, *steps)]
+    outputs = [" ".join(machine.run(step).split()) for step in steps]
 
-    alone, first, changed, picked, mix, left, deployments = outputs
-    assert "40 planned = 40 ok" in alone
+    first, changed, picked, mix, alone, left, deployments = outputs
     assert "200 planned = 200 ok" in first
     assert "100 planned = 100 ok" in changed
     assert '"ok": true, "subtasks": 1, "workloads": 1' in picked
     assert "100 planned = 100 ok" in mix
+    assert "40 planned = 40 ok" in alone
     assert "0 of 0 contexts" in left
     assert "100 planned = 100 ok" in deployments
 
@@ -73,13 +75,20 @@ def test_the_page_on_flows(machine: Machine) -> None:
     assert "> order" in shown
 
 
-def test_the_page_on_loads(machine: Machine) -> None:
+def test_the_page_on_the_capacity(machine: Machine) -> None:
+    (search,) = blocks("load", "docs/capacity.md")
+
+    found = " ".join(machine.run(search).split())
+
+    assert "met search: at least 40.0/s, the highest rate that was tried: raise `high`" in found
+
+
+def test_the_page_on_plans(machine: Machine) -> None:
     page(machine, "tasks", TASKS)
-    search, plan = page(machine, "load", LOAD)
+    (plan,) = blocks("load", "docs/plan.md")
 
-    capacity, planned = (" ".join(machine.run(step).split()) for step in (search, plan))
+    planned = " ".join(machine.run(plan).split())
 
-    assert "40/s sustained, the highest rate that was tried: raise `high`" in capacity
     assert "calibrated by run" in planned
     assert "not calibrated: cost and service time are as they were given" in planned
     assert "CPU per iteration" in planned
@@ -152,8 +161,8 @@ def test_the_plugin_guide_with_a_worker(machine: Machine) -> None:
     assert times == sorted(times, reverse=True)
 
 
-def test_a_load_is_changed_as_the_page_on_loads_says(machine: Machine) -> None:
-    (changes,) = blocks("control", LOAD)
+def test_a_load_is_changed_as_the_page_says(machine: Machine) -> None:
+    (changes,) = blocks("control", "docs/control.md")
 
     report = " ".join(machine.run(changes).split())
 

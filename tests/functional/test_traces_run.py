@@ -16,7 +16,8 @@ from servers import folder
 
 pytestmark = pytest.mark.functional
 
-TRACES, OSPROFILER, LIMITS = "docs/traces.md", "docs/trace-osprofiler.md", "docs/limits.md"
+TRACES, FILES, HTTP = "docs/traces.md", "docs/trace-files.md", "docs/trace-http.md"
+OSPROFILER, LIMITS = "docs/trace-osprofiler.md", "docs/limits.md"
 
 
 @pytest.fixture
@@ -32,7 +33,7 @@ def machine() -> Iterator[Machine]:
 def test_the_guide_from_a_traced_run_to_the_reason_of_its_slow_iterations(
     machine: Machine,
 ) -> None:
-    documents = (OSPROFILER, TRACES, LIMITS)
+    documents = (OSPROFILER, TRACES, FILES, LIMITS)
     redis, shop, *steps = (block for one in documents for block in blocks("traces", one))
     for document in documents:
         for name, text in files(document).items():
@@ -43,7 +44,7 @@ def test_the_guide_from_a_traced_run_to_the_reason_of_its_slow_iterations(
         with machine.running(shop) as terminal:
             machine.wait_for_port("8080", terminal)
             ran, explained, predicted, shown, *others = map(machine.run, steps)
-            ranked, logged, compared, exported, gated = others
+            ranked, compared, exported, logged, gated = others
 
     desk = machine.folder
     summary = json.loads((desk / "result.json").read_text("utf-8"))
@@ -92,8 +93,8 @@ def test_the_guide_from_a_traced_run_to_the_reason_of_its_slow_iterations(
 
 
 def test_the_guide_to_slow_iterations_of_a_service_without_spans(machine: Machine) -> None:
-    shop, explaining = blocks("untraced", TRACES)
-    text = files(TRACES)["untraced.yaml"]
+    shop, explaining = blocks("untraced", HTTP)
+    text = files(HTTP)["untraced.yaml"]
     (machine.folder / "untraced.yaml").write_text(machine.text(text), encoding="utf-8")
 
     with machine.running(shop) as terminal:

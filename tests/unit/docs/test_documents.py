@@ -22,14 +22,24 @@ GUIDES = (
     "docs/first-cloud.md",
     "docs/first-traces.md",
     "docs/many-hosts.md",
+    "docs/url.md",
     "docs/tasks.md",
+    "docs/contexts.md",
+    "docs/hooks.md",
+    "docs/deployments.md",
     "docs/flows.md",
     "docs/protocols.md",
     "docs/load.md",
+    "docs/replay.md",
+    "docs/capacity.md",
+    "docs/control.md",
+    "docs/plan.md",
     "docs/limits.md",
     "docs/results.md",
     "docs/live-view.md",
     "docs/traces.md",
+    "docs/trace-http.md",
+    "docs/trace-files.md",
     "docs/trace-osprofiler.md",
     "docs/trace-opentelemetry.md",
     "docs/trace-backends.md",
@@ -185,7 +195,15 @@ def test_files_of_samples_stand_in_the_guide_as_they_are(document: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "document", ["docs/tasks.md", "docs/load.md", "docs/limits.md", "docs/plugin-guide.md"]
+    "document",
+    [
+        "docs/contexts.md",
+        "docs/hooks.md",
+        "docs/load.md",
+        "docs/capacity.md",
+        "docs/limits.md",
+        "docs/plugin-guide.md",
+    ],
 )
 def test_pieces_of_workloads_are_valid(document: str, tmp_path: Path) -> None:
     pieces = re.findall(
