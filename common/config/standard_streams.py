@@ -39,7 +39,7 @@ _ASCII = str.maketrans(
 
 
 def _similar(error: UnicodeError) -> tuple[str, int]:
-    """Return similar ASCII for the characters of `error`, "?" if there is none, and their end."""
+    """Return similar ASCII, or "?", for the characters of an encoding error, and their end."""
     assert isinstance(error, UnicodeEncodeError)
     # needed for other encodings only
     import unicodedata  # noqa: PLC0415 - see above

@@ -18,9 +18,9 @@ Options = Mapping[str, Mapping[str, Any]]
 
 
 def effective() -> dict[str, dict[str, Any]]:
-    """Return the options of Rally and its plug-ins that are set, by group and name.
+    """Return the options of Rally and its plug-ins that are set, by group and name, unmasked.
 
-    Options at their defaults, and the group `database`, which has a password, are left out.
+    Options that keep their defaults, and the group `database` (it has a password), are left out.
     """
     conf = _conf()
     found: dict[str, dict[str, Any]] = {}

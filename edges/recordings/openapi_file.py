@@ -42,9 +42,10 @@ class ServiceOperation:
 
 
 class ServiceDescription:
-    """An OpenAPI or Swagger description that was read: title, base URL and operations of a service.
+    """An OpenAPI or Swagger description, read when created: title, base URL and operations.
 
-    References within the file are resolved; references to other files are listed in `elsewhere`.
+    References within the file are resolved. References to other files are added to `elsewhere`
+    while `operations` are read.
     """
 
     def __init__(self, file: str) -> None:

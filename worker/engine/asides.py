@@ -36,7 +36,7 @@ class ForgottenAwait(KindError):
 class Asides:
     """Counts of errors outside the iterations of one workload in this process, by message.
 
-    Thread-safe.
+    At most `KINDS` messages, the rest as `OTHERS`. Thread-safe.
     """
 
     def __init__(self) -> None:

@@ -64,7 +64,7 @@ class NotedRows(list[Row]):
 class Turn(ThreadUser):
     """A virtual user for one call of `iterate`: it runs in the thread that called.
 
-    `over` is set when the call returns.
+    `over` is true when the call has returned: the user is not alive, even if its thread is.
     """
 
     __slots__ = ("over",)

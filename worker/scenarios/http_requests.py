@@ -107,7 +107,7 @@ class HttpRequests(Scenario):
 
 
 def _names(requests: Any) -> list[str]:
-    """Return the names of the actions of requests, METHOD PATH; placeholders stay in the path.
+    """Return the actions' names, METHOD PATH (default GET /), with placeholders, without query.
 
     Empty if `requests` is not a list.
     """

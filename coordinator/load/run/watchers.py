@@ -147,7 +147,7 @@ def _options(plan: RunPlan) -> dict[str, str]:
 
 
 def _collection_order(kinds: Mapping[str, type[Watcher]]) -> list[str]:
-    """Return the names of watchers, each after those whose facts it uses, then by name."""
+    """Return watchers' names, each after those whose facts it uses; circles last; then by name."""
     ordered: list[str] = []
     left = sorted(kinds)
     while left:

@@ -153,7 +153,7 @@ def _criteria(
 
 
 def _error_types(workload: Mapping[str, Any]) -> dict[str, int]:
-    """Return failed iterations by type, never by message: time series would be unbounded."""
+    """Return failures by type and "(others)", never by message: time series would be unbounded."""
     found: dict[str, int] = {}
     for error in workload["errors"]:
         found[error["type"]] = found.get(error["type"], 0) + error["count"]

@@ -188,7 +188,7 @@ class _Load:
 
 
 def _traits(before: PhaseRows) -> Iterator[_Trait]:
-    """Yield failures, and slow iterations by each of `JUDGED` that is known before the fault."""
+    """Yield the trait of failures, then of slowness by each percentile of `JUDGED` known before."""
     bad, counts, well = before.bad(), before.counts(), before.well()
     effect = design_effect(bad, counts)
     yield _Trait(usual=share_interval(int(bad.sum()), int(counts.sum()), effect)[1], effect=effect)

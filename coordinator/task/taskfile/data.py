@@ -87,7 +87,7 @@ def misfits(
     """Call `check` with the arguments of each row; yield its messages as problems with the row
     number.
 
-    Rows are counted from 1. Ends after `MAX_PROBLEMS` problems.
+    Rows are counted from 1. Ends after the row that reaches `MAX_PROBLEMS` problems.
     """
     told = 0
     for number, row in enumerate(file.rows(), 1):

@@ -142,7 +142,7 @@ def _git(repository: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
 
 
 def _check_out(repository: Path, commit: Commit, tree: Path) -> Iterator[Path]:
-    """Check out a commit to the new folder `tree`, with its submodules; yield the repositories.
+    """Check out a commit to the new folder `tree`, with its submodules; yield the clones used.
 
     Submodules are taken from the clones in `repository`: nothing is fetched. Raises OsbenchError,
     UsageError if a submodule or its commit is not there.

@@ -221,7 +221,7 @@ def _role(admin: Cloud) -> str:
 
 
 def _remove_security_groups(access: CloudAccess, names: Collection[str]) -> None:
-    """Delete the security groups of the workload's projects with these names, if there is Neutron.
+    """Delete all security groups of the workload's projects named in `names`, if there is Neutron.
 
     Neutron does not delete default groups with their projects.
     """

@@ -122,7 +122,7 @@ def adapter(rally: Any) -> type[RallyScenario]:
 def prepare(
     rally: Any, args: Mapping[str, Any], environment: ContextEnvironment
 ) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Return arguments and context for workers, once the workload's contexts are set up.
+    """Return arguments and context for workers; the workload's contexts must be set up already.
 
     Arguments `args` are converted by Rally's types, and packed if they are not plain data. The
     context gets Rally's context object and options, packed. Raises ContextError if that fails.

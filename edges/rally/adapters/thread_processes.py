@@ -184,7 +184,7 @@ class ThreadProcesses:
 
 
 def _namespaces(runner: type) -> Iterator[dict[str, Any]]:
-    """Yield the global names of each module of the runner's class and bases, except Rally's.
+    """Yield the global names of each module of the runner's class and bases, except Rally's core.
 
     Found by methods, since a file of a plug-in path may have no module.
     """

@@ -55,7 +55,7 @@ def users_for_rally(environment: ContextEnvironment, platform: Mapping[str, Any]
 
 
 def native_users(carried: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """Return the users in Rally's context object as osbench's context `users` stores them."""
+    """Return the users in Rally's context object as osbench's `users` stores them, or []."""
     # another edge, which only clouds need
     from osbench.edges.openstack.common.cloud_users import CloudUser  # noqa: PLC0415
 

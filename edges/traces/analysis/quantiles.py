@@ -71,7 +71,8 @@ def far_out(features: Features, ordered: Ints) -> int:
     """Return how many of the last rows in `ordered` (fastest first) are outliers.
 
     A few very long traces, such as the first requests to an idle service, would dominate the means
-    and hide the cause of all other slow ones. 0 if there are many: then they are not outliers.
+    and hide the cause of all other slow ones. 0 if there are many, which are not outliers, or
+    too few slow rows.
     """
     slow = features.total[rows_between(ordered, *limits(slow_bands(len(ordered))[0]))]
     if len(slow) < ENOUGH:

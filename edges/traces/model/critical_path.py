@@ -123,8 +123,8 @@ def is_pause(tree: Tree, at: int) -> bool:
 def paused_within(tree: Tree) -> dict[int, int]:
     """Return how many nanoseconds of pauses (think time) each span contains, by its position.
 
-    A pause contains itself. Spans without pauses are missing. Pauses that were left out of the tree
-    do not count.
+    A pause contains itself; overlapping pauses are added up. Spans without pauses are missing.
+    Pauses that were left out of the tree do not count.
     """
     found: dict[int, int] = {}
     for at in range(len(tree.spans)):

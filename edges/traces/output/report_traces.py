@@ -63,7 +63,10 @@ class TracePick:
 
 @dataclass(frozen=True, kw_only=True)
 class WorkloadTraces:
-    """Traces of one workload in a report: explanation, examples, ranking, or why there are none."""
+    """Traces of one workload in a report: explanation, examples, or why there are none.
+
+    Ranking, pauses and notes are of the whole run.
+    """
 
     #: Scenario, and position of the workload in the run, from 0.
     name: str

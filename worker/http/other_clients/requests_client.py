@@ -221,9 +221,9 @@ def _read_response(
     """Read a response to its end, also a redirect, and check that its body is complete.
 
     A response hook of the session. urllib3 ignores that a coded body is cut short, and would unpack
-    into memory a body that is not kept. The decoded body is set as the response's content, b"" if
-    it is not kept; `exchange` notes a false body. Raises TooLongResponse for a body that is kept,
-    and Timeout and ConnectionError of `requests`.
+    into memory a body that is not kept. The body is set as the response's content: decoded, as it
+    is if that fails, b"" if not kept; `exchange` notes a false body. Raises TooLongResponse for a
+    kept body, and Timeout and ConnectionError of `requests`.
     """
     codings = response.headers.get("content-encoding", "")
     body: list[bytes] | UnkeptBody = [] if keep_body else UnkeptBody(codings, bound)

@@ -95,7 +95,7 @@ def _target(url: str, location: str) -> str:
 
 
 def _absolute(url: str, location: str) -> str:
-    """Return the URL of a Location, relative to `url`, quoted as `requests` does."""
+    """Return the URL of a Location header (latin-1), relative to `url`, quoted as by `requests`."""
     # servers send UTF-8 where latin-1 is meant to be
     location = location.encode("latin-1").decode("utf-8", "replace")
     if location.startswith("//"):

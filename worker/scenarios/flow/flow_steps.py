@@ -260,7 +260,8 @@ class Flow:
     async def play(self, scenario: Scenario, values: Values, branch_name: str = "") -> None:
         """Play one iteration: all steps, then the steps of a branch of mix, if there is a mix.
 
-        The branch is `branch_name`, or with "" drawn at random by weight; it is an atomic action.
+        The branch is `branch_name`, or with "" drawn at random by weight. It is an atomic action,
+        unless it is a single step.
         `values` fill the placeholders; steps add saved values. Raises KeyError if no branch has
         that name, and exceptions of steps.
         """
