@@ -117,7 +117,7 @@ def _failure_rate(
         found=percent_text(share, 3),
         asked=asked,
         ok=verdict.success,
-        share=100 * share / high if high else None if share else 0.0,
+        share=100 * share / high if high else None,
         basis=f"{whole(workload.bad)} of {counted_noun(workload.ran, 'iteration')}",
         key="failure_rate",
     )

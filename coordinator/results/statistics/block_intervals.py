@@ -96,7 +96,7 @@ class Doubt:
         advice = ""
         if self.bounded_by_s is not None:
             advice = (
-                f"; p{min(self.unbounded):g} takes a load of about {_length(self.bounded_by_s)}"
+                f"; run for about {_length(self.bounded_by_s)} to bound p{min(self.unbounded):g}"
             )
         return f"{' and '.join(which)}: {self.cause.value}{advice}"
 

@@ -38,7 +38,7 @@ class TracePick:
     Times are seconds; `due_s` and `started_s` count from t0, the start of the load.
     """
 
-    #: For people: "slowest ok", "near p95", the class of the error, "slowest, 3 of 12".
+    #: For people: "slowest ok", "near p95", the class of the error, "slowest, 3 to 4 s".
     label: str
     #: max, p99, p95, p50, error or slow.
     kind: str

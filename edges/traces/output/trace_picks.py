@@ -111,7 +111,8 @@ def _slow_parts(rows: TracedIterations, ok: Ints, times: Ints, order: int) -> It
     for number in np.unique(parts).tolist():
         within = ok[parts == number]
         slowest = within[times[within] == times[within].max()]
-        label = f"slowest, {number + 1} of {_PARTS}"
+        begin_s, end_s = (last * at / _PARTS / 1e9 for at in (number, number + 1))
+        label = f"slowest, {begin_s:.3g} to {end_s:.3g} s"
         yield PickedTrace(order + number, label, SLOW, int(slowest[0]))
 
 

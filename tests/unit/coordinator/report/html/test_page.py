@@ -205,7 +205,9 @@ def test_why_a_percentile_has_no_upper_bound_stands_once(tmp_path: Path) -> None
 
     assert html.count("No upper bound of p99: too few moments.") == 1
     assert html.count('<div class="ci">at least</div>') == 2
-    assert "do not allow for trouble rarer than every 40\u202fs: this load may have missed" in html
+    assert (
+        "Trouble that comes less often than every 40\u202fs may be missing from this load." in html
+    )
 
 
 @pytest.mark.parametrize(

@@ -179,8 +179,8 @@ def test_nothing_counted_has_no_percentiles():
         ),
         (
             Doubt(cause=DoubtCause.FEW, unbounded=(99.0,), bounded_by_s=180),
-            "no upper bound of p99: too few separate moments were that slow; p99 takes a load of"
-            " about 3 min",
+            "no upper bound of p99: too few separate moments were that slow; run for about 3 min"
+            " to bound p99",
         ),
         (
             Doubt(cause=DoubtCause.STRETCHES, unbounded=(50.0, 95.0, 99.0)),
