@@ -64,6 +64,8 @@ def test_each_page_suits_screens_people_and_paper(
             for width in WIDTHS:
                 tab.resize(width)
                 tab.assert_fits()
+                assert tab.count("a[href='/']") or name == "list"
+                assert tab.count("a[href='/start']") or name == "live"
                 if width in (390, 1280):
                     assert tab.serious() == [], (name, width)
                     tab.shoot(f"sizes-{name}-{width}-{theme}")

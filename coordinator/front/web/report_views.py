@@ -56,16 +56,17 @@ def trend(
     run: RunDirectory,
     alike: Iterable[RunDirectory],
     shared: Iterable[SharedRun],
+    bar: str,
 ) -> str:
     """Return the HTML page with the trend of `run`, as of `ComparisonPages.trend`."""
-    return comparison_pages().trend(data_dir, run, alike, shared, _frame())
+    return comparison_pages().trend(data_dir, run, alike, shared, page_frame(bar))
 
 
 def comparison(
-    data_dir: str, runs: tuple[RunDirectory, RunDirectory], shared: Iterable[SharedRun]
+    data_dir: str, runs: tuple[RunDirectory, RunDirectory], shared: Iterable[SharedRun], bar: str
 ) -> str:
     """Return the HTML page that compares two runs, as of `ComparisonPages.compare`."""
-    return comparison_pages().compare(data_dir, runs, shared, _frame())
+    return comparison_pages().compare(data_dir, runs, shared, page_frame(bar))
 
 
 def page_frame(bar: str = "", *, live: bool = False) -> PageFrame:
@@ -93,7 +94,3 @@ def merged_policy(policy: str) -> str:
         if len(values) > 1 and "'none'" in values:
             values.remove("'none'")
     return "; ".join(" ".join([name, *values]) for name, values in rules.items())
-
-
-def _frame() -> PageFrame:
-    return page_frame(web_pages.links("", "", ""))

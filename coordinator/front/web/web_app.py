@@ -134,10 +134,11 @@ class WebApp:
         if len(names) != 2 or len(found) != 2 or names[0] == names[1] or self._shown.only:
             text = "Tick two finished runs in the list."
             return page_response(web_pages.message("Compare", text, to_list=True), 400)
+        bar = web_pages.links(starts=self._may_start(request))
         async with self._drawing:
             page = await asyncio.to_thread(
                 lambda: report_views.comparison(
-                    self._shown.data_dir, (found[0], found[1]), self._shown.shared_runs()
+                    self._shown.data_dir, (found[0], found[1]), self._shown.shared_runs(), bar
                 )
             )
         return page_response(page, policy=report_views.comparison_policy())
@@ -199,7 +200,7 @@ class WebApp:
         if not self._shown.only:
             # what an archive has was not requested here
             again = starts and self._shown.here(name) is not None
-            bar = web_pages.links(name, *self._shown.before(name), again=again)
+            bar = web_pages.links(name, *self._shown.before(name), starts=starts, again=again)
         return report_views.report(read_facts(directory), bar)
 
     async def run_frames(self, request: Request) -> Response:
@@ -218,13 +219,14 @@ class WebApp:
         directory = await self._found(request)
         if directory is None or self._shown.only:
             return await self._unknown(request, UsageError(""))
+        bar = web_pages.links(starts=self._may_start(request))
         async with self._drawing:
-            page = await asyncio.to_thread(self._draw_trend, directory)
+            page = await asyncio.to_thread(self._draw_trend, directory, bar)
         return page_response(page, policy=report_views.comparison_policy())
 
-    def _draw_trend(self, directory: RunDirectory) -> str:
+    def _draw_trend(self, directory: RunDirectory, bar: str) -> str:
         alike, archived = self._shown.alike(directory.path.name)
-        return report_views.trend(self._shown.data_dir, directory, alike, archived)
+        return report_views.trend(self._shown.data_dir, directory, alike, archived, bar)
 
     async def abort(self, request: Request) -> Response:
         """Ask a run to end as Ctrl-C would; respond with 202 once it has taken the request.

@@ -252,15 +252,17 @@ def rows(found: Sequence[Mapping[str, Any]], total: int, choice: ListChoice = US
     )
 
 
-def links(run: str, task: str, before: str, *, again: bool = False) -> str:
-    """Return HTML links from the run `run` to the list, its task's runs, its trend and a
-    comparison.
+def links(
+    run: str = "", task: str = "", before: str = "", *, starts: bool = False, again: bool = False
+) -> str:
+    """Return HTML links to the list and, with `starts`, to the form that starts runs.
 
-    `task`: title of its task; `before`: id of the run to compare with; "" for no such link.
-    `again`: also a link to the form that starts the run again.
+    Of the run `run` also to its task's runs, its trend and a comparison. `task`: title of its task;
+    `before`: id of the run to compare with; "" for no such link. `again`: also to the form that
+    starts the run again.
     """
-    query = urlencode({"q": task})
-    return render("links.html.j2", run=run, task=task, before=before, query=query, again=again)
+    place = {"run": run, "task": task, "before": before, "query": urlencode({"q": task})}
+    return render("links.html.j2", starts=starts, again=again, **place)
 
 
 def message(title: str, text: str, *, to_list: bool, bar: str = "") -> str:
