@@ -64,7 +64,8 @@ class AbortRule:
         It depends on the added rows alone, so a resumed coordinator finds the same.
         """
         self.watch()
-        said = [text for _, text in self._judged(complete=False)]
+        early = ", but the load ended before this window"
+        said = [text + early * met for met, text in self._judged(complete=False)]
         detail = self.reason or "; ".join(said) or "nothing was counted"
         return Verdict(criterion=ABORT, success=not self.reason, detail=detail)
 

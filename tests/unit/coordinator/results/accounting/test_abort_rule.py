@@ -56,6 +56,16 @@ def test_less_does_not_and_the_verdict_tells_the_worst_window():
     assert "490 of 1000 iterations failed" in rule.verdict().detail
 
 
+def test_a_load_that_ends_before_a_window_is_not_aborted_and_says_so():
+    rule = watched({"failure_rate": 50, "over_s": 2}, rows(0, 1, failing=0.6))
+
+    assert rule.verdict().success
+    assert rule.verdict().detail == (
+        "60 of 100 iterations failed from 0 s to 2 s: 60.0 %, abort at 50 % over 2 s,"
+        " but the load ended before this window"
+    )
+
+
 def test_what_fails_at_the_start_does_not_count_where_the_rule_says_so():
     assert watched(HALF, rows(0, 29, failing=1), rows(30, 60)).reason == ""
     assert watched(HALF | {"after_s": 0}, rows(0, 29, failing=1)).reason
