@@ -10,7 +10,7 @@ _HEAD = """# The simulated world
 
 `make world` plays the product itself under virtual time: coordinators, workers, a Redis, a broker
 and a disk in one process, from a seed, with faults ([ADR 39](adr/0039-one-world.md)). After each
-schedule judges look at every start, row, report and file. This page is what one such run printed.
+schedule judges look at every start, row, report and file. This page shows the results of one run.
 """
 
 
@@ -44,7 +44,7 @@ class Tally:
             ("schedules", f"{self._schedules:,} (seeds {self._first} to {last})"),
             ("virtual hours", f"{self._virtual_s / 3600:,.1f}"),
             ("iterations started", f"{self._starts:,}"),
-            *((f"told {name}", f"{count:,}") for name, count in self._states.most_common()),
+            *((f"reported as {name}", f"{count:,}") for name, count in self._states.most_common()),
             ("schedules that broke something", f"{self.broken:,}"),
             *((f"  {kind}", f"{count:,}") for kind, count in self._findings.most_common()),
         ]
