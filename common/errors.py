@@ -145,7 +145,7 @@ class DamagedRun(OsbenchError):
         return str(self.args[0])
 
     def __str__(self) -> str:
-        ways_on = "Restore the file from a copy, or see what is left with --damaged"
+        ways_on = "Restore the file from a copy, or read the rest with --damaged"
         return f"{super().__str__()}. {ways_on}"
 
 

@@ -77,15 +77,15 @@ SIGTERM or Ctrl-C drains: running iterations end, the rest is returned.
     flag_value="ready",
     type=click.Choice(("ready", "alive")),
     metavar="[ready|alive]",
-    help="Start nothing. By default, or with `ready`: exit with 0 if all worker processes of this "
-    "host take work, by their heartbeats in Redis, 1 if some do not or none run, 3 if Redis does "
-    "not respond. With `alive`: 0 unless a process hangs or none runs; asks no Redis.",
+    help="Start no worker. By default, or with `ready`: exit with 0 if all worker processes of "
+    "this host take work, by their heartbeats in Redis, 1 if some do not or none run, 3 if Redis "
+    "does not respond. With `alive`: 0 unless a process hangs or none runs; asks no Redis.",
 )
 @click.option("--private", is_flag=True, hidden=True, help="The server is there for these workers.")
 @click.option("--prepared", is_flag=True, hidden=True, help="Arguments come on standard input.")
 @click.option("--lifeline", type=int, hidden=True, help="Pipe that closes with the supervisor.")
 @click.option("--complaints", type=int, hidden=True, help="Pipe for the error of a failed start.")
-@click.option("--page", type=int, hidden=True, help="Memory to note on what users take.")
+@click.option("--page", type=int, hidden=True, help="Memory to note the cost of users in.")
 @click.version_option(__version__, prog_name="osbench-worker")
 def main(  # noqa: PLR0913 - one per option of the command
     config_file: tuple[str, ...],

@@ -47,7 +47,7 @@ def complete(conf: cfg.ConfigOpts) -> Iterator[str]:
     addresses = {name: messaging[name] for name in ("redis_url", "broker_url") if messaging[name]}
     secured = {name: url for name, url in addresses.items() if url.startswith(_WITH_TLS)}
     if addresses and not secured:
-        yield f"{named}: no address begins with rediss:// or amqps://, so nothing would use TLS"
+        yield f"{named}: not used, since no address begins with rediss:// or amqps://"
     for name, url in secured.items():
         conf.set_override(name, _with(url, files), "messaging")
 

@@ -181,9 +181,9 @@ def sample() -> str:
     """Return the text of etc/osbench.conf: all options with help and defaults, commented out."""
     lines = [
         "# Configuration of osbench. Read from --config-file, else ~/.osbench/osbench.conf, else",
-        "# /etc/osbench/osbench.conf. Each option stands here with its default.",
+        "# /etc/osbench/osbench.conf. Each option is listed with its default.",
         "# A duration is a number of seconds, or a text such as 30s, 5m or 500ms.",
-        "# $option stands for the value of another option; a dollar sign is written $$.",
+        "# $option is replaced by the value of another option; write a dollar sign as $$.",
     ]
     for group, options in OPTIONS.items():
         lines += ["", f"[{group}]"]

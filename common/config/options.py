@@ -208,8 +208,8 @@ _MESSAGING = [
     ),
     _file(
         "tls_ca_file",
-        "Certificates of the authorities that Redis (rediss://) and the broker (amqps://) may have "
-        "theirs from, PEM. Without it those of the system count.",
+        "PEM file of the authorities that sign the certificates of Redis (rediss://) and of the "
+        "broker (amqps://). By default the authorities of the system.",
     ),
     _file(
         "tls_certificate_file",
@@ -267,8 +267,8 @@ _WORKER = [
     _whole(
         "virtual_users",
         256,
-        "Virtual users (concurrent iterations) of each worker process that are threads. Those of "
-        "scenarios that are `async def` are coroutines: memory alone bounds their number.",
+        "Threads of each worker process, each for a virtual user (a concurrent iteration). Virtual "
+        "users of `async def` scenarios are coroutines: only memory bounds their number.",
         low=1,
     ),
     cfg.StrOpt("label", default="", help="Name shown for this host's workers."),
@@ -283,13 +283,13 @@ _WORKER = [
     _seconds(
         "drain_timeout_s",
         30.0,
-        "Seconds that running iterations may take to end after the worker is told to stop.",
+        "Seconds that running iterations may take to end after a request to stop the worker.",
     ),
     _seconds(
         "coordinator_lost_s",
         60.0,
-        "Seconds that a worker waits for a coordinator that fell silent, or for `resume`. Then "
-        "it gives back what it has not started and is free; its results wait for `resume`.",
+        "Seconds that a worker waits for a silent coordinator, or for `resume`. Then it gives back "
+        "iterations that have not started and is free; its results wait for `resume`.",
         low=5.0,
     ),
     cfg.Opt(
@@ -322,9 +322,9 @@ _WORKER = [
         "openstack_transport",
         default=FAST,
         choices=[FAST, REQUESTS],
-        help="What sends the requests of keystoneauth1, and so of all OpenStack scenarios and of "
-        "Rally's plug-ins: osbench's own HTTP client, with requests for what it does not take; or "
-        "requests for everything.",
+        help="HTTP client of keystoneauth1, and so of all OpenStack scenarios and of Rally's "
+        "plug-ins. fast: osbench's own, and requests for calls that it does not support. "
+        "requests: always requests.",
     ),
     _whole(
         "response_limit_mib",
@@ -350,7 +350,7 @@ _COORDINATOR = [
         "worker_lost_after_s",
         3.0,
         "Seconds without a sign of life after which a worker counts as lost; its lease to start "
-        "iterations ends sooner. One that is heard again goes on.",
+        "iterations ends sooner. If it is heard again, it continues.",
         low=3.0,
     ),
     _seconds(
@@ -360,7 +360,7 @@ _COORDINATOR = [
         "gives up.",
     ),
     _plugin_path(),
-    _metrics_address("a run while it goes on"),
+    _metrics_address("a run in progress"),
 ]
 
 _TRACES = [
@@ -408,8 +408,8 @@ _TRACES = [
     _whole(
         "read_most",
         100000,
-        "Most traces of a run that are read, sampled at random, in addition to those that are "
-        "kept: 100,000 take about a minute.",
+        "Most traces of a run that are read, a random sample, in addition to kept traces: "
+        "100,000 take about a minute.",
         low=1,
     ),
     cfg.BoolOpt(
@@ -471,8 +471,8 @@ _TRACES = [
     _whole(
         "query_most",
         4000,
-        "Traces of a run that are queried, about: a random sample, and up to a quarter for those "
-        "that are kept.",
+        "Approximate number of traces of a run that are queried: a random sample, and up to a "
+        "quarter for kept traces.",
         low=1,
     ),
     _whole("query_parallel", 8, "Queries at a time.", low=1),
@@ -500,7 +500,7 @@ _TRACES = [
     _whole(
         "spans_per_trace",
         30,
-        "Spans per trace that auto assumes, including those of services.",
+        "Spans per trace that auto assumes, including spans of services.",
         low=1,
     ),
 ]
@@ -511,7 +511,7 @@ _METRICS = [
         type=Url(*HTTP),
         secret=True,
         help="Prometheus that watches the system under test, http://HOST:9090: counters of its "
-        "hosts and services are read during a run and at its end, and shown beside latency.",
+        "hosts and services are read during a run and at its end, and shown next to latency.",
     ),
     cfg.StrOpt(
         "prometheus_headers",
@@ -529,7 +529,7 @@ _METRICS = [
         "default_queries",
         default=True,
         help="Read the counters of node_exporter, mysqld_exporter, rabbitmq_prometheus and "
-        "memcached_exporter, those of them that there are.",
+        "memcached_exporter, if present.",
     ),
     _seconds("late_s", 15.0, "Seconds that a run waits at its end for the last scrape."),
     _seconds("limit_s", 60.0, "Seconds that all queries of a run may take.", low=1.0),

@@ -271,4 +271,4 @@ def _read_yaml(path: Path, text: str) -> Any:
     except yaml.YAMLError as error:
         mark = getattr(error, "problem_mark", None)
         place = f"line {mark.line + 1}, column {mark.column + 1}: " if mark else ""
-        raise DeploymentError(f"{path}: {place}is not YAML; correct it there") from None
+        raise DeploymentError(f"{path}: {place}is not YAML; check quotes and indents") from None

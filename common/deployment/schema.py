@@ -237,7 +237,7 @@ def _platform_problems(name: str, content: Any) -> Iterator[Problem]:
         yield Problem(name, "needs 'admin' or 'users'")
     if "system_admin" in content and "admin" not in content:
         yield Problem(
-            f"{name}.system_admin", "needs 'admin', too: it sends requests to Keystone only"
+            f"{name}.system_admin", "also needs 'admin': it sends requests to Keystone only"
         )
     for role in ("admin", "system_admin"):
         yield from _user_problems(f"{name}.{role}", content.get(role))

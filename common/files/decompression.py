@@ -18,7 +18,7 @@ def decompress(frame: bytes, limit: int) -> bytes:
         size = zstandard.get_frame_parameters(frame).content_size
         # an announced size is made room for before anything is decompressed
         if size > min(limit, _RATIO * len(frame)):
-            raise ValueError("larger than it may be")
+            raise ValueError(f"it announces {size:,} bytes, more than is possible or allowed")
         return zstandard.ZstdDecompressor().decompress(frame)
     except (zstandard.ZstdError, MemoryError) as error:
         raise ValueError(f"expected a complete zstandard frame: {error}") from None

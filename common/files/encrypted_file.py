@@ -69,7 +69,7 @@ class EncryptedFile:
                 self.path.unlink(missing_ok=True)
                 sync_directory(self.path.parent)
         except OSError as error:
-            raise OsbenchError(f"{self.path} cannot be removed: {error.strerror}") from None
+            raise OsbenchError(f"cannot remove {self.path}: {error.strerror}; remove it") from None
 
     def _cipher(self) -> Fernet:
         remedy = "restore it from a copy, with mode 0600"

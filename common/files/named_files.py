@@ -75,7 +75,7 @@ def _read_descriptor(
     size = 0
     while True:
         if patience_s is not None and not _is_ready(descriptor, patience_s):
-            raise OSError(errno.ETIMEDOUT, "is a pipe into which nobody writes", str(path))
+            raise OSError(errno.ETIMEDOUT, "is a pipe that no process writes to", str(path))
         part = os.read(descriptor, min(_PIECE, limit + 1 - size))
         if not part:
             return b"".join(parts)

@@ -125,7 +125,7 @@ def check_bounds(node: yaml.Node) -> bool:
     size, levels = measure.of(node)
     if size > NODES:
         raise YamlBoundError(
-            f"the document has more than {NODES:,} values with its aliases written out; shorten or "
+            f"the document has more than {NODES:,} values with expanded aliases; shorten or "
             "split it"
         )
     if levels > LEVELS:

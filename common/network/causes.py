@@ -46,7 +46,7 @@ def with_remedy(text: str) -> str:
     """Return an error's text, with a remedy if it is about the certificate of a service."""
     lower = text.lower()
     remedy = next((remedy for sign, remedy in _REMEDIES if sign in lower), "")
-    return f"{text}; {remedy}, or check nothing: verify: false, --insecure" if remedy else text
+    return f"{text}; {remedy}, or turn the check off: verify: false, --insecure" if remedy else text
 
 
 def _cause(error: BaseException) -> BaseException | None:

@@ -130,7 +130,7 @@ def _host_and_port(place: str) -> tuple[str, int | None]:
         has_port = bool(colon)
         if ":" in port:
             raise ValueError(
-                "has several colons in its host: an IPv6 address stands in brackets, and a user "
+                "has several colons in its host: write an IPv6 address in brackets, and a user "
                 "before an @"
             )
         _check_host(host)
@@ -188,4 +188,4 @@ def _check_rest(found: ServerAddress) -> None:
 
 def _check_names(names: Collection[str], known: Collection[str]) -> None:
     if any(name not in known for name in names):
-        raise ValueError(f"has a parameter after its ? that is none of {', '.join(sorted(known))}")
+        raise ValueError(f"has an unknown parameter after its ?; use {', '.join(sorted(known))}")

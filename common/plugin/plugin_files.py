@@ -26,7 +26,7 @@ def files_of(path: str) -> list[Path]:
         return [top]
     if not top.is_dir():
         raise errors.PluginError(
-            f"plug-in path {path} is neither a .py file nor a folder; name one that exists"
+            f"plug-in path {path} is neither a .py file nor a folder; give an existing path"
         )
     return sorted(f for f in top.rglob("*.py") if not _is_hidden(f.relative_to(top)))
 
@@ -109,7 +109,7 @@ def _refuse_generator(cls: type, method: str, where: str) -> None:
     if inspect.isgeneratorfunction(function) or inspect.isasyncgenfunction(function):
         raise errors.PluginError(
             f"{_first_line(function, where)}: {cls.__name__}.{method} has `yield`: it is a "
-            "generator, which does nothing when it is called; write it without `yield`"
+            "generator, and a call does not run its code; write it without `yield`"
         )
 
 

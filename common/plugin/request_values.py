@@ -53,7 +53,7 @@ def address_fault(url: str) -> str:
     except ValueError:
         return f"{mask_url(url)[:80]!r} is not a URL: its host or port cannot be read"
     if not parts.hostname or _NO_HOST.search(parts.hostname):
-        return f"{mask_url(url)[:80]!r} is not a URL: it has no host, or one that cannot be"
+        return f"{mask_url(url)[:80]!r} is not a URL: its host is missing or invalid"
     return ""
 
 

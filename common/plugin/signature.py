@@ -73,7 +73,7 @@ def name_problems(name: str, method: Callable[..., Any], args: Collection[str]) 
     if not any(p.kind is p.VAR_KEYWORD for p in parameters):
         for key in args:
             if key not in named:
-                why = "; it stands where self belongs" if key == instance else near(key, named)
+                why = "; it is in the place of self" if key == instance else near(key, named)
                 problems.append(f"{name} has no argument {key!r}{why}")
     return problems
 

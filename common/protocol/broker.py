@@ -208,7 +208,7 @@ def _try_rights(connection: Connection, timeout_s: float, receiver: str) -> None
 
 def refusal(error: Exception) -> str:
     """Return a message about a right that RabbitMQ refuses, naming the page of needed rights."""
-    return f"the broker refuses a right ({error}): give its user those of {_RIGHTS_PAGE}"
+    return f"the broker refuses a right ({error}): give its user the rights of {_RIGHTS_PAGE}"
 
 
 def queue(incarnation: str) -> Queue:

@@ -407,7 +407,7 @@ def _actions(columns: Mapping[str, Any], names: int) -> Ints:
         if not -LATEST_NS < _least(instants) <= _greatest(instants) <= LATEST_NS:
             raise ValueError("an action with a time out of range")
         if not 0 <= _least(failed) <= _greatest(failed) <= 1:
-            raise ValueError("an action neither failed nor not")
+            raise ValueError("an action is neither failed nor successful")
         if not 0 <= _least(used) <= _greatest(used) < names:
             raise ValueError("an action without a name")
         instants -= columns["t0"]

@@ -55,8 +55,8 @@ class Signer:
         if len(signed) > size_of(kind):
             most = f"at most {size_of(kind):,} are sent"
             raise OsbenchError(
-                f"{_shown_kind(kind)} message of {len(signed):,} bytes: {most}; shorten what the "
-                "task gives to workers"
+                f"{_shown_kind(kind)} message of {len(signed):,} bytes: {most}; shorten the data "
+                "that the task gives to workers"
             )
         return signed
 
@@ -99,7 +99,7 @@ def _shown_kind(kind: str) -> str:
 def _parts(kind: str, data: bytes) -> tuple[bytes, bytes, bytes]:
     """Return key id, unverified signature and packed body. Raises Untrusted."""
     if len(data) > size_of(kind):
-        raise Untrusted(f"{_shown_kind(kind)} message of {len(data)} bytes, too large")
+        raise Untrusted(f"{_shown_kind(kind)} message of {len(data)} bytes: too large")
     try:
         parts = unpack_parts(data, parts=5, text=_KIND_BYTES)
     except ValueError:

@@ -84,7 +84,7 @@ def read_exchanges(
     room = np.searchsorted(actions[:, 0], rows, side="right") - begin
     place, client = found["action"], found["client"]
     if not ((place >= -1) & (place < room)).all():
-        raise ValueError("a request of an action that is not there")
+        raise ValueError("a request of an unknown action")
     if not OWN_TWICE <= client.min() <= client.max() < names:
         raise ValueError("a request of a client without a name")
     for phase in PHASES:

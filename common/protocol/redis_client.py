@@ -42,7 +42,7 @@ _OF_PIPELINE = " of pipeline caused error: "
 
 #: Where operators read what a user of Redis has to be allowed.
 _ACL_PAGE = "docs/operations.md#a-user-for-osbench"
-_ANOTHER_PROTOCOL = "does not answer as Redis does"
+_ANOTHER_PROTOCOL = "does not speak the protocol of Redis"
 _WRONG_ADDRESS = "is [messaging] redis_url right?"
 
 
@@ -87,7 +87,7 @@ def translating_errors(server: Client | str) -> Iterator[None]:
             f"{server_name(server)} refuses access ({error}): {_remedy(error)}"
         ) from None
     except (redis.ConnectionError, redis.TimeoutError, OSError) as error:
-        raise _away(server, f"does not answer: {error}") from None
+        raise _away(server, f"does not respond: {error}") from None
     except redis.exceptions.InvalidResponse:
         # what it said is of another protocol: TLS, HTTP
         raise _away(server, _ANOTHER_PROTOCOL) from None
@@ -149,7 +149,7 @@ _CERTIFICATES = (
         "ALERT_UNKNOWN_CA",
         "[messaging] tls_certificate_file has to be from the authority that it knows",
     ),
-    ("KEY_VALUES_MISMATCH", "[messaging] tls_key_file is not that of tls_certificate_file"),
+    ("KEY_VALUES_MISMATCH", "[messaging] tls_key_file is not the key of tls_certificate_file"),
     ("NO_CERTIFICATE_OR_CRL_FOUND", "[messaging] tls_ca_file has no certificate"),
     ("PEM lib", "[messaging] tls_certificate_file and tls_key_file have to be PEM"),
 )

@@ -137,7 +137,7 @@ def test_a_redis_that_is_not_there(cluster: Cluster) -> None:
 
     arguments = (*against(cluster, url), "--wait-for-workers", "0")
 
-    is_refused(cluster.site, *arguments, says=(f"127.0.0.1:{port}", "does not answer", "redis_url"))
+    is_refused(cluster.site, *arguments, says=(f"127.0.0.1:{port}", "not respond", "redis_url"))
     assert "wrong-secret" not in cluster.site.call("run", "--json", *arguments).out
 
 

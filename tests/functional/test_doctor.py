@@ -149,4 +149,4 @@ def test_a_redis_that_is_not_there(here: Site) -> None:
     code, found = findings(here)
 
     assert code == 1
-    assert "does not answer" in found["Redis"]["detail"]
+    assert "does not respond" in found["Redis"]["detail"]

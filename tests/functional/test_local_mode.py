@@ -358,7 +358,7 @@ def test_a_server_that_dies_is_noticed_with_the_end_of_its_log(conf: cfg.ConfigO
 def test_an_error_of_a_private_server_says_how_it_ended_or_the_end_of_its_log(
     conf: cfg.ConfigOpts,
 ) -> None:
-    away = StoreUnreachable("Redis at unix:///x does not answer")
+    away = StoreUnreachable("Redis at unix:///x does not respond")
 
     with LocalMode(conf, 1, 8, worker_command=SLEEP) as local:
         with redis_client.connect(local.redis_url, 5.0) as client:
@@ -366,7 +366,7 @@ def test_an_error_of_a_private_server_says_how_it_ended_or_the_end_of_its_log(
         alive = local.explained(away)
         other = local.explained(FleetError("no worker"))
         os.kill(pid, signal.SIGTERM)
-        ended = local.explained(StoreLost("Redis at unix:///x does not answer, for 60 s"))
+        ended = local.explained(StoreLost("Redis at unix:///x does not respond, for 60 s"))
 
     assert str(alive).startswith(f"{away}; the last lines of its log:\n")
     assert isinstance(alive, StoreUnreachable)

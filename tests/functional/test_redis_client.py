@@ -185,7 +185,7 @@ def test_a_server_that_is_frozen_is_away_and_back_afterwards(redis, client, dire
 
     redis.pause()
     try:
-        with pytest.raises(StoreUnreachable, match="does not answer"), translating_errors(client):
+        with pytest.raises(StoreUnreachable, match="does not respond"), translating_errors(client):
             client.get("key")
     finally:
         redis.resume()
@@ -275,7 +275,7 @@ def test_a_user_without_the_permission_is_refused(redis, direct):
 def test_a_closed_port_is_reported_without_showing_the_password():
     url = f"redis://:{SECRET}@127.0.0.1:{free_port()}/0"
 
-    with pytest.raises(StoreError, match="does not answer") as caught:
+    with pytest.raises(StoreError, match="does not respond") as caught:
         check(connect(url, timeout_s=5.0), url)
 
     assert SECRET not in str(caught.value)

@@ -101,7 +101,7 @@ def test_a_key_that_does_not_belong_to_the_certificate(here: Site, server: Secur
 
     text = refusal(here, messaging)
 
-    assert "tls_key_file is not that of tls_certificate_file" in text
+    assert "tls_key_file is not the key of tls_certificate_file" in text
 
 
 @pytest.mark.parametrize(

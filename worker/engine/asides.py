@@ -14,7 +14,7 @@ from osbench.common.ports import threads as threading
 
 #: Kinds that are counted separately, and the name of all others.
 KINDS = 50
-OTHERS = "other things that went wrong beside the iterations"
+OTHERS = "other faults outside the iterations"
 #: What Python says of a coroutine that was dropped before it ran.
 _NEVER_AWAITED = "was never awaited"
 #: Modules in which a scenario's own error is not raised.

@@ -125,8 +125,8 @@ def refuse_awaitable(returned: Any) -> None:
     if isinstance(returned, Generator):
         if getgeneratorstate(returned) == GEN_CREATED:
             raise TypeError(
-                "a generator was returned of which nothing has run: write the method without "
-                "`yield`, or go through what it yields"
+                "a generator was returned, and its code has not run: write the method without "
+                "`yield`, or iterate over the generator"
             )
         return
     if isinstance(returned, Awaitable | AsyncIterable):

@@ -230,7 +230,7 @@ class Agent:
             self._away = False
         except StoreUnreachable as error:
             if not self._away:
-                LOG.warning("%s; what is granted goes on while the lease lasts", error)
+                LOG.warning("%s; granted iterations continue while the lease lasts", error)
             self._away = True
         except OsbenchError as error:
             LOG.error("%s", error)

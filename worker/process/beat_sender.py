@@ -60,7 +60,7 @@ class BeatSender:
             self._send()
         except StoreUnreachable as error:
             # a first packet that gets lost takes a connection longer than a heartbeat may take
-            LOG.warning("%s; heartbeats go on", error)
+            LOG.warning("%s; heartbeats continue", error)
         self._thread.start()
 
     def wake(self) -> None:
@@ -91,12 +91,12 @@ class BeatSender:
                 away = False
             except StoreUnreachable as error:
                 if not away:
-                    LOG.warning("%s; heartbeats go on", error)
+                    LOG.warning("%s; heartbeats continue", error)
                 away = True
             except OsbenchError as error:
                 LOG.error("no heartbeat: %s", error)
             except Exception:
-                LOG.exception("internal error in heartbeats; they go on")
+                LOG.exception("internal error in heartbeats; they continue")
 
     def _send(self) -> None:
         self._beat += 1

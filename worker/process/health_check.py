@@ -106,5 +106,5 @@ def _complaint(kind: str, name: str, record: Mapping[str, Any], hang_s: float) -
     if idle_s > hang_s:
         return f"{who} does not follow its run for {idle_s:.0f} s"
     if record["state"] == "stuck":
-        return f"{who} is stuck: its iterations go on after their timeout"
+        return f"{who} is stuck: its iterations continue after their timeout"
     return ""

@@ -145,7 +145,7 @@ class WillSender:
     def _tell(self, problem: str) -> None:
         if problem != self._told:
             self._told = problem
-            LOG.warning("what a worker process has left cannot be told to its run now: %s", problem)
+            LOG.warning("the run of a lost worker process cannot be informed now: %s", problem)
 
 
 def _is_over(will: Will, signer: Signer, record: bytes | None) -> bool:
@@ -165,7 +165,7 @@ def _is_over(will: Will, signer: Signer, record: bytes | None) -> bool:
 
 def _tell_given_up(will: Will) -> None:
     LOG.warning(
-        "run %s has not taken what worker process %s left; it is not sent any more",
+        "run %s has not taken the will of worker process %s; it is not sent any more",
         will.run,
         will.incarnation,
     )

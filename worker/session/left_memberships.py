@@ -115,7 +115,7 @@ class LeftMemberships:
         now = time.monotonic()
         for one in list(self._left):
             if now - one.since > redis_keys.RUN_TTL_S:
-                self._forget(one, "nobody requested them in two days")
+                self._forget(one, "no coordinator requested them in two days")
                 continue
             known = now - one.heard < RARELY_S
             try:
@@ -139,7 +139,7 @@ class LeftMemberships:
         """Drop all blocks, with a warning for each run, and remove their files."""
         for one in list(self._left):
             LOG.warning(
-                "run %s: its coordinator did not confirm %d result blocks; those that it has not "
+                "run %s: its coordinator did not confirm %d result blocks; blocks that it has not "
                 "received are lost",
                 one.run,
                 len(one.outbox),

@@ -86,8 +86,7 @@ class PluginImport(MetaPathFinder):
                 # of a module that it imports from its folder
                 raise
             raise errors.PluginError(
-                f"{place(error, str(file))}: {reason(error)}; correct it, or install what it "
-                "imports"
+                f"{place(error, str(file))}: {reason(error)}; correct it, or install its imports"
             ) from error
         outer, _, own = name.rpartition(".")
         if outer:
@@ -164,7 +163,7 @@ class PluginImport(MetaPathFinder):
             if isinstance(error, errors.PluginError):
                 raise
             raise errors.PluginError(
-                f"{place(error, str(top))}: {reason(error)}; correct it, or install what it imports"
+                f"{place(error, str(top))}: {reason(error)}; correct it, or install its imports"
             ) from error
         return name
 

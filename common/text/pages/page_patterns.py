@@ -102,7 +102,7 @@ def _compile_pattern(pattern: str) -> tuple[re.Pattern[str], str]:
     if cost.open_repeats > 1 or cost.ways > (_FEW_WAYS if cost.open_repeats else _MOST_WAYS):
         raise BadPattern(
             f"the regular expression {pattern!r} may take too long: too many of its repeats can"
-            ' match what follows them; write what they end at, as in [^"]+"'
+            ' match the text after them; name the character that ends them, as in [^"]+"'
         )
     return compiled, "" if compiled.flags & re.IGNORECASE else _beginning(parts)
 
@@ -138,7 +138,7 @@ class _Cost:
                     self.add(list(branch), following)
             elif name not in _SINGLE and name != "AT":
                 raise BadPattern(
-                    f"the regular expression {self._pattern!r} must not look ahead or back"
+                    f"the regular expression {self._pattern!r} must not use (?=, (?<=, (?! or \\1"
                 )
 
     def _add_repeat(self, name: str, value: Any, following: Part | None) -> None:

@@ -31,7 +31,7 @@ from osbench.coordinator.results.accounting.workload_users import UserRegister
 
 #: Distinct errors outside of iterations at most, and the name of the rest.
 ASIDES = 50
-OTHER_ASIDES = "other things that went wrong beside the iterations"
+OTHER_ASIDES = "other faults outside the iterations"
 
 
 class WorkloadResults:

@@ -111,7 +111,7 @@ class LoopThread:
             try:
                 loop.run_forever()
             except BaseException as error:  # noqa: BLE001 - a task may raise SystemExit
-                LOG.warning("the event loop was left by %s and goes on", type(error).__name__)
+                LOG.warning("the event loop was left by %s and continues", type(error).__name__)
         try:
             self._finish()
         except Exception:

@@ -338,7 +338,7 @@ def attach(options: dict[str, Any]) -> None:
     """
     files, form = options.pop("files"), options.pop("data", None) or {}
     if not isinstance(files, Mapping) or not isinstance(form, Mapping):
-        raise TypeError("files, and the data beside them, are mappings of names")
+        raise TypeError("files, and data given with files, must be mappings of names")
     parts = [*_fields(form), *((name, _file(name, value)) for name, value in files.items())]
     body, content_type = encode_multipart_formdata(parts)
     headers = dict(options.get("headers") or {})

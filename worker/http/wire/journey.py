@@ -88,7 +88,7 @@ def _target(url: str, location: str) -> str:
     except ValueError:
         # the cause may show a part of a password
         raise ValueError(
-            f"{addresses.shown_url(url)} redirects to no valid address; correct the service, or "
+            f"{addresses.shown_url(url)} redirects to an invalid URL; correct the service, or "
             "set allow_redirects: false"
         ) from None
     return target

@@ -235,7 +235,7 @@ class ResponseParser:
         """Skip an interim response (1xx). Raises BadResponse for 101 and above `INTERIM_LIMIT`."""
         self._interim += 1
         if head.status == 101:
-            raise BadResponse("a response 101 (Switching Protocols), which was not asked for")
+            raise BadResponse("a response 101 (Switching Protocols) that was not requested")
         if self._interim > INTERIM_LIMIT:
             raise BadResponse(f"more than {INTERIM_LIMIT} interim responses (1xx) before one")
 

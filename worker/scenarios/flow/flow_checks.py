@@ -110,10 +110,10 @@ def _of_names(value: Mapping[str, Any]) -> Iterator[str]:
     """
     for key in placeholders.names(dict(value)):
         if placeholders.are_in(key):
-            yield f"a placeholder stands in values; in names none is filled in: {key!r}"
+            yield f"placeholders are filled in values, not in names: {key!r}"
     for attribute in placeholders.names_of("user", dict(value)):
         if attribute != _OF_USER:
-            yield f"{{user.{attribute}}} is nothing that a virtual user has: it has {_OF_USER}"
+            yield f"a virtual user has no {{user.{attribute}}}, only {{user.{_OF_USER}}}"
 
 
 def _of_paths(step: Mapping[str, Any]) -> Iterator[str]:
@@ -141,7 +141,7 @@ def _of_paths(step: Mapping[str, Any]) -> Iterator[str]:
     of_body += [path for path in checked if not path.lower().startswith("header ")]
     body = next(iter(of_body), None)
     if step.get("stream") is True and body is not None:
-        yield f"with stream: true nothing of the body is kept, and {body!r} is not there"
+        yield f"with stream: true the body is not kept, and {body!r} is not there"
     elif step.get("method") == "HEAD" and body is not None:
         yield f"the response to HEAD has no body, and {body!r} is not there"
     for name in saves:
@@ -157,7 +157,7 @@ def _of_headers(step: Mapping[str, Any]) -> Iterator[str]:
             of_header = str(path).lower().startswith("header ")
             # null: the header is not there
             if of_header and wanted is not None and not isinstance(wanted, str):
-                yield f"the value of a header is a text: put that of {path!r} in quotes"
+                yield f"the value of a header is a text: put the value of {path!r} in quotes"
 
 
 def all_steps(args: Mapping[str, Any]) -> list[Mapping[str, Any]]:

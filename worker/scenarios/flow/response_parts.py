@@ -123,7 +123,7 @@ class ResponseParts:
         """
         values = self._values(source)
         if not values:
-            raise NothingToSave(f"{self._step}: the response has nothing at {source}")
+            raise NothingToSave(f"{self._step}: the response has no value at {source}")
         found = values[0]
         if isinstance(found, str) and len(found) >= _LEAST_HIDDEN and is_hidden(name, source):
             self._scenario.user.hidden[name] = found
@@ -156,7 +156,7 @@ class ResponseParts:
             raise
         except (ValueError, RecursionError):
             raise NothingToSave(
-                f"{self._step}: the response is not JSON, nothing is at {path}"
+                f"{self._step}: the response is not JSON: no value at {path}"
             ) from None
 
     def _page(self) -> str:

@@ -427,7 +427,7 @@ def test_addresses_that_replace_those_of_the_catalogue_may_have_trace_headers():
         ({"admin": {**APP, "username": "u"}}, "openstack.admin.username: unknown key"),
         ({"admin": {**APP, "auth": "pw-hidden"}}, "openstack.admin.auth: must be an object"),
         ({"admin": ADMIN, "endpoint": "pw"}, "openstack.endpoint: must be an http:// or"),
-        ({"users": [APP], "system_admin": SYSTEM}, "openstack.system_admin: needs 'admin', too"),
+        ({"users": [APP], "system_admin": SYSTEM}, "openstack.system_admin: also needs 'admin'"),
     ],
 )
 def test_a_mistake_around_an_auth_plugin_is_reported_with_its_place(content, message):

@@ -80,7 +80,7 @@ def test_an_address_that_all_read_alike(url: str, host: str, port: int | None) -
         ("redis://2130706433", "not an IPv4 address"),
         ("redis://h..x", "no host name"),
         ("redis://bücher", "beyond ASCII"),
-        ("redis://h?db=1", "none of ssl_ca_certs"),
+        ("redis://h?db=1", "use ssl_ca_certs"),
         ("redis://h?ssl_ca_certs=/a&ssl_ca_certs=/b", "twice"),
         ("redis://h#x", "a fragment"),
         ("unix://run/redis.sock", "three slashes"),

@@ -87,7 +87,7 @@ def test_an_argument_in_the_place_of_self_is_named(tmp_path: Path) -> None:
 
     problems = Plugins([file]).scenario("Mine.go").check_args({"url": "http://x"})
 
-    assert problems == ["Mine.go has no argument 'url'; it stands where self belongs"]
+    assert problems == ["Mine.go has no argument 'url'; it is in the place of self"]
 
 
 def test_a_file_that_ends_the_process(tmp_path: Path) -> None:

@@ -435,7 +435,7 @@ def test_a_generator_of_which_nothing_has_run_is_a_failure():
 
     assert [row[OUTCOME] for row in engine.rows] == [Outcome.FAILED, Outcome.OK]
     assert etype == "TypeError"
-    assert "nothing has run" in message
+    assert "its code has not run" in message
 
 
 def test_users_leave_when_the_engine_is_closed(closed, users):

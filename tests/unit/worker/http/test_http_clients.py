@@ -132,7 +132,7 @@ def test_what_is_no_address_is_told(url, in_loop):
 def test_a_redirect_to_no_address_is_told_with_its_origin(server, client, location):
     url = f"{server.url}/to?code=302&url={quote(location)}"
 
-    with pytest.raises(ValueError, match=f"^{server.url}/to redirects to no valid address; "):
+    with pytest.raises(ValueError, match=f"^{server.url}/to redirects to an invalid URL; "):
         client.request("GET", url, OWN, {})
 
 

@@ -195,7 +195,7 @@ def test_files_may_be_open_and_forms_may_have_lists(customer, server, tmp_path):
         ({"expct": 200}, r"no argument 'expct' \(did you mean expect\?\)"),
         ({"zzz": 1}, "no argument 'zzz'$"),
         ({"files": {"f": 5}}, "the file 'f' must be bytes, text or an open file, got 5"),
-        ({"files": {"f": b"a"}, "data": "x"}, "are mappings of names"),
+        ({"files": {"f": b"a"}, "data": "x"}, "must be mappings of names"),
     ],
 )
 def test_wrong_arguments_are_named_before_the_request(customer, server, wishes, said):

@@ -302,7 +302,7 @@ def test_branches_are_drawn_by_their_weights():
 
 
 @pytest.mark.parametrize(
-    ("document", "said"), [({}, r"nothing at \$\.token"), (None, r"nothing at \$\.token")]
+    ("document", "said"), [({}, r"no value at \$\.token"), (None, r"no value at \$\.token")]
 )
 def test_what_cannot_be_saved_fails_the_iteration(document, said):
     with pytest.raises(NothingToSave, match=said):
@@ -328,23 +328,23 @@ STEP, SAVE, USE = {"path": "/"}, {"path": "/", "save": {"a": "$.a"}}, {"path": "
         ({"steps": [{"path": "/", "think": {"min": 5, "max": 1}}]}, "less than its min: 1 and 5"),
         ({"steps": [{"path": "/", "name": "look at {data.a}"}]}, "the same for all requests"),
         ({"steps": [{"path": "ftp://x/{data.a}"}]}, "not 'ftp://x/{data.a}'"),
-        ({"steps": [{"path": "/", "json": [{"{data.a}": 1}]}]}, "in names none is filled in"),
-        ({"steps": [{"path": "/{user.name}"}]}, "{user.name} is nothing"),
-        ({"on_stop": [{"path": "/", "stream": True, "save": {"a": "$.a"}}]}, "of the body is kept"),
+        ({"steps": [{"path": "/", "json": [{"{data.a}": 1}]}]}, "not in names"),
+        ({"steps": [{"path": "/{user.name}"}]}, "a virtual user has no {user.name}"),
+        ({"on_stop": [{"path": "/", "stream": True, "save": {"a": "$.a"}}]}, "body is not kept"),
         ({"steps": []}, "no steps"),
         ({"on_start": [{"path": "/"}], "steps": []}, "no steps"),
         ({"base": "http://x:port", "steps": [STEP]}, "host or port cannot be read"),
-        ({"base": "http://a b", "steps": [STEP]}, "has no host"),
+        ({"base": "http://a b", "steps": [STEP]}, "its host is missing or invalid"),
         ({"base": "http://x/?a=1", "steps": [STEP]}, "has no query"),
         ({"base": "http://x/{data.a}", "steps": [STEP]}, "base is the same for all requests"),
         ({"steps": [{"path": "http://x:99999/"}]}, "host or port cannot be read"),
-        ({"steps": [{"path": "http://"}]}, "has no host"),
+        ({"steps": [{"path": "http://"}]}, "its host is missing or invalid"),
         ({"steps": [{"path": "/", "headers": {"X A": "b"}}]}, "'X A' is not a header name"),
         ({"steps": [{"path": "/", "headers": {"X": "a\nb"}}]}, "the header X holds '\\n'"),
         ({"steps": [{"path": "/", "headers": {"X": "日"}}]}, "the header X holds '日'"),
         ({"steps": [{"path": "/", "check": {"header ": "x"}}]}, "names no header"),
         ({"steps": [{"path": "/", "save": {"a": "header X Y"}}]}, "names no header"),
-        ({"steps": [{"path": "/", "check": {"header Age": 3}}]}, "that of 'header Age' in quotes"),
+        ({"steps": [{"path": "/", "check": {"header Age": 3}}]}, "of 'header Age' in quotes"),
         ({"steps": [{"path": "/", "method": "HEAD", "check": {"text": "a"}}]}, "HEAD has no body"),
         ({"steps": [{"path": "/", "save": {"a b": "$.a"}}]}, "{saved.a b} cannot be filled in"),
         ({"mix": [{"name": n, "weight": 1e308, "steps": [STEP]} for n in "ab"]}, "too large"),

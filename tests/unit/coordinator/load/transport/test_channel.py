@@ -91,7 +91,7 @@ def test_addresses_of_clients(url: str, shown: str) -> None:
     client = connect(url, 1.0)
 
     with (
-        pytest.raises(StoreUnreachable, match="does not answer") as raised,
+        pytest.raises(StoreUnreachable, match="does not respond") as raised,
         translating_errors(client),
     ):
         raise ConnectionError("no")
