@@ -43,7 +43,7 @@ def naming_advice(actions: Mapping[str, ByState]) -> str:
         return ""
     return (
         # of more names the times are not kept apart: their number is not known
-        f"More than {MANY_NAMES} names of actions: what differs from request to request, such as an"
-        " id, is in them. Name what is done: with `name` of a step of HttpFlow, or with"
-        " `atomic.ActionTimer(self, name)` around the request in a scenario."
+        f"More than {MANY_NAMES} names of actions: they contain a part that differs from request to"
+        " request, such as an id. Give each kind of request one name: with `name` of a step of"
+        " HttpFlow, or with `atomic.ActionTimer(self, name)` around the request in a scenario."
     )

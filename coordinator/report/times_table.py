@@ -46,7 +46,7 @@ def times_lines(workload: WorkloadReport, width: int) -> Iterator[Text]:
     rows = _cell_rows(_rows(workload), workload, marked=True)
     yield from _table(rows, width)
     if left := max(0, len(workload.actions) - SHOWN):
-        yield Text(f"and {count(left, 'action')} more; shown: those that took most time in all")
+        yield Text(f"and {count(left, 'action')} more, with less time in all")
     if advice := naming_advice(workload.actions):
         yield Text(advice, style="italic")
     notes = [(name, times.ci_note) for name, times in _rows(workload)]

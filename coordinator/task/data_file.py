@@ -162,7 +162,7 @@ class _Scan:
             if len(self.problems) >= MAX_PROBLEMS:
                 return
         if len(self.offsets) < 2:
-            raise ValueError("there is no row: a header and at least one are needed")
+            raise ValueError("no row found: give a header and at least one row")
 
     def _with_commas(self, delimiter: str) -> bytes:
         """Return the content with commas as delimiters; each row keeps its line number.

@@ -45,9 +45,9 @@ def test_a_broker_that_stays_unreachable_ends_the_run(here: Site, redis: RedisSe
         done = run.finish()
         assert done.code == 3, done.err
         assert "Traceback" not in done.err
-        (note,) = [note for note in done.result["notes"] if "could not go on" in note]
+        (note,) = [note for note in done.result["notes"] if "could not continue" in note]
         server = f"the broker at redis://***@127.0.0.1:{broker.port}/0"
         assert f"{server} does not take messages: " in note
         assert "for 2 s ([messaging] patience_s)" in note
         assert done.sums["ok"] > 0
-        assert "the run could not go on" in here.coord("runs", "show").out
+        assert "the run could not continue" in here.coord("runs", "show").out

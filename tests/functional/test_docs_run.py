@@ -192,7 +192,7 @@ def test_the_page_on_operations_when_a_coordinator_dies(machine: Machine) -> Non
     shown = " ".join(machine.run(story).split())
 
     assert "its coordinator was killed" in shown
-    assert "goes on with it; its workers wait until" in shown
+    assert "continues it; its workers wait until" in shown
     assert "waits for resume" in shown
     assert "400 planned = 400 ok" in shown
     assert "Exit code 0" in shown

@@ -53,7 +53,7 @@ def test_a_cluster_that_is_well(here: Site) -> None:
         code, alone = findings(here)
         for _ in range(20):
             # a Redis that gets no core for a tenth of a second is told as a slow one
-            if "bring Redis nearer" not in alone["Redis"]["remedy"]:
+            if "use a nearer Redis" not in alone["Redis"]["remedy"]:
                 break
             code, alone = findings(here)
         cluster.start_worker()

@@ -244,7 +244,7 @@ def test_terminal_and_page_say_it(here: Site, several: Finished, tmp_path: Path)
     text = " ".join(here.call("results", name).out.split())
     made = here.call("report", name, "--html", str(page))
 
-    assert "nothing lasted: an outage of" in text
+    assert "no effect lasted: an outage of" in text
     assert "the hook that begins the fault (“stop”) has not fired" in text
     assert made.code == 0, made.err
     assert "Phases of the drill" in page.read_text("utf-8")
@@ -287,6 +287,6 @@ def resume_a_drill(here: Site, counting: CountingServer) -> None:
     # what was due while no coordinator was there is in the sums, and in no phase
     counted = sum(one[key] for one in (before, *rest) for key in ("ok", "failed", "timed_out"))
     assert counted == sums["ok"] + sums["failed"] + sums["timed_out"]
-    assert "failed: the coordinator was killed meanwhile" in found["problem"]
+    assert "failed: the coordinator was killed during the hook" in found["problem"]
     assert found["fault_s"] is not None
     here.await_nothing_left()

@@ -154,7 +154,7 @@ class Hanging(context.Context):
     ("at", "said"),
     [
         ("setup", ["stopping: ", "stopping at once"]),
-        ("cleanup", ["stopping: ", "stopping at once", "nothing is waited for"]),
+        ("cleanup", ["stopping: ", "stopping at once", "stopping without any further wait"]),
     ],
 )
 def test_a_context_that_hangs_is_left_after_enough_of_ctrl_c(

@@ -179,7 +179,7 @@ def test_a_redis_that_is_cut_off_delays_and_loses_nothing(cluster: NetCluster) -
 
     cluster.hosts.cut(REDIS)
     # of Redis, or of it as the broker
-    run.wait_for(lambda: "workers go on for as long as their lease lasts" in run.said())
+    run.wait_for(lambda: "workers continue for as long as their lease lasts" in run.said())
     time.sleep(4.0)
     cluster.hosts.mend(REDIS)
 

@@ -72,7 +72,7 @@ def test_an_alarm_that_stays_ends_the_run(cluster: Cluster, rabbitmq: RabbitmqSe
         done = run.finish()
 
     assert done.code == 3, done.err
-    (note,) = [note for note in done.result["notes"] if "could not go on" in note]
+    (note,) = [note for note in done.result["notes"] if "could not continue" in note]
     assert f"does not take messages: alarm: low on memory, for {PATIENCE_S} s" in note
     assert done.sums["ok"] > 0
     assert "Traceback" not in done.err

@@ -144,7 +144,7 @@ def test_a_closed_load_goes_on_and_all_of_it_is_done_once(
     status = pair.site.coord("status", name).out
     done = resumed(pair.site, name)
 
-    assert f"`osbench-coord resume {name}` goes on with it; its workers wait until" in status
+    assert f"`osbench-coord resume {name}` continues it; its workers wait until" in status
     assert (done.code, done.sums["ok"], done.sums["planned"]) == (0, 600, 600)
     assert started_once(counting, name) == 600
     assert any("resumed once" in note for note in done.result["notes"])
@@ -235,5 +235,5 @@ def test_what_runs_for_long_is_lost_with_a_coordinator_of_local_mode(
         assert (done.code, lost + done.sums["ok"]) == (3, 40)
         assert 4 <= lost <= 40
         assert started_once(counting, name) == done.sums["ok"] + 4
-        unread = "what workers had delivered last cannot be read"
+        unread = "the last results of workers cannot be read"
         assert (unread in done.err) == (not readable)

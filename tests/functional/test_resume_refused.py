@@ -112,7 +112,7 @@ def test_a_cut_file(cluster: Cluster, killed: RunDirectory, name: str) -> None:
         unasked = cluster.site.coord("results", killed.path.name, "--csv")
 
     assert f"{name} is damaged: it has {len(cut):,} of at least" in line
-    assert "--csv --damaged` prints what is left" in line
+    assert "--csv --damaged` prints the rest" in line
     assert left.code == 0, left.err
     assert left.out.startswith("# PARTIAL: ")
     assert unasked.code == 3

@@ -85,7 +85,7 @@ def miscounts(told: Told, seen: Seen) -> Counter[str]:
 
 
 def _is_broken(ending: Ending) -> bool:
-    return any("could not go on" in note for note in ending.notes)
+    return any("could not continue" in note for note in ending.notes)
 
 
 def _is_missing(sums: Mapping[str, Any]) -> bool:

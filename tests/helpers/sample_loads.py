@@ -252,7 +252,7 @@ def plan_of(*, measured: bool = True) -> PlanComparison:
         service_s=figure(0.02, 0.055),
         users=figure(8, 7.5),
         cpu=figure(0.3, 0.295),
-        differences=("an iteration took 55 ms, 2.75 times what was planned",),
+        differences=("an iteration took 55 ms, 2.75 times the plan",),
     )
 
 

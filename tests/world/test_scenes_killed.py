@@ -195,12 +195,12 @@ def test_what_workers_deliver_after_an_error_is_in_the_report(
 
         assert run.summary is not None
         assert code(run) == 3
-        told = "the run could not go on: a planted error"
+        told = "the run could not continue: a planted error"
         assert any(told in line for line in world.trace or ())
         directory = RunDirectory(run.folder)
         assert reported(directory)[:1] == refolded(directory, workloads(document)[:1])
         _, *never = run.summary["workloads"]
-        assert {one["not_begun"] for one in never} == {"the run could not go on"}
+        assert {one["not_begun"] for one in never} == {"the run could not continue"}
         rows = sum(len(rows.iteration) for *_, rows in counted_rows(directory))
         assert sums(run)["ok"] + sums(run)["failed"] == rows > 0
 

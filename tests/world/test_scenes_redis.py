@@ -157,7 +157,7 @@ def test_a_server_that_stays_away_ends_the_run_until_it_is_resumed(*, apart: boo
         first = run.coordinators[0].summary
         assert first is not None
         assert first["exit_code"] == 3
-        (note,) = [note for note in first["notes"] if "could not go on" in note]
+        (note,) = [note for note in first["notes"] if "could not continue" in note]
         server_is = "the broker at amqp://memory does not take messages" if apart else "Redis at "
         assert server_is in note
         assert "for 2 s ([messaging] patience_s)" in note

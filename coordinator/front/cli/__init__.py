@@ -21,7 +21,7 @@ from osbench.coordinator.front.cli.listed_command import (
 
 EPILOG = """
 \b
-A first run, of a URL or with nothing set up:
+A first run, of a URL or of a dummy scenario:
   osbench-coord run --url http://127.0.0.1:8080/ --rps 20 --duration 10
   osbench-coord run --scenario Dummy.dummy --arg sleep=0.1 --concurrency 4 --duration 5
 
@@ -48,7 +48,7 @@ COMMANDS = {
     "cleanup": (OPERATE, "cleanup", "Remove resources that a run has left behind."),
     "completion": (OPERATE, "init", "Print the script that completes commands in your shell."),
     "config": (OPERATE, "init", "Look at the configuration."),
-    "control": (RUN, "runs", "Change the load of a run while it goes on."),
+    "control": (RUN, "runs", "Change the load of a run in progress."),
     "deployment": (OPERATE, "deployment", "Keep records of the clouds and services under test."),
     "doctor": (OPERATE, "doctor", "Find reasons why a run would fail, before there is load."),
     "import": (SHARE, "results", "Make runs of results that Rally has written."),

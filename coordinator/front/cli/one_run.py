@@ -49,8 +49,8 @@ if TYPE_CHECKING:
 _SAID = {
     1: f"stopping: running iterations end, within {timers.STOP_S:.0f} s; "
     "Ctrl-C again stops at once",
-    2: "stopping at once; Ctrl-C again leaves what contexts have made",
-    3: "nothing is waited for any more",
+    2: "stopping at once; Ctrl-C again leaves the resources of contexts",
+    3: "stopping without any further wait",
 }
 #: Notes on criteria at the head of a run.
 _NOTES_MOST = 5
@@ -239,8 +239,8 @@ def _not_resumed(directory: RunDirectory, error: DamagedRun) -> OsbenchError:
     name = directory.path.name
     refused = OsbenchError(
         f"run {name} cannot be resumed: {error.problem}; its iterations cannot be accounted for. "
-        f"Restore the file from a copy; `osbench-coord results {name} --csv --damaged` prints what "
-        f"is left of it, `osbench-coord cleanup {name}` undoes its contexts"
+        f"Restore the file from a copy; `osbench-coord results {name} --csv --damaged` prints the "
+        f"rest of it, `osbench-coord cleanup {name}` undoes its contexts"
     )
     refused.exit_code = error.exit_code
     return refused

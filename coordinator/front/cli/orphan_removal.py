@@ -107,7 +107,9 @@ def _without_kept(
         needed = _needed_by_rally(settings, every)
     else:
         needed = {one.path.name: one.refusal() for one in every}
-        needed |= {run: f"run {run} has workers; it goes on" for run in _served_runs(settings)}
+        needed |= {
+            run: f"run {run} is in progress: it has workers" for run in _served_runs(settings)
+        }
     removable = {}
     for run, orphans in found.by_run.items():
         if refusal := needed.get(run, ""):
@@ -130,9 +132,7 @@ def _needed_by_rally(settings: CommandSettings, every: Sequence[RunDirectory]) -
         goes_on = directory.has_coordinator() or not resumable.is_ended(directory)
         if goes_on and (directory.path / FILE).exists():
             store = ContextStateStore.load(directory.path, settings.data_dir)
-            why = (
-                f"run {name} goes on or can be resumed; end it with `osbench-coord cleanup {name}`"
-            )
+            why = f"run {name} may still continue; end it with `osbench-coord cleanup {name}`"
             needed |= {
                 task: why for one in store.entries if (task := source.task_in_names(one.made))
             }

@@ -27,14 +27,14 @@ Written from the schemas that check task files, by
 Keys in bold are required. A duration is a number of seconds, or a text such as `30s`, `5m`, `500ms`
 or `1h30m`; its units are ms, s, m, h and d. `osbench-coord plugin show KIND NAME` shows the same
 for any plug-in, including your own. [Write tasks](tasks.md), [Shape the load](load.md) and
-[Set limits](limits.md) say what to use when."""
+[Set limits](limits.md) explain their use."""
 
 #: Heading of a kind of plug-ins, and the sentence below it.
 _KINDS = {
     "runner": ("Runners", "How the load is shaped: `runner: {NAME: CONFIGURATION}`."),
-    "sla": ("SLA criteria", "What must hold: `sla: {NAME: CONFIGURATION}`."),
-    "context": ("Contexts", "What iterations need: `contexts: {NAME: CONFIGURATION}`."),
-    "hook": ("Hooks", "What happens during the load: `hooks: [{action: {NAME: CONFIGURATION}}]`."),
+    "sla": ("SLA criteria", "Limits that a run must meet: `sla: {NAME: CONFIGURATION}`."),
+    "context": ("Contexts", "Resources of iterations: `contexts: {NAME: CONFIGURATION}`."),
+    "hook": ("Hooks", "Actions during the load: `hooks: [{action: {NAME: CONFIGURATION}}]`."),
     "trigger": ("Triggers", "When hooks fire: `trigger: {NAME: CONFIGURATION}` of a hook."),
     "exporter": (
         "Exporters",
@@ -61,7 +61,7 @@ def _task_file() -> Iterator[str]:
     yield "### Task"
     yield _keys(schemas.TASK)
     yield "### Subtask"
-    yield "One with a list of workloads, or one that is a workload itself and has its keys, too."
+    yield "A subtask has a list of workloads, or the keys of its only workload."
     yield _keys(schemas.SUBTASK)
     yield "### Workload"
     yield _keys(schemas.SUBTASK["properties"]["workloads"]["items"])
@@ -74,7 +74,7 @@ def _task_file() -> Iterator[str]:
 
 def _scenarios(plugins: Plugins) -> Iterator[str]:
     yield "## Scenarios"
-    yield "What an iteration does: `scenario: {NAME: ARGUMENTS}`."
+    yield "The work of an iteration: `scenario: {NAME: ARGUMENTS}`."
     for name in plugins.scenario_names():
         found = plugins.scenario(name)
         method = getattr(found.cls, found.method)

@@ -68,9 +68,9 @@ def _server(client: Client, url: str) -> Iterator[Diagnosis]:
     server, memory = client.info("server"), client.info("memory")
     name = server.get("server_name", "redis")
     version = server.get("valkey_version") or server["redis_version"]
-    detail = f"{shown_url(url)}, {name} {version}, answers in {duration(took_s)}, keeps all keys"
+    detail = f"{shown_url(url)}, {name} {version}, responds in {duration(took_s)}, keeps all keys"
     if took_s > SLOW_S:
-        remedy = "loads that begin and end late are the least of it: bring Redis nearer"
+        remedy = "loads begin and end late, and more may be delayed: use a nearer Redis"
         yield Diagnosis(about="Redis", state=WARNING, detail=detail, remedy=remedy)
     else:
         yield Diagnosis(about="Redis", state=OK, detail=detail)
@@ -155,7 +155,7 @@ _NO_WRITES = (
     (
         "used memory > 'maxmemory'",
         "its memory is full",
-        "raise its maxmemory (768 MiB is enough for osbench), or remove what others keep there",
+        "raise its maxmemory (768 MiB is enough for osbench), or remove data of other programs",
     ),
 )
 
@@ -294,8 +294,8 @@ def _look_at_worker(one: Heartbeat) -> Iterator[Diagnosis]:
         yield Diagnosis(
             about="clock",
             state=WARNING,
-            detail=f"that of {one.host} is {one.offset_s:+.0f} s from that of Redis",
-            remedy="runs are right nevertheless; set it, for logs and traces",
+            detail=f"{one.host} differs by {one.offset_s:+.0f} s from Redis",
+            remedy="results are right nevertheless; set the clock, for logs and traces",
         )
     if one.stuck:
         yield Diagnosis(

@@ -292,7 +292,7 @@ class WebApp:
         return StreamingResponse(events, media_type="text/event-stream", headers=headers)
 
     async def _unknown(self, request: Request, error: Exception) -> Response:
-        text = "There is nothing at this address."
+        text = "There is no page at this address."
         return page_response(web_pages.message("Not found", text, to_list=True), 404)
 
     async def _refused(self, request: Request, error: Exception) -> Response:

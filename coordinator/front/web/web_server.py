@@ -135,7 +135,7 @@ class WebServer:
         try:
             asyncio.run(self._serving())
         except Exception:
-            LOG.exception("the web server has ended; runs go on")
+            LOG.exception("the web server has ended; runs continue")
 
     async def _serving(self) -> None:
         self._loop = asyncio.get_running_loop()

@@ -399,7 +399,7 @@ class WorkerPool:
         if beat.got > granted:
             raise OlderCopy(
                 f"the journal of run {self._run} has {granted} batches of worker {worker.name}, "
-                f"which has taken {beat.got}: it is an older copy, and what was granted since "
+                f"which has taken {beat.got}: it is an older copy, and later iterations "
                 "could be started twice"
             )
         missing = worker.membership.missing(beat.delivered)

@@ -257,7 +257,7 @@ class LocalMode:
             if not restored:
                 raise
             # written by a later version, perhaps: what was in hand counts as lost
-            LOG.warning("what workers had delivered last cannot be read: %s", error)
+            LOG.warning("the last results of workers cannot be read: %s", error)
             self._server.end()
             (self.folder / watchdog.DUMP).unlink(missing_ok=True)
             self._server = PrivateServer(self.folder, lifeline)
@@ -298,7 +298,7 @@ def _restore_dump(directory: Path, folder: Path) -> bool:
     except FileNotFoundError:
         return False
     except OSError as error:
-        LOG.warning("what workers had delivered last cannot be read: %s", error)
+        LOG.warning("the last results of workers cannot be read: %s", error)
         return False
     return True
 

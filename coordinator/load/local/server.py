@@ -152,7 +152,7 @@ class PrivateServer:
                 except redis.ConnectionError:
                     if time.monotonic() >= give_up_at:
                         raise StoreError(
-                            f"the private server of local mode does not answer at {self.socket} "
+                            f"the private server of local mode does not respond at {self.socket} "
                             f"within {_START_S:g} s; correct the cause, or run on a less busy "
                             f"host; {self._child.log_end()}"
                         ) from None

@@ -45,7 +45,7 @@ class Failover:
             elif worker.present and worker.silence_s >= self._services.limits.lost_after_s:
                 self._declare_lost(worker)
             elif worker.state is WorkerState.LOST and not worker.silence_s and worker.session:
-                LOG.warning("worker %s is heard again and goes on", worker.name)
+                LOG.warning("worker %s is heard again and continues", worker.name)
                 at_s = self._services.load_clock.elapsed_s(worker.workload)
                 self._services.port.decide([{"do": "heard", "mid": worker.mid, "at_s": at_s}])
                 worker.found()
@@ -80,7 +80,7 @@ class Failover:
         lacking and idle, perhaps none. Raises StoreUnreachable, StorageError.
         """
         for worker in self._services.pool.idle[: max(0, workers.lacking)]:
-            LOG.warning("worker %s replaces one that was lost or left", worker.name)
+            LOG.warning("worker %s replaces a worker that was lost or left", worker.name)
             described = self._described(worker, workers.workload)
             self._services.port.decide([{"do": "joined", "mid": worker.mid, **described}])
             workers.add(worker)

@@ -68,7 +68,7 @@ class HookHistory:
 
     def break_off(self) -> None:
         """Count all running actions as failed: the coordinator that ran them is gone."""
-        error = Error(etype="CoordinatorGone", msg="the coordinator was killed meanwhile")
+        error = Error(etype="CoordinatorGone", msg="the coordinator was killed during the action")
         for event in self.running:
             self._keep(Result(status=FAILED, event=event, error=error), 1)
         self.running.clear()
@@ -123,7 +123,7 @@ class _LoadHistory:
 
     def join(self, record: Record) -> None:
         """Add a mark to the charts: a worker has replaced a lost worker, or one which had left."""
-        text = f"Worker {_place(record)} took the place of one that was lost or left."
+        text = f"Worker {_place(record)} took the place of a worker that was lost or left."
         self.marks.append(_mark(JOIN, float(record["at_s"]), f"{_name(record)} joins", text))
 
     def hold(self, record: Record) -> None:

@@ -135,7 +135,7 @@ class RunLoad:
             for workload in self.workloads:
                 workload.abandon(resumable=again)
             told = str(self._services.explained(error))
-            self._broken = f"the run could not go on: {told}"
+            self._broken = f"the run could not continue: {told}"
             if again:
                 self.cut_off = error
                 between = "\n" if "\n" in told else "; "
@@ -156,7 +156,7 @@ class RunLoad:
 
     def _ways_on(self) -> str:
         run_id = self._plan.run_id
-        resume = f"`osbench-coord resume {run_id}` goes on with it"
+        resume = f"`osbench-coord resume {run_id}` continues it"
         if not self._services.contexts.holds:
             return resume
         return f"{resume}, `osbench-coord cleanup {run_id}` undoes its contexts instead"
@@ -238,9 +238,9 @@ class RunLoad:
             return
         address = mask_url(str(self._plan.conf.messaging.redis_url))
         self._ui.say(
-            f"no worker of the run is heard at {address}: its load goes on with free workers, "
-            f"which are waited for {self._services.limits.wait_s:g} s at most; then the run ends "
-            "with what was reported"
+            f"no worker of the run is heard at {address}: its load continues with free workers; "
+            f"if none comes within {self._services.limits.wait_s:g} s, the run ends with the "
+            "reported results"
         )
 
     def _gather(self, groups: Sequence[Sequence[WorkloadPlan]], private: bool) -> None:
@@ -393,7 +393,7 @@ class RunLoad:
             run.abandon(resumable=False)
             self._services.contexts.finish(one.number, poll=self._poll)
         raise ContextError(
-            "the load cannot go on: its contexts were being undone when its coordinator ended"
+            "the load cannot continue: its contexts were being undone when its coordinator ended"
         )
 
     def _fail(self, group: Sequence[WorkloadPlan], why: str) -> None:
@@ -428,7 +428,7 @@ class RunLoad:
 
     def _why_ended(self) -> str:
         if self._broken:
-            return "the run could not go on"
+            return "the run could not continue"
         if self._status.interruption.drains:
             return "the run was interrupted before"
         if self._status.breach:

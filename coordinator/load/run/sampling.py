@@ -61,13 +61,13 @@ class SampleRatePlan:
             return allowed, (
                 f"the most that fits into {count(self.budget >> 20)} MiB{shared}; of"
                 f" {count(iterations)} iterations about {count(slow)} traced ones will be above"
-                f" {name}, where {self.tail_traces} are wanted"
+                f" {name}, of {self.tail_traces} wanted"
             )
         slow = round(iterations * wanted * tail)
         if wanted == 1.0 and slow < self.tail_traces:
             return 1.0, (
                 f"all of them: of {count(iterations)} iterations only about {count(slow)} are"
-                f" above {name}, where {self.tail_traces} are wanted"
+                f" above {name}, of {self.tail_traces} wanted"
             )
         return wanted, (
             f"of {count(iterations)} iterations about {count(slow)} traced ones will be above"

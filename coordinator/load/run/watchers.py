@@ -121,7 +121,7 @@ class Watchers:
         else:
             LOG.exception("%s failed", name)
         watcher = self._watchers.pop(name)
-        said = f"{name}: nothing more was found, since it failed: {error_text(error)}"
+        said = f"{name}: no findings after its failure: {error_text(error)}"
         self._failures.append(said)
         try:
             watcher.end(resumable=True)

@@ -92,7 +92,7 @@ class Channel:
         turn = self._store.tend()
         if turn <= self._turn:
             self.rollbacks += 1
-            LOG.warning("Redis has lost what was written to it; the run goes on")
+            LOG.warning("Redis has lost data of the run; the run continues")
         self._turn = turn
 
     def close(self, offered: Iterable[str], left: Iterable[str]) -> None:

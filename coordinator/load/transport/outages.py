@@ -39,11 +39,11 @@ class Outage:
         if self.is_broker:
             return (
                 f"the coordinator could not send to {self.server} {lasted}: workers got no "
-                "iterations meanwhile"
+                "iterations in that time"
             )
         return (
             f"the coordinator could not reach or use {self.server} {lasted}: workers that could "
-            f"not either started nothing after {timers.LEASE_S:g} s"
+            f"not either started no iterations after {timers.LEASE_S:g} s"
         )
 
 
@@ -88,7 +88,7 @@ class Outages:
         server = _server(error)
         if server not in self._away:
             lasts = "work" if server.is_broker else "lease"
-            LOG.warning("%s; workers go on for as long as their %s lasts", error, lasts)
+            LOG.warning("%s; workers continue for as long as their %s lasts", error, lasts)
             self._away[server] = time.monotonic()
 
     def lose_patience(self, error: StoreUnreachable, *, interrupted: bool) -> None:

@@ -267,8 +267,8 @@ class ContextStack:
         run_polling(work, poll, undoing=True)
         if len(self.left) > before:
             raise ContextError(
-                "the contexts cannot be set up again: what was made before the coordinator was "
-                "killed is still there"
+                "the contexts cannot be set up again: their resources from before the coordinator "
+                "was killed still exist"
             )
         self.history.restore(number, [])
 

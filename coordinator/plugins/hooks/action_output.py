@@ -55,7 +55,7 @@ def checked_output(returned: Mapping[str, Any]) -> dict[str, Any]:
     output: dict[str, Any] = json.loads(text)
     for problem in Draft7Validator(OUTPUT).iter_errors(output):
         raise ValueError(
-            f"the output does not describe charts: {problem.json_path}: {problem.message}; correct "
-            "it there"
+            f"the output of the action does not describe charts: {problem.json_path}: "
+            f"{problem.message}"
         )
     return output

@@ -62,7 +62,7 @@ class DrillLimits(sla.Sla):
         """
         drill = statistics.drill
         if drill is None:
-            return self.verdict(False, "the workload has no `phases`, so that nothing is a fault")
+            return self.verdict(False, "the workload has no `phases`, so it has no fault")
         if drill.problem:
             return self.verdict(False, drill.problem)
         found = list(self._judged(drill))

@@ -143,7 +143,7 @@ def _windows_verdict(limit: Mapping[str, Any], windows: Windows) -> tuple[bool, 
     name = f"p{limit['p']:g} of {limit.get('of', 'service')} time in any {limit['over_s']:g} s"
     worst = windows.worst()
     if worst is None:
-        return False, f"{name}: nothing has succeeded"
+        return False, f"{name}: no iteration succeeded"
     above, judged = windows.exceeding(100 - Fraction(str(limit["p"])))
     return (
         not above,
@@ -160,7 +160,7 @@ def _load_verdict(limit: Mapping[str, Any], statistics: sla.Statistics) -> tuple
     if action and action not in known and (known or statistics.count("ok")):
         return False, f"{name}: {unknown(action, known)}"
     if not times.count:
-        return False, f"{name}: nothing has succeeded"
+        return False, f"{name}: no iteration succeeded"
     value = times.percentile(limit["p"])
     return (
         value <= round(limit["max_s"] * 1e9),

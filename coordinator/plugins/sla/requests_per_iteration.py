@@ -70,7 +70,7 @@ class RequestsPerIteration(sla.Sla):
             return self.verdict(False, "no iteration has succeeded")
         if not most and self.config.get("max") != 0:
             return self.verdict(
-                False, "no request was recorded: only those of osbench's HTTP clients are"
+                False, "no request was recorded: osbench records only its own HTTP clients"
             )
         said = []
         if self._above:

@@ -17,13 +17,13 @@ _LIMIT: Mapping[str, Any] = {
         "service": {
             "type": "string",
             "minLength": 1,
-            "description": "name of the service, or its first part; `*` stands for any text;"
+            "description": "name of the service, or its first part; `*` matches any text;"
             " all services unless given",
         },
         "name": {
             "type": "string",
             "minLength": 1,
-            "description": "name of the span, or name and detail; `*` stands for any text",
+            "description": "name of the span, or name and detail; `*` matches any text",
         },
         "calls_per_iteration": {
             "type": "object",

@@ -259,7 +259,7 @@ def _of_processes(seen: _Seen) -> Iterator[Bound]:
             cause="interpreter_lock",
             fault=GENERATOR,
             sentence=f"the scenario kept the interpreter's lock of a worker for {spaced(lock_s)}: "
-            "no other virtual user and no heartbeat of that process could run meanwhile; let C "
+            "no other virtual user and no heartbeat of that process could run then; let C "
             "code release the lock, or run it in a separate process",
         )
     if stopped_s > allowed_s:
@@ -278,7 +278,7 @@ def _of_processes(seen: _Seen) -> Iterator[Bound]:
             fault=GENERATOR,
             sentence=f"the scenario blocked the event loop of its workers for {blocked_s:.2f} s, "
             f"of that {lasted / 1e9:.2f} s at {place}: all virtual users of a process waited "
-            "meanwhile; await what blocks, or call it by `await self.run_blocking(...)`",
+            "then; await the blocking call, or make it by `await self.run_blocking(...)`",
         )
     for resource, failed in seen.resources.most_common():
         cause, remedy = _RESOURCES.get(resource, (resource.replace(" ", "_"), "take more workers"))
@@ -347,7 +347,7 @@ def _other_programs(host: HostUse, what: str) -> Bound:
         cause="other_programs",
         fault=GENERATOR,
         sentence=f"{what}: other programs used {host.others:.1f} of the {host.cores} cores of "
-        f"{plain(host.host)}, the workers {host.ours:.1f}; take hosts that do nothing else",
+        f"{plain(host.host)}, the workers {host.ours:.1f}; take dedicated hosts",
     )
 
 

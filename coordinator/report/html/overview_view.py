@@ -125,7 +125,7 @@ def _verdict(facts: PageFacts, views: Sequence[WorkloadView]) -> VerdictWords:
     if facts.state == RUNNING:
         return _running(len(failed), total, close)
     if code == 2:
-        said = _notes(facts, 1) or "The run could not do what was requested."
+        said = _notes(facts, 1) or "The run could not make the requested load."
         return VerdictWords(look="", sign="✕", word="Not judged.", rest=said)
     if facts.state == CRASHED or code == 130 or (code == 3 and not failed):
         return _not_finished(facts)

@@ -194,7 +194,7 @@ class Report:
     def code(self) -> int:
         """Exit code of a run that is over. Raises ValueError if it goes on."""
         if self.exit_code is None:
-            raise ValueError(f"run {self.run_id} goes on")
+            raise ValueError(f"run {self.run_id} has not ended")
         return self.exit_code
 
     def to_json(self) -> dict[str, Any]:

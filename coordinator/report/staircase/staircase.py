@@ -147,7 +147,7 @@ def first_full(steps: Sequence[StaircaseStep], unit: str) -> str:
     if always:
         listed = ", ".join(plain(name) for name in always[:_NAMED])
         listed += ", ..." if len(always) > _NAMED else ""
-        said = f" Above it from the least load, {least:.4g}{unit}, on: {listed}."
+        said = f" Already above {limit} at the least load, {least:.4g}{unit}: {listed}."
     before: dict[str, tuple[float, float]] = {}
     for load, found in means:
         full = sorted(
@@ -179,7 +179,7 @@ def first_full(steps: Sequence[StaircaseStep], unit: str) -> str:
         return f"No {other}resource is watched.{said}"
     used, name, load = max(others)
     return (
-        f"None of {len(names) - len(always)} {other}resources that are watched comes to {limit}:"
+        f"None of {len(names) - len(always)} {other}resources that are watched reaches {limit}:"
         f" the fullest is {plain(name)}, {_percent(used)} on average at {load:.4g}{unit}.{said}"
     )
 

@@ -35,7 +35,7 @@ def counter_statements(workload: WorkloadReport) -> Iterator[Statement]:
         limit = f"{100 * NEAR_LIMIT:.0f} %"
         yield statement_of(
             "resources",
-            f"none of {count(len(shares))} watched comes to {limit} for a twentieth of the time;"
+            f"none of {count(len(shares))} watched reaches {limit} for a twentieth of the time;"
             f" the fullest: {counter_words(shares[0])}",
         )
 

@@ -50,7 +50,7 @@ def drill_results(drill: DrillFigures) -> Iterator[str]:
     if drill.recovery_s is None:
         yield drill.doubt
     elif not drill.recovery_s:
-        text = f"nothing lasted: an outage of {duration(drill.unseen_s)} would have been seen"
+        text = f"no effect lasted: an outage of {duration(drill.unseen_s)} would have been seen"
         slow = [f"{_over(one)} for {duration(one.unseen_s)}" for one in drill.limits]
         yield f"{text}, or a {' or '.join(slow)}" if slow else text
     else:
@@ -68,8 +68,8 @@ def drill_results(drill: DrillFigures) -> Iterator[str]:
             f"{_over(one)} (before: {duration(one.before_s)})" for one in drill.limits
         )
         yield (
-            f"slow means {limits}: above the upper ends of what was usual before the fault, and at"
-            " least a tenth slower"
+            f"slow means {limits}: above the usual upper ends before the fault, and at least a"
+            " tenth slower"
         )
 
 

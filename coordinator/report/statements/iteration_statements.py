@@ -74,7 +74,7 @@ def trace_statements(workload: WorkloadReport) -> Iterator[Statement]:
         yield statement_of("tracing", _tracing_cost(tracing.cost))
     elif tracing.traced:
         why = ": all iterations were traced" if tracing.sample_rate == 1 else ""
-        yield statement_of("tracing", f"what it costs is not known{why}")
+        yield statement_of("tracing", f"its cost is not known{why}")
     if tracing.explanation:
         yield statement_of("why slow", plain(tracing.explanation, 1000), in_short=True)
     for one in workload.exemplars[:_SLOWEST]:

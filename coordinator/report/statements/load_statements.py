@@ -54,8 +54,8 @@ def load_statements(workload: WorkloadReport) -> Iterator[Statement]:
         left_out = count(workload.warmup.left_out, "iteration")
         yield statement_of(
             "warm-up",
-            f"{left_out} of the first {duration(workload.warmup.seconds)} stand in the"
-            " sum above and in nothing else",
+            f"{left_out} of the first {duration(workload.warmup.seconds)} count only in"
+            " the sum above",
             on_page=True,
             in_short=True,
         )

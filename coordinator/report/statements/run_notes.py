@@ -72,26 +72,26 @@ def _disturbances(found: Disturbances) -> Iterator[str]:
         yield f"the run was resumed {times}, after its coordinator had ended"
     if found.rollbacks:
         times = _times(found.rollbacks)
-        yield f"Redis had lost what was written to it {times}; the run went on with what it knew"
+        yield f"Redis had lost data of the run {times}; the run continued from its own records"
     if found.undelivered:
         blocks = count(sum(found.undelivered.values()), "result block")
         names = ", ".join(sorted(map(plain, found.undelivered)))
         yield (
-            f"{blocks} did not arrive from {names}: what they report is in no number of this "
-            "report, and iterations of which nothing else is known count as lost"
+            f"{blocks} did not arrive from {names}: no figure of this report includes them, and "
+            "iterations without any other record count as lost"
         )
     for host, (back_s, forward_s) in found.clock_steps.items():
         yield from _clock_notes(plain(host), back_s, forward_s)
     if found.refused:
         reasons = ", ".join(f"{plain(reason)}: {times}" for reason, times in found.refused.items())
-        yield f"messages were refused ({reasons}); nothing was done for them"
+        yield f"messages were refused ({reasons}) and ignored"
     for worker, reason in found.departed.items():
         yield f"worker {plain(worker)} {reason} and got no more work"
     for aside, number in found.asides:
         yield f"{plain(aside)} ({count(number, 'time')})"
     if found.log_cut:
         entries = count(found.log_cut, "entry was", "entries were")
-        yield f"of what workers printed and logged {entries} too many or too long, and not kept"
+        yield f"in the logs and output of workers {entries} too many or too long, and not kept"
     if found.started_late:
         iterations = count(found.started_late, "iteration")
         yield f"{iterations} started after their lease had ended: their worker was delayed"

@@ -100,7 +100,7 @@ def recoveries(
     if (succeeded := int(before.well().sum())) < ENOUGH:
         unknown = Recovery(
             doubt=f"{succeeded} iterations ended well before the fault: {ENOUGH} are needed to know"
-            " what is usual"
+            " the usual times"
         )
         return unknown, unknown
     punctual = before.punctual(lateness)

@@ -99,7 +99,7 @@ class DrillStatistics:
     def break_off(self) -> None:
         """Count running hooks as failed: the coordinator process that ran them was killed."""
         for phase in self._running:
-            self._errors[phase] = "failed: the coordinator was killed meanwhile"
+            self._errors[phase] = "failed: the coordinator was killed during the hook"
         self._running.clear()
 
     def add(self, columns: Columns, lacking: NDArray[np.bool_] | None = None) -> None:

@@ -72,7 +72,7 @@ def abort(directory: RunDirectory, *, now: bool = False, timeout_s: float = SEEN
         error = OsbenchError(
             f"the coordinator of run {directory.path.name} has not taken the request within "
             f"{timeout_s:g} s: it may be stopped, or run on a host that sees new files late; try "
-            "again with a longer --timeout, or press Ctrl-C where it runs"
+            "again with a longer --timeout, or press Ctrl-C in its terminal"
         )
         error.exit_code = 3
         raise error
@@ -133,7 +133,7 @@ def _answer(
             return str(found.get("said", ""))
         if gone:
             raise UsageError(
-                f"run {name} ended before it answered; see `osbench-coord status {name}`"
+                f"run {name} ended before it responded; see `osbench-coord status {name}`"
             )
         waited_s = time.monotonic() - begun
         if not taken and waited_s > seen_s:
@@ -145,7 +145,7 @@ def _answer(
                 return None
         if waited_s > answered_s:
             raise UsageError(
-                f"run {name} does not answer; see later in its report whether its load changed"
+                f"run {name} does not respond; see later in its report whether its load changed"
             )
         time.sleep(LOOK_S)
 
@@ -214,7 +214,7 @@ class AbortWatch:
 
     def __enter__(self) -> Self:
         for request, _ in self._requests.take():
-            self._requests.answer(request, error=f"run {self._name} was resumed meanwhile")
+            self._requests.answer(request, error=f"run {self._name} was resumed in between")
         self._thread.start()
         return self
 

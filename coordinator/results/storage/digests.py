@@ -272,4 +272,4 @@ def rows_of(body: Mapping[str, Any]) -> int:
 
 def _stranger(path: Path, listed: Mapping[str, Any]) -> str:
     run_id = listed.get("run_id")
-    return "" if run_id == path.name else f" ({DIGESTS} is that of run {run_id})"
+    return "" if run_id == path.name else f" ({DIGESTS} is from run {run_id})"

@@ -84,7 +84,7 @@ def run_id_of(name: str, runs: Sequence[str], place: str) -> str:
         if not runs:
             raise UsageError(f"there is no run in {place} yet; start one with `osbench-coord run`")
         like = near(name, ("last", *runs)) or f"; the newest is {runs[-1]}"
-        raise UsageError(f"no run {name!r} in {place}; give the id of one that is there{like}")
+        raise UsageError(f"no run {name!r} in {place}; give the id of an existing run{like}")
     raise UsageError(f"{name!r} could be any of {', '.join(fitting)}; give more of its id")
 
 
@@ -304,7 +304,7 @@ class RunDirectory:
             return f"run {name} is running; abort it first"
         if (self.path / "contexts").exists():
             return (
-                f"run {name} has left resources behind, which nothing else has a list of; "
+                f"run {name} has left resources behind, and only its directory lists them; "
                 f"run `osbench-coord cleanup {name}` first, or use --force"
             )
         return ""

@@ -78,7 +78,7 @@ def given_twice(file: IterationRows, workload: Workload) -> Iterator[Problem]:
     """Yield a problem for each argument that is both a column of the file and set in the task."""
     for name in file.arguments:
         if name in workload.args:
-            yield Problem(_place(workload), f"{name} is a column and among the arguments, too")
+            yield Problem(_place(workload), f"{name} is both a column and an argument")
 
 
 def misfits(

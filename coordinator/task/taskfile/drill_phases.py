@@ -71,13 +71,13 @@ def faults(workload: Workload, runner: Runner, plugins: Plugins) -> Iterator[Pro
             instants[phase] = first
     if len(places) == len(workload.phases) > len(set(places.values())):
         yield Problem(
-            inside(place, "after"), "names the hook of `fault`: name the one that ends it"
+            inside(place, "after"), "names the hook of `fault`: name the hook that ends the fault"
         )
     elif "fault" in instants and instants["fault"] <= workload.warmup_s:
         yield Problem(
             inside(place, "fault"),
             f"begins {instants['fault']} s into the load, and the load is measured from "
-            f"{workload.warmup_s:g} s on: nothing is known before it; fire its hook later",
+            f"{workload.warmup_s:g} s on: no figures before the fault; fire its hook later",
         )
     elif len(instants) > 1 and instants["after"] <= instants["fault"]:
         yield Problem(
@@ -139,6 +139,6 @@ def notes(workload: Workload, runner: type[Runner]) -> Iterator[Problem]:
     if workload.phases and not runner.OPEN:
         yield Problem(
             inside(workload.place, "phases"),
-            "virtual users of a closed load wait while a service does not answer, and start few"
-            " iterations then: an open runner, such as rps, counts what a fault costs",
+            "virtual users of a closed load wait while a service does not respond, and start few"
+            " iterations then: an open runner, such as rps, shows the full cost of a fault",
         )

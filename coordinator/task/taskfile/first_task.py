@@ -21,10 +21,10 @@ title: %(title)s
 subtasks:
   - title: Four virtual users, each waiting for its responses
     scenario: &flow
-      # `osbench-coord plugin show scenario HttpFlow.run` says what a step may have
+      # `osbench-coord plugin show scenario HttpFlow.run` lists the keys of a step
       HttpFlow.run:
         base: "{{ base or '%(base)s' }}"
-        # made once by each virtual user; later steps may use what a response has:
+        # made once by each virtual user; later steps may use saved parts of a response:
         #   on_start:
         #     - {name: login, method: POST, path: /login, json: {name: ann}, save: {token: $.token}}
         steps:

@@ -72,8 +72,8 @@ def _workload(task: Task, workload: Workload, plugins: Plugins) -> Iterator[Prob
     if arrivals is not None and workload.args_from:
         yield Problem(
             inside(workload.place, "args_from"),
-            f"cannot be combined with the runner {workload.runner.name}, whose file says what"
-            " each iteration does",
+            f"cannot be combined with the runner {workload.runner.name}, whose file defines"
+            " each iteration",
         )
     if file is not None:
         yield from data.given_twice(file, workload)
@@ -287,8 +287,8 @@ def _other_limits(workload: Workload, plugins: Plugins) -> Iterator[str]:
         yield f"{said} logs in in each iteration, as here with `session: per_iteration`"
     if needs.sleeps:
         yield (
-            f"{', '.join(limits)}: durations differ from those of Rally's scenario, {name}@rally, "
-            f"which sleeps {needs.sleeps}; those here are at most 10 % or 0.1 s late"
+            f"{', '.join(limits)}: durations differ from Rally's scenario, {name}@rally, which "
+            f"sleeps {needs.sleeps}; here they are at most 10 % or 0.1 s late"
         )
 
 
@@ -406,7 +406,7 @@ def _abort(workload: Workload, runner: Runner) -> Iterator[Problem]:
         return
     place = inside(workload.place, "abort")
     if "failure_rate" not in rule and "percentile" not in rule:
-        yield Problem(place, "says nothing to watch: give failure_rate, or percentile")
+        yield Problem(place, "has no limit to watch: give failure_rate, or percentile")
     over_s, after_s = rule.get("over_s", ABORT_OVER_S), rule.get("after_s", 0)
     if lasts_s and over_s + after_s >= lasts_s:
         yield Problem(

@@ -12,7 +12,7 @@ from osbench.common.errors import PluginError
 RUNNER_KEYS: Mapping[str, str] = {
     "users": "the number of virtual users is `concurrency`",
     "vus": "the number of virtual users is `concurrency`",
-    "spawn_rate": "`users: {start_rate: N}` of the workload, beside `runner`",
+    "spawn_rate": "`users: {start_rate: N}` of the workload, next to `runner`",
     "iterations": "the number of iterations is `times`",
     "requests": "the number of iterations is `times`",
     "rate": "arrivals per second are `rps` of the runner rps",
@@ -20,9 +20,9 @@ RUNNER_KEYS: Mapping[str, str] = {
     "duration": "a duration ends constant_for_duration and, for arrivals, rps and stages",
     "time": "the length of a load is `duration` of the runner constant_for_duration",
     "run_time": "the length of a load is `duration` of the runner constant_for_duration",
-    "think": "`think: {min: 1s}` is a key of the workload, beside `runner`",
-    "think_time": "`think: {min: 1s}` is a key of the workload, beside `runner`",
-    "warmup": "`warmup` is a key of the workload, beside `runner`",
+    "think": "`think: {min: 1s}` is a key of the workload, next to `runner`",
+    "think_time": "`think: {min: 1s}` is a key of the workload, next to `runner`",
+    "warmup": "`warmup` is a key of the workload, next to `runner`",
 }
 
 _CONSTANT = "constant_for_duration: {concurrency: 50, duration: 30s}"

@@ -140,9 +140,9 @@ class _BoundedEnvironment(SandboxedEnvironment):
         Raises OverflowError beyond `_BITS` bits, or for a text or list longer than `_LENGTH`.
         """
         if operator == "**" and _bits(left) * abs(right) > _BITS:
-            raise OverflowError("a power must have at most 4,096 bits")
+            raise OverflowError("a power must have at most 4,096 bits; use smaller numbers")
         if operator == "*" and _bits(left) + _bits(right) > _BITS:
-            raise OverflowError("a product must have at most 4,096 bits")
+            raise OverflowError("a product must have at most 4,096 bits; use smaller numbers")
         if operator == "*":
             for one, times in ((left, right), (right, left)):
                 if isinstance(one, (str, bytes, list, tuple)) and len(one) * times > _LENGTH:

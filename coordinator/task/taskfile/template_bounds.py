@@ -39,7 +39,7 @@ def bounded_resources() -> Iterator[None]:
             yield
         except MemoryError:
             raise TemplateBoundError(
-                f"takes more than {MEMORY_BYTES >> 20} MiB of memory; repeat or widen texts less "
+                f"takes more than {MEMORY_BYTES >> 20} MiB of memory; repeat and pad texts less "
                 "often"
             ) from None
         except RecursionError:

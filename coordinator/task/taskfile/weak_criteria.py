@@ -42,7 +42,7 @@ def _findings(
     native = [(criterion, plugin.cls) for criterion, plugin in found if plugin.source == NATIVE]
     criteria = {parse_name(criterion.name).bare: criterion.config for criterion, _ in native}
     if not workload.sla:
-        message = "is empty: whatever the service does, the run passes; add failure_rate: {max: 0}"
+        message = "is empty: every run passes; add failure_rate: {max: 0}"
         yield options.NO_CRITERION, place, message
     elif len(native) == len(found) and not any(_judges_failures(cls) for _, cls in native):
         message = "judges no failures: add failure_rate: {max: 0}"

@@ -100,7 +100,7 @@ def test_what_was_found_is_said(here: Path) -> None:
     assert "arrivals: 5 in 71 s from 2026-03-01T12:00:01.000Z, 0.0704/s on average, 2 in" in said
     assert "  20.0 %  GET /users/[id]/orders/[id]" in said
     assert "left out: POST, whose bodies are not in the log (1)" in said
-    assert "wrote load.arrivals; the task needs it beside it" in said
+    assert "wrote load.arrivals; keep it next to the task" in said
 
 
 def test_nothing_personal_is_written(here: Path) -> None:

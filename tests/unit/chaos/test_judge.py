@@ -87,7 +87,7 @@ def ending(code: int, *, notes: tuple[str, ...] = (), ctrl_c: bool = False, **su
         (ending(0, not_started=1), ["exit code 0, not 3"]),
         (ending(3), ["exit code 3, not 0"]),
         (ending(0, dropped=1, drops={"coordinator_gone": 1}), ["exit code 0, not 3"]),
-        (ending(0, notes=("the run could not go on: Redis",)), ["exit code 0, not 3"]),
+        (ending(0, notes=("the run could not continue: Redis",)), ["exit code 0, not 3"]),
         (ending(130), ["exit code 130, not 0"]),
         (ending(130, not_started=1, ctrl_c=True), []),
         # Ctrl-C came when all was done

@@ -68,14 +68,14 @@ class OrphanOptions(OptionSet):
         show_default=True,
         help="Leave runs out that have a younger resource; 45s, 90m, 12h, 30d or 4w.",
     )
-    dry_run: bool = flag("--dry-run", help="Show what would be removed, and remove nothing.")
+    dry_run: bool = flag("--dry-run", help="List the resources without removing them.")
     yes: bool = flag("--yes", help="Do not ask.")
 
 
 RULES = (
     Alternatives(
         of=("RUN", "--orphans"),
-        missing="nothing says what to clean up",
+        missing="there is no run to clean up",
         single="a run that has a directory is cleaned up by it",
     ),
     *(
@@ -230,7 +230,7 @@ def _await_workers(settings: CommandSettings, run: str) -> None:
         return
     # resources that they create after the clean-up would not be found
     raise _leftover_error(
-        f"{processes(len(at_work))} still serving run {run} after {WAIT_S:g} s: nothing was "
+        f"{processes(len(at_work))} still serving run {run} after {WAIT_S:g} s: no resource was "
         "removed; clean up again when they are done, or stop them"
     )
 

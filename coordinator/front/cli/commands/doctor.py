@@ -75,4 +75,4 @@ def _broker(settings: CommandSettings) -> Iterator[Diagnosis]:
     except OsbenchError as error:
         yield Diagnosis(about="broker", state=ERROR, detail=str(error))
     else:
-        yield Diagnosis(about="broker", state=OK, detail="answers and takes the login")
+        yield Diagnosis(about="broker", state=OK, detail="responds and accepts the login")

@@ -58,8 +58,8 @@ class AccessLogOptions(OptionSet):
     from_access_log: str | None = option(
         "--from-access-log",
         metavar="LOG",
-        help="Make the task, and a file of arrivals beside it, of what nginx, Apache or HAProxy"
-        " logged, or of JSON lines; also compressed by gzip.",
+        help="Make the task, and a file of arrivals next to it, from a log of nginx, Apache or"
+        " HAProxy, or from JSON lines; also compressed by gzip.",
     )
     base: str | None = option("--base", metavar="URL", help="Where the requests go.")
     all_methods: bool = flag(
@@ -78,7 +78,7 @@ class AccessLogOptions(OptionSet):
 @click.argument("file", default="task.yaml", type=click.Path(dir_okay=False))
 @options(
     url=option("--url", metavar="URL", help="Address that the task puts under load."),
-    from_har=option("--from-har", metavar="HAR", help="Make the task of what a browser recorded."),
+    from_har=option("--from-har", metavar="HAR", help="Make the task from a browser's recording."),
     hosts=repeated_option(
         "--host",
         metavar="HOST",
@@ -90,7 +90,7 @@ class AccessLogOptions(OptionSet):
     from_openapi=option(
         "--from-openapi",
         metavar="SPEC",
-        help="Make the task of what OpenAPI 3 or Swagger 2 describes.",
+        help="Make the task from an OpenAPI 3 or Swagger 2 document.",
     ),
 )
 @option_set(AccessLogOptions, "log")
@@ -141,7 +141,7 @@ def _write_replay(target: Path, log: AccessLogOptions, file: str) -> None:
     for line in flow.found:
         echo(line, err=True)
     _write_flow(target, flow)
-    echo(f"wrote {arrivals}; the task needs it beside it", err=True)
+    echo(f"wrote {arrivals}; keep it next to the task", err=True)
 
 
 class ReadingProgress:

@@ -44,7 +44,7 @@ def _plugins(settings: CommandSettings, paths: tuple[str, ...], prefer: str) -> 
 @plugin.command("list")
 @click.argument("kind", type=click.Choice(_KINDS), required=False)
 @options(
-    rally=flag("--rally", help="List Rally's plug-ins, too."),
+    rally=flag("--rally", help="Also list Rally's plug-ins."),
     prefer=preferred_plugins(),
     plugin_path=plugin_paths(),
 )

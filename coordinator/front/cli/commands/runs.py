@@ -169,7 +169,7 @@ def delete(settings: CommandSettings, run: tuple[str, ...], force: bool) -> None
     rules=(
         Alternatives(
             of=("--keep", "--older-than"),
-            missing="nothing says which runs to keep",
+            missing="there is no rule for the runs to keep",
             remedy="both may be given",
         ),
     ),
@@ -301,7 +301,7 @@ def abort(settings: CommandSettings, run: str, now: bool, timeout_s: float) -> N
     rules=(
         Alternatives(
             of=("--rate", "--users", "--pause", "--resume-load"),
-            missing="nothing says what to change",
+            missing="there is no change to make",
             single="`control` changes one thing at a time",
         ),
     ),
@@ -332,7 +332,7 @@ def control(
     pause: bool,
     resume_load: bool,
 ) -> None:
-    """Change the load of a run while it goes on.
+    """Change the load of a run in progress.
 
     Its coordinator must be on this machine. A new rate, or number of users, holds until the end of
     the load or another `control`. Charts and report show when it was changed. RUN is an id, the
@@ -368,7 +368,7 @@ def _status(directory: RunDirectory, settings: CommandSettings) -> str:
 
 def _how_to_go_on(directory: RunDirectory, settings: CommandSettings) -> str:
     conf, name = settings.conf, directory.path.name
-    text = f"\n`osbench-coord resume {name}` goes on with it"
+    text = f"\n`osbench-coord resume {name}` continues it"
     note = directory.read("status.json")
     if note is not None and conf.messaging.redis_url:
         free_at = note["at"] + conf.worker.coordinator_lost_s
@@ -376,7 +376,7 @@ def _how_to_go_on(directory: RunDirectory, settings: CommandSettings) -> str:
         if free_at > time.time():
             text += f"; its workers wait until {clock}"
         else:
-            text += f"; its workers waited until {clock}, others go on in their place"
+            text += f"; its workers waited until {clock}, others take their place"
     if (directory.path / "contexts").exists():
         text += f"\n`osbench-coord cleanup {name}` undoes its contexts instead"
     return text

@@ -95,7 +95,7 @@ def free(settings: CommandSettings, run: str) -> None:
     echo(f"{processes(gone)} of run {name} freed", err=True)
     if left:
         error = FleetError(
-            f"{processes(left)} of run {name} did not answer; try again, or stop them"
+            f"{processes(left)} of run {name} did not respond; try again, or stop them"
         )
         error.exit_code = 3
         raise error

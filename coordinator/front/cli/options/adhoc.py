@@ -29,13 +29,13 @@ LOAD = ("--rps", "--duration", "--times", "--users")
 ADHOC_RULES = (
     Alternatives(
         of=("TASK", "--url", "--scenario"),
-        missing="there is nothing to run",
-        single="each says what is run",
+        missing="there is no load to run",
+        single="each defines the load",
         remedy="`osbench-coord init` writes a task",
     ),
     Rule(
         option="TASK",
-        why="is a task file and says this itself",
+        why="is a task file and defines this",
         excludes=("--arg", *LOAD, "--timeout", "--limit"),
         remedy="--set SUBTASK.WORKLOAD.KEY=VALUE changes it, as in --set 0.0.runner.times=5",
     ),

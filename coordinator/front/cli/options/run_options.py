@@ -43,7 +43,7 @@ class ModeOptions(OptionSet):
     write: str | None = option(
         "--write",
         metavar="FILE",
-        help="Save --url or --scenario with its load as a task file, and run nothing; - prints it.",
+        help="Only save --url or --scenario with its load as a task file; - prints it.",
     )
     #: Id given out by `--detach`, or by the page of `web`.
     run_id: str = option("--run-id", default="", hidden=True)
@@ -100,7 +100,7 @@ RULES = (
     ),
     Rule(
         option="--write",
-        why="writes a task and runs nothing",
+        why="only writes a task",
         needs=("--url", "--scenario"),
         excludes=(
             "--once",
@@ -119,6 +119,6 @@ RULES = (
         option="--detach",
         why="returns before the run is over",
         excludes=("--web",),
-        remedy="`osbench-coord web` shows runs that go on",
+        remedy="`osbench-coord web` shows runs in progress",
     ),
 )

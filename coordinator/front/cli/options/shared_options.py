@@ -19,12 +19,12 @@ from osbench.coordinator.front.cli.options.option_table import (
 
 def json_flag(what: str = "one object") -> bool:
     """Return the dataclass field of the flag `--json`; `what` describes the output in its help."""
-    return flag("--json", help=f"Print JSON to stdout, nothing else: {what}.")
+    return flag("--json", help=f"Print only JSON to stdout: {what}.")
 
 
 def details_flag() -> bool:
     """Return the dataclass field of the flag `--details`."""
-    return flag("--details", help="Print all figures, not only the short answer.")
+    return flag("--details", help="Print all figures instead of the summary.")
 
 
 def quiet_flag(result: str = "the report") -> bool:

@@ -143,8 +143,7 @@ def _of_file(name: str, text: str) -> str:
         return read_text(path)
     except OSError as error:
         raise UsageError(
-            f"{name} {text}: cannot read the file: {error.strerror or error}; give one that can be "
-            "read"
+            f"{name} {text}: cannot read the file: {error.strerror or error}; give a readable file"
         ) from None
     except UnicodeDecodeError:
         raise UsageError(

@@ -50,7 +50,7 @@ def show_one(directory: RunDirectory, number: int, *, as_json: bool) -> None:
     if not found:
         raise UsageError(
             f"no workload of run {directory.path.name} has reported an iteration {number}; "
-            f"`osbench-coord results {directory.path.name} --csv` lists them"
+            f"`osbench-coord results {directory.path.name} --csv` lists all iterations"
         )
     if as_json:
         echo_json({"iterations": found}, indent=1, default=str)
@@ -233,7 +233,7 @@ def show_charts(directory: RunDirectory, iteration: int, *, as_json: bool) -> No
     if not found:
         raise UsageError(
             f"no workload of run {directory.path.name} has iteration {iteration}; `osbench-coord "
-            f"results {directory.path.name} --csv` lists them"
+            f"results {directory.path.name} --csv` lists all iterations"
         )
     if as_json:
         echo_json({"outputs": found}, indent=1, default=str)

@@ -62,7 +62,7 @@ def show_log(directory: RunDirectory, *, worker: str | None, follow: bool, as_js
     wanted = [one for one in seen | log.cut.keys() if worker is None or names.fits(worker, one)]
     if worker is not None and not wanted:
         others = f"choose from {', '.join(map(plain, writers))}" if writers else "no worker did"
-        raise UsageError(f"worker {worker!r} of run {directory.path.name} wrote nothing; {others}")
+        raise UsageError(f"worker {worker!r} of run {directory.path.name} wrote no log; {others}")
     for one in sorted(wanted):
         if log.cut[one]:
             text = (
@@ -70,7 +70,7 @@ def show_log(directory: RunDirectory, *, worker: str | None, follow: bool, as_js
             )
             echo(f"Note: {text}: too many, or too long", err=True)
     if not seen:
-        echo(f"the workers of run {directory.path.name} wrote nothing", err=True)
+        echo(f"the workers of run {directory.path.name} wrote no log", err=True)
 
 
 def entry_lines(entry: LogEntry, prefix: str) -> str:

@@ -46,7 +46,7 @@ class StallWatch:
             self._settled, self._since_s = settled, pool.watched_s
         if pool.watched_s - self._since_s > STALL_S:
             raise FleetError(
-                f"within {STALL_S:g} s nothing came from {processes(len(workers))} holding "
+                f"within {STALL_S:g} s no message came from {processes(len(workers))} holding "
                 f"{count(held, 'iteration')} and running none; see their logs for batches or "
                 "results that were refused or lost"
             )

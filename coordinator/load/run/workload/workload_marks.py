@@ -45,7 +45,7 @@ def _warmup(run: WorkloadRun) -> Iterator[Mark]:
             from_s=0.0,
             to_s=float(workload.warmup_s),
             label="warm-up",
-            text=f"Warm-up: {left_out} iterations count in the sums and in nothing else.",
+            text=f"Warm-up: {left_out} iterations count only in the sums.",
         )
 
 

@@ -47,7 +47,7 @@ _NO_LAGS: Ints = np.zeros(0, np.int64)
 #: Remedies if the load was not the requested one.
 _REMEDIES = {
     GENERATOR: "add workers, or virtual users",
-    LATE: "take hosts that do nothing else, or add workers",
+    LATE: "take dedicated hosts, or add workers",
     CONCURRENCY: "raise `max_concurrency` of the runner",
 }
 
@@ -485,7 +485,7 @@ class Trials:
         if found.kind not in ("found", "above") and self._held and self._is_late(self._held[-1]):
             return (
                 f"the load generator disturbed {self.disturbed} trials, so the search ended: take "
-                "hosts that do nothing else, or add workers"
+                "dedicated hosts, or add workers"
             )
         broken = self._at(found.broke)
         if found.kind == "above" or broken is None or broken.cause not in _REMEDIES:

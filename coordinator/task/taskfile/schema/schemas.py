@@ -21,12 +21,12 @@ _TEXT: Mapping[str, Any] = {**_STRING, "description": "for readers"}
 _ARGS: Mapping[str, Any] = {**_OBJECT, "description": "the scenario's arguments"}
 _SLA: Mapping[str, Any] = {
     **_OBJECT,
-    "description": "what must hold: criteria by name; failure_rate: {max: 0} by default",
+    "description": "limits of the run: criteria by name; failure_rate: {max: 0} by default",
     "examples": [{"failure_rate": {"max": 1}, "percentile": {"p": 95, "max_s": "500ms"}}],
 }
 _CONTEXTS: Mapping[str, Any] = {
     **_OBJECT,
-    "description": "what iterations need, by name",
+    "description": "resources of iterations, by name",
     "examples": [{"users": {"tenants": 2, "users_per_tenant": 3}}],
 }
 
@@ -191,7 +191,7 @@ _WORKLOAD: Mapping[str, Any] = {
         "examples": [_RUNNER_EXAMPLE],
     },
     "sla": _SLA,
-    "hooks": {"type": "array", "items": HOOK, "description": "what happens during the load"},
+    "hooks": {"type": "array", "items": HOOK, "description": "actions during the load"},
     "contexts": _CONTEXTS,
     **_OWN,
 }
@@ -257,7 +257,7 @@ TASK_V1: Mapping[str, Any] = {
             sla=_SLA,
             hooks={
                 "type": "array",
-                "description": "what happens during the load",
+                "description": "actions during the load",
                 "items": _closed_schema(
                     ["name", "args", "trigger"],
                     name=_STRING,

@@ -11,7 +11,7 @@ _SECONDS: Mapping[str, Any] = {**DURATION, "minimum": 0}
 
 USERS: Mapping[str, Any] = {
     "type": "object",
-    "description": "how virtual users start, and what each is given",
+    "description": "how virtual users start, and the data of each",
     "hint": "how many there are is `concurrency` of the runner",
     "properties": {
         "start_rate": {
@@ -71,7 +71,7 @@ THINK: Mapping[str, Any] = {
 
 HTTP: Mapping[str, Any] = {
     "type": "object",
-    "description": "where the requests of self.http go, and what they carry",
+    "description": "address and content of the requests of self.http",
     "examples": [{"base": "http://127.0.0.1:8080"}],
     "properties": {
         "base": {
@@ -93,7 +93,7 @@ HTTP: Mapping[str, Any] = {
         "timeout": {
             **DURATION,
             "exclusiveMinimum": 0,
-            "description": "seconds that a request may take, at most those of its iteration",
+            "description": "seconds that a request may take, at most the timeout of its iteration",
         },
         "verify": {
             "anyOf": [{"type": "boolean"}, {"type": "string"}],

@@ -28,7 +28,7 @@ def user_data(task: Task, workload: Workload) -> tuple[DataFile | None, list[Pro
     place = inside(inside(inside(workload.place, "users"), "data"), "file")
     file, problems = named_file(task, _data(workload).get("file", ""), place)
     if file is not None and file.size > LARGEST:
-        fault = f"{file.path} is larger than {LARGEST >> 20} MiB, too large for users"
+        fault = f"{file.path} is larger than {LARGEST >> 20} MiB: too large for users"
         return None, [Problem(place, fault)]
     return file, problems
 
@@ -115,7 +115,7 @@ def method_faults(workload: Workload, plugin: ScenarioPlugin) -> Iterator[Proble
             yield Problem(
                 inside(workload.place, "scenario"),
                 f"{name} of {plugin.name} is `async def`, but {plugin.method} is not: virtual "
-                "users are threads, and nobody would await it",
+                "users are threads, which do not await it",
             )
 
 

@@ -75,7 +75,7 @@ def test_if_none_was_full_the_fullest_is_told() -> None:
 
     assert look is Look.PLAIN
     assert text == (
-        "none of 2 watched comes to 90 % for a twentieth of the time; the fullest: disk of db1 30 %"
+        "none of 2 watched reaches 90 % for a twentieth of the time; the fullest: disk of db1 30 %"
         " at the 95th percentile of time, 10 % on average"
     )
 

@@ -88,8 +88,8 @@ def test_any_rows_reach_their_iterations(tmp_path_factory, rows, spans, end, mar
 @pytest.mark.parametrize(
     ("text", "problem"),
     [
-        ("", "there is no row"),
-        ("a,b\n", "line 1: there is no row"),
+        ("", "no row found"),
+        ("a,b\n", "line 1: no row found"),
         ("a,a\n1,2\n", "the header must name each argument once"),
         ("a,\n1,2\n", "the header must name each argument once"),
         ("a,a:json\n1,2\n", "the header must name each argument once"),
@@ -222,6 +222,6 @@ def test_columns_have_to_fit_the_scenario(refusal):
 
     assert "must be float" in str(refusal("{}", "sleep\n1\n", runner))
     assert "slip" in str(refusal("{}", "slip:json\n1\n", runner, "Dummy.dummy_exception"))
-    assert "sleep is a column and among the arguments" in str(
+    assert "sleep is both a column and an argument" in str(
         refusal("{sleep: 1}", "sleep:json\n1\n", runner)
     )

@@ -64,7 +64,7 @@ def test_nothing_is_removed_under_workers_that_do_not_finish(settings, monkeypat
     monkeypatch.setattr(timers, "LEASE_S", lease_s)
     workers(monkeypatch, [("r", 0 if lease_s else 1, 0)])
 
-    with pytest.raises(ContextError, match=r"1 worker process still serving .* 0\.05 s: nothing"):
+    with pytest.raises(ContextError, match=r"1 worker process still .* 0\.05 s: no resource"):
         cleanup._await_workers(settings, "r")
 
 

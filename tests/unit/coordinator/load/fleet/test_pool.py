@@ -44,7 +44,7 @@ class Desk:
     def present(self, *, relist: bool = True) -> list[Heartbeat]:
         if self.failing:
             self.failing -= 1
-            raise StoreUnreachable("Redis does not answer")
+            raise StoreUnreachable("Redis does not respond")
         return self.beats
 
     def join(self, mid: str, incarnation: str) -> Membership:
@@ -58,7 +58,7 @@ class Desk:
 
     def offer(self, offers: Iterable[Offer]) -> None:
         if self.away:
-            raise StoreUnreachable("Redis does not answer")
+            raise StoreUnreachable("Redis does not respond")
         self.offers += offers
 
     def forget(self, incarnation: str) -> None:

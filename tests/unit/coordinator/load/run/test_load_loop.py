@@ -84,7 +84,7 @@ class Failing:
     def __call__(self, *args: Any, **fields: Any) -> Any:
         if self.left:
             self.left -= 1
-            raise StoreUnreachable("Redis does not answer")
+            raise StoreUnreachable("Redis does not respond")
         return self._step(*args, **fields)
 
 

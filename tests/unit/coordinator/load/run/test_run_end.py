@@ -56,7 +56,7 @@ class EndingRun:
         self.tended += 1
         if self.failures:
             self.failures -= 1
-            raise StoreUnreachable("Redis does not answer")
+            raise StoreUnreachable("Redis does not respond")
 
     def change(self, workers: Any, *, over: bool) -> None:
         self.told += over
@@ -125,7 +125,7 @@ def test_nobody_waits_for_it_without_patience(caplog: pytest.LogCaptureFixture) 
     release.release(run.services(), 0.0)
 
     assert not run.closed
-    assert "the run's keys could not be removed: Redis does not answer" in caplog.text
+    assert "the run's keys could not be removed: Redis does not respond" in caplog.text
 
 
 def test_blocks_that_did_not_arrive_are_counted_in_the_report() -> None:

@@ -113,7 +113,7 @@ def test_a_worker_in_place_of_another_is_marked() -> None:
     (mark,) = history({"do": "joined", "mid": "m", "workload": 0, "at_s": 5.0, **place}).marks(0, 0)
 
     assert (mark.kind, mark.from_s, mark.label) == (JOIN, 5.0, "rack-1 joins")
-    assert mark.text == "Worker h:8 took the place of one that was lost or left."
+    assert mark.text == "Worker h:8 took the place of a worker that was lost or left."
 
 
 def test_missing_users_count_while_they_are_asked_for() -> None:

@@ -41,7 +41,7 @@ def test_the_budget_of_the_store_comes_first():
     assert rate * 10_000 * 2 * 450 * 100 == pytest.approx(10 << 20)
     assert reason == (
         "the most that fits into 10 MiB; of 10,000 iterations about 0 traced ones will be above"
-        " p99.9, where 50 are wanted"
+        " p99.9, of 50 wanted"
     )
 
 

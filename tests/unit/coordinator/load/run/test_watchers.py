@@ -107,7 +107,7 @@ def test_a_failure_is_a_note_and_the_others_go_on(
     _, troubles, found = played(Watchers(Plan(), resumed=False))  # type: ignore[arg-type]
 
     log = installed["first"].log
-    sentence = "third: nothing more was found, since it failed: RuntimeError: planted"
+    sentence = "third: no findings after its failure: RuntimeError: planted"
     assert found.outcomes[0] == "second"
     assert found.outcomes[-1] == "first"
     assert (sentence in found.notes) == (call != "end")

@@ -8,7 +8,7 @@ from osbench.common.errors import StoreLost, StoreUnreachable
 from osbench.coordinator.load.transport import outages
 from osbench.coordinator.load.transport.outages import INTERRUPTED_S, Outage, Outages
 
-AWAY = StoreUnreachable("Redis does not answer", server="Redis")
+AWAY = StoreUnreachable("Redis does not respond", server="Redis")
 
 
 class Desk:

@@ -217,7 +217,7 @@ def test_an_action_that_never_succeeded_has_no_percentile():
     verdict = judged("percentile", config, failing)
 
     assert not verdict.success
-    assert verdict.detail.endswith("p50 of delete: nothing has succeeded")
+    assert verdict.detail.endswith("p50 of delete: no iteration succeeded")
 
 
 @pytest.mark.parametrize(

@@ -44,7 +44,7 @@ def rows(*requests, first=1, iterations=None):
             {"max": 3},
             (0, 0),
             False,
-            "no request was recorded: only those of osbench's HTTP clients are",
+            "no request was recorded: osbench records only its own HTTP clients",
         ),
     ],
 )

@@ -140,9 +140,9 @@ def test_not_all_is_never_rounded_to_all(tmp_path: Path) -> None:
 def test_a_percentile_of_nothing_does_not_repeat_its_name(tmp_path: Path) -> None:
     config = {"p": 95, "max_s": 0.25, "action": "none such"}
 
-    row = row_of(tmp_path, "percentile", config, "p95 of none such: nothing has succeeded")
+    row = row_of(tmp_path, "percentile", config, "p95 of none such: no iteration succeeded")
 
-    assert (row.criterion, row.found) == ("p95 of none such", "nothing has succeeded")
+    assert (row.criterion, row.found) == ("p95 of none such", "no iteration succeeded")
     assert row.share is None
 
 

@@ -328,7 +328,7 @@ def test_names_of_very_many_actions_are_not_all_in_the_page(tmp_path: Path) -> N
         pages.append(html.partition(">Atomic actions</a></h3>")[2].partition("<h3")[0])
 
     assert [page.count(">get-") for page in pages] == [23, 200]
-    assert "Name what is done" not in pages[0]
+    assert "Give each kind of request one name" not in pages[0]
     assert "3 others</summary>" in pages[0]
     assert "has the other 1,800. More than 200 names of actions:" in pages[1]
     assert "`name` of a step of HttpFlow" in pages[1]

@@ -120,11 +120,11 @@ def test_a_task_error_lists_its_problems():
 
 
 def test_any_other_error_has_its_message_and_exit_code():
-    document = to_error_json(StoreUnreachable("Redis at redis://db:6379 does not answer"))
+    document = to_error_json(StoreUnreachable("Redis at redis://db:6379 does not respond"))
 
     validate(document)
     assert document["exit_code"] == 3
-    assert document["error"]["message"] == "Redis at redis://db:6379 does not answer"
+    assert document["error"]["message"] == "Redis at redis://db:6379 does not respond"
 
 
 @pytest.mark.parametrize("change", [{"exit_code": 7}, {"surprise": 1}, {"workloads": [{}]}])

@@ -55,7 +55,7 @@ def test_without_one_none_is_named_as_the_limit() -> None:
     found = told((10, {"a": 0.4, "b": 0.2}), (20, {"a": 0.62, "b": 0.3}))
 
     assert found == (
-        "None of 2 resources that are watched comes to 90 %: the fullest is a, 62 % on average at"
+        "None of 2 resources that are watched reaches 90 %: the fullest is a, 62 % on average at"
         " 20/s."
     )
 
@@ -67,10 +67,10 @@ def test_what_is_full_from_the_least_load_on_is_told_apart() -> None:
     beside = told((10, always | {"CPU of db1": 0.3}), (20, always | {"CPU of db1": 0.4}))
     before = told((10, always | {"CPU of db1": 0.3}), (20, always | {"CPU of db1": 0.99}))
 
-    full = "Above it from the least load, 10/s, on: memory of db1."
+    full = "Already above 90 % at the least load, 10/s: memory of db1."
     assert alone == f"No other resource is watched. {full}"
     assert beside == (
-        "None of 1 other resources that are watched comes to 90 %: the fullest is CPU of db1, 40 %"
+        "None of 1 other resources that are watched reaches 90 %: the fullest is CPU of db1, 40 %"
         f" on average at 20/s. {full}"
     )
     assert before.startswith("CPU of db1 is the first resource above 90 %: 99 %")

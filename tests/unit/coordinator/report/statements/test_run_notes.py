@@ -29,14 +29,14 @@ def notes(end: RunEnd = RunEnd(), /, **changes: Any) -> list[str]:  # noqa: B008
     ("found", "said"),
     [
         ({"resumptions": 1}, "the run was resumed once, after its coordinator had ended"),
-        ({"rollbacks": 2}, "Redis had lost what was written to it 2 times; "),
+        ({"rollbacks": 2}, "Redis had lost data of the run 2 times; "),
         ({"undelivered": {"b": 2, "a": 1}}, "3 result blocks did not arrive from a, b: "),
         ({"clock_steps": {"h": (3600.0, 0.0)}}, "the wall clock of h was set back by 3,600.0 s "),
         ({"clock_steps": {"h": (0.0, 12.0)}}, "the wall clock of h was set forward by 12.0 s "),
-        ({"refused": {"late": 2}}, "messages were refused (late: 2); nothing was done for them"),
+        ({"refused": {"late": 2}}, "messages were refused (late: 2) and ignored"),
         ({"departed": {"w": "was stuck"}}, "worker w was stuck and got no more work"),
         ({"asides": [("in f.py", 1)]}, "in f.py (1 time)"),
-        ({"log_cut": 1}, "of what workers printed and logged 1 entry was too many or too long"),
+        ({"log_cut": 1}, "in the logs and output of workers 1 entry was too many or too long"),
         ({"started_late": 1200}, "1,200 iterations started after their lease had ended: "),
     ],
 )

@@ -47,7 +47,7 @@ def test_a_plan_of_which_nothing_was_measured_has_its_differences_alone() -> Non
 
     assert texts(unmeasured, "planned") == [
         "",
-        "an iteration took 55 ms, 2.75 times what was planned",
+        "an iteration took 55 ms, 2.75 times the plan",
     ]
 
 

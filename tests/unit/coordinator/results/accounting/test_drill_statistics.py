@@ -421,4 +421,4 @@ def test_accounts_follow_the_records_of_phases():
 
     found = statistics.drill
     assert (found.fault_s, [one.count for one in found.phases]) == (3.0, [30, 30])
-    assert found.problem.endswith("failed: the coordinator was killed meanwhile")
+    assert found.problem.endswith("failed: the coordinator was killed during the hook")

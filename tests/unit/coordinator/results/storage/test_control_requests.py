@@ -84,7 +84,7 @@ def test_a_reply_to_a_requester_that_has_given_up_is_not_written(directory, monk
 
     monkeypatch.setattr(control_requests, "_write", written)
 
-    with pytest.raises(UsageError, match="run run does not answer"):
+    with pytest.raises(UsageError, match="run run does not respond"):
         ask(directory, {"rate": 50})
     ((request, _),) = taken
     requests.answer(request, said="50 arrivals/s")
@@ -110,7 +110,7 @@ def test_a_coordinator_that_ends_meanwhile_has_not_answered(directory):
     thread = threading.Thread(target=end, daemon=True)
     thread.start()
 
-    with pytest.raises(UsageError, match="ended before it answered"):
+    with pytest.raises(UsageError, match="ended before it responded"):
         ask(directory, {"rate": 50})
 
 

@@ -136,5 +136,5 @@ def test_a_closed_load_is_noted(tmp_path):
 
     (note,) = notes(loaded(tmp_path, runner=closed, **told), Plugins())
 
-    assert "an open runner, such as rps, counts what a fault costs" in str(note)
+    assert "an open runner, such as rps, shows the full cost of a fault" in str(note)
     assert notes(loaded(tmp_path, **told), Plugins()) == []

@@ -627,7 +627,7 @@ def test_times_of_stages_windows_and_rules_are_written_as_durations(write, plugi
     [
         ("{failure_rate: 50}", "", "after_s 0 and over_s 10 together must be less than the 5 s"),
         ("{failure_rate: 50, over_s: 2, after_s: 3}", "", "never ends the load"),
-        ("{over_s: 2}", "", "says nothing to watch"),
+        ("{over_s: 2}", "", "has no limit to watch"),
         ("{}", "", "must name at least 1"),
         ("50", "", "must be an object"),
         ("{failure_rate: 0, over_s: 2}", ".failure_rate", "more than 0"),
@@ -722,16 +722,16 @@ def test_of_many_wrong_rows_the_first_are_told(write, plugins):
             "NovaServers.boot_server",
             {"session": "per_iteration"},
             "max_avg_duration",
-            "max_avg_duration: durations differ from those of Rally's scenario, "
+            "max_avg_duration: durations differ from Rally's scenario, "
             "NovaServers.boot_server@rally, which sleeps up to 1 s before the first poll and up to "
-            "2 s between polls; those here are at most 10 % or 0.1 s late",
+            "2 s between polls; here they are at most 10 % or 0.1 s late",
         ),
         (
             "Octavia.create_and_list_pools",
             {"session": "per_iteration"},
             "max_seconds_per_iteration",
-            "max_seconds_per_iteration: durations differ from those of Rally's scenario, "
-            "Octavia.create_and_list_pools@rally, which sleeps up to 2 s between polls; those here "
+            "max_seconds_per_iteration: durations differ from Rally's scenario, "
+            "Octavia.create_and_list_pools@rally, which sleeps up to 2 s between polls; here they "
             "are at most 10 % or 0.1 s late",
         ),
         ("NovaServers.list_servers", {"session": "per_iteration"}, "max_avg_duration", ""),

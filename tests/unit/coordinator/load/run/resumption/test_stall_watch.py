@@ -39,7 +39,7 @@ def test_a_load_of_which_nothing_comes_is_ended() -> None:
     load.after(1)
     load.after(STALL_S)
 
-    with pytest.raises(FleetError, match="nothing came from 1 worker process holding 48 iterat"):
+    with pytest.raises(FleetError, match="no message came from 1 worker process holding 48 iterat"):
         load.after(1)
 
 
