@@ -120,7 +120,7 @@ def _load() -> None:
     except Exception as error:
         where = f" (its configuration file is {file})" if file else ""
         raise PluginError(
-            f"Rally cannot be loaded{where}: {error_text(error)}; correct what this names, or "
+            f"Rally cannot be loaded{where}: {error_text(error)}; correct this cause, or "
             "install osbench[rally] again"
         ) from error
 
@@ -233,7 +233,7 @@ def _nameless(kind: str, cls: type) -> str:
         old = getattr(cls, _TYPE, "")
         if old:
             return (
-                f"{said}; {_TYPE} = {old!r} is what early releases read: put "
+                f"{said}; {_TYPE} = {old!r} is of early releases: put "
                 f'@runner.configure(name="{old}") above it'
             )
     return f"{said}: put @{kind}.configure(name=...) above it"

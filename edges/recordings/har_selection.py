@@ -138,7 +138,7 @@ def _reason_left_out(request: RecordedRequest, hosts: Collection[str], *, assets
     reasons = (
         (not _is_of(request, hosts), f"of the host {request.url.hostname}"),
         (not request.status and not request.is_written, "without a response"),
-        (request.cached, "answered by the browser's cache"),
+        (request.cached, "served by the browser's cache"),
         (request.status == 101 or request.resource == "websocket", "WebSockets"),
         (request.response_type == "text/event-stream", "streams of events"),
         (preflight, "the browser's own OPTIONS"),

@@ -179,7 +179,7 @@ class _Steps:
         if headers := self._headers(one):
             keys["headers"] = headers
         if 300 <= one.status < 400 and one.status != 304:
-            notes.append(f"was redirected ({one.status}); what it leads to is requested, too")
+            notes.append(f"was redirected ({one.status}); the redirect is followed")
         elif one.status:
             keys["expect"] = 200 if one.status == 304 else one.status
         return WrittenStep(keys=keys, notes=notes)
@@ -235,7 +235,7 @@ class _Steps:
                 # numbers that are not finite are none of JSON
                 json.dumps(document, allow_nan=False)
             except (ValueError, RecursionError):
-                raise _NotSent("its body is not the JSON it is said to be") from None
+                raise _NotSent("its type is JSON, but not its body") from None
             return {"json": self._document(document, "", depth=0)}
         if one.body_type == _FORM:
             pairs = parse_qsl(one.body, keep_blank_values=True) if one.body else one.fields
@@ -256,7 +256,7 @@ class _Steps:
         try:
             parts = recorded_parts(one.body) if one.body else list(one.parts)
         except ValueError as error:
-            raise _NotSent(f"its body is not the {MULTIPART} it is said to be: {error}") from None
+            raise _NotSent(f"its type is {MULTIPART}, but not its body: {error}") from None
         missing = one.body_bytes - len(one.body.encode())
         unknown = [part for part in parts if part.filename and not part.content]
         found: dict[str, Any] = {}

@@ -133,7 +133,7 @@ def _read_log(log: LogReader, arrivals: SortedArrivals) -> _LogCounts:
             arrivals.add(np.array(lines.times_us, np.int64), codes)
     except OSError as error:
         raise UsageError(
-            f"{log.path}: no temporary file can be written beside the task: "
+            f"{log.path}: no temporary file can be written next to the task: "
             f"{error.strerror or error}; free space there"
         ) from None
     return counts
@@ -293,5 +293,5 @@ def _nothing(log: LogReader, left_out: Mapping[str, int]) -> str:
     said = ", ".join(f"{why} ({number:,})" for why, number in left_out.items())
     return (
         f"{log.path} has no request to replay; left out: {said or 'nothing'}. --all-methods adds"
-        " those that change data, with an empty body"
+        " requests that change data, with an empty body"
     )

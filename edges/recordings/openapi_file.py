@@ -118,7 +118,7 @@ class ServiceDescription:
         for path, item in self._document["paths"].items():
             resolved = self.mapping(item)
             if not resolved and item not in ({}, None):
-                raise UsageError(f"{self._file}: paths.{path}: expected a mapping of operations")
+                raise UsageError(f"{self._file}: paths.{path}: expected a mapping by method")
             for method in METHODS:
                 if method in resolved:
                     yield self._operation(method, str(path), resolved)

@@ -105,7 +105,7 @@ def test_an_archive_that_cannot_be_read_is_known_before_the_run(guest: Site) -> 
 
     for url, said in (
         ("team", "cannot list index: not a directory"),
-        ("http://127.0.0.1:1/runs", "nothing can be written over HTTP"),
+        ("http://127.0.0.1:1/runs", "osbench only reads over HTTP"),
         ("s3://key:hunter2@bucket/runs", "a URL with a password is seen by others"),
     ):
         done = guest.call("run", *DUMMY, "--archive", url)

@@ -192,7 +192,7 @@ def store_of(url: str) -> ArchiveStore:
         return FolderStore(Path(unquote(parts.path)))
     if scheme in ("http", "https"):
         raise UsageError(
-            f"the archive {mask_url(url)}: nothing can be written over HTTP; for a server with"
+            f"the archive {mask_url(url)}: osbench only reads over HTTP; for a server with"
             " the protocol of S3 give s3://BUCKET/FOLDER, and its address in AWS_ENDPOINT_URL"
         )
     if not parts.netloc and not parts.path.strip("/"):

@@ -31,9 +31,7 @@ class FsspecStore:
         try:
             import fsspec  # noqa: PLC0415 - an extra
         except ImportError:
-            raise UsageError(
-                f"the archive {self.place}: anything but a folder needs fsspec: {_INSTALL}"
-            ) from None
+            raise UsageError(f"the archive {self.place}: a URL needs fsspec: {_INSTALL}") from None
         try:
             self._files, root = fsspec.url_to_fs(url)
         except ImportError as error:

@@ -369,7 +369,7 @@ def _index_record(directory: RunDirectory) -> ArchiveRecord:
         summary = (directory.path / SUMMARY).read_text("utf-8") if SUMMARY in files else None
     except FileNotFoundError:
         raise UsageError(
-            f"run {name} did not begin and has nothing to push; push a run that has begun"
+            f"run {name} did not begin and has no results; push a run that has begun"
         ) from None
     except OSError as error:
         raise StorageError(

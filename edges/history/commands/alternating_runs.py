@@ -142,7 +142,7 @@ class AlternatingRuns:
             return ""
         return (
             f"the load generator was the limit in {limited} of {count(made, 'pair')}, and"
-            f" {needed} others are needed; use a machine that does nothing else, or a smaller load"
+            f" {needed} others are needed; use a dedicated machine, or a smaller load"
         )
 
     @property

@@ -140,5 +140,5 @@ def _sides(
     if len(runs) == 2:
         return runs[:1], runs[1:]
     raise UsageError(
-        "give two runs, or those of both sides: osbench-coord compare A1 A2 --against B1 B2"
+        "give two runs, or several of each side: osbench-coord compare A1 A2 --against B1 B2"
     )

@@ -60,7 +60,7 @@ def find_commit(repository: Path, revision: str) -> Commit:
         if said:
             raise UsageError(f"--repository {repository}: {said}; name the service's repository")
         raise UsageError(
-            f"{repository}: there is no commit {revision}; name one that it has, or in a shallow"
+            f"{repository}: there is no commit {revision}; name an existing one, or in a shallow"
             " clone fetch its history (git fetch --deepen=1, `fetch-depth: 2`)"
         )
     return Commit(revision, found.stdout.strip())

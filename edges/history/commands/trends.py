@@ -86,14 +86,14 @@ RULES = (
         option="--by-load",
         why="shows runs of different loads, each with another fingerprint",
         excludes=("--fingerprint",),
-        remedy="--task TITLE selects runs, too",
+        remedy="--task TITLE also selects runs",
     ),
     Rule(
         option="--check",
         why="judges the newest run among runs of the same load",
         excludes=("--by-load",),
     ),
-    Rule(option="--alert", why="sends what the check has found", needs=("--check",)),
+    Rule(option="--alert", why="sends the findings of the check", needs=("--check",)),
 )
 
 
@@ -210,7 +210,7 @@ def _groups(settings: CommandSettings, wanted: TrendsOptions) -> dict[str, list[
         if _fits(run, wanted):
             groups.setdefault(_group(run, wanted), []).append(run)
     if not groups:
-        raise UsageError("no finished run matches: `osbench-coord runs list` shows what there is")
+        raise UsageError("no finished run matches: `osbench-coord runs list` shows all runs")
     if wanted.task is None and wanted.fingerprint is None and not (wanted.check and wanted.tag):
         newest = max(groups, key=lambda name: groups[name][-1].run_id)
         groups = {newest: groups[newest]}

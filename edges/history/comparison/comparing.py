@@ -352,10 +352,10 @@ def _remarks(
     if rows and all(row.interval is None for row in rows):
         found.append("No intervals: the runs do not bound their percentiles")
     if any(row.p is not None for row in rows):
-        unless = " and nothing changed around the service" if evidence.apart_in_time else ""
+        unless = " and its surroundings did not change" if evidence.apart_in_time else ""
         found.append(
             f"The verdicts allow for {len(rows)} percentiles at once: if it did not change"
-            f"{unless}, 5 % of comparisons at most name a change. Each interval is that of its row"
+            f"{unless}, 5 % of comparisons at most name a change. Each interval is for its row"
             " alone"
         )
     return tuple(found)

@@ -53,7 +53,7 @@ def _lines(result: ComparisonResult) -> Iterator[str]:
 def _workload(workload: WorkloadChanges) -> Iterator[str]:
     yield f"**{_text(workload.name)}**: {workload.verdict}"
     if workload.calls:
-        yield f"What changed: {_text(workload.calls)}"
+        yield f"Changed calls: {_text(workload.calls)}"
     yield ""
     yield "| time of | | before | after | change | 95 % | verdict |"
     yield "|---|---|--:|--:|--:|--:|---|"

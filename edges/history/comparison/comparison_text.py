@@ -84,7 +84,7 @@ def _show_workload(workload: WorkloadChanges, console: Console) -> None:
         table.add_row(fact.name, "", fact.before, fact.after, "", "", "")
     show(console, Padding(table, (0, 0, 0, 3)))
     if workload.calls:
-        show(console, Text(f"   what changed: {plain(workload.calls, 1000)}"))
+        show(console, Text(f"   changed calls: {plain(workload.calls, 1000)}"))
 
 
 def interval_text(row: ChangeRow) -> str:
@@ -193,7 +193,7 @@ def show_check(check: TrendCheck, console: Console) -> None:
         text = f"   {plain(one.label)}: {duration(one.before_s)} to {duration(one.now_s)}"
         show(console, Text(text, style="red"))
     if check.calls:
-        show(console, Text(f"   what changed: {plain(check.calls, 1000)}"))
+        show(console, Text(f"   changed calls: {plain(check.calls, 1000)}"))
 
 
 def _bar_line(values: Sequence[float | None]) -> str:

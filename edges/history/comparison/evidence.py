@@ -88,9 +88,9 @@ class Evidence:
         if not self.apart_in_time or self.basis is Basis.TIME_BLOCKS:
             return self._grounds
         return (
-            f"{self._grounds}. All runs of one side lie before those of the other: what changed"
-            " around the service in that time looks like a change of the service; `duel` lets both"
-            " take turns"
+            f"{self._grounds}. All runs of one side were made before all runs of the other: a"
+            " change around the service in that time looks like a change of the service; `duel`"
+            " lets both take turns"
         )
 
     @property
@@ -100,8 +100,8 @@ class Evidence:
             case Basis.PAIRS:
                 return f"{count(len(self.before), 'pair')} of runs made in turn"
             case Basis.REPLICATES:
-                ranks = " and their ranks are" if self.by_rank else " is"
-                return f"{before} before and {after} after: their own spread{ranks} what is tested"
+                ranks = " and their ranks" if self.by_rank else ""
+                return f"{before} before and {after} after, tested by their own spread{ranks}"
             case Basis.HISTORY:
                 return (
                     f"{before} before and {after} after, with the spread of"
@@ -109,9 +109,9 @@ class Evidence:
                     " deployment and number of workers"
                 )
         return (
-            f"{before} before and {after} after: how much runs of this task differ anyway is not"
-            " known, so no difference can be told from chance. Repeat the runs (`run --repeat 5`),"
-            " or let both take turns (`duel`). Intervals are from blocks of time within each run"
+            f"{before} before and {after} after: the normal variation between runs of this task is"
+            " not known, so any difference may be chance. Repeat the runs (`run --repeat 5`), or"
+            " let both take turns (`duel`). Intervals are from blocks of time within each run"
         )
 
     def shifted(self, key: SeriesKey) -> Shifted | None:

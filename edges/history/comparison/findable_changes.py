@@ -21,7 +21,7 @@ def findable_sentence(changes: Sequence[tuple[float, str]]) -> str:
         return ""
     (least, surest), (most, vaguest) = known[0], known[-1]
     if least > UNFINDABLE:
-        return " So few runs find nothing: a change would have to be enormous. Make more."
+        return " With so few runs only an enormous change can be found. Make more runs."
     found = f" A change of {signed_percent(1 + least).lstrip('+')} of {surest}"
     if len(known) > 1:
         found += f", and of {signed_percent(1 + most).lstrip('+')} of {vaguest},"

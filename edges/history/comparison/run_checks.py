@@ -131,7 +131,7 @@ def _failures(sides: Sides, name: str) -> Iterator[Caveat]:
         first, second = (f"{100 * share:.2g} %" for share in shares)
         yield Caveat(
             text=f"{first} of the iterations of {plain(name)} failed before, {second} after;"
-            " the times compared are those of iterations that succeeded",
+            " only times of successful iterations are compared",
             refuses=False,
         )
 

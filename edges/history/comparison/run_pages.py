@@ -68,7 +68,7 @@ class RunPages:
         if not same:
             raise UsageError(
                 f"run {run.path.name} has no trend: no run of this task, load and number of workers"
-                " had the requested load; start one that does"
+                " had the requested load; make such a run"
             )
         return trends_page([trend_of(same[-TREND_RUNS:])], frame, notes)
 

@@ -112,7 +112,7 @@ class _Bulk:
                     busy = reason
                 elif waiting.pop(document_id, None) is None:
                     raise ExportError(
-                        f"{mask_url(self._url)} answered for another document; give an address of "
+                        f"{mask_url(self._url)} returned another document; give an address of "
                         "OpenSearch itself"
                     )
                 elif 200 <= status < 300:

@@ -67,7 +67,7 @@ class Poster:
         self._until = until + len(body) / LEAST_BYTES_S
         if now_s > self._until:
             raise ExportError(
-                f"{mask_url(url)} is too slow for what it is sent: given up; export again when it "
+                f"{mask_url(url)} is too slow for this amount of data; export again when it "
                 "is less busy"
             )
         for _ in self.pauses():

@@ -173,7 +173,7 @@ def _cost(
     if cost is None or cost.failed > FAILED_ALLOWED * cost.iterations:
         why = (
             f"{bad} of {workload.ran} iterations did not end well{error}. Their cost is not "
-            "that of a good iteration; `osbench-coord run --once` shows one"
+            "typical; `osbench-coord run --once` shows one"
         )
         raise CalibrationError(_refusal(directory, name, why))
     return cost

@@ -75,7 +75,7 @@ class PlanOptions(OptionSet):
         "--cores",
         type=click.IntRange(1),
         metavar="N",
-        help="Cores of each host of workers; default: those of this one.",
+        help="Cores of each host of workers; default: the cores of this host.",
     )
     utilisation: float = option(
         "--utilisation",
@@ -94,7 +94,7 @@ class PlanOptions(OptionSet):
         help="How long the calibration puts load on the service, for each workload.",
     )
     no_calibration: bool = flag(
-        "--no-calibration", help="Send nothing: work with --cost and --service-time."
+        "--no-calibration", help="Send no requests: work with --cost and --service-time."
     )
     #: Seconds.
     cost: float | None = option(
@@ -129,8 +129,8 @@ class PlanOptions(OptionSet):
         )
 
 
-_NO_CALIBRATION = "sends nothing and works with --cost and --service-time"
-_A_FIGURE = "replaces what a calibration measures"
+_NO_CALIBRATION = "sends no requests and works with --cost and --service-time"
+_A_FIGURE = "replaces a figure of the calibration"
 
 RULES = (
     Rule(option="--no-calibration", why=_NO_CALIBRATION, needs=("--cost",)),

@@ -155,8 +155,8 @@ def _why_cost(cost: PlannedFigure, bad: str) -> str:
     if bad:
         return f"{bad}, which costs otherwise"
     if (cost.ratio or 0.0) < 1:
-        return "at a high rate iterations share what a worker does once for many of them"
-    return "answers or arguments were larger, more was traced, or the hosts are slower"
+        return "at a high rate a worker does some work once for many iterations"
+    return "responses or arguments were larger, more was traced, or the hosts are slower"
 
 
 def _why_service(service: PlannedFigure, bad: str, full: bool) -> str:
@@ -173,12 +173,10 @@ def _why_users(users: PlannedFigure, service: PlannedFigure) -> str:
     more, slower = (users.ratio or 0.0) > 1, (service.ratio or 0.0) > 1
     if service.differs and more == slower:
         return "they follow the service time"
-    return "the load was not the one that was planned"
+    return "the load differed from the planned one"
 
 
 def _sentence(what: str, figure: PlannedFigure, measured: str, why: str) -> str:
     ratio = figure.ratio or 0.0
-    times = (
-        f"{three_digits(ratio)} times what was planned" if ratio > 1 else f"{ratio:.0%} of the plan"
-    )
+    times = f"{three_digits(ratio)} times the plan" if ratio > 1 else f"{ratio:.0%} of the plan"
     return f"{what} {measured}, {times}: likely because {why}"

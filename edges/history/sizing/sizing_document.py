@@ -92,7 +92,7 @@ def _notes(sizing: Sizing) -> Iterator[str]:
 def _workload_notes(one: WorkloadNeeds) -> Iterator[str]:
     cost = one.cost
     if not one.rate:
-        yield "its runner does not say what load it asks for: one worker process is assumed"
+        yield "its runner does not state its load: one worker process is assumed"
     if not cost.calibrated:
         return
     if cost.failed > FAILED_TOLD * cost.iterations:
@@ -112,8 +112,8 @@ def _workload_notes(one: WorkloadNeeds) -> Iterator[str]:
         )
     if cost.iterations < FEW:
         yield (
-            f"only {count(cost.iterations, 'iteration')} of the calibration ended, too few to rely "
-            "on its figures: a longer --calibrate-s says more"
+            f"only {count(cost.iterations, 'iteration')} of the calibration ended: too few to rely "
+            "on its figures; use a longer --calibrate-s"
         )
     slower = cost.service_with_users_s
     if slower is not None and slower > SLOWER * cost.service_s:

@@ -59,7 +59,7 @@ def _lines(workload: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     measured, cpu = "", f"{spaced(cost['cpu_s'])} of CPU per iteration"
     if cost["calibrated"]:
         cpu = f"at most {cpu}" if cost["cpu_at_most"] else cpu if cost["cpu_s"] else "not known"
-        few = ", too few to rely on" if cost["iterations"] < FEW else ""
+        few = " (too few to rely on)" if cost["iterations"] < FEW else ""
         measured = (
             f", over {count(cost['iterations'], 'iteration')}{few}; a process without any takes "
             f"{cost['idle_cpu']:.1%} of a core"

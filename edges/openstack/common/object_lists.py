@@ -108,7 +108,7 @@ def require(cloud: Cloud, what: str, given: Any) -> None:
     response = cloud.request("GET", one.service, f"{one.path}/{identity}", expected=(200, 404))
     if response.status_code != HTTPStatus.OK:
         raise DeploymentError(
-            f"there is no {what} with the id {identity!r}; give the id or name of one that exists"
+            f"there is no {what} with the id {identity!r}; give the id or name of an existing one"
         )
 
 

@@ -57,7 +57,7 @@ class Images(PerProjectContext):
             "image_args": {
                 "type": "object",
                 "description": "for tasks written before Rally 0.10.0: `is_public`, `min_ram` and "
-                "`min_disk`, if the keys beside it do not say otherwise; others have no effect",
+                "`min_disk`, if the keys next to it do not say otherwise; others have no effect",
             },
         },
         "required": ["image_url"],

@@ -65,7 +65,7 @@ class SshAccess(PerProjectContext):
             # a try whose response was lost has created it
             group = there[0]["id"]
         else:
-            wanted = {"name": name, "description": "lets in what servers of osbench need"}
+            wanted = {"name": name, "description": "access to servers of osbench"}
             made = cloud.document("POST", "neutron", path, json={"security_group": wanted})
             group = made["security_group"]["id"]
         for rule in _RULES:

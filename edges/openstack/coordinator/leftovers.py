@@ -59,6 +59,6 @@ def remove_left(left: LeftBehind, environment: ContextEnvironment) -> None:
         named = environment.deployment.name if environment.deployment else "NAME"
         raise ContextError(
             f"{'; '.join(problems)}; `osbench-coord cleanup --orphans --rally --deployment {named} "
-            f"--older 0s` lists and removes what it finds of Rally task {left.task}; remove the "
+            f"--older 0s` lists and removes resources of Rally task {left.task}; remove the "
             "rest by hand"
         )

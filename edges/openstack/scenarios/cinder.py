@@ -53,7 +53,7 @@ class CinderVolumes(Servers, Volumes, ImageScenario):
         changes = args.get("update_volume_kwargs") or {}
         if not any(changes.get(name) for name in _UPDATES) or changes.keys() - set(_UPDATES):
             raise DeploymentError(
-                f"update_volume_kwargs must have {' or '.join(_UPDATES)} and nothing else; got "
+                f"update_volume_kwargs must have only {' or '.join(_UPDATES)}; got "
                 f"{', '.join(sorted(changes)) or 'nothing'}"
             )
 

@@ -58,7 +58,7 @@ class Servers(ResourceScenario):
             server_arguments.check(args.get(name) or {}, name, picks=picks)
             if args.get(name) and further and taking == "server_kwargs":
                 raise DeploymentError(
-                    f"{min(further)} is given beside {name}, which has the other arguments of the "
+                    f"{min(further)} is given outside {name}, which has the other arguments of the "
                     "server; move it there"
                 )
         for name, what in Servers.OBJECTS.items():

@@ -114,7 +114,7 @@ def _clock(offset: HostSkew, odd: str, other: str) -> str:
     host, reference = plain(odd), plain(other)
     if offset.unsteady:
         return (
-            f"the clock of {host} moved against that of {reference} from call to call: no"
+            f"the clocks of {host} and {reference} moved against each other from call to call: no"
             " correction fits"
         )
     # positive if the odd clock is ahead
@@ -134,7 +134,7 @@ def _clock(offset: HostSkew, odd: str, other: str) -> str:
     if not _is_bounded(offset):
         apart, sure = f"at least {apart}", ""
     ahead = "ahead of" if sign * offset.add_ns > 0 else "behind"
-    return f"the clock of {host} is {apart} {ahead} that of {reference}{sure}, corrected"
+    return f"the clock of {host} is {apart} {ahead} the clock of {reference}{sure}, corrected"
 
 
 def _moved_clock_note(offset: HostSkew, sign: int, host: str, reference: str) -> str:
@@ -151,7 +151,7 @@ def _moved_clock_note(offset: HostSkew, sign: int, host: str, reference: str) ->
     steps = len(offset.stretches) - 1
     how = f"set {'once' if steps == 1 else count(steps, 'time')}" if steps else "it drifted"
     return (
-        f"the clock of {host} moved during the run ({how}): between {low} and {high} of that of"
+        f"the clock of {host} moved during the run ({how}): between {low} and {high} of"
         f" {reference}, corrected (+-{spaced(offset.error_ns / 1e9)})"
     )
 

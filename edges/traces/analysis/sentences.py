@@ -111,8 +111,8 @@ def no_verdict(odd: str, other: str) -> str:
     `odd` is the host whose clock is more likely wrong, `other` the host it was compared with.
     """
     return (
-        f"No verdict: the clock of {plain(odd)} moved against that of {plain(other)} from call to"
-        " call, so it is not known what happened when on these hosts; synchronize their clocks"
+        f"No verdict: the clocks of {plain(odd)} and {plain(other)} moved against each other from"
+        " call to call, so times on these hosts cannot be compared; synchronize their clocks"
         " (NTP) and run again."
     )
 
@@ -133,7 +133,7 @@ def gaps(incomplete: int, traces: int, which: str = "traces") -> str:
 #: A note if the compared traces have no time of a service.
 UNANSWERED = (
     " There are no spans of services: their time counts for the steps that called them"
-    " (the notes of the run say what to look at)."
+    " (see the notes of the run)."
 )
 
 

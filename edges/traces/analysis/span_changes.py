@@ -60,7 +60,7 @@ def read_change(text: str) -> SpanChange:
     pattern, amount = pattern.strip(), amount.strip()
     if not colon or not pattern:
         raise UsageError(
-            f"--what-if {text!r}: write SPAN: -50%, or SPAN: 0 for one that takes no time"
+            f"--what-if {text!r}: write SPAN: -50%, or SPAN: 0 for a span that takes no time"
         )
     if amount == "0":
         return SpanChange(pattern=pattern, left=0.0)

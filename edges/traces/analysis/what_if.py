@@ -423,7 +423,7 @@ def _bounds(drawn: Floats, value: float, narrow: float) -> tuple[float, float]:
 
 def _sentence(shifts: Sequence[PredictedValue], traces: str, touched: int) -> str:
     if not touched:
-        return "No iteration waited for these spans: nothing would change."
+        return "No iteration waited for these spans: no time would change."
     if not shifts:
         return f"There are {traces}: a prediction takes {FEWEST}."
     parts = [f"{one.name} {duration(one.before_s)} -> {duration(one.after_s)}" for one in shifts]

@@ -174,9 +174,9 @@ class QueriedTraces:
             if asked.full:
                 why = "[traces] otlp_limit_mib is full"
             elif asked.hopeless:
-                why = "no other query was answered"
+                why = "no other query succeeded"
                 if counts[BackendState.FAILED] + counts[BackendState.TOO_LARGE]:
-                    why = f"{_AWAY} queries in a row had no usable answer"
+                    why = f"{_AWAY} queries in a row had no usable response"
             elif not self._wanted():
                 why = "the run was stopped"
             yield f"{count(left)} were not queried: {why}"

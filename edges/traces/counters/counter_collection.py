@@ -48,7 +48,7 @@ LOG = logging.getLogger(__name__)
 _NOTICEABLE_S = 0.5
 _POLL_S = 0.1
 _NAMED = 3
-_LIVE_ONLY = "the report has those that were read while the load ran, which may lack its end"
+_LIVE_ONLY = "the report has only counters read during the load, perhaps without its end"
 _STOPPED = "not read, the run was stopped"
 
 
@@ -267,7 +267,7 @@ class _Reading:
         if abs(self.source.ahead_s) > max(_NOTICEABLE_S, self.source.error_s):
             word = "ahead of" if self.source.ahead_s > 0 else "behind"
             notes.append(
-                f"the clock of {shown} is {spaced(abs(self.source.ahead_s))} {word} that of Redis"
-                f" (+-{spaced(self.source.error_s)}), corrected"
+                f"the clock of {shown} is {spaced(abs(self.source.ahead_s))} {word} the clock of"
+                f" Redis (+-{spaced(self.source.error_s)}), corrected"
             )
         return notes

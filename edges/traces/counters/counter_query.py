@@ -73,7 +73,7 @@ def read_queries(path: Path) -> tuple[CounterQuery, ...]:
     ]
     names = [str(one.get("name")) for one in found if isinstance(one, Mapping)]
     twice = sorted({name for name in names if names.count(name) > 1})
-    problems += [f"{path}: the name {plain(name)!r} stands twice" for name in twice]
+    problems += [f"{path}: the name {plain(name)!r} is given twice" for name in twice]
     if problems:
         lines = "\n".join(f"  {line}" for line in problems)
         raise UsageError(

@@ -149,7 +149,7 @@ class Prometheus:
         raise PrometheusAwayError(why)
 
 
-_STRANGER = "the answer is not that of Prometheus's API"
+_STRANGER = "the response is not from Prometheus's API"
 
 
 def _base(url: str) -> str:

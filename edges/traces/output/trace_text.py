@@ -193,14 +193,14 @@ def _answer(console: Console, answer: Answer) -> None:
         )
     if answer.watched and not answer.resources:
         watched = count(answer.watched, "counter")
-        _line(console, f"Of {watched} of the system under test none is clearly higher then")
+        _line(console, f"None of {watched} of the system under test is clearly higher then")
     if answer.variance:
         parts = (
             f"{100 * part.share:.0f} % {_words(SpanKey(part.who, part.what, part.about))}"
             for part in answer.variance[:_CAUSES]
             if part.share >= 0.005
         )
-        _line(console, f"Of all variance: {'; '.join(parts)}")
+        _line(console, f"Shares of all variance: {'; '.join(parts)}")
     usual = [one for one in answer.shapes if one.traces >= _USUAL * answer.traces]
     if len(usual) > 1:
         table = TextTable(

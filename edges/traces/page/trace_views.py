@@ -406,7 +406,7 @@ def _fields(row: WaterfallRow) -> list[tuple[str, str]]:
 def _remarks(row: WaterfallRow) -> list[str]:
     remarks = [*row.marks]
     if row.outlives:
-        remarks.append("went on after its caller's end")
+        remarks.append("ended after its caller")
     if row.is_pause:
         remarks.append("a pause of the scenario")
     if row.left_out:

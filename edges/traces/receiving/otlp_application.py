@@ -99,7 +99,7 @@ class OtlpApplication:
             raise _RefusedRequest(415, f"the content type is to be {PROTOBUF} or {JSON}")
         encoding = headers.get("content-encoding", b"identity").decode("latin-1").lower()
         if encoding not in ("gzip", "identity"):
-            raise _RefusedRequest(415, "the content encoding is to be gzip or none")
+            raise _RefusedRequest(415, "the content encoding must be gzip or none")
         if other:
             await self._body(receive, keep=False)
             counts.other_signals += 1
@@ -145,7 +145,7 @@ class OtlpApplication:
                 body += part
         except TimeoutError:
             self._waiting -= len(body)
-            raise _RefusedRequest(408, "the body did not come") from None
+            raise _RefusedRequest(408, "the body was not received in time") from None
         except _RefusedRequest:
             self._waiting -= len(body)
             raise

@@ -66,7 +66,7 @@ _DROPPED = (
 )
 _REQUESTS = (
     ("malformed_requests", "that could not be read"),
-    ("deferred_requests", "told to come again, since too many spans were waiting"),
+    ("deferred_requests", "sent back for a retry, since too many spans were waiting"),
     ("unauthorized_requests", "without the token of [traces] otlp_token"),
     ("other_signals", "with metrics or logs, which are not kept"),
 )
@@ -183,7 +183,7 @@ def _send_command(process: subprocess.Popen[bytes], line: str) -> dict[str, Any]
         while not response.endswith(b"\n"):
             left_s = deadline - time.monotonic()
             if left_s <= 0 or not select.select([process.stdout], [], [], left_s)[0]:
-                LOG.warning("the receiver of OTLP does not answer")
+                LOG.warning("the receiver of OTLP does not respond")
                 return {}
             part = os.read(process.stdout.fileno(), 1 << 16)
             if not part:

@@ -197,7 +197,7 @@ def test_a_runner_without_a_name_is_told_what_to_write(tmp_path):
     (said,) = problems(dummy(runner={"type": "my_scenario_runner"}), path)
 
     assert f"{path}: class MyScenarioRunner is a runner for Rally without a name" in said
-    assert "__execution_type__ = 'my_scenario_runner' is what early releases read" in said
+    assert "__execution_type__ = 'my_scenario_runner' is of early releases" in said
     assert said.endswith('put @runner.configure(name="my_scenario_runner") above it')
 
 

@@ -252,8 +252,8 @@ def test_what_a_flow_cannot_send_is_named_in_a_comment():
     made = Made(entries)
 
     assert paths(made) == ["/"]
-    assert "# left out: POST /up: its body is not the multipart/form-data it is said" in made.text
-    assert "# left out: POST /bad: its body is not the JSON" in made.text
+    assert "# left out: POST /up: its type is multipart/form-data, but not its" in made.text
+    assert "# left out: POST /bad: its type is JSON, but not its" in made.text
     assert "# left out: PROPFIND /dav: the method PROPFIND" in made.text
     assert all(f"{why} (1)" in made.said.output for why in ("WebSockets", "not HTTP", "cache"))
 
@@ -363,9 +363,9 @@ def test_a_malformed_file_is_one_message(text: str, said: str):
     [
         ({"body": ("application/octet-stream", "\x00\x01")}, "application/octet-stream"),
         ({"body": ("multipart/form-data; boundary=x", "--x")}, "multipart/form-data"),
-        ({"body": ("application/json", "\x00{")}, "is not the JSON it is said to be"),
-        ({"body": ("application/json", "[NaN]")}, "is not the JSON it is said to be"),
-        ({"body": ("application/json", "[1e999]")}, "is not the JSON it is said to be"),
+        ({"body": ("application/json", "\x00{")}, "its type is JSON, but not its body"),
+        ({"body": ("application/json", "[NaN]")}, "its type is JSON, but not its body"),
+        ({"body": ("application/json", "[1e999]")}, "its type is JSON, but not its body"),
         ({"json_body": {"{user}": 1}}, "a name in it has braces"),
     ],
 )

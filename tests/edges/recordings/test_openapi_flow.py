@@ -240,7 +240,7 @@ def test_lists_in_paths_headers_and_queries_of_a_task():
         ("openapi: 3.1.0\npaths: {/a: {get: []}}", "paths./a.get: expected a mapping"),
         (
             "openapi: 3.1.0\npaths: {/a: {$ref: other.yaml}}",
-            "paths./a: expected a mapping of operations",
+            "paths./a: expected a mapping by method",
         ),
     ],
 )

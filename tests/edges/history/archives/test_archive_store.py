@@ -18,7 +18,7 @@ from osbench.edges.history.archives.archive_store import ArchiveStore, FolderSto
     [
         ("", "an archive is a folder, or a URL"),
         ("://bucket", "an archive is a folder, or a URL"),
-        ("http://host/runs", "nothing can be written over HTTP"),
+        ("http://host/runs", "osbench only reads over HTTP"),
         ("https://host/runs", "AWS_ENDPOINT_URL"),
         ("file://host/runs", "three slashes"),
         ("s3://", "name a place, as in s3://BUCKET/FOLDER"),

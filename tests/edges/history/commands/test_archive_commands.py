@@ -209,7 +209,7 @@ def test_an_empty_archive_is_listed(invoke: Invoke, team: str) -> None:
     assert trend.exit_code == 2
     assert trend.stderr == (
         f"Warning: there is no run in the archive {team}\nError: no finished run matches: "
-        "`osbench-coord runs list` shows what there is\n"
+        "`osbench-coord runs list` shows all runs\n"
     )
 
 

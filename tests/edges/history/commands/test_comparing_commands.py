@@ -149,8 +149,8 @@ def test_the_command_of_a_page_of_pairs_gives_the_same_verdict(invoke, tmp_path)
 @pytest.mark.parametrize(
     ("args", "message"),
     [
-        (("A0",), "give two runs, or those of both sides"),
-        (("A0", "A1", "A2"), "give two runs, or those of both sides"),
+        (("A0",), "give two runs, or several of each side"),
+        (("A0", "A1", "A2"), "give two runs, or several of each side"),
         (("A0", "--against"), "--against needs at least one run"),
         (("A0", "A0"), "A0 is given twice"),
         (("A0", "no-such"), "no run 'no-such'"),
@@ -411,7 +411,7 @@ def test_pairs_that_the_generator_limited_are_made_again_up_to_a_bound(monkeypat
     runs, left = made(monkeypatch, [limited, good] * 20, 4)
     assert left == 40 - 16
     assert runs.lack_of_pairs(4).startswith(
-        "the load generator was the limit in 8 of 8 pairs, and 3 others are needed; use a machine"
+        "the load generator was the limit in 8 of 8 pairs, and 3 others are needed; use a dedicated"
     )
 
 

@@ -131,7 +131,7 @@ def test_a_change_that_would_be_found_is_whole_from_1000_percent_on(findable, sa
 
 def test_runs_that_would_find_nothing_say_so():
     assert findable_sentence([(9_366_391_994.0, "p50 of queue")]) == (
-        " So few runs find nothing: a change would have to be enormous. Make more."
+        " With so few runs only an enormous change can be found. Make more runs."
     )
 
 
@@ -152,9 +152,9 @@ def test_runs_of_one_side_before_all_of_the_other_are_said_to_be():
     assert "take turns" not in mixed.grounds
     for result in (apart, compared(later, sides[0])):
         assert result.apart_in_time
-        assert "All runs of one side lie before those of the other" in result.grounds
+        assert "All runs of one side were made before all runs of the other" in result.grounds
         assert "`duel` lets both take turns" in result.grounds
-        assert "and nothing changed around the service, 5 %" in " ".join(result.remarks)
+        assert "and its surroundings did not change, 5 %" in " ".join(result.remarks)
     assert not compared(sides[0], later, in_pairs=True).apart_in_time
 
 

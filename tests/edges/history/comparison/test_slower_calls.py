@@ -85,7 +85,7 @@ def test_the_call_that_got_slower_is_named(with_traces):
     result = compare_sides(Evidence(before=before, after=after))
 
     assert "is waiting in the queue to stock/engine" in result.workloads[0].calls
-    assert "What changed: " in compare_page(result)
+    assert "Changed calls: " in compare_page(result)
 
 
 def test_changed_counts_of_calls_are_told(with_traces):
@@ -108,7 +108,7 @@ def test_without_traces_on_both_sides_nothing_is_said_of_calls(with_traces):
     result = compare_sides(Evidence(before=before, after=after))
 
     assert result.workloads[0].calls == ""
-    assert "What changed: " not in compare_page(result)
+    assert "Changed calls: " not in compare_page(result)
 
 
 def test_without_traces_the_request_that_got_slower_is_named(with_requests):

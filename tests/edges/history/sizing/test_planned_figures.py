@@ -76,7 +76,7 @@ def test_a_cost_below_a_planned_bound_is_not_told():
 
     assert compared(ran(cpu=0.03), cost=bound).differences == ()
     (sentence,) = compared(ran(cpu=0.16), cost=bound).differences
-    assert "3.00 times what was planned" in sentence
+    assert "3.00 times the plan" in sentence
 
 
 def test_less_than_the_factor_is_not_told():
@@ -87,7 +87,7 @@ def test_less_than_the_factor_is_not_told():
 def test_a_slower_service_has_more_users():
     slower, users = compared(ran(lasts_ms=200)).differences
 
-    assert slower.startswith("an iteration took 200 ms, 4.00 times what was planned")
+    assert slower.startswith("an iteration took 200 ms, 4.00 times the plan")
     assert "the service was slower under this load" in slower
     assert users.endswith("likely because they follow the service time")
 
@@ -150,4 +150,4 @@ def test_a_report_has_both_sides_and_what_differs():
     text = " ".join(file.getvalue().split())
     assert "planned workers 2 (plan 1); CPU per iteration 1.00ms (plan 1.00ms)" in text
     assert "users at once 20.0 (plan 5.00)" in text
-    assert "4.00 times what was planned" in text
+    assert "4.00 times the plan" in text

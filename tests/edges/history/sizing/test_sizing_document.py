@@ -61,7 +61,7 @@ def test_what_makes_figures_doubtful_is_told():
     assert "the most that it can be, 1.00 ms" in notes(replace(COST, cpu_at_most=True))[0]
     assert "took 3.00 times as long" in notes(replace(COST, service_with_users_s=0.3))[0]
     assert notes(COST, rate=0.0) == [
-        "buy: its runner does not say what load it asks for: one worker process is assumed"
+        "buy: its runner does not state its load: one worker process is assumed"
     ]
 
 
@@ -69,7 +69,7 @@ def test_a_cost_that_is_not_known_is_marked_where_it_is_told():
     bound = said_of_cost(replace(COST, cpu_at_most=True, iterations=9))
     unknown = said_of_cost(replace(COST, cpu_s=0.0))
 
-    words = "at most 1.00 ms of CPU per iteration, over 9 iterations, too few to rely on;"
+    words = "at most 1.00 ms of CPU per iteration, over 9 iterations (too few to rely on);"
     assert words in bound
     assert "not known, over 400 iterations; a process" in unknown
     assert "cost       1.00 ms of CPU per iteration, over 400 iterations;" in said_of_cost(COST)

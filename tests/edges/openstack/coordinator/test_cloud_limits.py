@@ -81,7 +81,7 @@ def test_services_that_the_catalogue_lacks_are_told_of_scenario_and_contexts(clo
             BOOT,
             {**SERVER, "image": "gone"},
             f"{BOOT}.image: there is no image with the id 'gone'; "
-            "give the id or name of one that exists",
+            "give the id or name of an existing one",
         ),
         (
             CREATE,

@@ -371,7 +371,7 @@ def test_a_refusal_of_cinder_is_told(cloud):
         (
             "create_and_attach_volume",
             {**SERVER, "size": 1, "create_vm_params": {"meta": {}}, "key_name": "k"},
-            "^key_name is given beside create_vm_params, .* move it there",
+            "^key_name is given outside create_vm_params, .* move it there",
         ),
         (
             "create_volume",
@@ -381,12 +381,12 @@ def test_a_refusal_of_cinder_is_told(cloud):
         (
             "create_and_update_volume",
             {"size": 1, "update_volume_kwargs": {"size": 2}},
-            "update_volume_kwargs must have update_name or description and nothing else; got size",
+            "update_volume_kwargs must have only update_name or description; got size",
         ),
         (
             "create_and_update_volume",
             {"size": 1},
-            "update_volume_kwargs must have update_name or description and nothing else; got n",
+            "update_volume_kwargs must have only update_name or description; got n",
         ),
     ],
 )

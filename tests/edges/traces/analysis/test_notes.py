@@ -61,9 +61,9 @@ def test_of_many_services_the_worst_are_named():
 @pytest.mark.parametrize(
     ("add_ms", "low_ms", "high_ms", "line"),
     [
-        (10, 9, 11, "the clock of b is 10.0 ms behind that of a (+-1.00 ms), corrected"),
-        (-10, -11, -9, "the clock of b is 10.0 ms ahead of that of a (+-1.00 ms), corrected"),
-        (10, 10, None, "the clock of b is at least 10.0 ms behind that of a, corrected"),
+        (10, 9, 11, "the clock of b is 10.0 ms behind the clock of a (+-1.00 ms), corrected"),
+        (-10, -11, -9, "the clock of b is 10.0 ms ahead of the clock of a (+-1.00 ms), corrected"),
+        (10, 10, None, "the clock of b is at least 10.0 ms behind the clock of a, corrected"),
         (0, -1, 2, "the clocks of a and b may agree (-1.00 ms to +2.00 ms)"),
     ],
 )
@@ -91,7 +91,7 @@ def test_a_clock_that_only_one_bound_is_known_of():
 
     (_, line) = notes_on(spans_of(root, number=n, clocks={"c": -50}) for n in range(10))
 
-    assert line == "the clock of w1 is at least 45.0 ms ahead of that of c, corrected"
+    assert line == "the clock of w1 is at least 45.0 ms ahead of the clock of c, corrected"
 
 
 def test_names_that_services_write_cannot_steer_a_terminal():

@@ -222,7 +222,7 @@ def test_a_span_that_nothing_waited_for():
 
     (found,) = predict(digest_of(traces()).table.close(), [read_change("shop short: 0")])
 
-    assert found.sentence == "No iteration waited for these spans: nothing would change."
+    assert found.sentence == "No iteration waited for these spans: no time would change."
 
 
 def test_too_many_graphs_leave_a_random_part_of_the_traces():

@@ -93,7 +93,7 @@ def test_the_resource_that_was_full_is_told_behind_the_cause(directory: RunDirec
     assert (shop.watched, calm.watched) == (3, 3)
     # in the other workload slow iterations are at any time
     assert calm.resources == ()
-    assert "Of 3 counters of the system under test none is clearly higher then" in text_of(found)
+    assert "None of 3 counters of the system under test is clearly higher then" in text_of(found)
 
 
 def test_without_counters_nothing_is_said_of_them(directory: RunDirectory) -> None:

@@ -110,7 +110,7 @@ def test_a_clock_that_differs_is_corrected_and_told(
     (cpu,) = found.workloads[0].series
     assert cpu.values - found.workloads[0].times() == pytest.approx(1.5, abs=0.5)
     (note,) = [one for one in found.notes if "clock" in one]
-    assert f"the clock of {server.url} is 60.0 m behind that of Redis" in note
+    assert f"the clock of {server.url} is 60.0 m behind the clock of Redis" in note
 
 
 def test_queries_without_series_are_counted_and_no_error(
@@ -323,10 +323,10 @@ def test_counters_that_were_read_under_load_are_kept_if_there_are_no_others(
 
     assert [one.label for one in found.workloads[0].series] == ["CPU of db1"]
     assert len(found.notes) == (1 if stopped else 2)
-    assert "read while the load ran, which may lack its end" in found.notes[-1]
+    assert "read during the load, perhaps without its end" in found.notes[-1]
 
 
-LIVE_ONLY = "the report has those that were read while the load ran, which may lack its end"
+LIVE_ONLY = "the report has only counters read during the load, perhaps without its end"
 
 
 @pytest.mark.parametrize("stopped", [False, True])

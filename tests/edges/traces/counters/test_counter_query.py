@@ -65,7 +65,7 @@ def test_all_problems_of_a_file_are_told_with_their_places(tmp_path: Path) -> No
     assert f"{path}, entry 2: `name` must be a text of 1 to 60 characters" in told
     assert f"{path}, entry 3: must be a mapping" in told
     assert f"{path}, entry 4: `host_label` must be the name of a label" in told
-    assert f"{path}: the name 'a' stands twice" in told
+    assert f"{path}: the name 'a' is given twice" in told
 
 
 @pytest.mark.parametrize(

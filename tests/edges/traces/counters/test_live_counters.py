@@ -326,7 +326,7 @@ def running_load() -> dict[int, LoadSpan]:
     ("status", "text", "why"),
     [
         (401, '{"status": "error", "error": "no token"}', "HTTP 401 no token; look at [metrics]"),
-        (200, "<html>a shop</html>", "the answer is not that of Prometheus's API"),
+        (200, "<html>a shop</html>", "the response is not from Prometheus's API"),
         (503, "starting\x1b[2J up", "HTTP 503 starting"),
     ],
 )

@@ -83,10 +83,10 @@ def test_lacking_credentials_are_told_with_the_option(server: FakePrometheus) ->
 @pytest.mark.parametrize(
     ("status", "text", "why"),
     [
-        (200, "<html>a shop</html>", "the answer is not that of Prometheus's API"),
-        (200, '{"hello": 1}', "the answer is not that of Prometheus's API"),
-        (200, '{"status": "success", "data": {"result": []}}', "not that of Prometheus's API"),
-        (200, "[" * 100_000, "the answer is not that of Prometheus's API"),
+        (200, "<html>a shop</html>", "the response is not from Prometheus's API"),
+        (200, '{"hello": 1}', "the response is not from Prometheus's API"),
+        (200, '{"status": "success", "data": {"result": []}}', "not from Prometheus's API"),
+        (200, "[" * 100_000, "the response is not from Prometheus's API"),
         (302, "", "HTTP 302"),
         (404, "404 page not found", "HTTP 404 404 page not found"),
         (503, '{"status": "error", "error": "starting up"}', "HTTP 503 starting up"),
@@ -109,7 +109,7 @@ def test_malformed_series_are_not_taken(server: FakePrometheus, result: str) -> 
     data = f'{{"resultType": "vector", "result": {result}}}'
     server.status, server.text = 200, f'{{"status": "success", "data": {data}}}'
 
-    with pytest.raises(PrometheusAwayError, match="not that of Prometheus's API"):
+    with pytest.raises(PrometheusAwayError, match="not from Prometheus's API"):
         Prometheus(server.url).at("up")
 
 

@@ -174,7 +174,7 @@ def test_an_explanation_begins_with_its_answer(call, spans):
     assert "shop/api db SELECT prices on host b" in printed["sentence"]
     rest = said.removeprefix(printed["sentence"])
     assert "* stands out: " in rest
-    assert "Of all variance: " in rest
+    assert "Shares of all variance: " in rest
     assert "the clock of w1 is 10" in rest
     assert "bus notify continued after its caller's end 1,500 times" in rest
     (answer,) = printed["answers"]
