@@ -124,14 +124,14 @@ def test_a_frame_that_announces_much_is_not_decompressed(size):
     # magic, descriptor: a content size of 8 bytes, one segment
     announced = bytes(frame[:4]) + b"\xe0" + struct.pack("<Q", size) + bytes(frame[6:])
 
-    with bounded(1 << 20), pytest.raises(ValueError, match="may be"):
+    with bounded(1 << 20), pytest.raises(ValueError, match="it announces"):
         decompress(announced, 1 << 60)
 
 
 def test_what_is_decompressed_is_bounded():
     bomb = zstandard.compress(bytes(200 << 20))
 
-    with bounded(1 << 20), pytest.raises(ValueError, match="larger"):
+    with bounded(1 << 20), pytest.raises(ValueError, match="it announces"):
         decompress(bomb, 100 << 20)
     assert decompress(zstandard.compress(bytes(1 << 20)), 1 << 20) == bytes(1 << 20)
 
