@@ -29,7 +29,8 @@ def complete(conf: cfg.ConfigOpts) -> Iterator[str]:
     """Add the configured certificates to [messaging] redis_url and broker_url, in `conf`.
 
     A generator: acts while it is iterated, and yields a message per problem: an unreadable file, a
-    key without its certificate, or no address with TLS. Without certificates it does nothing.
+    key without its certificate, or addresses of which none has TLS. Without certificates it does
+    nothing.
     """
     messaging = conf.messaging
     files = {name: messaging[name] for name in PARAMETERS if messaging[name]}

@@ -32,11 +32,11 @@ def search_path() -> list[Path]:
 
 
 def load(files: Sequence[str] | None = None) -> cfg.ConfigOpts:
-    """Return the checked configuration: defaults, overridden by `files`, then by the environment.
+    """Return the checked configuration: defaults, then `files`, then variables OS_GROUP__OPTION.
 
-    Later files win. Without `files`, the first existing file of `search_path` is read. Raises
-    ConfigError, which lists every unknown section or option, every refused value and every file
-    that cannot be read.
+    Later values win. Without `files`, the first existing file of `search_path` is read, if any.
+    Adds TLS certificates to addresses. Raises ConfigError, which lists unknown names, refused
+    values and unreadable files.
     """
     if files:
         paths = [str(expanded(name)) for name in files]
@@ -71,9 +71,10 @@ def load(files: Sequence[str] | None = None) -> cfg.ConfigOpts:
 
 
 def _parse(paths: Sequence[str]) -> tuple[dict[str, _Sections], list[str]]:
-    """Return sections with options and values by file, and messages on unreadable files.
+    """Return sections with options and values by file, and messages on files that cannot be read.
 
-    Parsed one by one, since oslo.config merges files and does not report the file of a value.
+    Such a file has no sections in the result. Parsed one by one, since oslo.config merges files and
+    does not report the file of a value.
     """
     parsed: dict[str, _Sections] = {}
     problems: list[str] = []
@@ -154,7 +155,8 @@ def _value_problems(conf: cfg.ConfigOpts, parsed: dict[str, _Sections]) -> Itera
 def _origin(group: str, name: str, parsed: dict[str, _Sections]) -> tuple[str, str | None]:
     """Return the source of an option's value, and the value as it is written there.
 
-    The source is an environment variable, the last file that sets it, or "default" with None.
+    The source is an environment variable, else the last file that sets it, else "default", whose
+    value is None.
     """
     variable = f"OS_{group.upper()}__{name.upper()}"
     if variable in os.environ:
@@ -195,7 +197,10 @@ def sample() -> str:
 
 
 def limits(option: cfg.Opt) -> str:
-    """Return the end of an option's help: its choices, or its minimum; "" if it has neither."""
+    """Return the end of an option's help: its choices, or its minimum.
+
+    Returns "" if it has neither, for a minimum of 0, and if it has a maximum, too.
+    """
     kind = option.type
     choices = getattr(kind, "choices", None)
     if choices:

@@ -61,7 +61,10 @@ def drop_foreign_variables(environ: MutableMapping[str, str]) -> None:
 
 
 def ignored_variables_note(environ: Mapping[str, str]) -> str:
-    """Return a note that names the ignored variables of applications; "" if none is set."""
+    """Return a note on variables in `environ` that Celery would read, and osbench ignores.
+
+    Returns "" if there are none. A variable with an empty value counts as missing.
+    """
     names = [name for name in _OF_APPLICATIONS if environ.get(name)]
     if not names:
         return ""

@@ -33,7 +33,7 @@ class SafeFormatter(logging.Formatter):
 
 
 class _OnceEach(logging.Filter):
-    """Lets each deprecation that Rally logs pass once: Rally repeats them for each object."""
+    """Passes each deprecation of Rally or oslo.config once, and all other records always."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -51,9 +51,9 @@ class _OnceEach(logging.Filter):
 
 
 def quieten() -> None:
-    """Let a deprecation of Rally, and the host of an unverified connection, be logged once each.
+    """Let each deprecation of Rally, and each host of an unverified connection, be logged once.
 
-    In this process, also before `begin` and without it.
+    Changes the filters of `warnings` and logging's last resort, which works without `begin`.
     """
     # urllib3 would warn at each request; the message names the host
     warnings.filterwarnings("once", message="Unverified HTTPS request")
@@ -65,8 +65,7 @@ def quieten() -> None:
 def begin(level: str, *, process: bool = False) -> None:
     """Set up logging to stderr for records of `level`, a name, and above, with SafeFormatter.
 
-    `process`: lines have the process id. Does nothing if the root logger has a handler already.
-    Includes `quieten`.
+    `process`: lines have the process id. If the root logger has a handler, it only calls `quieten`.
     """
     quieten()
     handler = logging.StreamHandler()

@@ -109,7 +109,7 @@ class _OptionalPath(_Path):
 class Url(types.ConfigType):
     """Option type: the address of a server with a scheme of `schemes`; None if it is empty.
 
-    Errors do not show the value, since it may contain a password.
+    Raises ValueError without the value, since it may contain a password.
     """
 
     def __init__(self, *schemes: str) -> None:

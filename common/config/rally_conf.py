@@ -29,9 +29,10 @@ def configuration_file() -> Path | None:
 
 
 def openstack_options(file: Path) -> Mapping[str, str]:
-    """Return the values of Rally's options for OpenStack in the file, by name.
+    """Return the values of Rally's options for OpenStack in the file, by name; {} if it has none.
 
-    Raises ConfigError if it cannot be read, or is not a configuration file.
+    Quotes around values are removed. Raises ConfigError if the file cannot be read, or is not a
+    configuration file.
     """
     # as oslo.config reads it: $ is a plain character here, and no group inherits from DEFAULT
     parser = configparser.RawConfigParser(strict=False, default_section="")

@@ -39,7 +39,7 @@ _ASCII = str.maketrans(
 
 
 def _similar(error: UnicodeError) -> tuple[str, int]:
-    """Return similar ASCII, or "?", for the characters of an encoding error, and their end."""
+    """Return similar ASCII, or "?", for characters of an encoding error, and the index behind."""
     assert isinstance(error, UnicodeEncodeError)
     # needed for other encodings only
     import unicodedata  # noqa: PLC0415 - see above
@@ -50,10 +50,7 @@ def _similar(error: UnicodeError) -> tuple[str, int]:
 
 
 class _Output(io.FileIO):
-    """Replacement of stdout that raises OutputError if a write fails.
-
-    If the reader of a pipe has gone, it raises BrokenPipeError.
-    """
+    """Replacement of stdout that names the remedy if a write fails."""
 
     def write(self, data: Any, /) -> int:
         """Write bytes and return the number written.
@@ -82,7 +79,7 @@ class _Dropping(io.FileIO):
 
 
 def secure_standard_streams() -> None:
-    """Open closed standard streams on /dev/null; replace stdout and stderr by the classes above.
+    """Open closed standard streams on /dev/null; replace stdout by _Output and stderr by _Dropping.
 
     Otherwise the next file or connection would get the descriptor of a closed stream. Characters
     that their encodings lack become similar ones. Streams that other code has replaced stay.
@@ -106,8 +103,8 @@ def secure_standard_streams() -> None:
 def _stream(raw: io.FileIO, before: TextIO | None, *, each_line: bool = False) -> TextIO:
     """Return a text stream over `raw` with the encoding of `before`, or UTF-8 if that is None.
 
-    An error handler that the user has set for stdout stays. `each_line`: it is stderr, whose lines
-    are flushed at once, as those for a terminal are.
+    Characters that the encoding lacks become similar ones, unless the user has set another error
+    handler for stdout. `each_line`: it is stderr, whose lines are flushed at once.
     """
     handler = (before.errors if before is not None else None) or "strict"
     return io.TextIOWrapper(

@@ -36,7 +36,7 @@ from osbench.common.secrets.masking import mask
 
 @dataclass(frozen=True, kw_only=True)
 class Deployment:
-    """The content of a deployment file, with a name, and a version that each change changes."""
+    """The content of a deployment file, with a name, and a version that is a keyed hash of it."""
 
     name: str
     #: The content of the file, with secrets: show `masked()` instead.
@@ -52,8 +52,8 @@ class Deployment:
         """Create a record from the content of a deployment file, which is checked.
 
         The version is a keyed hash of the content; `salt`, its key (None: random), prevents
-        guessing passwords from it. Raises DeploymentError with all problems; `source` begins the
-        message.
+        guessing passwords from it. Raises DeploymentError with all problems, also for a value that
+        JSON does not have; `source` begins the message.
         """
         problems = problems_of(spec)
         if problems:
@@ -73,10 +73,7 @@ class Deployment:
 
     @classmethod
     def from_file(cls, name: str, path: str | Path) -> Self:
-        """Read a record from a JSON or YAML file.
-
-        Raises DeploymentError if it is unreadable or invalid.
-        """
+        """Read and check the record of a JSON or YAML file; raises DeploymentError if it fails."""
         return cls.from_spec(name, read_spec(Path(path)), source=str(path))
 
     @classmethod

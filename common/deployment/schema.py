@@ -247,7 +247,7 @@ def _platform_problems(name: str, content: Any) -> Iterator[Problem]:
 
 
 def _user_problems(place: str, user: Any) -> Iterator[Problem]:
-    """Yield a problem unless a user with a password names one project by one key."""
+    """Yield a problem if a user with a password names no project, or names it by two keys."""
     if isinstance(user, Mapping) and not {"auth_type", "auth"} & user.keys():
         projects = [key for key in ("project_name", "tenant_name") if key in user]
         if not projects:

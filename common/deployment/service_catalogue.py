@@ -56,10 +56,10 @@ class ApiVersion:
 
 
 def configured_service(service: Service, wish: ApiVersion | None) -> Service:
-    """Return a copy of `service` with the configured type and API version `wish` (None: none).
+    """Return a copy of `service` with the type and API version of `wish`; itself if `wish` is None.
 
-    A microversion (with a dot) does not change it: it becomes a header. Raises DeploymentError if
-    the service has only microversions and another major version is configured.
+    The version of a service with microversions stays, since they are sent as a header. For it
+    raises DeploymentError if `wish` names another major version and no type.
     """
     if wish is None:
         return service

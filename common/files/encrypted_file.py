@@ -11,10 +11,7 @@ from osbench.common.files.regular_files import TooOpen, read_private, sync_direc
 
 
 class EncryptedFile:
-    """An encrypted file of mode 0600, with its key in the file `key_path`.
-
-    Methods raise OsbenchError.
-    """
+    """An encrypted file of mode 0600, with its key in `key_path`. Methods raise OsbenchError."""
 
     def __init__(self, path: Path, key_path: Path) -> None:
         self.path = path
@@ -23,8 +20,8 @@ class EncryptedFile:
     def read(self) -> bytes | None:
         """Return the decrypted content; None if the file does not exist.
 
-        Raises OsbenchError if the key file is missing or the wrong one, or if other users may read
-        either file.
+        Raises OsbenchError if either file cannot be read or is open to other users, or if the key
+        is missing or the wrong one.
         """
         try:
             token = read_private(self.path)

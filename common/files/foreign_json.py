@@ -30,7 +30,11 @@ def read_json(text: str | bytes, most_values: int | None = None) -> Any:
 
 
 def read_json_sequence(text: str, most_values: int) -> Iterator[Any]:
-    """Yield the values of JSON texts that follow one another; raises ValueError as `read_json`."""
+    """Yield the values of JSON texts that follow one another, also without blanks between.
+
+    A generator: raises ValueError as `read_json`, but not before a value is requested.
+    `most_values` counts for all texts together.
+    """
     check_values(text, most_values)
     decoder = json.JSONDecoder(**_HOOKS)
     at, text = 0, text.strip()

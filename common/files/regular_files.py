@@ -104,10 +104,7 @@ def write_private(path: Path, content: bytes, *, synced: bool = True) -> None:
 
 
 def sync_directory(path: Path) -> None:
-    """Write the entries of a directory to disk, so that renames and removals survive a crash.
-
-    Raises OSError.
-    """
+    """Write a directory's entries to disk, so that changes survive a crash. Raises OSError."""
     descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY)
     try:
         disk.fsync(descriptor)

@@ -104,7 +104,7 @@ def load_yaml(text: str) -> Any:
 
 
 def open_yaml(text: str, most: int = CHARACTERS) -> yaml.SafeLoader:
-    """Return a loader for the document `text`, with the limits of this module.
+    """Return a loader of `text` with limits NODES and LEVELS; an alias counts as one value.
 
     Raises yaml.YAMLError if `text` has more than `most` characters or characters YAML forbids.
     """

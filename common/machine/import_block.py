@@ -10,9 +10,9 @@ from collections.abc import Iterator
 
 @contextlib.contextmanager
 def import_block() -> Iterator[None]:
-    """Pause garbage collection while modules are imported; later ones skip the present objects.
+    """Pause garbage collection in the block; if it imported modules, exempt all present objects.
 
-    A block that imports nothing, and one within another, exempt nothing.
+    Later collections skip exempt objects. Does nothing if collection is off, as in an inner block.
     """
     if not gc.isenabled():
         yield

@@ -98,10 +98,7 @@ class RedisClock:
         self.measure()
 
     def measure(self) -> None:
-        """Replace the offset by a new measurement of nine round trips.
-
-        Raises StoreUnreachable, StoreError.
-        """
+        """Measure the offset again by nine round trips. Raises StoreUnreachable, StoreError."""
         self._offset = measure(self._client)
         self._measured = time.monotonic()
 

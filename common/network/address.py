@@ -46,8 +46,8 @@ class Address:
     def bind(self) -> socket.socket:
         """Return a socket that listens on the address; the caller closes it.
 
-        If the default port is taken, any free port is used; a `fixed` one is required. Raises
-        UsageError if it cannot listen.
+        If that fails and the port is not `fixed`, any free port is tried. Raises UsageError if it
+        cannot listen.
         """
         ports = [self.port] if self.fixed else [self.port, 0]
         for port in ports:
@@ -69,11 +69,11 @@ class Address:
         raise AssertionError("there is a last port")
 
     def names(self) -> frozenset[str]:
-        """Return the host names that a request's Host header may have, IPv6 in brackets.
+        """Return the host names that a request's Host header may have, IPv6 in brackets, no port.
 
         The server refuses others: a foreign page could resolve its name to our address (DNS
-        rebinding). If the server listens on all interfaces, all names and addresses of this host
-        are included.
+        rebinding). They are the names of loopback and `host`. If the server listens on all
+        interfaces, all names and addresses of this host are included.
         """
         if self.loopback:
             return frozenset({"localhost", "127.0.0.1", "[::1]", _bracketed_host(self.host)})

@@ -177,9 +177,9 @@ class BoundedAdapter(BoundedLinesAdapter):
         total_s: float | None = None,
         **options: Any,
     ) -> None:
-        """`bound`: of the body. `total_s`: seconds for request and response, None for any time.
+        """Set the limits: `bound` of a body; `total_s` for request and response, None for any.
 
-        Bytes of bodies add to the time as `exchange_within` says of transfers.
+        Each LEAST_BYTES_S bytes of a body add a second. `options` are of requests' HTTPAdapter.
         """
         self.bound = bound
         self.total_s = total_s

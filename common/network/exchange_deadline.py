@@ -68,11 +68,11 @@ def present_deadline() -> Deadline | None:
 
 @contextlib.contextmanager
 def exchange_within(total_s: float | None, *, transfer: bool = False) -> Iterator[None]:
-    """Give all HTTP exchanges in the `with` block a common total; None changes nothing.
+    """Give all HTTP exchanges in the `with` block a common total, seconds; None changes nothing.
 
-    An outer total that ends earlier stays. `transfer`: each LEAST_BYTES_S bytes of a body add a
-    second. A response that is read after the block keeps its deadline. Only for connections of
-    `bounded_adapter`.
+    At its end an exchange fails with TimeoutError, or as its client reports that. An outer total
+    that ends earlier stays. `transfer`: each LEAST_BYTES_S bytes of a body add a second. A response
+    that is read after the block keeps its deadline. Only for connections of `bounded_adapter`.
     """
     outer = _DEADLINE.get()
     if total_s is None:

@@ -109,7 +109,7 @@ def server_address_fault(text: str, schemes: Collection[str]) -> str:
 
 
 def _authority(authority: str) -> tuple[str, str, str]:
-    """Split an authority into user, password and the rest."""
+    """Split an authority into user and password, decoded, and the rest. Raises ValueError."""
     named, at, place = authority.rpartition("@")
     user, _, password = named.partition(":") if at else ("", "", "")
     if re.search(r"[\[\]]", named):

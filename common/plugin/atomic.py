@@ -173,10 +173,7 @@ class Recorder:
         return b"".join(packed)
 
     async def run_blocking(self, call: Callable[[], Any]) -> Any:
-        """Run a blocking call in a thread of asyncio's pool; return its result.
-
-        Its exceptions pass.
-        """
+        """Run a blocking call in a thread of asyncio's pool; return its result. Exceptions pass."""
         # not needed by scenarios that block, and slow to import
         import asyncio  # noqa: PLC0415 - see above
 

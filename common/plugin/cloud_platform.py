@@ -64,9 +64,7 @@ class CloudCheck(Protocol):
 
 @dataclass(frozen=True, kw_only=True)
 class SingleLogins:
-    """A deployment with tokens for the credentials that can log in once only, and notes for the
-    user.
-    """
+    """A deployment with tokens for credentials that can log in only once, and notes for users."""
 
     deployment: Deployment
     #: When each of these tokens ends.
@@ -75,9 +73,7 @@ class SingleLogins:
 
 @dataclass(frozen=True, kw_only=True)
 class Orphan:
-    """A resource in the cloud whose name is exactly as osbench or Rally gives names, found by
-    `OrphanSearch`.
-    """
+    """A resource found by `OrphanSearch`: its name is exactly as osbench or Rally gives names."""
 
     service: str
     #: Of what kind, in the plural.
@@ -119,9 +115,7 @@ class OrphanSearch(Protocol):
         """
 
     def remove(self, orphans: Sequence[Orphan]) -> list[str]:
-        """Remove the given resources; return messages on resources that are left, empty if all are
-        gone.
-        """
+        """Remove the given resources; return messages on resources that are left, [] for none."""
 
 
 class CloudPlatform(Protocol):
@@ -167,10 +161,7 @@ class CloudPlatform(Protocol):
         """
 
     def login_problems(self, task: Task, plugins: Plugins, deployment: Deployment) -> list[Problem]:
-        """Return the problems of running a task with the credentials of a record.
-
-        No request is made.
-        """
+        """Return problems of running a task with the credentials of a record; sends no request."""
 
     def cloud_problems(self, task: Task, plugins: Plugins, deployment: Deployment) -> list[Problem]:
         """Return the problems of running a task in the cloud: roles, services, names, quotas.

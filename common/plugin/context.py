@@ -147,9 +147,9 @@ def with_text(
 def texts_of(names: Sequence[str], args: Mapping[str, Any]) -> dict[str, Any]:
     """Return the text of each file that the arguments `names` name, by argument.
 
-    The files are on the coordinator's host. An argument that is a list of files, or a mapping of
-    files by name, becomes a mapping of their texts. Missing arguments are left out. Raises
-    ContextError if a file cannot be read.
+    The files are on the coordinator's host. A list of files becomes a mapping of texts by path, a
+    mapping of files a mapping of texts by the same keys. Missing and other arguments are left out.
+    Raises ContextError if a file cannot be read.
     """
     found: dict[str, Any] = {}
     for name in names:

@@ -9,11 +9,11 @@ from osbench.common.errors import ContextError
 
 
 class LeftBehind(ContextError):
-    """A context of another project could not remove resources, which are described by names.
+    """Raised if a context of another project could not remove resources, which it knows by names.
 
     `kinds`: kinds as that project names them, such as "zaqar.queues"; "" if unknown. `users`: the
-    users that have them, as `CloudUser.to_dict` returns them. `is_ours`: whether a name is of
-    such a resource. `task`: the task's id in these names.
+    users that have them, as `CloudUser.to_dict` returns them. `is_ours`: whether a name is of such
+    a resource. `task`: the task's id in these names.
     """
 
     def __init__(

@@ -71,11 +71,11 @@ class Found:
 class Plugins:
     """All plug-ins of this process: of entry points, of files, and of sources such as Rally.
 
-    An entry point is imported when its plug-in is requested, files on the first call, a source when
-    a name is not native. `prefer` names the source of a plug-in that several have. `remedy` is the
-    advice for an unknown name, instead of similar names. A file or class that cannot be used is a
-    fault: `warn` logs it, and the error for a missing name lists it. Every method raises
-    PluginError if a path does not exist or a name is defined twice.
+    An entry point is imported when its plug-in is requested, all files when any plug-in is, a
+    source when a name is not native. `prefer` names the source of a plug-in that several have.
+    `remedy` is the advice for an unknown name, instead of similar names. A file or class that
+    cannot be used is a fault: `warn` logs it, and the error for a missing name lists it. Every
+    method raises PluginError if a path does not exist or a name is defined twice.
     """
 
     def __init__(
@@ -161,10 +161,10 @@ class Plugins:
     def find(self, kind: str, name: str, *, beside: ScenarioPlugin | None = None) -> Found:
         """Return the plug-in `name`, native or of a source, with its class imported.
 
-        `beside`: for a context, the scenario of the same workload. Its source decides on an
-        ambiguous name: a source's scenarios need the contexts of their source, native ones the
-        native context, even under a name with the source's platform. Raises PluginError if there is
-        none.
+        `beside`: for a context, the scenario of the same workload, whose source is preferred; a
+        native one needs the native context, even under a name with a platform. Of runners and
+        exporters the native one is preferred; a runner's platform has no effect. Raises PluginError
+        if there is none.
         """
         prefer = self._preferred()
         if beside is not None and beside.source != NATIVE:

@@ -36,7 +36,7 @@ def is_token(name: str) -> bool:
 
 
 def header_faults(headers: Mapping[Any, Any]) -> Iterator[str]:
-    """Yield a message per invalid header name or value, without the value: perhaps a secret."""
+    """Yield a message per invalid header name or text value, not the value: perhaps a secret."""
     for name, value in headers.items():
         if not is_token(str(name)):
             yield f"{str(name)!r} is not a header name"

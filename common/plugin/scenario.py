@@ -90,7 +90,10 @@ def _random_sleep_s(min_sleep: float, max_sleep: float | None) -> float:
 
 
 class UserData(dict[str, Any]):
-    """The row of a virtual user's data file, by column; empty without a file."""
+    """The row of a virtual user's data file, by column; empty without a file.
+
+    A missing column raises KeyError with a message on the columns that there are.
+    """
 
     def __missing__(self, column: str) -> NoReturn:
         """Raise KeyError with a message on the columns that there are."""
@@ -334,9 +337,9 @@ class Scenario:
     ) -> None:
         """Sleep a random time between two bounds in seconds; it does not count as service time.
 
-        Raises ValueError if 0 <= min_sleep <= max_sleep does not hold, and RuntimeError in an
-        `async def` scenario, which has `think`. `atomic_delay` is accepted for compatibility with
-        Rally and has no effect.
+        Raises ValueError if 0 <= min_sleep <= max_sleep does not hold, and RuntimeError in an event
+        loop, as of an `async def` scenario, which has `think`. `atomic_delay` is accepted for
+        compatibility with Rally and has no effect.
         """
         sleep_s = _random_sleep_s(min_sleep, max_sleep)
         if self.in_loop:

@@ -52,7 +52,8 @@ class ScenarioPlugin:
     def check_args(self, args: Mapping[str, Any], columns: Collection[str] = ()) -> list[str]:
         """Return messages on errors in the task's arguments `args`; reads files that they name.
 
-        `columns`: names of further arguments, which a data file sets.
+        `columns`: names of further arguments, which a data file sets. An argument of a wrong type
+        is not checked any further. A file that cannot be read gives a message, too.
         """
         method = getattr(self.cls, self.method)
         mistyped = signature.type_problems(self.name, method, args)

@@ -123,7 +123,10 @@ def near(name: str, known: Iterable[str]) -> str:
 
 
 def placeholder(hint: Any) -> Any:
-    """Return an example value for a parameter annotated `hint`; "..." for text and others."""
+    """Return an example value for a parameter annotated `hint`; "..." for text and others.
+
+    Of a union it is for the first type, of a list a list with one example.
+    """
     if typing.get_origin(hint) in (typing.Union, types.UnionType):
         return placeholder(next(iter(typing.get_args(hint))))
     plain = typing.get_origin(hint) or hint

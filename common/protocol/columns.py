@@ -250,9 +250,9 @@ def _packer(code: str, count: int) -> Callable[..., bytes]:
 def encode_rows(rows: Sequence[Row], names: Sequence[str], t0_ns: int) -> dict[str, Any]:
     """Return rows as a dict of columns for msgpack: bytes by column name, with "rows" and "t0".
 
-    Sparse columns of zeros are left out. `names`: the names of actions, by index. `t0_ns`: start of
-    the load on the clock of the rows. Raises OverflowError for a number that does not fit its
-    column.
+    Sparse columns of zeros are left out, as are the columns of actions, requests, trace ids and
+    outputs if no row has any. `names`: the names of actions, by index. `t0_ns`: start of the load
+    on the clock of the rows. Raises OverflowError for a number that does not fit its column.
     """
     made: list[list[bytes]] = [[] for _ in _ENCODED]
     steps: list[Any] = []
@@ -425,7 +425,7 @@ def _traces(columns: Mapping[str, Any], iterations: Ints) -> tuple[Ints, NDArray
 
 
 def _all_among(some: Ints, numbers: Ints) -> bool:
-    """Faster than `np.isin` for a few."""
+    """Return whether `numbers` has all of `some`; faster than `np.isin` for a few."""
     if len(some) == len(numbers) and np.array_equal(some, numbers):
         return True
     if not len(numbers):
@@ -494,7 +494,7 @@ def _last_names(lists: Sequence[list[str]]) -> list[str]:
 
 
 def _check(part: Mapping[str, Any]) -> None:
-    """Each block is checked by itself, so that a surplus does not make up for a lack in another."""
+    """Raise a `MALFORMED` error for wrong lengths of a block; in a sum they could cancel out."""
     rows = part["rows"]
     if type(rows) is not int or rows < 0:
         raise ValueError("its number of rows is not a valid number")

@@ -11,8 +11,8 @@ from osbench.common.protocol.unpacking import unpack
 def outputs(packed: Iterable[bytes]) -> dict[str, list[Any]]:
     """Unpack the outputs of one iteration; return its charts in lists "additive" and "complete".
 
-    The list "malformed" has all else, which a faulty worker may have sent. Soft checks are left
-    out.
+    The list "malformed" has all else, which a faulty worker may have sent. Soft checks, and Rally's
+    `conn_str` in charts, are left out.
     """
     found: dict[str, list[Any]] = {"additive": [], "complete": [], "malformed": []}
     for one in packed:

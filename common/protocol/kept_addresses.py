@@ -39,7 +39,7 @@ class _NamedServer:
     failed: bool = False
 
     def look_up(self) -> None:
-        """Blocks without a timeout; addresses found again stay first. Raises OSError."""
+        """Look up the addresses, without a timeout; known ones stay first. Raises OSError."""
         self.looked = time.monotonic()
         try:
             found = socket.getaddrinfo(self.host, self.port, 0, socket.SOCK_STREAM)

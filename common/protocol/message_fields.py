@@ -52,7 +52,7 @@ def _checks(cls: type) -> tuple[dict[str, _Check], dict[str, type]]:
 
 
 def _check(hint: Any) -> _Check:
-    """Raises NotImplementedError for an unsupported type hint."""
+    """Return the check of a type hint; raises NotImplementedError for an unsupported one."""
     if hint in _SCALARS:
         return _SCALARS[hint]
     if hint == Interval:

@@ -94,10 +94,7 @@ def error_text(error: BaseException) -> str:
 
 
 def holds_secret(name: str, value: str, place: Place = Place.FIELD) -> bool:
-    """Return whether `value` is a secret by its name or form, or has a secret in it.
-
-    False for "".
-    """
+    """Return whether `value` is a secret by name or form, or has one in it; False for ""."""
     return bool(value) and (is_secret(name, value, place) or mask_text(value) != value)
 
 

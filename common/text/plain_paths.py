@@ -27,9 +27,7 @@ def path(text: str) -> str:
 
 
 def short_text(text: str) -> str:
-    """Return a text of at most `LIMIT` characters; a longer one ends with "..." and a hash of
-    it.
-    """
+    """Return at most `LIMIT` characters; a longer text ends with "..." and a hash of all of it."""
     if len(text) <= LIMIT:
         return text
     mark = hashlib.blake2b(text.encode("utf-8", "replace"), digest_size=4).hexdigest()

@@ -140,7 +140,8 @@ class Histogram:
         """Return a new histogram whose highest samples are others: `values`, in nanoseconds.
 
         `numbers` says how many samples have each value; their sum, at most `count`, is the number
-        of samples that are replaced. The new sum is that of the upper bounds of buckets.
+        of samples that are replaced. Sum, minimum and maximum are by upper bounds of buckets, none
+        above the old maximum.
         """
         found = Histogram()
         counts = found._counts = self._counts.copy()

@@ -35,10 +35,7 @@ def by_time(actions: Mapping[str, ByState]) -> list[str]:
 
 
 def naming_advice(actions: Mapping[str, ByState]) -> str:
-    """Return advice on names of actions if there are more than `MANY_NAMES`; else "".
-
-    So many names seem to contain ids.
-    """
+    """Return advice if there are more than `MANY_NAMES` names, which may contain ids; else ""."""
     if len(actions) <= MANY_NAMES:
         return ""
     return (

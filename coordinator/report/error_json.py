@@ -8,7 +8,7 @@ from osbench.common.errors import OsbenchError, TaskError
 
 
 def to_error_json(error: OsbenchError) -> dict[str, Any]:
-    """Return the JSON object of a failed command: message, problems of the task, and exit code."""
+    """Return the JSON object of a failed command: message, exit code, problems of a task error."""
     problems = error.problems if isinstance(error, TaskError) else []
     # the message of a task error goes on with its problems, a line each
     message = str(error).partition("\n")[0] if problems else str(error)

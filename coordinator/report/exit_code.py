@@ -58,8 +58,8 @@ def exit_code(
 
     `refused`: a workload could not begin (2). `broken`: the run could not go on (3). `aborted`: a
     failed SLA stopped the load, so iterations that did not start are expected (1). `limited`: the
-    load generator was the limit (4), as it may be where all failed verdicts are disputed. `around`:
-    a hook failed, or a context was not undone (5).
+    load generator was the limit (4); 4 also if all failed verdicts are disputed. `around`: a hook
+    failed, or a context was not undone (5).
     """
     if refused:
         return 2

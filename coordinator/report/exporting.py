@@ -41,8 +41,8 @@ class Export:
     def __init__(self, exporter: Exporter, target: str, *, exact: bool = False) -> None:
         """`target`: path or URL; `exact`: it is the path of a file, whatever its name.
 
-        Otherwise a path with the suffix of the exporter's own file is a file, any other a folder.
-        Raises UsageError if the exporter does not take such a target.
+        Otherwise a path with a suffix that the exporter takes is a file, any other a folder. Raises
+        UsageError if the exporter does not take such a target.
         """
         self.exporter = exporter
         self.target = target
@@ -73,8 +73,9 @@ class Export:
     def check(self) -> None:
         """Raise UsageError if the target cannot be written, so that no run is made in vain.
 
-        Creates and removes a draft in the target's folder, if that exists and the exporter writes a
-        file. Of a URL only its form is checked.
+        Raises it also if an exact target has the suffix of another format. Creates and removes a
+        draft in the target's folder, if the exporter writes a file. If the folder is missing, its
+        nearest existing parent has to be writable instead. Of a URL only its form is checked.
         """
         if self._is_url:
             scheme = self.target.partition("://")[0]

@@ -61,7 +61,8 @@ class _Dropped(NamedTuple):
 def iterations(directory: RunDirectory, report: Report | None = None) -> Iterator[IterationRow]:
     """Yield every iteration that ended or was dropped, in the order in which they were reported.
 
-    `report` gives workers their names; for None, they are incarnations. Raises DamagedRun.
+    Iterations of the warm-up are marked. `report` gives workers their names; for None, they are
+    incarnations. Raises DamagedRun, or OsbenchError if run.json cannot be read.
     """
     names = worker_names(report)
     warmups = _warmups(directory)
@@ -103,10 +104,7 @@ def one_iteration(
 
 
 def counted_blocks(directory: RunDirectory) -> Iterator[Reported]:
-    """Return an iterator of the rows that count of each result block, in stored order.
-
-    Raises DamagedRun.
-    """
+    """Return an iterator of the rows that count, by block in stored order. Raises DamagedRun."""
     return (block for block in _settled_blocks(directory) if isinstance(block, Reported))
 
 

@@ -137,9 +137,10 @@ def _useful(page: PageFacts) -> dict[int, list[int]]:
 def traced_numbers(
     workloads: Sequence[WorkloadReport], kept: Mapping[int, Iterable[int]]
 ) -> dict[int, Ints]:
-    """Return by workload the numbers of iterations with useful traces, ascending, `ROWS` in all.
+    """Return numbers of iterations with useful traces, ascending, by number of the workload.
 
-    The slowest iterations of the report are taken first, then iterations in `kept`, in its order.
+    At most `ROWS` in all: the slowest iterations of the report, then iterations in `kept`, in its
+    order, workload by workload.
     """
     found, left = {}, ROWS
     for number, workload in enumerate(workloads):

@@ -48,8 +48,8 @@ class RunFacts:
 def read_facts(directory: RunDirectory) -> RunFacts:
     """Read request, summary, timeline and state of a run from its directory.
 
-    Without a summary, the last timeline has the numbers so far. Raises UsageError if the directory
-    is not that of a run, DamagedRun if it is damaged.
+    Without a summary, the last timeline has the numbers so far, or there are no workloads. Raises
+    UsageError if run.json is missing or the summary has another format, DamagedRun for damage.
     """
     # read first: a run that ends in between is then seen as running, with its summary
     running = directory.has_coordinator()

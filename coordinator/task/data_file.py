@@ -86,7 +86,10 @@ class DataFile:
         return max(1, BATCH_BYTES * len(self) // max(1, self.size))
 
     def encrypted(self, numbers: Intervals, ranks: Sequence[int] = ()) -> bytes:
-        """Return the rows of the iterations `numbers`, compressed and encrypted for a batch."""
+        """Return the rows of the iterations `numbers`, compressed and encrypted for a batch.
+
+        `ranks` are ignored. Each number must have a row.
+        """
         at = self._offsets
         pieces = (self._content[at[low - 1] : at[high - 1]] for low, high in numbers)
         return data_rows.encrypt(b"".join(pieces), self.key)

@@ -28,8 +28,8 @@ def problems(uses: Sequence[SourceUse], deployment: Deployment | None) -> list[P
     """Return the problems that Rally's validators find with a deployment or its cloud.
 
     Validators that query the cloud run only if others find no problem. For them a temporary user is
-    created in the cloud, unless the record has users, and removed after. `deployment` None: only
-    problems of missing platforms.
+    created in the cloud, unless the record has users, and removed after. If that fails, this is the
+    only problem. `deployment` None: only problems of missing platforms.
     """
     try:
         known = known_platforms(deployment)

@@ -20,7 +20,7 @@ Options = Mapping[str, Mapping[str, Any]]
 def effective() -> dict[str, dict[str, Any]]:
     """Return the options of Rally and its plug-ins that are set, by group and name, unmasked.
 
-    Options that keep their defaults, and the group `database` (it has a password), are left out.
+    Left out are options that keep their defaults, of logging, and of `database` (a password).
     """
     conf = _conf()
     found: dict[str, dict[str, Any]] = {}

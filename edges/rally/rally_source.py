@@ -113,7 +113,7 @@ class RallySource(PluginSource):
         ]
 
     def scenario(self, name: str) -> ScenarioPlugin | None:
-        """Return Rally's scenario `name`, importing Rally; None if it has none or is missing."""
+        """Return Rally's scenario `name`; None without scenario or Rally. Raises PluginError."""
         if not self.ready():
             return None
         adapter = _module("adapters.scenario_adapter")
@@ -121,7 +121,7 @@ class RallySource(PluginSource):
         return found
 
     def get(self, kind: str, name: str) -> type | None:
-        """Return the adapter class of Rally's plug-in `name`; None if there is none or no Rally."""
+        """Return a plug-in's adapter class; None without plug-in or Rally. Raises PluginError."""
         if kind not in _ADAPTED or not self.ready():
             return None
         module, function = _ADAPTED[kind]
@@ -129,7 +129,7 @@ class RallySource(PluginSource):
         return found
 
     def full_name(self, kind: str, name: str) -> str:
-        """Return the name `name@platform` of a plug-in. Raises PluginError if Rally has none."""
+        """Return a plug-in's name `name@platform`. Raises PluginError without plug-in or Rally."""
         known = kind in plugin_registry.BASES and self.ready()
         found = plugin_registry.plugin(kind, name) if known else None
         if found is None:

@@ -86,7 +86,7 @@ def _validators(plugin: Any) -> tuple[tuple[str, str], ...]:
 
 
 def as_rally(workload: Workload) -> dict[str, Any]:
-    """Return a deep copy of a workload in Rally's format; contexts lose @rally and @native."""
+    """Return a deep copy in Rally's format; contexts lose @rally, @native, runners any platform."""
     return copy.deepcopy(
         {
             "name": workload.scenario,

@@ -131,15 +131,15 @@ class ArrivalFile:
     def instants(self, start: int, stop: int) -> Ints:
         """Return the times of arrivals `start` to `stop` - 1 in microseconds, as an array.
 
-        Times count from the beginning of the recording, arrivals from 0. Raises ArrivalFileError if
-        a block is damaged.
+        Times count from the beginning of the recording, arrivals from 0; `stop` is at most `count`.
+        Raises ArrivalFileError if a block is damaged.
         """
         return self._between(start, stop, 0)
 
     def positions(self, start: int, stop: int) -> Ints:
         """Return for arrivals `start` to `stop` - 1 the position of their name in `names`.
 
-        Arrivals count from 0. Raises ArrivalFileError if a block is damaged.
+        Arrivals count from 0; `stop` is at most `count`. Raises ArrivalFileError as `instants`.
         """
         return self._between(start, stop, 1)
 

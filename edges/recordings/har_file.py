@@ -237,9 +237,7 @@ def _cookies(headers: Pairs) -> Iterator[tuple[str, str]]:
 
 
 def _body_bytes(request: Mapping[str, Any], headers: Pairs) -> int:
-    """Return the length of a request's body in bytes: its Content-Length, else `bodySize`, else
-    0.
-    """
+    """Return the size of a request's body, bytes: Content-Length, else `bodySize`, else 0."""
     said = dict(headers).get("content-length", "")
     if said.isdecimal() and len(said) < 19:
         return int(said)
@@ -253,9 +251,7 @@ def is_json(media_type: str) -> bool:
 
 
 def _seconds(milliseconds: Any) -> float:
-    """Convert milliseconds to seconds; return 0 for a missing, negative or infinite value, or
-    NaN.
-    """
+    """Convert milliseconds to seconds; 0 for negative or infinite numbers and other values."""
     try:
         found = float(milliseconds) / 1000 if isinstance(milliseconds, int | float) else 0.0
     except OverflowError:

@@ -31,9 +31,7 @@ _NAMED_HOSTS = 5
 
 @dataclass(frozen=True, kw_only=True)
 class Recording:
-    """The selected requests of a HAR file, which a task will make, and counts of the omitted
-    ones.
-    """
+    """The requests of a HAR file that a task will make, and counts of the omitted ones."""
 
     #: Redirects are followed: a request has the response at their end.
     requests: Sequence[RecordedRequest]
@@ -46,17 +44,14 @@ class Recording:
 
 
 def origin(request: RecordedRequest) -> str:
-    """Return SCHEME://HOST:PORT of a request's URL, without user and password; the port only if
-    given.
-    """
+    """Return SCHEME://HOST:PORT of a request's URL, without user; :PORT only if the URL has it."""
     return f"{request.url.scheme}://{request.url.netloc.rpartition('@')[2]}"
 
 
 def select(
     found: Sequence[RecordedRequest], hosts: Collection[str], *, assets: bool, file: str
 ) -> Recording:
-    """Select the requests to `hosts` from `found`; to the host of the first page if `hosts` is
-    empty.
+    """Select the requests to `hosts` from `found`; if `hosts` is empty, to the first page's host.
 
     A request with its redirects becomes one request. Requests that a flow cannot make are left out
     and counted by reason. `assets` keeps images, fonts, styles, scripts and media. `file` is named
@@ -91,8 +86,7 @@ def select(
 def _why_none(
     web: Sequence[RecordedRequest], hosts: Collection[str], left_out: Counter[str]
 ) -> str:
-    """Return why no request of `web` is left: its hosts, or reasons with counts, and an option that
-    helps.
+    """Return why no request of `web` is left: its hosts, or reasons with counts; and an option.
 
     For the end of a message. `left_out`: counts by reason.
     """
@@ -129,8 +123,7 @@ def _is_of(one: RecordedRequest, hosts: Collection[str]) -> bool:
 def _reason_left_out(request: RecordedRequest, hosts: Collection[str], *, assets: bool) -> str:
     """Return the reason why `request` is left out, such as "assets"; "" if it is not.
 
-    Requests to hosts other than `hosts` are left out. `assets`: images, styles and the like are
-    not.
+    Requests to other hosts than `hosts` are left out; images, styles and so on unless `assets`.
     """
     preflight = request.method == "OPTIONS" and "access-control-request-method" in dict(
         request.headers
@@ -160,8 +153,7 @@ def _is_asset(one: RecordedRequest) -> bool:
 def _followed_requests(
     web: Sequence[RecordedRequest], hosts: Collection[str]
 ) -> list[RecordedRequest]:
-    """Return the requests without the targets of redirects, because `self.http` requests them
-    itself.
+    """Return the requests without targets of redirects, which `self.http` requests itself.
 
     A redirected request gets the response of its last target, and the cookies of all responses. If
     another host redirects to a host in `hosts`, the last target is returned instead.

@@ -66,9 +66,7 @@ class _NotSent(ValueError):
 
 
 class _NoBody(_NotSent):
-    """Raised if the body of a request is not in the recording; the message says how to add a
-    step.
-    """
+    """Raised if a request's body is not in the recording; the message has how to add a step."""
 
 
 def read_task(file: str, options: RecordingOptions) -> FlowTask:
@@ -207,11 +205,10 @@ class _Steps:
         return joined_string(parts) or "/", "/".join(shown)
 
     def _pairs(self, one: RecordedRequest, pairs: Pairs) -> dict[str, Any]:
-        """Return the pairs of a query or form as a mapping, with saved values and arguments
-        inserted.
+        """Return the pairs of a query or form as a mapping; saved values, arguments are inserted.
 
-        A name that occurs several times has a list of values. Raises _NotSent for a name with
-        braces.
+        A name that occurs several times has a list of values. Raises _NotSent for a name with a
+        placeholder.
         """
         found: dict[str, Any] = {}
         for (name, value), secret in zip(pairs, _secret_pairs(one, pairs), strict=True):
@@ -335,8 +332,7 @@ class _Steps:
         typed: bool = False,
         named: bool = True,
     ) -> Parts:
-        """Split a string that a request sends into literals, `{saved.NAME}` and arguments for
-        secrets.
+        """Split a string that a request sends into literals, `{saved.NAME}`, arguments for secrets.
 
         `name`: under which it is sent. `secret`: the string is known to be secret; `named`: `name`
         may show that it is. `typed`: a saved value must be a string, too. Remembers the string as
@@ -371,9 +367,7 @@ def _kind(media_type: str) -> str:
 
 
 def _missing(one: RecordedRequest) -> str:
-    """Return why a request is left out whose body was not recorded, and how to add a step by
-    hand.
-    """
+    """Return why a request without a recorded body is left out, and how to add a step by hand."""
     kind = _kind(dict(one.headers).get("content-type", "").partition(";")[0].strip().lower())
     part = "{NAME: {filename: ..., type: ..., size: BYTES}}"
     add = f"multipart: {part}" if kind == MULTIPART else "json or form"
@@ -384,9 +378,7 @@ def _missing(one: RecordedRequest) -> str:
 
 
 def _check_name(name: str) -> None:
-    """Raise _NotSent if `name` has a part that `HttpFlow` would take for a placeholder, such as
-    {a.
-    """
+    """Raise _NotSent if `name` has a part that `HttpFlow` would take for a placeholder, as {a."""
     if re.search(r"\{[A-Za-z_]", name):
         raise _NotSent("a name in it has braces, which a flow fills in")
 
@@ -413,8 +405,7 @@ def _name(one: RecordedRequest, path: str) -> str:
 
 
 def _thinks(recording: Recording) -> Iterator[float]:
-    """Yield for each request the think time until the next one, seconds, rounded to 0.1; 0 for the
-    last.
+    """Yield for each request the seconds of think time until the next, to 0.1; 0 for the last.
 
     It is the time from the latest end of all requests that began before, also omitted ones, to the
     next request's start. Times up to `_LEAST_THINK_S`, or unknown ones, count as 0.

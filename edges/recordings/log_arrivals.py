@@ -36,9 +36,7 @@ class SortedArrivals:
     """
 
     def __init__(self, folder: Path) -> None:
-        """`folder`: folder of the temporary file, which has no name and is created when first
-        needed.
-        """
+        """`folder`: of the temporary file, which has no name and is created when first needed."""
         self._folder = folder
         self._file: BinaryIO | None = None
         self._times: list[Ints] = []
@@ -55,8 +53,7 @@ class SortedArrivals:
             self._file.close()
 
     def add(self, times_us: Ints, codes: Ints) -> None:
-        """Add arrivals: `times_us`, microseconds since the epoch, and `codes`, their templates'
-        numbers.
+        """Add arrivals: `times_us` (microseconds since the epoch), `codes` (templates' numbers).
 
         After each `PART` arrivals writes a sorted part to the temporary file. Raises OSError if
         that fails.
@@ -79,8 +76,7 @@ class SortedArrivals:
         self._times, self._codes, self._waiting = [], [], 0
 
     def seconds(self) -> Iterator[tuple[Ints, Ints]]:
-        """Yield all arrivals sorted by time, as arrays of times (microseconds) and templates'
-        numbers.
+        """Yield all arrivals sorted by time, as arrays (times in microseconds, templates' numbers).
 
         Each yield has whole seconds: no second is split over two. Arrivals in memory are written to
         the temporary file first. May be called several times. Raises OSError if the file fails.
@@ -132,9 +128,7 @@ class _Head:
         return int(self._rows[-1, 0]) if self._left else _END
 
     def fill(self, least: int) -> None:
-        """Read from the file until at least `least` arrivals are in memory, or the part has
-        ended.
-        """
+        """Read from the file until `least` arrivals are in memory, or the part has ended."""
         count = min(self._left, least - len(self._rows))
         if count <= 0:
             return
@@ -156,9 +150,7 @@ class _Head:
 
 @dataclass(frozen=True, kw_only=True)
 class WrittenArrivals:
-    """Figures of a file of arrivals that was written: number of arrivals, begin, length and
-    peak.
-    """
+    """Figures of a written file of arrivals: number of arrivals, begin, length and peak."""
 
     count: int
     #: Seconds since the epoch of its beginning, and its length, seconds.
@@ -171,12 +163,11 @@ class WrittenArrivals:
 def write_arrivals(
     path: Path, arrivals: SortedArrivals, names: Sequence[str], positions: Ints
 ) -> WrittenArrivals:
-    """Write arrivals to the new file `path`, with times since the first full second; return
-    figures.
+    """Write arrivals to the new file `path`, with times since the first full second.
 
-    `positions`: by number of a template, its index in `names`; arrivals with -1 are left out. If
-    the log has full seconds only, arrivals are spread within them. Raises UsageError if the file
-    exists or cannot be written; a file that was begun is removed.
+    `positions`: by number of a template, its index in `names`; arrivals with -1 are left out, and
+    at least one must be left. If the log has full seconds only, arrivals are spread within them.
+    Raises UsageError if the file exists or cannot be written; a file that was begun is removed.
     """
     begin_us, end_us = _bounds(arrivals, positions)
     count = peak = 0

@@ -23,7 +23,7 @@ _EARLIEST_S, _LATEST_S = 631_152_000, 4_102_444_800
 
 @dataclass(kw_only=True)
 class LogLines:
-    """Requests read from lines of a log, as columns: element N of each list is of request N."""
+    """Requests read from lines of a log: element N of the first three lists is of request N."""
 
     #: Microseconds since the epoch.
     times_us: list[int] = field(default_factory=list)
@@ -51,8 +51,7 @@ class LogFormat(Protocol):
 
 
 class InstantTexts(dict[bytes, int]):
-    """Cache of parsed times: bytes of a log -> microseconds since the epoch; -1 if it is not a
-    time.
+    """Cache of parsed times: bytes of a log -> microseconds since the epoch, -1 if not a time.
 
     A missing text is parsed and added on access. Emptied before it has more than `_MOST_TEXTS`
     entries.
@@ -66,9 +65,7 @@ class InstantTexts(dict[bytes, int]):
 
 
 class PatternFormat:
-    """A log format whose lines match a regular expression with groups for time, request, query,
-    status.
-    """
+    """A log format: a regular expression with groups for time, request, query and status."""
 
     def __init__(self, name: str, pattern: bytes, order: Sequence[int] = (0, 1, 2, 3)) -> None:
         """`name`: for messages. `pattern`: matches one line. `order`: indexes of the groups time,
@@ -178,9 +175,7 @@ class JsonFormat:
     NAME = "JSON lines"
 
     def __init__(self, fields: Mapping[str, str]) -> None:
-        """`fields`: by key of `FIELDS`, the JSON field to read instead of the usual fields; {} for
-        none.
-        """
+        """`fields`: by key of `FIELDS`, the JSON field to read instead of the usual fields."""
         self._names = {
             key: (fields[key],) if key in fields else usual for key, usual in FIELDS.items()
         }

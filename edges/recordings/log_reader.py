@@ -32,9 +32,7 @@ Progress = Callable[[int, int, int], None]
 
 
 class LogReader:
-    """Reads the lines of one access log, and counts lines, unreadable lines and requests with a
-    query.
-    """
+    """Reads one access log; counts lines, unreadable lines and requests with a query."""
 
     def __init__(
         self, path: Path, fields: Mapping[str, str], progress: Progress | None = None
@@ -80,8 +78,7 @@ class LogReader:
         self.form = form.NAME
 
     def _form(self, block: bytes) -> LogFormat | None:
-        """Return the format that can read the most lines of a block; None if no format can read
-        any.
+        """Return the format that can read the most lines of a block; None if none can read any.
 
         Only about the first 64 KiB of the block are tried, unless no line of them can be read.
         """

@@ -52,8 +52,7 @@ _STATUSES = 600
 
 
 def read_task(file: str, options: RecordingOptions) -> FlowTask:
-    """Read an access log, write its file of arrivals (`options.arrivals`), return a task that
-    replays it.
+    """Read an access log, write its arrivals to `options.arrivals`; return a task to replay it.
 
     The reader "access-log" for `init`. Raises UsageError if the log has no request to replay, or a
     file cannot be read or written.
@@ -103,9 +102,7 @@ def _fields(given: Sequence[str]) -> dict[str, str]:
 
 @dataclass(kw_only=True)
 class _LogCounts:
-    """Templates (method and path without ids) of a log's requests, and counts of requests by
-    status.
-    """
+    """Templates (method, path without ids) of a log's requests, and their counts by status."""
 
     table: TemplateTable = field(default_factory=TemplateTable)
     #: Requests by template and status: `_STATUSES` numbers for each template.
@@ -150,9 +147,7 @@ class _Branch:
 
     @property
     def expect(self) -> int | None:
-        """Return the most frequent status of the requests if it is an error, 400 or above; else
-        None.
-        """
+        """Return the most frequent status of the requests if it is 400 or above; else None."""
         ((most, _),) = self.statuses.most_common(1)
         return most if most >= 400 else None
 

@@ -37,18 +37,14 @@ OTHER = 0
 
 @dataclass(frozen=True, kw_only=True)
 class RequestTemplate:
-    """The template of similar requests: a method and the parts of a path, `ID` for ids and
-    secrets.
-    """
+    """The template of similar requests: method and parts of the path, `ID` for ids, secrets."""
 
     method: str
     parts: tuple[str, ...]
 
     @property
     def name(self) -> str:
-        """Return the name of the step that makes such requests: method and path, with [id] for
-        ids.
-        """
+        """Return the name of a step with such requests: method and path, with [id] for `ID`."""
         return step_name(self.method, "/".join(self.parts).replace(ID, "[id]"))
 
 
@@ -88,8 +84,7 @@ class TemplateTable(dict[bytes, int]):
         return number
 
     def _note(self, template: RequestTemplate) -> None:
-        """Count the parts of a template's path: after more than `_MOST_PARTS` in a place it is
-        full.
+        """Count the parts of a template's path; a place with more than `_MOST_PARTS` is full.
 
         A place is a method and the parts before. All later parts in a full place count as ids.
         """
@@ -103,8 +98,7 @@ class TemplateTable(dict[bytes, int]):
 
 
 def template_of(request: str, full: Container[Place] = frozenset()) -> RequestTemplate:
-    """Return the template of `request`, "METHOD PATH", with `ID` for ids, secrets and personal
-    parts.
+    """Return the template of `request`, "METHOD PATH": `ID` for ids, secrets, personal parts.
 
     `full`: places (method and parts before) in which all parts but names of assets are ids. Of an
     absolute URL only the path counts; it is cut to `_LONGEST` characters.
@@ -147,9 +141,7 @@ def merged_templates(templates: Sequence[RequestTemplate]) -> list[RequestTempla
 
 
 def _merged_at(templates: Sequence[RequestTemplate], depth: int) -> Iterator[RequestTemplate]:
-    """Yield the templates, in order, with `ID` for the part at index `depth` if its place has many
-    values.
-    """
+    """Yield the templates, in order, with `ID` for part `depth` if its place has many values."""
     places: defaultdict[Place, set[str]] = defaultdict(set)
     for one in templates:
         if _may_be_id(one, depth):

@@ -33,15 +33,15 @@ class SchemaExamples:
         self._left = _MOST
 
     def told(self, holder: Mapping[str, Any]) -> Any:
-        """Return the example, default, constant or first enum value of a parameter or body.
+        """Return example, default, constant, first of `examples` or of enum; None if none is given.
 
-        In that order; None if the description gives none. Deep or very large values are cut.
+        In that order, of a parameter or body, then of its schema. Deep or large values are cut.
         """
         self._left = _MOST
         return self._told(holder)
 
     def value(self, holder: Mapping[str, Any]) -> Any:
-        """Return a value for a parameter or body: as of `told`, else made up to fit its schema.
+        """Return a value for a parameter or body: of `told`, else made up to fit its schema.
 
         None if there is no such value, for example if the schema refers to itself.
         """
@@ -65,8 +65,7 @@ class SchemaExamples:
         return None
 
     def _plain(self, value: Any, depth: int) -> Any:
-        """Return a copy of `value` with JSON types only, cut below `_DEPTH` levels and after
-        `_MOST` values.
+        """Return a copy of `value` with JSON types, cut at `_DEPTH` levels and `_MOST` values.
 
         Dates become ISO strings, other types strings. `depth`: level of `value`, from 0.
         """

@@ -22,9 +22,7 @@ _NOWHERE = "http://127.0.0.1:8080"
 
 @dataclass(frozen=True, kw_only=True)
 class ServiceOperation:
-    """An operation of an OpenAPI description: a method of a path, with parameters, bodies and so
-    on.
-    """
+    """An operation of an OpenAPI description: a method of a path, with parameters and bodies."""
 
     method: str
     path: str
@@ -126,8 +124,7 @@ class ServiceDescription:
     def mapping(self, value: Any) -> Mapping[str, Any]:
         """Return `value` if it is a mapping; if it is a reference ($ref), the mapping referred to.
 
-        {} for others. References to other files are not read: they are added to `elsewhere`, with
-        {}.
+        {} for others. A reference to another file is added to `elsewhere`, and gives {}.
         """
         for _ in range(_DEPTH):
             if not isinstance(value, Mapping):
@@ -191,10 +188,9 @@ class ServiceDescription:
         return found
 
     def _security(self, operation: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
-        """Yield the security schemes, all to be used together, of the first alternative of an
-        operation.
+        """Yield the security schemes, to be used together, of an operation's first alternative.
 
-        None if the operation needs no login; unknown schemes are skipped.
+        Yields nothing if the operation needs no login; unknown schemes are skipped.
         """
         ways = _list(operation.get("security", self._document.get("security")))
         components = self.mapping(self._document.get("components"))

@@ -51,18 +51,16 @@ _SEPARATORS = {
 
 
 def read_task(file: str, _options: RecordingOptions) -> FlowTask:
-    """Read an OpenAPI file and return a task that makes its operations; the reader "openapi" for
-    `init`.
+    """Read an OpenAPI file; return a task that makes its operations, as far as a flow can.
 
-    No option has an effect. Raises UsageError if the file is not an OpenAPI description or has no
-    operation that a flow can make.
+    The reader "openapi" for `init`; options have no effect. Raises UsageError if the file is not an
+    OpenAPI description or has no operation that a flow can make.
     """
     return task_of(ServiceDescription(file), file)
 
 
 def task_of(description: ServiceDescription, file: str) -> FlowTask:
-    """Return a task with a branch of steps per tag; operations that change data are in other
-    branches.
+    """Return a task with a branch of steps per tag, and another one for steps that change data.
 
     Branches that change data are commented out, unless there are no others. `file`: origin, for
     messages. Raises UsageError if there is no operation that a flow can make.
@@ -123,8 +121,7 @@ class _OperationSteps:
         self._examples = SchemaExamples(description)
 
     def step(self, operation: ServiceOperation) -> tuple[WrittenStep, str]:
-        """Return (step, "") for an operation; if a flow cannot make it, (step with only a note,
-        reason).
+        """Return (step, "") for an operation; (step with only a note, reason) if it cannot be made.
 
         Adds arguments for secrets to `arguments`.
         """
@@ -192,8 +189,7 @@ class _OperationSteps:
         return found
 
     def _body(self, operation: ServiceOperation) -> tuple[dict[str, Any], str]:
-        """Return the step's keys for the body, and ""; ({}, reason) if no type of body is
-        supported.
+        """Return (the step's keys for the body, ""); ({}, reason) if no type of body is supported.
 
         JSON is preferred to forms and multipart. ({}, "") if the operation has no body.
         """
@@ -256,8 +252,7 @@ class _OperationSteps:
         return value
 
     def _let_in(self, operation: ServiceOperation, keys: dict[str, Any]) -> None:
-        """Add the credentials that an operation needs, as task arguments, to headers or query in
-        `keys`.
+        """Add an operation's credentials, as task arguments, to headers or query in `keys`.
 
         Supports API keys, basic and bearer authentication; other security schemes are ignored.
         """
@@ -295,7 +290,7 @@ def _is_secret_field(name: str, value: Any) -> bool:
 
 
 def query_fields(parameter: Mapping[str, Any], value: Any) -> dict[str, str | list[str]]:
-    """Return the fields of a query by name, for the value of a parameter; a list is repeated."""
+    """Return the fields of a query by name for a parameter's value; a list if it is repeated."""
     name, style = str(parameter.get("name")), parameter.get("style", "form")
     explode = _explodes(parameter, style)
     if isinstance(value, Mapping):

@@ -68,9 +68,7 @@ def _is_plain(name: str) -> bool:
 
 
 def random_values(page: str) -> set[str]:
-    """Return the words and quoted strings of a page that look random, such as tokens; at most
-    `_MOST`.
-    """
+    """Return words and quoted strings of a page that look random, as tokens; at most `_MOST`."""
     found: set[str] = set()
     for pattern in (_RANDOM, _QUOTED):
         for match in pattern.finditer(page):

@@ -75,7 +75,7 @@ class Replay(runner.Runner):
     def check(cls, config: Mapping[str, Any]) -> list[str]:
         """Return a message if the file is unreadable or damaged, or the part has no arrival.
 
-        Reads the whole file. An empty list if all is fine.
+        Also if `to` is not after `from`. Reads the whole file. An empty list if all is fine.
         """
         begin_s, end_s = config.get("from", 0), config.get("to")
         if end_s is not None and end_s <= begin_s:
@@ -246,7 +246,7 @@ class ArrivalRows:
     def encrypted(self, numbers: Intervals, ranks: Sequence[int]) -> bytes:
         """Return the rows of iterations by the `ranks` of their due times, encrypted for a batch.
 
-        Raises ArrivalFileError if the file is damaged.
+        Ranks count from 1; `numbers` is ignored. Raises ArrivalFileError if the file is damaged.
         """
         low, high = min(ranks, default=1), max(ranks, default=0)
         names = self._positions(low - 1, high)

@@ -61,8 +61,7 @@ class ResponseValue:
 
     @property
     def rank(self) -> int:
-        """Return how stable the value's place is: 0 input of a page, 1 JSON, 2 header, 3 cookie, 4
-        other.
+        """Return a rank by the place: 0 input of a page, 1 JSON, 2 header, 3 cookie, 4 other.
 
         The lower, the more likely a response of the next run has the value in the same place.
         """
@@ -90,8 +89,7 @@ class ResponseValues:
         self._sent.add(str(value))
 
     def add(self, step: int, request: RecordedRequest) -> None:
-        """Add the values of the response to request number `step` as possible sources of later
-        ones.
+        """Add values of the response to request number `step` as possible sources of later ones.
 
         These are some headers, cookies, values of a JSON document, hidden inputs and random values
         of a page. Values that a request has sent before are ignored.
@@ -130,11 +128,10 @@ class ResponseValues:
             self._take(_unseen_value(step, "", "", value))
 
     def source(self, value: Any, name: str, *, typed: bool) -> str | None:
-        """Return the name of the saved value that a request sends as `name`; None if no response
-        had it.
+        """Return the name of the saved value that a request sends as `name`; None without source.
 
-        If a response had it, its step is made to save it (`saves`). `typed`: the type must be
-        equal, and not only the text.
+        A source is a response that had `value`, likely not by chance; its step is made to save it
+        (`saves`). `typed`: the type must be equal, and not only the text.
         """
         # the sort keeps the order of responses
         for one in sorted(self._found.get(str(value), ()), key=lambda found: found.rank):
@@ -192,8 +189,7 @@ def singular(word: str) -> str:
 
 
 def _same(one: ResponseValue, value: Any, name: str) -> bool:
-    """Return whether a request's `value` likely comes from the response's `one`, which is equal to
-    it.
+    """Return whether a request's `value` likely comes from the response's equal value `one`.
 
     Otherwise they are equal by chance. Decided by their names and the form of the value; `name`:
     under which the request sends it.

@@ -22,9 +22,7 @@ _TAKEN = frozenset(
 
 @dataclass(frozen=True)
 class Argument:
-    """A task argument that is a part of a string; the other parts of the string are literal
-    text.
-    """
+    """A task argument that is a part of a string; other parts of the string are literal."""
 
     name: str
 
@@ -33,9 +31,7 @@ Parts = list[str | Argument]
 
 
 class SecretArguments:
-    """The task arguments that replace secrets of a recording: one per secret, with a hint for the
-    user.
-    """
+    """The task arguments that replace a recording's secrets: one each, with a hint for users."""
 
     def __init__(self) -> None:
         self._names: dict[str, str] = {}
@@ -77,9 +73,7 @@ class UnusedNames:
         self._last: dict[str, int] = {}
 
     def of(self, name: str) -> str:
-        """Return `name`, if it is used already `name_2`, `name_3` and so on; it counts as used from
-        then on.
-        """
+        """Return `name`; if it is used `name_2`, `name_3` and so on. The result counts as used."""
         found, number = name, self._last.get(name, 1)
         while found in self._used:
             number += 1
@@ -103,8 +97,7 @@ class KnownSecrets:
             self._lengths.setdefault(start, []).insert(0, length)
 
     def split(self, text: str) -> Iterator[tuple[str, str]]:
-        """Split `text` at the known secrets: yield (text before a secret, the secret), at last
-        (rest, "").
+        """Split `text` at known secrets: yield (text before, secret) for each, at last (rest, "").
 
         Only secrets of at least `LEAST` characters are found; of several at one position the
         longest.

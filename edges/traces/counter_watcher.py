@@ -29,7 +29,7 @@ class CounterWatcher(Watcher):
 
     @classmethod
     def of(cls, plan: RunPlan, *, resumed: bool) -> CounterWatcher | None:
-        """Return the watcher of a run; None if its configuration names no Prometheus."""
+        """Return the watcher of a run; None if it names no Prometheus. Raises UsageError."""
         if not plan.conf.metrics.prometheus:
             return None
         # few runs read counters, and these take a while to import
@@ -41,7 +41,7 @@ class CounterWatcher(Watcher):
         return None if settings is None else cls(settings)
 
     def begin(self, run: WatchedRun) -> str:
-        """Begin to read counters in a thread."""
+        """Begin to read counters in a thread; return a message that says so."""
         from osbench.edges.traces.counters.live_counters import (  # noqa: PLC0415 - seldom
             LiveCounters,
         )

@@ -23,7 +23,7 @@ class StoredTraces:
     """Reads the traces of runs from their directories."""
 
     def export_requests(self, directory: RunDirectory) -> Iterator[dict[str, Any]]:
-        """Yield the traces of a run as export requests of OTLP/JSON, up to `_TRACES` in each.
+        """Yield a run's kept traces as export requests of OTLP/JSON, up to `_TRACES` in each.
 
         Raises DamagedRun.
         """

@@ -34,7 +34,7 @@ class TraceWatcher(Watcher):
     def of(cls, plan: RunPlan, *, resumed: bool) -> TraceWatcher:
         """Return the watcher of a run; every run may have times of requests to explain.
 
-        Binds the address of the receiver. A new run queries the backend once, to check it.
+        Binds the receiver's address. A new run checks the backend by a query. Raises UsageError.
         """
         receiver = _receiver(plan)
         try:
@@ -48,7 +48,7 @@ class TraceWatcher(Watcher):
         return cls(receiver, backend)
 
     def begin(self, run: WatchedRun) -> str:
-        """Start the process of the receiver."""
+        """Start the receiver if there is one; return text on it and the backend, a line each."""
         self._run = run
         said = []
         if self._receiver is not None:
@@ -63,7 +63,7 @@ class TraceWatcher(Watcher):
         outcomes: Sequence[WorkloadOutcome],
         selections: Mapping[int, Sequence[SpanSelection]],
     ) -> Findings:
-        """Collect traces, or times of HTTP requests, and explain slow iterations by them."""
+        """Collect traces or times of HTTP requests, if there are any; explain slow iterations."""
         assert self._run is not None
         run, requests = self._run, [one.statistics.requests for one in outcomes]
         explained = any(one.tracing.traced for one in outcomes)
@@ -122,7 +122,7 @@ def _backend(plan: RunPlan) -> TraceBackend | None:
 
 
 def _explain(number: int, outcome: WorkloadOutcome, collected: Collected) -> WorkloadOutcome:
-    """Return an outcome with the explanation of its traces and the cost of tracing."""
+    """Return an outcome with explanation, cost of tracing and, after a search, grown spans."""
     tracing = replace(
         outcome.tracing,
         cost=collected.costs[number] if collected.costs else None,

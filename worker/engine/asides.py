@@ -64,8 +64,7 @@ class Asides:
 
 
 def tell_forgotten_awaits(tell: Callable[[str], object]) -> None:
-    """From now on call `tell` with a message for each coroutine that is dropped without being
-    awaited.
+    """Call `tell` with a message for each coroutine that is dropped unawaited, from now on.
 
     The message names the coroutine, file and line. `tell` is called in the thread, and in the task,
     that dropped the last reference. Python's warning about it is then not shown; other warnings

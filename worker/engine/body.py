@@ -24,8 +24,7 @@ _NEW = object.__new__
 
 @dataclass(frozen=True, kw_only=True)
 class Body:
-    """The objects that all iterations of one workload in this process share: scenario class,
-    method, arguments, context, tracer, counts of failures.
+    """Objects that all iterations of a workload in this process share, such as class and arguments.
 
     Made once, before the load. `failures`, `asides` and `names` are filled during the load.
     """

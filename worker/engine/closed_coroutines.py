@@ -130,11 +130,10 @@ class ClosedCoroutines(GrantedNumbers, CoroutineEngine):
         return 0
 
     async def _more(self, user: TaskUser, due: int) -> Found | None:
-        """Wait until `user` may start an iteration; return the iterator from which it takes a
-        number.
+        """Wait until `user` may start an iteration; return a shared iterator of granted numbers.
 
-        The result is the iterator, its batch, and the time from which the user is free, monotonic
-        ns. `due` is that time as known before. None if the engine is closed: after the stop time,
+        With it come the batch of the numbers, and the time from which the user is free, monotonic
+        ns; `due` is that time as known before. None if the engine is closed. After the stop time,
         or while the user is beyond the user limit, it waits on.
         """
         wait = Wait(due, self.stop_ns)

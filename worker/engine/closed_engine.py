@@ -65,11 +65,10 @@ class ClosedEngine(GrantedNumbers, ThreadEngine):
         return 0
 
     def _more(self, user: ThreadUser, due: int) -> Found | None:
-        """Wait until `user` may start an iteration; return the iterator from which it takes a
-        number.
+        """Wait until `user` may start an iteration; return a shared iterator of granted numbers.
 
-        The result is the iterator, its batch, and the time from which the user is free, monotonic
-        ns. `due` is that time as known before. None if the engine is closed: after the stop time,
+        With it come the batch of the numbers, and the time from which the user is free, monotonic
+        ns; `due` is that time as known before. None if the engine is closed. After the stop time,
         or while the user is beyond the user limit, it waits on.
         """
         wait = Wait(due, self.stop_ns)

@@ -97,17 +97,14 @@ class TaskUser(User):
 
 @coroutine
 def let_others_run() -> Generator[None, None, None]:
-    """Suspend the calling coroutine once, so that the event loop runs all other ready tasks before
-    it.
-    """
+    """Suspend the calling coroutine once, so that the loop runs all other ready tasks before it."""
     yield
 
 
 class CoroutineEngine(Engine):
-    """Base of the engines whose virtual users are coroutines of one event loop, for closed and open
-    load.
+    """Base of engines of closed and open load whose virtual users are coroutines of one loop.
 
-    The loop runs in a separate thread, which the engine starts.
+    The event loop runs in a separate thread, which the engine starts.
     """
 
     LAGS = "lags"
@@ -157,13 +154,12 @@ class CoroutineEngine(Engine):
     # how users begin and end
 
     async def _begin_life(self, user: TaskUser) -> bool:
-        """Run `on_start` of `user` until it succeeds, then set `user.free_ns` to its end and return
-        True.
+        """Run `on_start` of `user` until it succeeds; return whether it did.
 
-        Waits while the user is beyond the user limit or the lease (permission to
-        start) is over. After a failure, which is recorded, tries again after 1 s, then 2 s and so
-        on up to 30 s. Returns False, and the user must end, if the load is over or `on_start` timed
-        out.
+        Waits while the user is beyond the user limit or the lease (permission to start) is over.
+        After a failure, which is recorded, tries again after 1 s, then 2 s and so on up to 30 s. At
+        success sets `user.free_ns` to its end. False, and the user must end, if the load is over or
+        `on_start` timed out.
         """
         tries = 0
         while not self.stopped and monotonic_ns() < self.stop_ns:
@@ -181,8 +177,7 @@ class CoroutineEngine(Engine):
         return False
 
     async def _live(self, user: TaskUser, kind: int) -> int:
-        """Run `on_start` (`kind` BEGUN) or `on_stop` (ENDED) of `user`, and record begin, end and
-        failure.
+        """Run `on_start` (`kind` BEGUN) or `on_stop` (ENDED) of `user`; record times and failure.
 
         Returns its end, monotonic ns; NOT_STARTED if it failed; GIVEN_UP if it timed out, so that
         the user must end. Exceptions of the scenario are recorded, not raised.
@@ -233,22 +228,18 @@ class CoroutineEngine(Engine):
                 timer.cancel()
 
     def _wake_pausing(self) -> None:
-        """Wake all users in `_pause_until`, so that they check whether they must end. Called in the
-        loop's thread.
-        """
+        """Wake users in `_pause_until`, which then check whether to end; in the loop's thread."""
         for over in list(self._pausing):
             _end_pause(over)
 
     async def run(self, iteration: int, due: int, user: TaskUser) -> int:  # noqa: PLR0912 - a part would be a call
-        """Run one iteration of `user` and append its row; failures of the scenario are recorded,
-        not raised.
+        """Run one iteration of `user` and append its row; failures of the scenario are recorded.
 
         `due`: monotonic ns. Returns its end, monotonic ns, or NOT_STARTED: its user is beyond the
         user limit or the load is over, and the number went back to the coordinator; LEASE_OVER: the
         caller must keep the number; GIVEN_UP: it timed out, the watchdog has recorded it, and the
-        user must end.
-
-        Much is as in `ThreadEngine.run`: a common part would be a call more for each iteration.
+        user must end. Much is as in `ThreadEngine.run`: a common part would be a call more for each
+        iteration.
         """
         body = self.body
         recorder = new_loop_recorder(body.names, self._calls)
@@ -378,8 +369,7 @@ class CoroutineEngine(Engine):
             self._counted_ns = now
 
     def _blame(self, lasted: int) -> None:
-        """Add `lasted` nanoseconds to the line of scenario code that blocks the loop now, in
-        `_blocked`.
+        """Add `lasted` nanoseconds to the line of scenario code that blocks the loop now.
 
         No effect if no scenario code blocks it. Beyond `PLACES` different lines the time counts as
         `OTHER_PLACES`.
@@ -430,8 +420,7 @@ def _end_pause(over: asyncio.Future[None]) -> None:
 
 
 def _scenario_places(frame: FrameType | None) -> list[Place]:
-    """Return the stack of the loop's thread, innermost first, without the outermost frames, which
-    are the loop's own.
+    """Return the stack of the loop's thread, innermost first, without the loop's own frames.
 
     `frame` is the thread's innermost frame. Empty if it is None, or if no code but the engine's or
     the loop's is running.

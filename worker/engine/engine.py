@@ -83,17 +83,14 @@ class User:
 
 
 class Remains(Protocol):
-    """Code that may still run for an iteration that timed out: a thread, coroutine or blocking
-    call.
-    """
+    """Code that may still run for a timed-out iteration: a thread, coroutine or blocking call."""
 
     def is_alive(self) -> bool:
         """Return whether it still runs."""
 
 
 class HeldLoop:
-    """The event loop as long as an iteration that timed out blocks it: an entry of
-    `Engine.abandoned`.
+    """Entry of `Engine.abandoned` as long as a timed-out iteration blocks the event loop.
 
     With it the worker process reports itself as stuck.
     """
@@ -116,9 +113,7 @@ Entry = tuple[User, int, int, Recorder]
 
 @dataclass(frozen=True, kw_only=True)
 class EngineSetup:
-    """The parameters of an engine: the workload's body, start of the load, callback for work, will
-    page.
-    """
+    """Parameters of an engine: body and start of the load, callback for work, will page."""
 
     body: Body
     #: Start of the load, monotonic nanoseconds.
@@ -328,8 +323,7 @@ class Engine:
             self.body.tell_aside(what)
 
     def _running_here(self) -> int:
-        """Return the number of the iteration that the calling thread or task runs; 0 if it runs
-        none.
+        """Return the number of the iteration that the calling thread or task runs; 0 if none.
 
         A negative result is the key of a user that runs `on_start` or `on_stop`.
         """
@@ -346,12 +340,11 @@ class Engine:
         return scenario.on_start() if kind == BEGUN else scenario.on_stop()
 
     def _note_life(self, kind: int, user: User, begun: int, ended: int, failure: int) -> None:
-        """Append to `life` a row on `on_start` (`kind` BEGUN) or `on_stop` (ENDED); times in
-        monotonic ns.
+        """Append to `life` a row on `on_start` (`kind` BEGUN) or `on_stop` (ENDED) of a user.
 
-        `failure` is the number of its failure, 0 for success; with a failure the row is NOT_BEGUN
-        or NOT_ENDED. A user that begins is added to `living` if the scenario has `on_stop`; a user
-        that ends is removed.
+        Times are monotonic ns. `failure` is the number of its failure, 0 for success; with a
+        failure the row is NOT_BEGUN or NOT_ENDED. A user that begins is added to `living` if the
+        scenario has `on_stop`; a user that ends is removed.
         """
         number = self._numbers.at(user.number)
         self.life.append((kind + (failure > 0), number, begun, ended, failure))
@@ -389,8 +382,7 @@ class Engine:
         return self._stalls.take()
 
     def blocked(self) -> list[list[Any]]:
-        """Remove and return the times since the last call for which scenario code blocked the event
-        loop.
+        """Remove and return the times since the last call for which scenario code blocked the loop.
 
         Each is [line of code, nanoseconds], longest first. Always empty for threads.
         """
@@ -401,7 +393,8 @@ class Engine:
 
         The result: its number (0: a user in `on_start` or `on_stop`), time so far in nanoseconds,
         name of the open action that began last ("" if none), and the line of code that it runs (""
-        if unknown), masked and cut to `PLACE_CHARS`.
+        if unknown), masked and cut to `PLACE_CHARS`. None also if one begins or ends at this
+        moment.
         """
         try:
             # in the order in which they began
@@ -504,15 +497,12 @@ class Engine:
             self._notify()
 
     def give_back(self, numbers: list[Interval]) -> None:
-        """Note granted numbers, half-open intervals, that will not start here; `returned` hands
-        them out.
-        """
+        """Note granted numbers, half-open intervals, that will not start here, for `returned`."""
         with self._changed:
             self._returned.update(numbers)
 
     def returned(self) -> list[Interval]:
-        """Remove and return the numbers noted by `give_back` since the last call, as half-open
-        intervals.
+        """Remove and return numbers noted by `give_back` since the last call: half-open intervals.
 
         The caller returns them to the coordinator.
         """
@@ -530,9 +520,7 @@ class Engine:
 
     @property
     def has_users_to_end(self) -> bool:
-        """Return whether iterations run, users have yet to run `on_stop`, or rows of `life` are not
-        yet shipped.
-        """
+        """Return whether iterations run, an `on_stop` is due, or rows of `life` are unshipped."""
         return bool(self.living or self.life or self.inflight)
 
     def close(self) -> None:
@@ -574,15 +562,13 @@ class Engine:
         self.look(now)
 
     def look(self, now: int) -> None:
-        """Do the periodic work of a subclass, here none; called by the watchdog every `WATCH_S`
-        seconds.
+        """Do periodic work of a subclass, here none; the watchdog calls it every `WATCH_S` s.
 
         `now`: monotonic ns.
         """
 
     def _expire(self, now: int) -> None:
-        """Time out all iterations, `on_start` and `on_stop` that have run for longer than the
-        workload's timeout.
+        """Time out iterations, `on_start` and `on_stop` that exceed the workload's timeout.
 
         Also sets when to check next, and removes from `abandoned` the entries that no longer run.
         `now`: monotonic ns.
@@ -634,8 +620,7 @@ class Engine:
     def _give_up_life(
         self, user: User, started: int, now: int, frames: dict[int, FrameType]
     ) -> None:
-        """Record a timeout of `on_start` or `on_stop` as a failure with the user's stack; replace
-        the user.
+        """Record a timeout of `on_start` or `on_stop` with the user's stack; replace the user.
 
         `started` and `now` are monotonic ns; `frames` has each thread's current frame by its id.
         """
@@ -646,8 +631,7 @@ class Engine:
 
 
 def closed_actions(actions: list[int], now: int) -> list[int]:
-    """Return a copy of an iteration's actions in which actions without an end, end at `now` as
-    failed.
+    """Return a copy of an iteration's actions; actions without an end, end at `now` as failed.
 
     `actions` is flat, `WIDTH` integers per action; an incomplete action at the end of the list is
     dropped. `now`: monotonic ns.

@@ -67,12 +67,11 @@ def places_of(frame: FrameType | None) -> list[Place]:
 
 
 def place_words(places: Sequence[Place], module: str) -> str:
-    """Return the line of code at which a stack is: "file:line (function)" of its innermost frame in
-    `module`.
+    """Return the line of code at which a stack is, as "file:line (function)".
 
-    `module` is the scenario's. If the innermost frame of all is in another module, it is appended
-    as ", in file:line (function)"; without a frame in `module` it is the whole text. `places` is
-    innermost first, not empty.
+    The innermost frame in `module`, the scenario's, counts. If another frame is the innermost of
+    all, it follows as ", in file:line (function)". Without a frame in `module` only the innermost
+    of all is named. `places` is innermost first, not empty.
     """
     own = [place for place in places if place[0].f_globals.get("__name__") == module]
     found = _place_text((own or places)[0])
@@ -132,8 +131,7 @@ def _listed_members(group: BaseExceptionGroup[BaseException]) -> str:
 
 
 def resource_of(error: BaseException | None) -> str:
-    """Return the resource that the system lacked, as in `RESOURCES`, such as "open files"; "" if
-    none.
+    """Return the resource that the system lacked, such as "open files"; "" if none of `RESOURCES`.
 
     Checks error number and message of `error` and of the exceptions that caused it, at most
     `CAUSES` in all.
@@ -185,8 +183,7 @@ def printable(text: str) -> str:
 
 
 def awaiting_places(awaited: Any) -> list[Place]:
-    """Return the stack of a suspended coroutine, innermost frame first, without the engine's
-    frames.
+    """Return the stack of a suspended coroutine, innermost first, without the engine's frames.
 
     `awaited` is the coroutine. Empty if it is None or has ended.
     """
@@ -217,11 +214,10 @@ class Failures:
         self.masked: Callable[[str], str] = mask_text
 
     def number(self, error: BaseException, message: str) -> int:
-        """Return the number, from 1, that all failures like this exception share; queue a new one
-        for `fresh`.
+        """Return the number, from 1, that all failures like this exception share.
 
-        `message` is its message, as of `reported_error`. Removes the traceback of `error`. Never
-        raises.
+        A new failure is queued for `fresh`. `message` is its message, as of `reported_error`.
+        Removes the traceback of `error`. Never raises.
         """
         places = []
         step = error.__traceback__
@@ -242,10 +238,9 @@ class Failures:
         return known
 
     def timed_out(self, limit_s: float, stack: Sequence[Place]) -> int:
-        """Return the number, from 1, of timeouts at this stack after `limit_s` seconds; queue a new
-        one for `fresh`.
+        """Return the number, from 1, that all timeouts at this stack share; queue a new one.
 
-        `stack` is innermost first. Never raises.
+        `stack` is innermost first. `limit_s` is for the message of a new one. Never raises.
         """
         key = ("timeout", tuple((frame.f_code, line) for frame, line in stack))
         known = self._numbers.get(key)
@@ -284,9 +279,7 @@ class Failures:
         """Called with the lock held; here nothing is kept."""
 
     def texts(self, number: int) -> tuple[str, ...]:
-        """Return type, message and traceback of failure `number`; () if unknown, and here
-        always.
-        """
+        """Return type, message and traceback of failure `number`; here always ()."""
         return ()
 
     def fresh(self) -> list[list[Any]]:

@@ -59,9 +59,7 @@ class GrantedArrivals(Engine):
 
     @property
     def _limited(self) -> bool:
-        """Return whether the number of users is limited by the task, and not by this process's
-        capacity.
-        """
+        """Return whether the task limits the users, and not this process's capacity."""
         return self._at_limit is Outcome.DROPPED_MAX_CONCURRENCY
 
     @property
@@ -101,11 +99,11 @@ class GrantedArrivals(Engine):
                 heapq.heappush(self._arrivals, arrival)
 
     def _expect(self, due: int, iteration: int, seq: int) -> Arrival | None:
-        """Return the arrival (due, iteration, batch) that a user has taken if it must start now;
-        else None.
+        """Return the arrival that a user has taken if it must start now; else None.
 
-        Before its due time it is queued again; more than `max_lag_ns` after it, it is dropped. The
-        due time of an arrival to start is noted on the will page before. `due`: monotonic ns.
+        It is given as due time (monotonic ns), number and batch, and so returned. Before its due
+        time it is queued again; more than `max_lag_ns` after it, it is dropped. The due time of an
+        arrival to start is noted on the will page before.
         """
         now = monotonic_ns()
         if due > now:

@@ -66,9 +66,7 @@ class GrantedNumbers(Engine):
             self._notify_of_work(len(batch))
 
     def _notify_of_work(self, count: int) -> None:
-        """Wake users because `count` numbers were queued; here all users. Called with the lock
-        held.
-        """
+        """Wake users for `count` queued numbers; here all users. Called with the lock held."""
         self._notify()
 
     @property
@@ -89,8 +87,7 @@ class GrantedNumbers(Engine):
             return list(rest)
 
     def _keep(self, seq: int, iteration: int) -> None:
-        """Queue the unstarted number `iteration` of batch `seq` again, before all others, and wake
-        a user.
+        """Queue the unstarted number `iteration` of batch `seq` again, first; wake a user.
 
         If the batch was taken back by the coordinator, notes the number for `returned` instead.
         """
@@ -103,13 +100,12 @@ class GrantedNumbers(Engine):
                 self._notify_of_work(1)
 
     def _offer(self, user: User, wait: Wait) -> Found | None:
-        """Return the iterator from which a waiting user takes a number; None if it must go on
-        waiting.
+        """Return the shared iterator from which a waiting user takes a number; None to wait on.
 
-        The result: iterator, its batch, and the time from which the user is free, monotonic ns. It
-        must wait if it is beyond the user limit, no number is queued, or the lease
-        (permission to start) or the load is over. Requests work if no number is queued or the load
-        has ended. Adds the time waited to `want_ns`. Changes `wait`. Call with the lock held.
+        With it come its batch, and the time from which the user is free, monotonic ns. It must wait
+        if it is beyond the user limit, no number is queued, or the lease (permission to start) or
+        the load is over. Requests work if no number is queued or the load has ended. Adds the time
+        waited to `want_ns`. Changes `wait`. Call with the lock held.
         """
         now = monotonic_ns()
         if user.number >= self.user_limit:
@@ -163,8 +159,7 @@ class GrantedNumbers(Engine):
         return True
 
     def _portion(self) -> int:
-        """Return how many numbers to move into the shared iterator: about as many as start in
-        `PORTION_NS`.
+        """Return how many numbers to move into the shared iterator: for `PORTION_NS` of work.
 
         Estimated from the time since the last call. At least 1, at most `PORTION_MOST`, and at most
         twice the last result. If the process is killed, all of them count as started.

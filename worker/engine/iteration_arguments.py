@@ -37,7 +37,7 @@ def _with_run(value: Any, run_id: str) -> Any:
 
 
 def _fill(value: Any) -> Fill | None:
-    """None if `value` contains no {iteration}."""
+    """Return a function that fills {iteration} into `value`; None if it contains none."""
     if isinstance(value, str):
         return (lambda number: value.replace(ITERATION, number)) if ITERATION in value else None
     if isinstance(value, dict):

@@ -28,10 +28,9 @@ class Lateness:
         self.lags: deque[int] = deque(maxlen=KEPT)
 
     def note(self, lag: int) -> None:
-        """Add the lateness of a beat, nanoseconds, and the latenesses of the beats missed
-        meanwhile.
+        """Add the lateness of a beat, nanoseconds, and the latenesses of beats that it missed.
 
-        The missed beats' are `lag` less one `beat_ns`, less two, and so on. Of very many beats only
+        Of missed beats it is `lag` less one `beat_ns`, less two, and so on. Of very many beats only
         about `MISSED_MOST`, evenly spaced, are added.
         """
         self.lags.append(lag)

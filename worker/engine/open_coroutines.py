@@ -90,7 +90,7 @@ class OpenCoroutines(GrantedArrivals, CoroutineEngine):
         self._advance()
 
     def _end_users(self) -> None:
-        """Does not wait for the tasks that run `on_stop`."""
+        """Run `on_stop` of the free users, without waiting for its tasks."""
         while self._free:
             number = heapq.heappop(self._free)
             if number in self.living:
@@ -105,8 +105,7 @@ class OpenCoroutines(GrantedArrivals, CoroutineEngine):
             self._alive.discard(user)
 
     def _advance(self) -> None:
-        """Start the arrivals that are due, and set an alarm for the next; called in the loop's
-        thread.
+        """Start the arrivals that are due, and set an alarm for the next; in the loop's thread.
 
         Starts none while all users are busy, or if the lease or load is over. If users must run
         `on_start` and none is free, starts more users instead. After `PORTION_NS` of work the rest
@@ -152,8 +151,7 @@ class OpenCoroutines(GrantedArrivals, CoroutineEngine):
         return None if arrival is None else self._expect(*arrival)
 
     def _wait(self, due: int, now: int) -> None:
-        """Arrange that `_advance` runs at `due`, without waiting: by an alarm or by keeping the
-        loop awake.
+        """Arrange that `_advance` runs at `due`: by an alarm, or by keeping the loop awake.
 
         The alarm is set for a margin before `due`; within it `_advance` runs in each turn of the
         loop. The margin is 0 if no core is idle or the budget of `PreciseSleep` is spent. Times are
@@ -199,11 +197,10 @@ class OpenCoroutines(GrantedArrivals, CoroutineEngine):
         self._advance()
 
     async def _serve(self, user: TaskUser, arrival: Arrival | None) -> None:
-        """Run `arrival` on `user`, then further arrivals that are due, then add the user to the
-        free users.
+        """Run `arrival` on `user`, then further due arrivals; then the user is free again.
 
-        If an iteration timed out, returns without adding it: another has its number. If the engine
-        is closed, runs `on_stop` before.
+        If an iteration timed out, the user does not become free: another has its number. If the
+        engine is closed, runs `on_stop` before.
         """
         try:
             while arrival is not None:
@@ -239,10 +236,10 @@ class OpenCoroutines(GrantedArrivals, CoroutineEngine):
         return None
 
     def look(self, now: int) -> None:
-        """Drop arrivals that are more than `max_lag_ns` late, each with a row; measure whether a
-        core is idle.
+        """Drop arrivals that are more than `max_lag_ns` late; measure whether a core is idle.
 
-        Called by the watchdog; `now` in monotonic ns.
+        Each dropped arrival gets a row; after the stop time none is dropped. Called by the
+        watchdog; `now` in monotonic ns.
         """
         self._sleep.look(now)
         if now < self.stop_ns:

@@ -67,12 +67,11 @@ class OpenEngine(GrantedArrivals, ThreadEngine):
         return not self._idle and len(self._users) >= self.user_limit
 
     def _next(self, user: ThreadUser) -> Arrival | None:
-        """Wait for the next arrival, remove it from the queue and return it; None if `user` must
-        end.
+        """Wait for the next arrival, and take it from the queue; None if `user` must end.
 
-        It must end if the engine is closed or it is beyond the user limit. Called
-        with the lock `_turn` held. Meanwhile starts a spare user if few are idle, drops late
-        arrivals, and requests work if none is queued.
+        It must end if the engine is closed or it is beyond the user limit. Called with the lock
+        `_turn` held. Meanwhile starts a spare user if few are idle, drops late arrivals, and
+        requests work if none is queued.
         """
         arrivals = self._arrivals
         started = False
@@ -128,11 +127,10 @@ class OpenEngine(GrantedArrivals, ThreadEngine):
         time.sleep(REST_NS / 1e9)
 
     def look(self, now: int) -> None:
-        """Drop arrivals that are more than `max_lag_ns` late, each with a row; measure whether a
-        core is idle.
+        """Drop arrivals that are more than `max_lag_ns` late; measure whether a core is idle.
 
-        Called by the watchdog; `now` in monotonic ns. Drops nothing while a user holds `_turn`:
-        that user drops them.
+        Each dropped arrival gets a row. Called by the watchdog; `now` in monotonic ns. Drops
+        nothing while a user holds `_turn`: that user drops them.
         """
         self._sleep.look(now)
         if not self._arrivals or not self._turn.acquire(blocking=False):

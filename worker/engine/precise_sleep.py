@@ -34,11 +34,10 @@ class IdleCores:
         self._last: tuple[int, float] | None = None
 
     def measure(self, now_s: float) -> float | None:
-        """Return the average number of idle cores since the last call; None at the first, or if
-        unknown.
+        """Return the average number of idle cores since the last call; None if unknown.
 
-        Of the cores that this process may use; the use by other processes counts, too. `now_s` is
-        the time of the call, seconds of any clock.
+        None also at the first call. Of the cores that this process may use; the use by other
+        processes counts, too. `now_s` is the time of the call, seconds of any clock.
         """
         ticks = self._ticks()
         last, self._last = self._last, None if ticks is None else (ticks, now_s)
@@ -47,8 +46,7 @@ class IdleCores:
         return (ticks - last[0]) * self._tick_s / (now_s - last[1])
 
     def _ticks(self) -> int | None:
-        """Return the clock ticks since boot for which this process's cores were idle, summed over
-        cores.
+        """Return the clock ticks since boot for which this process's cores were idle, in sum.
 
         None if /proc/stat cannot be read or lists none of them.
         """
@@ -102,9 +100,7 @@ class PreciseSleep:
         return AHEAD_NS if self._free and self._may(now) else 0
 
     def pay(self, awake_ns: int) -> None:
-        """Take `awake_ns`, for which the thread has been awake, from the budget; add it to
-        `awake_ns`.
-        """
+        """Take the time that a thread was awake from the budget; add it to `self.awake_ns`."""
         self._left_ns -= awake_ns
         self.awake_ns += awake_ns
 

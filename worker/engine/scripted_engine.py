@@ -76,9 +76,7 @@ class Turn(ThreadUser):
         self.over = False
 
     def is_alive(self) -> bool:
-        """Return whether the call of `iterate` still runs. False after it, even if its thread goes
-        on.
-        """
+        """Return whether the call of `iterate` still runs; its thread may go on after it."""
         return not self.over and self.thread is not None and self.thread.is_alive()
 
 
@@ -274,8 +272,7 @@ class ScriptedEngine(GrantedNumbers, ThreadEngine):
             raise
 
     def _end_at_once(self, iteration: int, error: BaseException) -> None:
-        """Record a running iteration as failed by `error`, which the runner's code raised in its
-        thread.
+        """Record a running iteration as failed by `error`, which the runner's code raised.
 
         No effect if the iteration has ended or timed out, and so has a row.
         """
@@ -332,8 +329,7 @@ class ScriptedEngine(GrantedNumbers, ThreadEngine):
         return (changed, set(left_out)) if changed or left_out else None
 
     def arguments(self, iteration: int) -> dict[str, Any]:
-        """Return the keyword arguments of an iteration: the workload's, with changes of the
-        runner's code.
+        """Return the keyword arguments of an iteration, with changes of the runner's code.
 
         {iteration} and {run} in such changed values are not replaced.
         """
@@ -348,10 +344,9 @@ class ScriptedEngine(GrantedNumbers, ThreadEngine):
     # results
 
     def _done(self, row: Row) -> DoneIteration:
-        """Convert a row to the result that `iterate` returns: wall-clock times, names, text of a
-        failure.
+        """Convert a row to the result that `iterate` returns, with wall-clock times and names.
 
-        `error` is (type, message, traceback), () on success.
+        `error` is (type, message, traceback), () on success; three "" if the texts are not known.
         """
         iteration, outcome, _, started, ended, idle, failure, *_ = row
         began_at = time.time() - monotonic_ns() / 1e9

@@ -64,11 +64,10 @@ class ThreadEngine(Engine):
         super().__init__(setup)
 
     def serve(self, user: ThreadUser) -> None:
-        """Run iterations one after another as `user`, in the calling thread; return if the user
-        must end.
+        """Run iterations one after another as `user`, in this thread, until the user must end.
 
-        A user must end if the engine is closed or its iteration timed out; of open loads also if it
-        is beyond the user limit.
+        It must end if the engine is closed or its iteration timed out; of open loads also if it is
+        beyond the user limit.
         """
         raise NotImplementedError
 
@@ -85,11 +84,11 @@ class ThreadEngine(Engine):
         self._short = False
 
     def start_user(self, number: int, free_ns: int) -> bool:
-        """Start the thread of user `number`, free from `free_ns` (monotonic); False if the system
-        has no thread.
+        """Start the thread of user `number`, free from `free_ns` (monotonic).
 
-        Returns True without effect if the user exists, is beyond the user limit, or
-        the engine is closed. The first of several failures is logged.
+        Returns False if the system has no thread; the first of several such failures is logged.
+        Returns True without effect if the user exists, is beyond the user limit, or the engine is
+        closed.
         """
         with self._users_lock:
             if number in self._users or number >= self.user_limit or self.stopped:
@@ -110,9 +109,7 @@ class ThreadEngine(Engine):
         return True
 
     def remove_user(self, user: ThreadUser) -> None:
-        """Remove `user`, which ends or timed out; no effect if another user has its number by
-        now.
-        """
+        """Remove `user`, which ends or timed out, unless another user has its number by now."""
         with self._users_lock:
             if self._users.get(user.number) is user:
                 del self._users[user.number]
@@ -135,13 +132,12 @@ class ThreadEngine(Engine):
         """Wait until `user` may begin; here not at all. Engines of closed load wait for t0."""
 
     def _begin_life(self, user: ThreadUser) -> bool:
-        """Run `on_start` of `user` until it succeeds, then set `user.free_ns` to its end and return
-        True.
+        """Run `on_start` of `user` until it succeeds; return whether it did.
 
-        Waits while the user is beyond the user limit or the lease (permission to
-        start) is over. After a failure, which is recorded, tries again after 1 s, then 2 s and so
-        on up to 30 s. Returns False, and the user must end, if the load is over or `on_start` timed
-        out.
+        Waits while the user is beyond the user limit or the lease (permission to start) is over.
+        After a failure, which is recorded, tries again after 1 s, then 2 s and so on up to 30 s. At
+        success sets `user.free_ns` to its end. False, and the user must end, if the load is over or
+        `on_start` timed out.
         """
         self.await_start(user)
         tries = 0
@@ -164,8 +160,7 @@ class ThreadEngine(Engine):
             self._live(user, ENDED)
 
     def _live(self, user: ThreadUser, kind: int) -> int:
-        """Run `on_start` (`kind` BEGUN) or `on_stop` (ENDED) of `user`, and record begin, end and
-        failure.
+        """Run `on_start` (`kind` BEGUN) or `on_stop` (ENDED) of `user`; record times and failure.
 
         Returns its end, monotonic ns; NOT_STARTED if it failed; GIVEN_UP if it timed out, so that
         the user must end. Exceptions of the scenario are recorded, not raised.
@@ -210,8 +205,7 @@ class ThreadEngine(Engine):
         return len(self._users)
 
     def run(self, iteration: int, due: int, user: ThreadUser) -> int:
-        """Run one iteration of `user` and append its row; failures of the scenario are recorded,
-        not raised.
+        """Run one iteration of `user` and append its row; failures of the scenario are recorded.
 
         `due`: monotonic ns. Returns its end, monotonic ns, or NOT_STARTED: its user is beyond the
         user limit or the load is over, and the number went back to the coordinator; LEASE_OVER: the

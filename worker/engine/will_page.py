@@ -92,7 +92,7 @@ class WillPage:
         words[_HELD] = 1
 
     def serve(self, workload: int, is_open: bool) -> None:
-        """Write the workload that begins, of which no work was taken yet.
+        """Write the workload that begins, with no work taken; `is_open`: its load is open.
 
         Called before its engine has users, and after the last engine was closed. If the same open
         workload goes on, the latest due time taken remains.
@@ -111,8 +111,7 @@ class WillPage:
     # the worker process: its engine, one thread at a time
 
     def reach(self, seq: int, number: int) -> None:
-        """Note that from now on users can take the numbers of batch `seq` up to `number`,
-        inclusive.
+        """Note that users can from now on take numbers of batch `seq` up to `number`, inclusive.
 
         For closed load. An earlier batch needs no note: all batches before the last count as taken.
         """
@@ -137,8 +136,7 @@ class WillPage:
     # the supervisor
 
     def read(self) -> Will | None:
-        """Return the will of the process that has ended: the limit up to which it may have taken
-        work.
+        """Return the will of the ended process: the limit up to which it may have taken work.
 
         Work beyond it cannot have started. None if the process was in no run. Called by the
         supervisor.

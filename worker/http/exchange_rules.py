@@ -76,10 +76,9 @@ class ExchangeRules:
         `ready`: the request with its limits. `own`: header lines for its first host only, cookies
         included. `phases`: record of the first request's times, which `recorder` has already.
         `kept`: idle connection, taken out of `pool`, over which the first step sends; None searches
-        the pool. `cookies` get the cookies that responses set.
-
-        Raises TimeoutError and ConnectionError with method and URL in their message, and ValueError
-        for an invalid redirect.
+        the pool. `cookies` get the cookies that responses set. Without `keep_body` bodies are read
+        and discarded. Raises TimeoutError and ConnectionError with method and URL in their message,
+        and ValueError for an invalid redirect.
         """
         request, limits, begun_ns = ready.request, ready.limits, phases.begun_ns
         journey = None
@@ -171,7 +170,10 @@ class ExchangeRules:
 
 
 def _ask_driver(connection: HttpConnection, sending: Sending) -> Steps[RawResponse]:
-    """Errors of receiving get `in_body`: whether the head of the response had arrived."""
+    """Yield an `Ask`, and return the response; close the connection after an error.
+
+    Errors of receiving get `in_body`: whether the head of the response had arrived.
+    """
     try:
         response: RawResponse = yield Ask(connection, sending)
     except (BadResponse, EarlyEnd, ReceiveTimedOut) as error:

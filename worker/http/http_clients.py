@@ -40,7 +40,7 @@ class HttpClients:
         *,
         observer: Observer | None = None,
     ) -> None:
-        """`of_run`: header lines of every request, sent to the host of its URL only.
+        """Create all clients. `of_run`: header lines of each request, for the host of its URL only.
 
         `bound` limits responses whose body is kept. `observer` is called with the requests of
         osbench's own clients and their responses, not of libcurl or `requests`.
@@ -77,7 +77,7 @@ class HttpClients:
         to connecting and each wait. `own` are header lines that are only sent to the host of `url`.
         `recorder` is the recorder of the iteration: it gets the measurements, and runs blocking
         clients in a thread. Raises TimeoutError, ConnectionError or ValueError, and the exceptions
-        of `requests` for wrong arguments.
+        of `requests` for wrong arguments, some of them at the call itself.
         """
         ready = self._of_loop.ready(method, url, options)
         if ready is not None:
@@ -195,7 +195,7 @@ class HttpClients:
 
     @contextmanager
     def _noted(self, client: str, why: str, recorder: Recorder) -> Iterator[OtherExchange]:
-        """`client`: "libcurl" or "requests". The record ends with the block, or an error."""
+        """Record the request that `client` ("libcurl" or "requests") makes in the block."""
         self._say(client, why)
         exchange = OtherExchange(recorder.names.number(f"{client}: {why}"))
         recorder.ask(exchange)

@@ -98,7 +98,7 @@ class NameLookups:
 
         Each call begins with the next address; the first begins with a random one. IPv4 and IPv6
         alternate. Addresses that refused a connection come last, until they take one or the host is
-        looked up again.
+        looked up again. A single address is returned as it is.
         """
         if len(found) == 1:
             return found

@@ -141,7 +141,7 @@ class _ConnectClock:
         self._begun_ns = begun_ns
 
     def left_s(self) -> float | None:
-        """None without a limit. Raises ConnectTimedOut at the limit."""
+        """Return the seconds left, None without a limit. Raises ConnectTimedOut if none is left."""
         if not self._limit_s:
             return None
         left_s = self._limit_s - (monotonic_ns() - self._begun_ns) / 1e9

@@ -117,10 +117,10 @@ class OutgoingRequest:
         own: Sequence[str],
         options: Mapping[str, Any],
     ) -> None:
-        """`of_run`, `own`: header lines of run and iteration, for the host of `url` only.
+        """Make the request. `of_run`, `own`: header lines for the host of `url` only.
 
-        Headers of the task (in `options`) win over them. Raises ValueError for a URL, a header or
-        JSON data that cannot be sent.
+        They are of the run and of the iteration. Headers of the task (in `options`) win over them.
+        Raises ValueError for a URL, a header or JSON data that cannot be sent.
         """
         self.verb = method.upper()
         self.url = addresses.sent_url(url, options.get("params"))
@@ -164,7 +164,7 @@ class OutgoingRequest:
         """Change this request in place into the one for `location`.
 
         Status `code` decides whether method and body stay: see `keeps_body`. The cookie header is
-        dropped; on the way to another host also osbench's own headers, and secrets. Raises
+        dropped; at another host also osbench's own headers, at another origin also secrets. Raises
         ValueError if `location` is not HTTP.
         """
         if urlsplit(location).scheme not in ("http", "https"):
@@ -198,7 +198,7 @@ def keeps_body(code: int, verb: str) -> bool:
 
 
 def _body(data: Any, json: Any) -> tuple[bytes, str]:
-    """Raises ValueError for NaN or infinity in `json`."""
+    """Return body and content type ("": none); raise ValueError for NaN or infinity in `json`."""
     if data:
         if isinstance(data, bytes):
             return data, ""

@@ -74,9 +74,10 @@ class ReadyRequest:
         options: Mapping[str, Any],
         bound: ResponseBound,
     ) -> None:
-        """`of_run`: header lines of every request. `options`: arguments of `requests.request`.
+        """Prepare the request. `of_run`: header lines of every request.
 
-        Raises ValueError for a URL, a header or JSON data that cannot be sent.
+        `options`: arguments of `requests.request`. Raises ValueError for a URL, a header or JSON
+        data that cannot be sent.
         """
         self.options = snapshot(options)
         #: What TLS is to check, also where a redirect leads.
@@ -134,7 +135,7 @@ def beyond(method: str, url: str, options: Mapping[str, Any]) -> str:
 
 
 def _plain(options: Mapping[str, Any]) -> Mapping[str, Any]:
-    """`unable` would refuse a pair of timeouts (connect, wait)."""
+    """Replace a valid pair of timeouts (connect, wait) by None, since `unable` would refuse it."""
     timeout = options.get("timeout")
     if isinstance(timeout, list | tuple) and len(timeout) == 2:
         given = [part for part in timeout if part is not None]

@@ -83,7 +83,7 @@ class SocketClient:
         bound: ResponseBound = USUAL,
         observer: Observer | None = None,
     ) -> None:
-        """`of_run`: header lines of every request, sent to the host of its URL only.
+        """Create the client. `of_run`: header lines of every request, for the host of its URL only.
 
         Clients with the same `opener` share addresses and TLS sessions. A thread keeps at most
         `kept` connections. Without `resends` no request is sent a second time. Before a request
@@ -129,10 +129,9 @@ class SocketClient:
         `options` are the keyword arguments of `requests.request`; `timeout` (seconds) bounds the
         whole request, a pair the time to connect and each wait. `own`: header lines for the host of
         `url` only. `recorder` gets the phases of each request that is sent, redirects and failures
-        too. `cookies` are sent, and get the cookies that responses set.
-
-        Returns None, and sends nothing, if another client has to make this request: `beyond`
-        returns why. Raises TimeoutError, ConnectionError or ValueError.
+        too. `cookies` are sent, and get the cookies that responses set. Without `keep_body` the
+        body is read and discarded. Returns None, and sends nothing, if another client has to make
+        this request: `beyond` returns why. Raises TimeoutError, ConnectionError or ValueError.
         """
         ready = self._ready.get(method, url, options)
         if ready is None:
@@ -198,8 +197,8 @@ class SocketClient:
     ) -> RawResponse:
         """Send one prepared request and return its response; redirects are not followed.
 
-        `own`: header lines to add. Times and bytes are noted in `phases`. Raises the exceptions of
-        `ExchangeRules.exchange`.
+        `own`: header lines to add. Times and bytes are noted in `phases`. Without `keep_body` the
+        body is read and discarded. Raises the exceptions of `ExchangeRules.exchange`.
         """
         pool, connection, first = self._by_thread.connections, None, None
         if not (request.last or self._observed):

@@ -91,8 +91,9 @@ class SocketConnection:
     ) -> RawResponse:
         """Send a request and return its complete response; note times and bytes in `phases`.
 
-        `own`: header lines to add. `limits` count from `phases.begun_ns`. Raises BadResponse,
-        EarlyEnd and ReceiveTimedOut; the caller closes the connection then.
+        `own`: header lines to add. `limits` count from `phases.begun_ns`. Without `keep_body` the
+        body is read and discarded. Raises BadResponse, EarlyEnd and ReceiveTimedOut; the caller
+        closes the connection then.
         """
         parser = self._parser
         parser.expect(bodiless=request.bodiless, keep_body=keep_body, bound=limits.bound)

@@ -91,7 +91,7 @@ class Agent:
         patience: Patience,
         eager_s: float = EAGER_S,
     ) -> None:
-        """`connect` opens a connection to Redis with a limit, in seconds, for each reply.
+        """Create the agent; `connect` returns a Redis client with a limit, seconds, for each reply.
 
         `eager_s`: seconds between two reads of records in Redis while a workload is about to start.
         """

@@ -126,10 +126,10 @@ def _look_for_end(pid: int, timeout_s: float | None) -> None:
 def _become(
     run: Callable[[Sequence[str]], object], arguments: Sequence[str], pass_fds: Collection[int]
 ) -> NoReturn:
-    """Continue as the new process: call `run(arguments)`, then exit with its code; never returns.
+    """Continue as the new process: call `run(arguments)`, then exit with a code; never returns.
 
-    The code is that of SystemExit, 1 after another exception (its traceback is printed), else 0.
-    Other descriptors and signal handlers of the supervisor are closed and reset.
+    The code is as SystemExit says, 1 after another exception (its traceback is printed), else 0.
+    Descriptors except `pass_fds` are closed, and the supervisor's signal handlers reset.
     """
     code = 1
     try:

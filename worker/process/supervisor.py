@@ -82,8 +82,8 @@ class _Child:
 class Supervisor:
     """Keeps a number of worker processes running: a process that ends is replaced by a new one.
 
-    A process that exits within `SHORTEST_LIFE_S`, or by a usage error, is not replaced; a process
-    killed by a signal always is. Without any left `run` ends.
+    A process that exits within `SHORTEST_LIFE_S`, or by the code of a usage error (2), is not
+    replaced; a process killed by a signal always is. Without any left `run` ends.
     """
 
     def __init__(
@@ -95,7 +95,7 @@ class Supervisor:
         life: SupervisorLife | None = None,
         serve: Callable[[Sequence[str]], object] | None = None,
     ) -> None:
-        """`private`: local mode, whose server ends with these workers.
+        """Set the options of processes. `private`: local mode, whose server ends with them.
 
         `life` reports to health checks. `config_files` and `plugin_paths` go to the processes as
         options. `serve(arguments)` runs a worker process in a fork, if this process has imported

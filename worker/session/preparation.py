@@ -61,7 +61,7 @@ class Prepared:
 class Preparation:
     """Prepares workloads; holds resources that they share in a process, such as the span writer.
 
-    They are kept from one run to the next.
+    These resources are kept from one run to the next.
     """
 
     def __init__(self, conf: cfg.ConfigOpts, plugins: Plugins) -> None:

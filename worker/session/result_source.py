@@ -61,8 +61,8 @@ class ResultSource:
     def contents(self) -> Contents | None:
         """Return the contents of the next block; None if there is nothing to report.
 
-        It has at most `BLOCK_ROWS` rows and about `BLOCK_BYTES`. Until `stored` is called, the same
-        results are returned again.
+        It has at most `BLOCK_ROWS` rows and about `BLOCK_BYTES`. Lateness, blocked times and stalls
+        only come with rows. Until `stored` is called, the same results are returned again.
         """
         engine = self._engine
         waiting, life = len(engine.rows), engine.life[:BLOCK_ROWS]

@@ -26,7 +26,7 @@ class RowFeed:
     def add(self, batch: Batch) -> None:
         """Decrypt the rows of a batch and store them by iteration, before its iterations can start.
 
-        If they cannot be read, that is logged as an error, and the iterations fail.
+        If they cannot be read, that is logged as an error, and iterations without a row fail.
         """
         numbers = Intervals(batch.intervals).members().tolist()
         try:

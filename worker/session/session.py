@@ -160,8 +160,8 @@ class Session:
         """Apply a control record: acknowledged blocks, recalled batches, lease, load.
 
         Ignored if it is None, repeated, or after the end; a bad signature, another session or an
-        old version is counted as refused. `offset` converts Redis time. The record was written
-        after `since_ns`, monotonic: then the one before was read.
+        old version is counted as refused. `offset` converts Redis time. `since_ns`: monotonic time
+        at which the record before was read; this record was written later.
         """
         self._equipment.log.clock = offset
         if data is None or not self.is_news(data):

@@ -78,7 +78,7 @@ class ShownRequests:
     ) -> None:
         """Note a request of osbench's clients with its response or error, and its seconds `took_s`.
 
-        An `Observer`: the clients call it. Does nothing before `begin`.
+        An `Observer`: the clients call it. Does nothing before `begin` and after `end`.
         """
         if not self._level:
             return
@@ -150,8 +150,8 @@ def _status(code: int, reason: str | None, took_s: float) -> str:
 def _body_text(body: bytes, limit: int) -> str:
     """Return the beginning of a body as text, at most `limit` characters, with secrets masked.
 
-    In JSON, members with names of secrets are masked. A body with NUL bytes becomes its size in
-    brackets. If it is cut, "..." and the size follow.
+    In JSON, members with names of secrets are masked. A body with a NUL byte near its beginning
+    becomes its size in brackets. If it is cut, "..." and the size follow.
     """
     try:
         text = hide(json.dumps(mask(json.loads(body)), ensure_ascii=False))

@@ -24,8 +24,9 @@ def users_of(
 ) -> UserPlan:
     """Return the plan of a workload's virtual users: rows of data, think times, HTTP sessions.
 
-    If the task's `http` names a service of the catalogue, OpenStack users are logged in here.
-    Raises DeploymentError, AuthenticationFailed, ConnectionError and TimeoutError.
+    `context`: of the workload. `is_coroutine`: sessions are for users in an event loop. If the
+    task's `http` names a service of the catalogue, OpenStack users are logged in here. Raises
+    DeploymentError, AuthenticationFailed, ConnectionError and TimeoutError.
     """
     wish = specification.users
     run = specification.run

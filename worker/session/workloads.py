@@ -228,9 +228,9 @@ class Workloads:
     def follow(self, control: Control, offset: ClockOffset, since_ns: int) -> None:
         """Apply a control record to the workload.
 
-        It was written after `since_ns`, monotonic ns. A new workload number leaves the present one.
-        The load starts here once the record has a t0 and the workload is prepared. Then stop time,
-        rate and user limit are set. `offset` converts Redis time.
+        `since_ns`: monotonic time before which it was not written. A new workload number leaves the
+        present one. The load starts here once the record has a t0 and the workload is prepared.
+        Then stop time, rate and user limit are set. `offset` converts Redis time.
         """
         if control.workload != self.preparing:
             self._leave()

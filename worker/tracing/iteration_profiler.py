@@ -74,8 +74,8 @@ class IterationProfiler(osprofiler.profiler._Profiler):
     def open(self, name: str, info: Mapping[str, Any] | None = None) -> int:
         """Open a span within the innermost open one; return its number for `close`.
 
-        `info` is copied with secrets masked. Once the trace is finished, no span is opened and the
-        number is of none.
+        `info` is copied with secrets masked. Once the trace is finished, no span is opened, and the
+        number belongs to none.
         """
         number = self._next
         if not self._over:

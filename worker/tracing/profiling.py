@@ -70,7 +70,7 @@ class Tracer:
         *,
         kind: type[IterationProfiler] = IterationProfiler,
     ) -> None:
-        """`hmac_key`: OSProfiler's; with "" requests carry `traceparent` only.
+        """Create the tracer; `hmac_key`: OSProfiler's; with "" requests carry `traceparent` only.
 
         `seed` decides which iterations are traced. `kind` is the class of profilers, which is
         another one for coroutines. Raises ValueError if `sample_rate`, a fraction, is not within 0

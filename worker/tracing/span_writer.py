@@ -24,7 +24,7 @@ class SpanWriter:
         to_wall_ns: Callable[[int], int] | None = None,
         service: str = "worker",
     ) -> None:
-        """`to_wall_ns` converts monotonic to wall-clock nanoseconds; None: by the host's clocks.
+        """Start the thread. `to_wall_ns` converts monotonic to wall-clock ns; None: by the host.
 
         Redis keeps a trace for `expiry_s` seconds. At most `queue_limit_spans` wait. Raises
         ValueError for a store that is not supported or a malformed connection string.

@@ -76,7 +76,7 @@ class StoreQueue(Generic[T]):
         limit: int,
         lost: Callable[[Parcel, str], None] = lambda parcel, refusal: None,
     ) -> None:
-        """`pack` converts items to commands, in the queue's thread; it may get no items.
+        """Create the queue; `pack` converts items, or none, to commands, in the queue's thread.
 
         `limit` bounds the total size of all waiting items, in the unit of `put`. `lost` is called
         with each parcel that the store has not taken, and its error code, "" if it did not reply.

@@ -56,8 +56,8 @@ class TaskProfiler(IterationProfiler):
     def open(self, name: str, info: Mapping[str, Any] | None = None) -> int:
         """Open a span within the innermost open span of this task; return its number for `close`.
 
-        `info` is copied with secrets masked. Once the trace is finished, no span is opened and the
-        number is of none.
+        `info` is copied with secrets masked. Once the trace is finished, no span is opened, and the
+        number belongs to none.
         """
         number = self._next
         if not self._over:

@@ -162,11 +162,11 @@ _MAY_RAISE: Mapping[str, Collection[str]] = {
 
 
 def checked_class(kind: str, cls: type) -> type:
-    """Return a subclass of a user's plug-in of `kind` whose methods check their values.
+    """Return a subclass of a user's plug-in of `kind` whose methods check the values they return.
 
-    They raise PluginError for a value of another kind, and for an exception of a method that has
-    none as its result. Methods that the plug-in does not define stay. osbench's own classes are
-    returned as they are.
+    They raise PluginError for a value of a wrong kind, and instead of any exception but
+    OsbenchError, except in methods of _MAY_RAISE. osbench's classes, and classes without such
+    methods, are returned themselves. Raises PluginError if CONFIG_SCHEMA is not a mapping.
     """
     if cls.__module__.startswith("osbench."):
         return cls

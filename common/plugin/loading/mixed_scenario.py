@@ -89,10 +89,10 @@ class MixedScenario(Scenario):
         ]
 
     def _of_part(self, name: str, method: str) -> Callable[..., Any]:
-        """Return a bound method of a part, of a new object that shares this object's attributes.
+        """Return the method `method` of the part `name`, bound to a new object of its class.
 
-        `name`: of the part; `method`: such as `on_start`. Times and outputs of the part thus count
-        for this iteration. Replaces `self.context` by the part's.
+        The object shares this object's attributes, so that times and outputs of the part count for
+        this iteration. Replaces `self.context` by the part's.
         """
         part: Scenario = object.__new__(self.PARTS[name].cls)
         own = self.context[_CONTEXTS][name] | {"iteration": self.context["iteration"]}
@@ -111,8 +111,8 @@ class MixedScenario(Scenario):
 def mix_class(parts: Sequence[MixPart]) -> type[MixedScenario]:
     """Return a new class whose method `run` draws a scenario of `parts` by weight and runs it.
 
-    That is an atomic action. `on_start` and `on_stop` call each class's own once. Raises
-    PluginError if only some are `async def`, or if a part reads files.
+    The run is an atomic action with the part's name. `on_start` and `on_stop` call each class's own
+    once. Raises PluginError if only some are `async def`, or if a part reads files.
     """
     loops = {part.name: _is_loop(part.cls, part.method) for part in parts}
     if len(set(loops.values())) > 1:

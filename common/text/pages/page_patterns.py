@@ -48,8 +48,9 @@ class SearchedTooLong(ValueError):
 def found_by(pattern: str, text: str) -> str | None:
     """Return the first match of `pattern` in `text`: its group, if it has one, else all of it.
 
-    None without a match. Searches the first TEXT_CHARS characters, for matches of at most
-    MATCH_CHARS. Raises BadPattern; SearchedTooLong after TEXT_S seconds of CPU.
+    None without a match, or if the group has no part in it. Searches the first TEXT_CHARS
+    characters, for matches of at most MATCH_CHARS. Raises BadPattern; SearchedTooLong after TEXT_S
+    seconds of CPU.
     """
     compiled, start = _compile_pattern(pattern)
     text = text[:TEXT_CHARS]
@@ -121,7 +122,7 @@ class _Cost:
     def add(self, parts: Sequence[Part], after: Part | None) -> None:
         """Add the cost of successive parse-tree nodes; the node `after` follows (None: the end).
 
-        Raises BadPattern for a look-around, or a repeat within a repeat.
+        Raises BadPattern for a look-around, a back reference, or a repeat within a repeat.
         """
         for place, (code, value) in enumerate(parts):
             following = parts[place + 1] if place + 1 < len(parts) else after

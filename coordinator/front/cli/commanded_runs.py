@@ -101,7 +101,7 @@ def _in_mode(
     *,
     as_json: bool,
 ) -> int:
-    """Raises OsbenchError."""
+    """Run a task once or repeatedly; return the exit code. Raises OsbenchError."""
     # most runs need neither, and these take a while to import
     if mode.once:
         from osbench.coordinator.front.cli.run_views.single_iteration import (  # noqa: PLC0415 - as above
@@ -123,7 +123,10 @@ def _in_directory(
     *,
     as_json: bool,
 ) -> int:
-    """Raises UsageError for options that do not go with a directory, OsbenchError."""
+    """Run the tasks of a directory; return the exit code.
+
+    Raises UsageError for options that do not go with a directory, OsbenchError.
+    """
     from osbench.coordinator.front.cli.task_directories import (  # noqa: PLC0415 - seldom
         run_directory,
     )

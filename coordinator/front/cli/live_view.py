@@ -53,9 +53,9 @@ class LiveView:
         self._server.start()
 
     def linger(self) -> None:
-        """Show the report until Ctrl-C, if that was requested or a browser was there.
+        """Show the report until Ctrl-C, if `linger` of the constructor says so; else do nothing.
 
-        Else returns at once. Prints the address to stderr.
+        Prints the address to stderr. Raises OsbenchError if the server ends by itself.
         """
         server = self._server
         if server is None or not self._stays or not (server.was_seen or self._asked):

@@ -341,7 +341,7 @@ def execute_plan(
 
 
 def _weak_criteria(plan: RunPlan) -> list[str]:
-    """Return notes on criteria that are met too easily, at most `_NOTES_MOST`, and their rest."""
+    """Return notes on too easy criteria: `_NOTES_MOST`, and a count of others; [] for `--once`."""
     if plan.options.shown:
         return []  # one iteration, to be looked at
     notes = semantics.criteria_notes(plan.task, plan.plugins, plan.conf.benchmark.silenced_notes)

@@ -37,8 +37,9 @@ def remove_orphans(
 
     Returns a message for each resource that is left. `deployment`: name of the cloud's record, None
     for the record in use. `older`: age such as "1d" that all resources of a run must have. `rally`:
-    of Rally's tasks. `dry_run` removes nothing, `sure` does not ask. Raises DeploymentError,
-    UsageError, and click.Abort if the user says no.
+    of Rally's tasks. `dry_run` removes nothing; `sure` does not ask, but leaves out runs of unknown
+    age unless `older` is 0. Raises DeploymentError, UsageError, and click.Abort if the user says
+    no.
     """
     older_s = run_retention.age_s(older)
     record = settings.deployment(deployment)
@@ -140,7 +141,7 @@ def _needed_by_rally(settings: CommandSettings, every: Sequence[RunDirectory]) -
 
 
 def _served_runs(settings: CommandSettings) -> frozenset[str]:
-    """Empty in local mode. Raises OsbenchError if Redis or the keys cannot be used."""
+    """Return ids of runs that workers serve; empty in local mode. Raises OsbenchError."""
     messaging = settings.conf.messaging
     if not messaging.redis_url:
         return frozenset()

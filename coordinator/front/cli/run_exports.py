@@ -93,8 +93,8 @@ class RunExports:
     def around(self) -> Iterator[None]:
         """Send checkpoints of a run to live exporters and serve its metrics, within this block.
 
-        An exception of the block is exported as the run's failure, a run that has begun is
-        archived, and the exception raised again.
+        An exception of the block, except an interrupt, is exported as the run's failure; a run that
+        has begun is then archived, and the exception raised again.
         """
         pushers = [
             _Pusher(one.exporter, one.target, self._directory)
@@ -134,8 +134,8 @@ class RunExports:
     def write(self, report: Report) -> Report:
         """Export and archive a run that has ended; return its report with notes on failures.
 
-        A failed export also changes the exit code, here and in the run directory. Failures are
-        printed, not raised.
+        A failure also changes the exit code, here and in the run directory. Failures are printed,
+        not raised.
         """
         if self._exports:
             from osbench.coordinator.report.stored_run import StoredRun  # noqa: PLC0415 - above

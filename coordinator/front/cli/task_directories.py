@@ -87,7 +87,7 @@ def run_directory(
 
 
 def check_page(path: Path) -> None:
-    """Raise UsageError if the path does not end with .html, or its folder does not exist."""
+    """Raise UsageError if the path ends with neither .html nor .htm, or its folder is missing."""
     if path.suffix not in (".html", ".htm"):
         raise UsageError(
             f"--report {path}: the page of a directory needs a name that ends with .html; the"

@@ -177,7 +177,7 @@ def look_at_certificates(conf: cfg.ConfigOpts) -> Iterator[Diagnosis]:
     """Yield diagnoses of the certificate files of [messaging]; none if none is configured.
 
     Of the authority only faults, of this host's certificate its validity. It is a warning from
-    `SOON_DAYS` days before the end on, an error after it. Unreadable files are errors.
+    `SOON_DAYS` days before its end on, an error outside its validity. Unreadable files are errors.
     """
     messaging = conf.messaging
     if messaging.tls_ca_file:

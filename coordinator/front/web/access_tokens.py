@@ -36,8 +36,7 @@ class AccessTokens:
 
     @classmethod
     def from_environment(cls) -> AccessTokens:
-        """Remove the tokens from the environment, so that child processes inherit none, and return
-        them.
+        """Return the tokens of the environment, and remove them there: children inherit none.
 
         Without a variable for it, the token with all rights is random. Raises UsageError if a token
         is shorter than 16 characters, has characters that a URL would escape, or both are equal.
@@ -53,9 +52,7 @@ class AccessTokens:
         return cls(token=given[TOKEN] or secrets.token_urlsafe(24), read_token=given[READ_TOKEN])
 
     def role_of(self, token: str) -> Role | None:
-        """Return the role of a token; None if it is wrong. The time taken does not depend on the
-        token.
-        """
+        """Return the role of a token, in a time that does not depend on it; None if it is wrong."""
         return self._role(token, lambda own: own)
 
     def role_of_cookie(self, value: str) -> Role | None:
@@ -71,8 +68,7 @@ class AccessTokens:
 
     @property
     def abort_key(self) -> str:
-        """Return the key that a request from a page must have in the header `ABORT_KEY` to change
-        something.
+        """Return the key that a page's request must have in the header `ABORT_KEY` for a change.
 
         Derived from the token; only pages for the role ABORT contain it.
         """

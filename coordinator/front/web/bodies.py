@@ -35,9 +35,7 @@ async def bounded_body(request: Request) -> bytes:
 
 
 def page_response(text: str, status: int = 200, policy: str = web_pages.POLICY) -> Response:
-    """Return a response with the HTML page `text`; `status`: HTTP status, `policy`:
-    Content-Security-Policy.
-    """
+    """Return a response with the HTML page `text`, and `policy` as Content-Security-Policy."""
     return HTMLResponse(text, status, {"Content-Security-Policy": policy})
 
 

@@ -40,9 +40,7 @@ _OVERHEAD = 12
 
 @dataclass(frozen=True, kw_only=True)
 class Frame:
-    """A version of the document that a feed sends, with its number and the event of the last
-    change.
-    """
+    """A version of the document that a feed sends, with its number and the event of its change."""
 
     number: int
     document: dict[str, Any]
@@ -72,8 +70,7 @@ def event(epoch: str, number: int, how: dict[str, Any]) -> bytes:
 
 
 def pause_s(cost_s: float) -> float:
-    """Return for how many seconds to pause after building a document, so that it takes `SHARE` of a
-    core.
+    """Return the seconds to pause after building a document, so that it takes `SHARE` of a core.
 
     `cost_s`: CPU seconds of the last building. At least `PERIOD_S`.
     """
@@ -81,16 +78,13 @@ def pause_s(cost_s: float) -> float:
 
 
 class Feed:
-    """Builds a document at most once a second while a client is connected; streams it to all
-    clients.
+    """Builds a document at most once a second while clients are connected; streams it to all.
 
     All methods belong to one event loop.
     """
 
     def __init__(self, build: Callable[[], dict[str, Any]]) -> None:
-        """`build` returns the document as a dict that JSON can express; it is called in a separate
-        thread.
-        """
+        """`build` returns the document as a dict for JSON; it is called in a separate thread."""
         self._build = build
         self._epoch = secrets.token_hex(4)
         self._newest: Frame | None = None
@@ -219,11 +213,7 @@ class Feed:
 
 
 def change(before: Any, after: Any) -> Change | None:
-    """Return the change from one JSON value to the next, with the key "=", "+" or "~"; None if
-    equal.
-
-    The module's docstring describes these forms.
-    """
+    """Return the change from one JSON value to the next, in a form of the module; None if equal."""
     if before == after:
         return None
     if isinstance(before, dict) and isinstance(after, dict) and before.keys() == after.keys():
@@ -234,8 +224,7 @@ def change(before: Any, after: Any) -> Change | None:
 
 
 def apply_change(before: Any, how: Change | None) -> Any:
-    """Apply a change to a JSON value as `live.js` does; return the new value. `before` is not
-    modified.
+    """Return a copy of a JSON value with a change applied, as `live.js` applies it.
 
     `how`: a result of `change`; None changes nothing. For tests and clients in Python.
     """

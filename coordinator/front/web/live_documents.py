@@ -32,9 +32,7 @@ _MISSING = (0, 0)
 
 
 class RunDocument:
-    """The live document of one run: its feed calls this object for the present state as JSON
-    values.
-    """
+    """The live document of one run: its feed calls this object for the present state."""
 
     def __init__(self, directory: RunDirectory) -> None:
         self._directory = directory
@@ -92,8 +90,7 @@ class RunDocument:
         return int(status["workload"]) >= len(self._report.get("charts", ()))
 
     def _draw(self) -> None:
-        """Build the report's part of the document from the run directory, and set when it may be
-        built again.
+        """Build the report's part of the document, and set when it may be built again.
 
         If that fails, the previous part stays; the first failure is logged.
         """
@@ -149,9 +146,7 @@ class ListDocument:
         self._shown = shown
 
     def __call__(self) -> dict[str, Any]:
-        """Return the document of the list: HTML lines of the newest runs, and the numbers of runs
-        in words.
-        """
+        """Return the document of the list: HTML lines of the newest runs, and counts in words."""
         rows, total = self._shown.newest()
         return {
             "line": list_line(rows, total, self._shown.trouble),
@@ -175,8 +170,7 @@ def list_line(rows: list[dict[str, Any]], total: int, trouble: str = "") -> str:
 def state_line(
     status: dict[str, Any] | None, *, running: bool, summary: dict[str, Any] | None
 ) -> str:
-    """Return the state of a run in a few words: phase and time if it is `running`, else its exit
-    code.
+    """Return the state of a run in a few words: phase and time if `running`, else its exit code.
 
     If it has written no status for `QUIET_S` seconds, that is added. `status`, `summary`: contents
     of status.json and summary.json; None if there is no such file.

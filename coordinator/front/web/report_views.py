@@ -43,8 +43,7 @@ def comparison_policy() -> str:
 
 
 def parts(facts: RunFacts) -> tuple[str, list[dict[str, Any]]]:
-    """Return the parts of a running run's report that change: HTML of the overview, data of its
-    charts.
+    """Return the changing parts of a running run's report: HTML of the overview, data of charts.
 
     Each chart is a dict of JSON values, which may have HTML under "html".
     """
@@ -79,8 +78,7 @@ def page_frame(bar: str = "", *, live: bool = False) -> PageFrame:
 
 
 def merged_policy(policy: str) -> str:
-    """Return `policy`, a Content-Security-Policy of a page, extended by all that the server's own
-    allows.
+    """Return a page's Content-Security-Policy `policy`, extended by the server's own `POLICY`.
 
     It has to be one header: of two, a browser allows only the intersection.
     """

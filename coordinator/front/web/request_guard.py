@@ -37,8 +37,7 @@ _NOBODY = (
 
 
 class RequestGuard:
-    """ASGI middleware that refuses requests without a token, of other sites, or for other host
-    names.
+    """ASGI middleware that refuses requests without a token, of other sites, or for other hosts.
 
     Requests that pass have the token's role under "role" in their scope. The rules are in the
     module's docstring.
@@ -132,9 +131,7 @@ class RequestGuard:
 
 
 def cookie_name(scope: Scope) -> str:
-    """Return the name of the server's cookie, with its port, because ports of a host share
-    cookies.
-    """
+    """Return the name of the server's cookie, with its port: ports of a host share cookies."""
     _, port = scope.get("server") or ("", 0)
     return f"osbench-{port}"
 
@@ -148,7 +145,7 @@ def _cookies(headers: Headers) -> Mapping[str, str]:
 
 
 def _name(host: str) -> str:
-    """Leave out the port, because tunnels change it."""
+    """Return a host name in lower case, without the port, because tunnels change it."""
     name = host.strip().lower()
     if not name.endswith("]"):
         head, colon, port = name.rpartition(":")

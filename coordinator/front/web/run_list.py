@@ -73,8 +73,10 @@ class ListChoice:
         return known + [row for row in found if value(row) is None]
 
     def heads(self) -> list[dict[str, Any]]:
-        """Return a dict for the head of each column: name, text, and for links the order that a
-        click gives.
+        """Return a dict for the head of each column: its name, text and sorting.
+
+        Keys: `name`, `text`, `left` (of texts), `sorted` as of `aria-sort`, and `order`, the value
+        "up" or "down" that a click on it gives.
         """
         return [
             {
@@ -144,7 +146,11 @@ def _progress_words(status: Mapping[str, Any] | None) -> str:
 
 
 def _figures_so_far(status: Mapping[str, Any] | None) -> dict[str, Any]:
-    """A figure that is not known is None."""
+    """Return figures of a running run: p95, rate and duration (the greatest), and two sums.
+
+    The sums are `failed` and `planned`, None if a workload has none; a figure that is not known is
+    None.
+    """
     now = [status, *status.get("beside", ())] if status else []
 
     def known(name: str) -> list[float]:
@@ -158,8 +164,7 @@ def _figures_so_far(status: Mapping[str, Any] | None) -> dict[str, Any]:
 
 
 def _local(at: Any) -> str:
-    """Return a time, seconds since 1970, as text in this host's time zone, such as 2026-04-01
-    12:00.
+    """Return a time, seconds since 1970, as local text such as 2026-04-01 12:00.
 
     "" if `at` is not a number.
     """

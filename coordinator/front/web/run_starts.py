@@ -90,9 +90,7 @@ class TaskFolder:
         return sorted(name for name in found if _NAME.fullmatch(name))[:MOST]
 
     def find(self, name: str) -> Path:
-        """Return the path of the task file `name`. Raises UsageError if the folder has no such
-        file.
-        """
+        """Return the path of the task file `name`. Raises UsageError if the folder lacks it."""
         path = self.path / name
         if _NAME.fullmatch(name) is None or not _is_file(path):
             raise UsageError(
@@ -181,9 +179,7 @@ class StartRequest:
 
 @dataclass(frozen=True, kw_only=True)
 class StartState:
-    """The progress of a run that was started from the page: state, exit code and output of its
-    command.
-    """
+    """The progress of a run started from the page: state, exit code and output of its command."""
 
     #: starting, begun, ended; of a run that has begun its directory has the rest.
     state: str
@@ -251,9 +247,7 @@ class RunStarts:
         return run_id
 
     def state(self, run_id: str) -> StartState | None:
-        """Return the progress of the run `run_id` that `start` started; None if unknown or
-        forgotten.
-        """
+        """Return the progress of a run that `start` started; None if it is unknown or forgotten."""
         started = self._started.get(run_id)
         if started is None:
             return None

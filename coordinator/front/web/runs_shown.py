@@ -54,8 +54,7 @@ class RunsShown:
         self._reading = threading.Lock()
 
     def shared_runs(self) -> list[SharedRun]:
-        """Return the runs of the archive that are not in the data directory; empty without an
-        archive.
+        """Return the runs that only the archive has; empty without an archive.
 
         The index is read again after `REREAD_S` seconds. If that fails, `trouble` gets the reason,
         and the runs known so far are returned; also while another thread is reading.
@@ -91,10 +90,10 @@ class RunsShown:
         return found
 
     def here(self, name: str) -> RunDirectory | None:
-        """Return the directory of the run `name` in the data directory; None if it is missing or
-        not shown.
+        """Return the directory of the run `name` in the data directory; None if it is not shown.
 
-        If only one run is shown, its directory is returned even before it exists.
+        None also if it is missing. If only one run is shown, its directory is returned even before
+        it exists.
         """
         if _NAME.fullmatch(name) is None or (self.only and name != self.only):
             return None
@@ -102,8 +101,7 @@ class RunsShown:
         return RunDirectory(path) if self.only or path.is_dir() else None
 
     def newest(self) -> tuple[list[dict[str, Any]], int]:
-        """Return the rows of the newest runs, at most `ROWS`, newest first, and the number of all
-        runs.
+        """Return the rows of the newest runs, at most `ROWS`, newest first, and the count of all.
 
         Rows have texts, as of `run_list.shown_row`.
         """
@@ -111,8 +109,7 @@ class RunsShown:
         return self._in_words(self._rows(every[:ROWS])), len(every)
 
     def chosen(self, choice: ListChoice) -> tuple[list[dict[str, Any]], int, int]:
-        """Return the first `MOST` rows of a choice, the number of all its rows, and the number of
-        all runs.
+        """Return the first `MOST` rows of a choice, the count of all its rows, and of all runs.
 
         Rows have texts, as of `run_list.shown_row`.
         """
@@ -121,8 +118,7 @@ class RunsShown:
         return self._in_words(found[:MOST]), len(found), len(rows)
 
     def before(self, name: str) -> tuple[str, str]:
-        """Return the task's title of the run `name`, and the id of the latest finished run of it
-        before.
+        """Return the task's title of the run `name`, and the id of its latest earlier finished run.
 
         "" for each that does not exist.
         """
@@ -138,7 +134,8 @@ class RunsShown:
     def alike(self, name: str) -> tuple[list[RunDirectory], list[SharedRun]]:
         """Return the runs that have ended and have the same task as the run `name`, oldest first.
 
-        The first list has the runs in the data directory, the second the others in the archive.
+        That run is included. The first list has the runs in the data directory, the second others
+        in the archive.
         """
         archived = self.shared_runs()
         rows = rows_of(self.data_dir, RunDirectory.all(self.data_dir))

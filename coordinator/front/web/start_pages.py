@@ -97,8 +97,7 @@ class StartPages:
         return JSONResponse(checked.to_json())
 
     async def starting(self, request: Request) -> Response:
-        """Respond with the page of a run that is starting, or whose command ended before the run
-        began.
+        """Respond with the page of a run that is starting, or that did not begin.
 
         Redirects to the run's page once it has begun. Status 404 for an unknown run.
         """

@@ -40,9 +40,7 @@ _FEEDS = 200
 
 
 class WebApp:
-    """The ASGI application of the server (`asgi`). It runs in one event loop, and renders in
-    threads.
-    """
+    """The ASGI application of the server (`asgi`). One event loop runs it; threads render pages."""
 
     def __init__(
         self,
@@ -115,9 +113,7 @@ class WebApp:
         return page_response(page)
 
     async def index_frames(self, request: Request) -> Response:
-        """Respond with the event stream of the list of the newest runs; 404 if only one run is
-        shown.
-        """
+        """Respond with the event stream of the newest runs' list; 404 if only one run is shown."""
         if self._shown.only:
             return await self._unknown(request, UsageError(""))
         return self._stream(request, "", lambda: ListDocument(self._shown))
@@ -211,8 +207,7 @@ class WebApp:
         return self._stream(request, directory.path.name, lambda: RunDocument(directory))
 
     async def trends(self, request: Request) -> Response:
-        """Respond with the page of the run's trend: percentiles over runs of the same task and
-        load.
+        """Respond with the trend of a run: percentiles over runs of the same task and load.
 
         Status 404 if there is no such run, or the server shows only one run.
         """
@@ -243,8 +238,7 @@ class WebApp:
         return JSONResponse({"asked": directory.path.name, "said": said}, 202)
 
     async def control(self, request: Request) -> Response:
-        """Ask a run to change its load, as the command `control` does; the JSON body has the
-        change.
+        """Ask a run to change its load, as the command `control` does, by the JSON body.
 
         Status 202 if it does so, 404 if there is no such run, 409 if the change is invalid or
         refused.
@@ -265,9 +259,7 @@ class WebApp:
         return self._starts and request.scope["role"] is Role.ABORT
 
     async def static(self, request: Request) -> Response:
-        """Respond with the style sheet or script that the URL names, if it is in `_KINDS`; 404 for
-        other names.
-        """
+        """Respond with the style sheet or script of the URL; 404 for names not in `_KINDS`."""
         name = request.path_params["name"]
         if name not in _KINDS:
             return PlainTextResponse("There is no such file.\n", 404)

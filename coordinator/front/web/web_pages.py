@@ -70,9 +70,7 @@ def render(name: str, **values: Any) -> str:
 
 
 def markup(text: str) -> Markup:
-    """Mark HTML, such as the result of `render`, as safe, so that a template inserts it
-    unescaped.
-    """
+    """Mark HTML, such as the result of `render`, as safe: templates do not escape it."""
     return Markup(text)  # noqa: S704 - it was escaped when it was rendered
 
 
@@ -93,8 +91,7 @@ def now(status: Mapping[str, Any] | None) -> str:
 
 
 def failures(status: Mapping[str, Any] | None) -> str:
-    """Return an HTML table of the kinds of failure of the workloads under load, most frequent
-    first.
+    """Return an HTML table of the kinds of failure of the workloads under load, by frequency.
 
     At most `FAILURES` rows. `status`: content of status.json; None if there is none.
     """
@@ -147,9 +144,7 @@ def log(lines: Sequence[LogLine]) -> str:
 
 
 def log_line(lines: Sequence[LogLine]) -> str:
-    """Return how many lines, warnings and errors a log has, in words; "nothing yet" if it is
-    empty.
-    """
+    """Return the numbers of lines, warnings and errors of a log in words, or "nothing yet"."""
     if not lines:
         return "nothing yet"
     levels = Counter(line.level for line in lines)
@@ -223,9 +218,7 @@ def _users(row: Mapping[str, Any]) -> str:
 
 
 def _state(row: Mapping[str, Any]) -> str:
-    """Return the state of a worker in words; if it is silent, with the seconds since its
-    heartbeat.
-    """
+    """Return the state of a worker in words, with the seconds for which it is silent."""
     silent_s = row.get("silent_s", 0)
     return f"{row['state']}, unheard for {silent_s:.0f} s" if silent_s else str(row["state"])
 

@@ -31,9 +31,7 @@ CONNECTIONS = 300
 
 
 class WebServer:
-    """The web server: serves HTTP in a daemon thread from `start` to `stop`; also a context
-    manager.
-    """
+    """The web server: serves HTTP in a daemon thread from `start` to `stop`; a context manager."""
 
     def __init__(
         self,
@@ -73,9 +71,7 @@ class WebServer:
 
     @property
     def url(self) -> str:
-        """Return the server's URL without a token; with 127.0.0.1 or ::1 if it listens on all
-        addresses.
-        """
+        """Return the server's URL without a token; of this host if it listens on all addresses."""
         host, port = self._socket.getsockname()[:2]
         host = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(host, host)  # noqa: S104
         return f"http://[{host}]:{port}/" if ":" in host else f"http://{host}:{port}/"

@@ -46,7 +46,7 @@ class Dues:
     def of(self, numbers: Ints) -> Ints:
         """Return the due times of `numbers`, in their order, nanoseconds after t0.
 
-        For forgotten numbers a time long past.
+        For forgotten or unknown numbers a time long past.
         """
         return self._found(numbers, self._dues, -(1 << 60))
 

@@ -75,9 +75,10 @@ class Batches:
         self._deliveries: dict[str, _Delivery] = {}
 
     def grant(self, grants: Sequence[Grant]) -> None:
-        """Write grants to the journal, then send them as batches; nothing without grants.
+        """Write grants to the journal, then send them as batches; do nothing without grants.
 
-        If sending fails, raises StoreUnreachable; the grants stand, and `deliver` sends them again.
+        Raises StorageError if the journal fails: then nothing is granted. Raises StoreUnreachable
+        or StoreError if sending fails: the grants stand, and `deliver` sends them again.
         """
         if not grants:
             return
@@ -117,11 +118,12 @@ class Batches:
         self.deliver(dict.fromkeys(batch.worker for batch in planned))
 
     def deliver(self, workers: Iterable[WorkerHandle]) -> None:
-        """Send batches that were not sent yet, and batches not taken for `RESEND_S` again.
+        """Send batches that were not sent yet, and batches not taken for `RESEND_S` seconds again.
 
-        Of these, at most `RESENT_MOST` per worker at once. If a worker takes none for
-        `UNDELIVERED_S`, its batches are recalled. Batches that an earlier coordinator granted and
-        the worker has not taken are recalled at once. Raises StoreUnreachable.
+        Of the latter, at most `RESENT_MOST` per worker at once. If a worker takes none for
+        `UNDELIVERED_S`, its batches are recalled; the recall number `UNDELIVERED_MOST` in a row
+        makes it UNREACHABLE. Batches of an earlier coordinator that the worker has not taken are
+        recalled at once. Raises StoreUnreachable, StoreError.
         """
         now = time.monotonic()
         lacking = []
@@ -146,8 +148,8 @@ class Batches:
     def _send(self, lacking: Sequence[tuple[WorkerHandle, _Delivery]], now: float) -> None:
         """Send all unsent batches in one call, as one by one each would need a round trip.
 
-        Batches under recall are left out. `now`: monotonic seconds. Raises StoreUnreachable; then
-        all stay unsent.
+        Batches under recall are left out. `now`: monotonic seconds. Raises StoreUnreachable or
+        StoreError; then all stay unsent.
         """
         sent: list[PlannedBatch] = []
         reached = []

@@ -50,9 +50,9 @@ def batch_size(
     """Return the size of the next batch for a worker that has had its first batches.
 
     About `BATCH_S` seconds of its work, less near the end of the plan; one iteration per user if
-    its speed is not known. `left` is the number of iterations of the plan not granted yet (None:
-    without end), `workers` the number of workers, `limit` the most iterations of a batch that
-    carries rows of a data file.
+    its speed is not known. `left`: iterations of the plan not granted yet, None without end;
+    `workers`: number of workers; `limit`: most iterations of a batch that carries rows of a data
+    file, None for no limit.
     """
     if not worker.rate:
         size = worker.user_limit
@@ -92,14 +92,18 @@ class ClosedLoad:
     ) -> None:
         """Grant batches to workers with too little work; recall batches of workers with too much.
 
-        `elapsed_s`: seconds after t0; `stop_s` is not used. Raises StoreUnreachable.
+        `elapsed_s`: seconds after t0; `stop_s` is ignored. Raises errors of `Batches.grant`.
         """
         self._bound(workers, elapsed_s)
         self._level(step, workers)
         self._batches.grant([*self._first(step, workers, elapsed_s), *self._further(step, workers)])
 
     def _bound(self, workers: Sequence[WorkerHandle], elapsed_s: float) -> None:
-        """Recall the newest batches of workers that have more than twice the work due to them."""
+        """Recall the newest batches of workers that have more than twice the work due to them.
+
+        A worker without a result for `BLIND_S` seconds after its first batches counts as slow.
+        Workers without queued iterations are left out.
+        """
         for worker in workers:
             if worker.blind_s is not None and worker.stock is None:
                 if elapsed_s - worker.blind_s < timers.BLIND_S + worker.trips_s:
@@ -188,7 +192,7 @@ class ClosedLoad:
         """Recall half the batches of the worker with most work, if another worker has idle users.
 
         Only once all iterations of the plan are granted. The numbers it gives back go to workers
-        with idle users. No effect with one worker.
+        with idle users. No effect with one worker, or if that worker has no queued iterations.
         """
         if self._ledger.available(step.budget) != 0 or len(workers) < 2:
             return

@@ -36,7 +36,7 @@ class CountedLoad(ClosedLoad):
     ) -> None:
         """Grant batches to workers that lack a quarter or more of the iterations to have ahead.
 
-        `elapsed_s`: seconds after t0; `stop_s` is not used. Raises StoreUnreachable.
+        `elapsed_s`: seconds after t0; `stop_s` is ignored. Raises errors of `Batches.grant`.
         """
         recent = self._settled_lately(elapsed_s)
         grants: list[Grant] = []
@@ -87,9 +87,10 @@ class Dispatcher:
     ) -> None:
         """Prepare the dispatch of the workload with the number `workload`, open or closed.
 
-        Arrivals of an open load without a worker are dropped when later than `max_lag_s`.
-        `planned_s`: when the plan of an open load ends, seconds after t0, if that is known. `data`
-        has the rows of a data file. Arrivals before `warmup_ns` do not count in the rate.
+        `data` has the rows of a data file, one per iteration. For open loads: arrivals that wait
+        for a worker longer than `max_lag_s` are dropped, and arrivals due before `warmup_ns` after
+        t0 do not count in `rate_planned`. `planned_s`: end of the plan, seconds after t0; None if
+        unknown.
         """
         self._ledger = ledger
         self._data = data
@@ -138,7 +139,7 @@ class Dispatcher:
 
         In a closed load, recalls work that is too much; in an open load, drops arrivals that are
         too late. `elapsed_s`, and `stop_s`, from which nothing starts, are seconds after t0. Raises
-        StoreUnreachable.
+        errors of `Batches.grant`.
         """
         with_users = [worker for worker in workers if worker.user_limit]
         self._load.place(step, with_users, elapsed_s, stop_s)
@@ -173,17 +174,18 @@ class Dispatcher:
         )
 
     def restore(self, first: int, dues: Ints) -> None:
-        """Add arrivals granted by an earlier coordinator, due `dues` (ns after t0), to an open
-        load.
+        """Add arrivals that an earlier coordinator granted, numbered from `first`, to an open load.
+
+        `dues`: their due times, nanoseconds after t0. No effect for a closed load.
         """
         if isinstance(self._load, OpenLoad):
             self._load.restore(first, dues)
 
     def cut(self, elapsed_s: float) -> tuple[float, int]:
-        """Discard planned arrivals that were not granted, because the load is to change.
+        """Discard planned arrivals due after a change of the load that were not granted.
 
-        Returns when the new load begins, seconds after t0, and how many arrivals of an open load
-        were planned before; for a closed load `elapsed_s` and 0.
+        Returns when the changed load begins, seconds after t0 (`elapsed_s` or later), and how many
+        arrivals of an open load were planned before; for a closed load `elapsed_s` and 0.
         """
         if isinstance(self._load, OpenLoad):
             return self._load.cut(elapsed_s)

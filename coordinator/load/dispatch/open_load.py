@@ -50,8 +50,8 @@ class OpenLoad:
         """Begin without arrivals.
 
         Arrivals that no worker can be given are dropped when later than `max_lag_s`. `planned_s`:
-        when the plan ends, seconds after t0; None if not known. Arrivals before `warmup_ns` (after
-        t0) do not count in the rate.
+        end of the plan, seconds after t0; None if not known. Arrivals due before `warmup_ns` after
+        t0 do not count in `rate_planned`.
         """
         self._planned_ns = None if planned_s is None else int(planned_s * 1e9)
         self._batches = batches
@@ -130,7 +130,7 @@ class OpenLoad:
 
         Drops arrivals that are too late. Workers silent for `PASSED_S` get none if others are
         alive. `elapsed_s`, and `stop_s`, from which arrivals are discarded, are seconds after t0.
-        Raises StoreUnreachable.
+        Raises errors of `Batches.grant`.
         """
         self._plan(step, stop_s)
         now = time.monotonic()

@@ -35,5 +35,5 @@ class DispatchPort(Protocol):
     def publish(self, batches: Sequence[PlannedBatch]) -> None:
         """Send batches to the queues of their workers.
 
-        Raises StoreUnreachable if some may not have been sent.
+        Raises StoreUnreachable if some may not have been sent, StoreError without permission.
         """

@@ -97,11 +97,11 @@ def split_workers(
 def divide(
     workers: Sequence[WorkerHandle], title: str, group: Sequence[AskedUsers]
 ) -> list[list[WorkerHandle]]:
-    """Divide workers among the workloads of a group; a single workload gets them all.
+    """Divide workers among the workloads of a group, which are under load at once.
 
-    A group has the workloads that are under load at once. Returns the workers of each, in the order
-    of `group`. `title` is the title of the subtask, for messages. Raises FleetError if the workers
-    carry too few virtual users.
+    Returns the workers of each, in the order of `group`. A single workload gets them all,
+    unchecked. `title` is the title of the subtask, for messages. Raises FleetError if several
+    workloads request more virtual users than the workers carry.
     """
     if len(group) == 1:
         return [list(workers)]

@@ -92,10 +92,9 @@ class _Wait:
         return now - self._away
 
     def look(self, *, met: bool) -> tuple[float, float]:
-        """Return the seconds waited, and the seconds for which the request for workers has been
-        met.
+        """Return the seconds waited, and the seconds for which there have been enough workers.
 
-        `met`: the request is met now; if not, the second number is 0.0. To be called while Redis is
+        `met`: there are enough now; if not, the second number is 0.0. To be called while Redis is
         reachable. After an outage both numbers start again from 0.
         """
         now = time.monotonic()
@@ -145,9 +144,7 @@ class WorkerPool:
 
     @property
     def refused(self) -> int:
-        """Number of heartbeats that could not be verified, since the reader of heartbeats was
-        made.
-        """
+        """Number of heartbeats that the reader of heartbeats could not verify so far."""
         return self._heartbeats.refused
 
     @property
@@ -194,8 +191,8 @@ class WorkerPool:
         """Invite free workers and wait until the request is met, at most `request.wait_s` seconds.
 
         With enough workers, waits up to `STRAGGLERS_S` more for other invited workers. `check` is
-        called in each pass and may raise. `say` gets a message if the wait is longer than
-        `SILENT_S`, and at its end.
+        called in each pass and may raise. `say` gets messages on a wait longer than `SILENT_S`,
+        unless the request is private, and on workers that are not used.
 
         Raises FleetError if workers are lacking at the end, or no more can come. Raises
         StoreUnreachable if Redis is unreachable for `patience_s` seconds. Raises other errors of

@@ -155,9 +155,7 @@ class WorkerHandle:
 
     @property
     def gone(self) -> bool:
-        """Return whether the worker process has left: its heartbeats are of another run, or of
-        none.
-        """
+        """Return whether the worker process has left, by heartbeats of another run, or of none."""
         return self.leave_reason is LeaveReason.GONE
 
     @property
@@ -230,10 +228,11 @@ class WorkerHandle:
     def hear(self, beat: Heartbeat | None, since_s: float, now: float) -> bool:
         """Apply the heartbeat that a poll of Redis found for this worker process, or None.
 
-        Returns whether the heartbeat is new and of this coordinator's session. If it is not new, or
-        of another membership, `silence_s` grows by `since_s`, the seconds since the previous poll.
-        The worker starts LEAVING if its process is in another membership, drains, or is stuck. Once
-        it uses its present limit, `held` becomes that. `now` is in monotonic seconds.
+        Returns whether the heartbeat is new and of this coordinator's session. Without a new one,
+        or if it is of another membership, `silence_s` grows by `since_s`, the seconds since the
+        previous poll. The worker starts LEAVING if its process is in another membership, drains, or
+        is stuck. Once it uses its present limit, `held` becomes that. `now` is in monotonic
+        seconds.
         """
         if beat is None or beat.beat <= self.beat.beat:
             self.silence_s += since_s

@@ -121,9 +121,7 @@ class Shortage:
         return min(asked_for, key=lambda one: one[0] - one[1], default=(0, 0))
 
     def waiting(self) -> str:
-        """Return a message on a wait: users and worker processes so far, and why others are not
-        taken.
-        """
+        """Return a message on a wait: users and processes so far, and why others are not taken."""
         request, (carried, users) = self.request, self._scarce
         of = f" of {request.wanted}" if request.wanted > 1 else ""
         return (
@@ -132,9 +130,7 @@ class Shortage:
         )
 
     def refusal(self) -> str:
-        """Return the message of the error with which the run ends: the workers that lack, and a
-        remedy.
-        """
+        """Return the message of the error that ends the run: the lacking workers, and a remedy."""
         request, got, (carried, users) = self.request, self.got, self._scarce
         if request.private:
             return (

@@ -84,9 +84,10 @@ class LocalMode:
     ) -> None:
         """Prepare `workers` worker processes of `virtual_users` virtual users each; starts nothing.
 
-        The workers get the options of `conf`. They wait in `start` if it has some; else
-        `worker_command` is started with their arguments. Without `start` the first step is taken on
-        entry. `keyring`: the keys of a resumed run, None for new ones. `earlier`: its directory.
+        The workers get the options of `conf`. Workers that wait in `start` are used; else
+        `worker_command` is started with their arguments. Without `start`, entry makes a
+        `LocalStart`. `keyring`, `earlier`: keys and directory of a resumed run; None for new keys
+        and an empty server.
         """
         self.interrupts = lambda: 0
         self.drain_s = conf.worker.drain_timeout_s + _DRAIN_MARGIN_S
@@ -181,8 +182,9 @@ class LocalMode:
     def close(self) -> None:
         """End workers, server and watchdog, and remove the folder. May be called repeatedly.
 
-        Workers get `drain_s` seconds to end; an interrupt that comes meanwhile kills them at once.
-        Then the server's data is saved, if `keep_in` was called and the run can be resumed.
+        Workers get `drain_s` seconds to end, `watchdog.GRACE_S` at most if the server is silent; an
+        interrupt kills them at once. Then the server's data is saved, if `keep_in` was called and
+        the run can be resumed.
         """
         try:
             if self._workers and self._server:
@@ -246,7 +248,7 @@ class LocalMode:
         write_config(self.config_file, self._conf, changes)
 
     def _begin_server(self, lifeline: Lifeline) -> None:
-        """Start the server, if possible with the data kept of an earlier one. Raises StoreError."""
+        """Start the server, with an earlier one's data if it can be read. Raises StoreError."""
         restored = self._earlier is not None and _restore_dump(self._earlier, self.folder)
         self._server = PrivateServer(self.folder, lifeline)
         try:

@@ -262,7 +262,7 @@ class _Registered:
                 leaders.append(Process(record["pid"], record["pid"], record["start"]))
 
     def clear(self) -> None:
-        """End the workers, so that they can drain, then the servers; then remove the folder."""
+        """End workers, save the server's data, end servers, remove the folder; as far as needed."""
         processes = [*self.workers, *self.servers]
         if self.ended or not any(belonging(processes, self.folder)):
             self._remove_folder()

@@ -74,10 +74,9 @@ def open_connection(  # noqa: PLR0913 - what a run and its resumption need of it
     A local start is taken from `early` if it has one, else made.
 
     Waits at most `wait_s` seconds each for an unreachable shared Redis and broker, as long as
-    `interrupts` (the count of Ctrl-C) is 0.
-
-    Raises ConfigError if a shared Redis has no key file, StoreError if it is unfit, StoreMissing if
-    it is unreachable, KeyboardInterrupt after an interrupt.
+    `interrupts` (the count of Ctrl-C) is 0. Raises ConfigError if a shared Redis has no key file,
+    StoreError if it is unfit, StoreMissing if it is unreachable, KeyboardInterrupt after an
+    interrupt. Local mode raises StoreError, OSError.
     """
     if note := ignored_variables_note(os.environ):
         LOG.warning(note)

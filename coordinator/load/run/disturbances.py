@@ -37,7 +37,7 @@ def restore(services: RunServices, notes: RunNotes) -> None:
 
 
 def disturbances_of(services: RunServices) -> Disturbances:
-    """Return the disturbances of the run as known now."""
+    """Return the disturbances of the run so far, such as refused messages and steps of clocks."""
     accounts, workers = services.accounts, services.pool.workers.values()
     results = accounts.results.values()
     return Disturbances(

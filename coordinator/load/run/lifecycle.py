@@ -60,8 +60,8 @@ class Run:
         """Execute the run in a new run directory; return its report, also written to disk.
 
         A run that is cut off under load has a report, too, and stays resumable. An error that ends
-        the run without a report is noted in the directory, then raised. Raises UsageError if spans
-        cannot be received or queried.
+        the run without a report is noted in the directory (except Superseded), then raised. Raises
+        UsageError, PluginError if a watcher, such as a receiver of spans, cannot be used.
         """
         plan, started_at = self._plan, time.time()
         watchers = Watchers(plan, resumed=False)

@@ -84,7 +84,8 @@ class LoadLoop:
 
         `turned` is called after each pass of the loop under load. Waits for hooks at the end, too.
         No load begins if the user ends the run before. Raises ContextError if workers do not
-        prepare, FleetError if there are none, StoreLost if Redis stays unreachable.
+        prepare, FleetError if there are none, StoreLost if Redis or the broker stays unreachable,
+        StoreUnreachable if the user stops the run meanwhile.
         """
         self._prepare()
         if self._status.interruption.drains:
@@ -262,7 +263,7 @@ class LoadLoop:
             self._show_outages()
 
     def _bound_stop(self) -> None:
-        """After an interrupt: log which iterations are awaited, and stop after `STOP_S` seconds."""
+        """After an interrupt, log how many iterations are awaited; abandon them after `STOP_S`."""
         if not self._status.interruption.drains or self._status.interruption.stops:
             return
         now = time.monotonic()

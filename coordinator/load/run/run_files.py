@@ -24,7 +24,7 @@ LOG = logging.getLogger(__name__)
 def write_begin(
     plan: RunPlan, connection: Connection, directory: RunDirectory, started_at: float
 ) -> None:
-    """Write all that another coordinator needs to go on, then run.json. Raises StorageError.
+    """Write all that another coordinator needs to go on, then run.json. Raises OsbenchError.
 
     `started_at`: seconds since 1970-01-01 UTC.
     """

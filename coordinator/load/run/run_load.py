@@ -106,9 +106,9 @@ class RunLoad:
     def run_groups(self, *, private: bool) -> None:
         """Gather workers, run every group, and close the workloads that were not reached.
 
-        `private`: workers of local mode. An error under load is noted for the report and logged.
-        Raises OsbenchError if the run ends before there was load, Superseded if another coordinator
-        has taken over the run.
+        `private`: workers of local mode. An error under load is noted for the report and logged; an
+        interrupt raises nothing. Raises OsbenchError if the run ends before there was load,
+        Superseded if another coordinator has taken over the run.
         """
         try:
             groups = self._pass_over()
@@ -349,8 +349,8 @@ class RunLoad:
     def _assign_workers(self, group: Sequence[WorkloadPlan], *, resumed: bool) -> None:
         """Assign the workers of the run to the workloads of a group; sends nothing.
 
-        `resumed`: each workload gets the workers that it had. Else raises FleetError if they are
-        too few.
+        `resumed`: each workload gets the workers that it had, and new ones are shared out. Else
+        raises FleetError as `divide` does.
         """
         pool = self._services.pool
         if resumed:
@@ -536,8 +536,4 @@ class RunLoad:
 def _divide(
     workers: Sequence[WorkerHandle], group: Sequence[WorkloadPlan]
 ) -> list[list[WorkerHandle]]:
-    """Divide `workers` over the workloads of a group: a list for each, in order.
-
-    Raises FleetError if there are too few.
-    """
     return divide(workers, group[0].subtask.title, [one.asked for one in group])

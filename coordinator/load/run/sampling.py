@@ -39,8 +39,8 @@ class SampleRatePlan:
         """Return the fraction of the iterations to trace, 0 to 1, and the reason as text.
 
         It is the fraction that gives `tail_traces` above `tail_percent`, unless `budget` allows
-        less. `iterations` is None if a duration decides their number: then it is 1. `in_all` is the
-        number for all workloads that share the budget; 0 if there is only this one.
+        less. It is 1 if `iterations` is None (a duration decides their number) or 0. `in_all` is
+        the number for all workloads that share the budget; 0 if there is only this one.
         """
         if not iterations:
             return 1.0, (
@@ -100,7 +100,7 @@ def sampling(
     otlp: bool = False,
     of_source: bool | None = None,
 ) -> Sampling:
-    """Return whether a workload is traced, and which fraction of its iterations.
+    """Return whether a workload is traced, which fraction of its iterations, and why.
 
     `planned` is the number of its iterations, None if unknown; `in_all` is `planned_in_all` of its
     task. `otlp`: the run receives or queries spans, and needs neither a key nor a store.

@@ -143,7 +143,7 @@ class RunPort:
         self._channel.offer(offers)
 
     def publish(self, batches: Sequence[PlannedBatch]) -> None:
-        """Send batches of iterations to the queues of their workers. Raises StoreUnreachable."""
+        """Send batches to the queues of their workers. Raises StoreUnreachable, StoreError."""
         self._channel.publish(
             Batch(
                 run=self._channel.run_id,

@@ -18,12 +18,12 @@ LOG = logging.getLogger(__name__)
 
 
 class Watchers:
-    """The watchers of one run, in the order in which they collect."""
+    """The watchers of one run, in their order of collection, without watchers that have failed."""
 
     def __init__(self, plan: RunPlan, *, resumed: bool) -> None:
         """Find the installed watchers that the run asks for.
 
-        Raises UsageError if settings of one cannot be used, PluginError if one cannot be imported.
+        Raises UsageError if one is missing or set wrongly, PluginError if it cannot be imported.
         """
         self._watchers: dict[str, Watcher] = {}
         #: Messages on watchers that failed.
@@ -46,7 +46,7 @@ class Watchers:
             raise
 
     def begin(self, run: WatchedRun) -> list[str]:
-        """Begin to watch; return messages for the user. Raises UsageError."""
+        """Begin to watch; return the messages for the user, on failures too. Raises UsageError."""
         said = []
         for name, watcher in list(self._watchers.items()):
             try:
@@ -60,7 +60,7 @@ class Watchers:
     def look(self, outcomes: Sequence[WorkloadOutcome]) -> dict[str, str]:
         """Pass the loads so far to all; return the present troubles by name of the watcher.
 
-        Raises Superseded if another coordinator has taken over the run.
+        A failure is a trouble once. Raises Superseded if another coordinator has the run.
         """
         if not self._watchers:
             return {}
@@ -89,7 +89,7 @@ class Watchers:
     ) -> Findings:
         """Collect the findings of all: each gets the outcomes with the facts of the earlier ones.
 
-        Raises Superseded if another coordinator has taken over the run.
+        Notes on failures come last. Raises Superseded if another coordinator has the run.
         """
         spans: dict[int, Sequence[SpanFigures]] = {}
         notes: list[str] = []
@@ -147,7 +147,10 @@ def _options(plan: RunPlan) -> dict[str, str]:
 
 
 def _collection_order(kinds: Mapping[str, type[Watcher]]) -> list[str]:
-    """Return watchers' names, each after those whose facts it uses; circles last; then by name."""
+    """Return watchers' names, each after the watchers in its `AFTER`, otherwise by name.
+
+    Watchers in a circle, and all that come after a circle, are last.
+    """
     ordered: list[str] = []
     left = sorted(kinds)
     while left:

@@ -59,9 +59,9 @@ class Receiver:
         """Read blocks, discard duplicates, write new blocks to disk, count them, apply wills.
 
         Waits up to `wait_s` seconds for the first entry of the stream; the next call deletes the
-        entries from Redis. Returns the counted iterations by membership and workload. Malformed
-        entries are refused and counted. Logs a warning for unreadable blocks. Raises
-        StoreUnreachable, StoreError; StorageError if the disk is full or fails.
+        entries from Redis. Returns the new iterations per membership and workload, with a `problem`
+        if a block is unreadable, which is also logged. Malformed entries are refused and counted.
+        Raises StoreUnreachable, StoreError; StorageError if the disk is full or fails.
         """
         if self._done:
             self._channel.delete(self._done)
@@ -116,9 +116,7 @@ class Receiver:
         return self._accounts.take(ordered)
 
     def _bounded(self, block: Block) -> Block:
-        """Return a block without its log lines, which `log_cut` counts, once `LOG_CHARS` are
-        stored.
-        """
+        """Return a block; once `LOG_CHARS` are stored, its log is only counted, in `log_cut`."""
         if not block.log or self._accounts.log_chars < LOG_CHARS:
             return block
         return replace(block, log=[], log_cut=block.log_cut + len(block.log))

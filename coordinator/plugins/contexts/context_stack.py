@@ -55,8 +55,7 @@ MAX_MESSAGE_CHARS = 500
 
 
 def contexts_of(workload: Workload, plugins: Plugins) -> list[Named]:
-    """Return a workload's contexts with their configurations, in order of setup (lowest `ORDER`
-    first).
+    """Return a workload's contexts with their configurations, the lowest `ORDER` first.
 
     They are the contexts of the scenario and of the task; if both configure one, the task wins.
     Names of native contexts are without `@platform`. Raises PluginError for unknown names.
@@ -75,8 +74,7 @@ def contexts_of(workload: Workload, plugins: Plugins) -> list[Named]:
 
 
 class ContextStack:
-    """Sets up the contexts of a run's workloads before their loads, and undoes them after the
-    loads.
+    """Sets up the contexts of a run's workloads before their loads, and undoes them afterwards.
 
     One for each run, in the coordinator. `left` has messages on contexts that could not be undone.
     """
@@ -107,8 +105,7 @@ class ContextStack:
         unanswered: Callable[[], bool] = lambda: False,
         kept: Callable[[BaseException], bool] = lambda _: False,
     ) -> Iterator[dict[str, Any]]:
-        """Set up the contexts of workload `number`, yield their results by key, and undo them at
-        the end.
+        """Set up contexts of workload `number`, yield their results by key, undo them at the end.
 
         If an earlier coordinator of a resumed run set them all up, they are not set up again;
         contexts set up in part are undone first.
@@ -152,8 +149,7 @@ class ContextStack:
         poll: Poll,
         unanswered: Callable[[], bool] = lambda: False,
     ) -> None:
-        """Undo the contexts of workload `number` after its load; add failures to `left` instead of
-        raising.
+        """Undo the contexts of workload `number` after its load; failures are added to `left`.
 
         First notes on disk that the workload is over, so that it cannot be resumed. `unanswered`
         returns whether some iteration failed or timed out: cleanup then waits longer for late
@@ -180,9 +176,10 @@ class ContextStack:
     ) -> ErrorSearchResult | None:
         """Search the resources of workload `number` that are in error after its load.
 
-        Changing resources are awaited while `patient` returns true. If `poll` raises
-        KeyboardInterrupt, or the search an exception, the result has that as its problem. None if
-        the workload has no context that can search (`Context.in_error`), or is being undone.
+        The first context with a search (`Context.in_error`) is asked. None if there is no such
+        context, or the contexts are being undone. Changing resources are awaited while `patient`
+        returns true. If `poll` raises KeyboardInterrupt, or the search an exception, the result has
+        that as its problem.
         """
         searching = (entry for entry in self._store.of(number) if self._searches(entry))
         entry = next(searching, None)
@@ -220,8 +217,7 @@ class ContextStack:
 
     @property
     def silent(self) -> tuple[str, int, int, float] | None:
-        """Return the setup or cleanup that has had no progress for `SILENT_S` seconds; None if
-        none.
+        """Return the setup or cleanup without progress for `SILENT_S` seconds; None if none is.
 
         A tuple: description such as "setting up context users", items done, items planned, and
         seconds since the step began. Items are 0 of 1 if the step has reported no progress.
@@ -261,7 +257,7 @@ class ContextStack:
         return prepared is not None and not prepared.over
 
     def _undo_begun(self, number: int, poll: Poll) -> None:
-        """Undo contexts that a killed coordinator set up in part. Raises ContextError."""
+        """Undo contexts that a killed coordinator set up. Raises ContextError if some are left."""
         before = len(self.left)
         work = partial(self._undo, number, unanswered=True, crashed=True)
         run_polling(work, poll, undoing=True)
@@ -275,8 +271,7 @@ class ContextStack:
     def ready(
         self, number: int, workload: Workload, made: Mapping[str, Any], poll: Poll
     ) -> tuple[dict[str, Any], dict[str, Any]]:
-        """Return arguments and context of workload `number` as its workers get them; called after
-        the setup.
+        """Return arguments and context of workload `number` for its workers; called after setup.
 
         The scenario's `prepare` makes both from the results `made`; without `prepare` they are the
         task's arguments and `made`. Both are saved in the run directory; in a resumed run the saved
@@ -305,9 +300,10 @@ class ContextStack:
         )
 
     def _of_host(self, plugin: ScenarioPlugin) -> dict[str, Any]:
-        """Return the host's part of the context. Raises ContextError if it is invalid.
+        """Return keys of the context from this host's configuration; {} without a cloud.
 
-        Rally's own scenarios get it otherwise.
+        Also {} for scenarios of Rally, which get them otherwise. Raises ContextError if they are
+        invalid.
         """
         cloud = cloud_of(self._store.deployment) if plugin.source == NATIVE else None
         try:
@@ -360,11 +356,10 @@ class ContextStack:
 
 
 def run_polling(work: Callable[[], T], poll: Poll, *, undoing: bool = False) -> T:
-    """Call `work` in a daemon thread and return its result; meanwhile call `poll(undoing)` every
-    `POLL_S`.
+    """Return the result of `work`, called in a daemon thread, or raise its exception.
 
-    Raises the exception of `work`. An exception of `poll` is raised at once; the thread then goes
-    on, and its result is lost.
+    Meanwhile calls `poll(undoing)` every `POLL_S` seconds. An exception of `poll` is raised at
+    once; the thread then goes on, and its result is lost.
     """
     over, found, failed = threading.Event(), list[T](), list[BaseException]()
 
@@ -394,8 +389,7 @@ def undo(
     unanswered: bool = False,
     tell: Tell = no_progress,
 ) -> list[str]:
-    """Undo the contexts of one workload, or of all if None, last one first; return messages on
-    failures.
+    """Undo the contexts of one workload, or of all if None, last first; return failure messages.
 
     A context that could not be undone stays in the store, to be undone by a later call. So do the
     contexts of its workload set up before it, because it needs their results. `crashed`: the run

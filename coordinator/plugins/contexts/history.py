@@ -59,8 +59,9 @@ class ContextRecord:
 
 
 class History:
-    """Records of when the contexts of a run were set up and undone: by workload, in order of
-    setup.
+    """Records of when the contexts of a run were set up and undone.
+
+    By workload, in order of setup. `saved` and `restore` carry them over to a resumed run.
     """
 
     def __init__(self) -> None:
@@ -77,9 +78,7 @@ class History:
         return [asdict(record) for record in self.of(workload)]
 
     def restore(self, workload: int, saved: Iterable[Mapping[str, Any]]) -> None:
-        """Set a workload's records to `saved`, which an earlier coordinator got from the method
-        `saved`.
-        """
+        """Replace a workload's records by `saved`, which an earlier `History.saved` returned."""
         self._records[workload] = [
             ContextRecord(
                 name=one["name"],

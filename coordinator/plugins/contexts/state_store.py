@@ -26,9 +26,7 @@ KEY = "contexts.key"
 
 @dataclass(slots=True, kw_only=True)
 class Entry:
-    """A context of a workload whose setup has begun, and its results so far (`made`), as stored on
-    disk.
-    """
+    """A context of a workload whose setup has begun, and its results so far (`made`)."""
 
     workload: int
     name: str
@@ -70,8 +68,7 @@ class ContextStateStore:
 
     @classmethod
     def load(cls, folder: Path, data_dir: Path) -> ContextStateStore:
-        """Return the store of the run in `folder`, with entries and prepared data from disk; empty
-        if none.
+        """Return the store of the run in `folder`, with the data on disk; empty if there is none.
 
         `data_dir` has the key. Raises ContextError if a file cannot be read or decrypted, or is
         damaged.
@@ -101,8 +98,7 @@ class ContextStateStore:
         return [entry for entry in self.entries if entry.workload == workload]
 
     def add(self, entry: Entry) -> None:
-        """Append an entry and write all entries to disk; to be called before the context makes
-        anything.
+        """Append an entry and write all to disk; to be called before the context makes anything.
 
         Raises ContextError if that fails; the entry is appended all the same.
         """

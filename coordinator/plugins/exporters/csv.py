@@ -50,9 +50,7 @@ class Csv(exporter.Exporter):
     FILE: ClassVar[str] = "iterations.csv"
 
     def export(self, run: exporter.ExportedRun, path: Path) -> None:
-        """Write all rows of the run to `path`; before the heading a comment if its files are
-        damaged.
-        """
+        """Write all rows of the run to `path`, below a comment if files of the run are damaged."""
         with path.open("w", encoding="utf-8", newline="") as file:
             notes = run.summary.get("notes", ())
             partial = (note for note in notes if note.startswith(PARTIAL))

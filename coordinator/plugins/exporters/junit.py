@@ -35,7 +35,7 @@ class Junit(exporter.Exporter):
         """Write the test suite to `path` as XML with the elements of Apache Ant's reports.
 
         If the exit code is above 1 and no test case has a failure or an error, the last one gets an
-        error.
+        error; without workloads it is a test case of the task.
         """
         summary = run.summary
         cases = [_workload_case(workload) for workload in summary["workloads"]]
@@ -54,8 +54,7 @@ class Junit(exporter.Exporter):
         _write(path, summary["task"], summary["started_at"], cases, properties, notes)
 
     def export_failure(self, failure: Mapping[str, Any], path: Path) -> bool:
-        """Write to `path` a suite of a run that could not start: one test case for the task, with
-        the error.
+        """Write a suite of a run that could not start to `path`: a test case of the task, in error.
 
         Returns True: the exporter has written a file.
         """
@@ -148,7 +147,11 @@ def _errors(workload: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _errors_of(workload: Mapping[str, Any]) -> tuple[str, list[str]]:
-    """Return the kind of a workload's error, and its messages, [] without an error."""
+    """Return the first kind of error that a workload has, and its messages; [] without an error.
+
+    In this order: not begun, iterations lost or not started, generator at its limit, hooks and
+    contexts.
+    """
     # runs of older releases say less
     unbegun = workload.get("error") or workload.get("not_begun")
     if unbegun:

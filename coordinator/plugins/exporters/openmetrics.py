@@ -76,11 +76,10 @@ class _Families:
 
 
 def families(snapshot: exporter.RunSnapshot, at: float | None = None) -> Iterator[Metric]:
-    """Yield the metrics of a run: iterations, errors, SLA, durations and, at its end, the exit
-    code.
+    """Yield the metrics of a run: iterations, errors, SLA, durations; exit code once it has ended.
 
-    One metric of each name, with a value per workload. `at`: timestamp of each value, seconds since
-    1970; None: no timestamps.
+    One metric of each name, with a value per workload; an unknown plan has the value 0. `at`:
+    timestamp of each value, seconds since 1970; None: no timestamps.
     """
     summary = snapshot.summary
     about = InfoMetricFamily("osbench_run", "The run.")

@@ -69,8 +69,8 @@ class RateSegment:
     def instants(self, first: Fraction, ranks: Floats) -> Floats:
         """Return the times, seconds after t0, at which the segment's integral is `first` + a rank.
 
-        An array with a time for each of `ranks`, which ascend; the integral is that from the
-        segment's beginning, a number of arrivals.
+        An array with a time for each of `ranks`, which ascend. The integral counts arrivals from
+        the segment's beginning.
         """
         if self.rate == self.end_rate:
             # relative to the beginning of the segment: no drift, and independent of the calls

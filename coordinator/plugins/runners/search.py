@@ -179,8 +179,8 @@ class Search(runner.SearchingRunner):
     def found(self, trials: Sequence[runner.Trial]) -> runner.Capacity:
         """Return the capacity that the trials so far show, in arrivals per second.
 
-        `rate` and its interval are None if no rate has broken the SLA, or none has met it: then
-        there is only a bound.
+        `rate` and its interval are None if the capacity is below `low` or above `high`, if no rate
+        has broken the SLA, or if none has met it: then there is only a bound.
         """
         if not trials:
             return runner.Capacity(kind="unfinished")

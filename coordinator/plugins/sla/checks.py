@@ -42,7 +42,7 @@ class SoftCheckRate(sla.Sla):
     def check(self, statistics: sla.Statistics) -> sla.Verdict:
         """Return the verdict: whether each limited check passed in enough percent of its times.
 
-        A check that was never made fails the criterion.
+        A check that was never made fails the criterion; a limit of all checks fails without any.
         """
         found = list(self._judged(statistics))
         bad = [text for fine, text in found if not fine]

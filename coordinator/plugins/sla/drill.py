@@ -55,10 +55,10 @@ class DrillLimits(sla.Sla):
     }
 
     def check(self, statistics: sla.Statistics) -> sla.Verdict:
-        """Return the verdict: whether bad iterations and time of recovery are within the limits.
+        """Return the verdict: whether bad iterations, recovery and resources are within the limits.
 
-        Fails if the fault was not caused; with a limit on recovery also if the load did not
-        recover; with a limit on resources also if some could not be listed.
+        Fails without `phases`, or if the fault was not caused; with a limit on recovery also if the
+        load did not recover; with a limit on resources also if some could not be listed.
         """
         drill = statistics.drill
         if drill is None:

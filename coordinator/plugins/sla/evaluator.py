@@ -86,9 +86,9 @@ class SlaEvaluator:
     ) -> tuple[Verdict, ...]:
         """Return the verdicts on the results so far, in the order of the task file.
 
-        Criteria on trace spans are left out; if the load is `running`, also criteria that are
-        judged only at its end. A failed criterion that would be met without the `delay` of the load
-        generator is disputed, and its message says so.
+        A criterion that has raised is a failure. Criteria on trace spans are left out; if the load
+        is `running`, also criteria that are judged only at its end. A failed criterion that would
+        be met without the `delay` of the load generator is disputed, and its message says so.
         """
         found = []
         later = self.at_end if running else frozenset()
@@ -148,8 +148,7 @@ class SlaEvaluator:
         return tuple(replace(one, limits=self._limits.get(one.criterion, {})) for one in verdicts)
 
     def most_failures(self) -> float:
-        """Return the percentage of failed iterations (0 to 100) that the criterion `failure_rate`
-        allows.
+        """Return the percentage, 0 to 100, of failures that the criterion `failure_rate` allows.
 
         100 if the task has no such limit.
         """
@@ -163,11 +162,10 @@ class SlaEvaluator:
         return tuple(verdict for verdict in judged if not verdict.success)
 
     def breach(self, statistics: Statistics, plan: int | None) -> Verdict | None:
-        """Return the verdict of the first criterion that is certain to fail (`Sla.breach`); None if
-        none is.
+        """Return the verdict of the first criterion that is certain to fail; None without one.
 
-        `plan`: number of planned iterations; None if unknown. Criteria on trace spans are left out;
-        a criterion that raises is certain to fail.
+        By `Sla.breach`. `plan`: number of planned iterations; None if unknown. Criteria on trace
+        spans are left out; a criterion that raises is certain to fail.
         """
         for name, criterion in self._criteria.items():
             if name in self._selected:
@@ -196,7 +194,7 @@ class SlaEvaluator:
 def _is_disputed(verdict: Verdict, criterion: Sla, delay: Delay) -> bool:
     """Return whether a failed criterion is met without the delay of the load generator.
 
-    `criterion`: has had rows without it.
+    `criterion`: has had rows without it. False if it cannot be judged without it.
     """
     if verdict.success or (statistics := delay.statistics_without) is None:
         return False
@@ -209,7 +207,8 @@ def _is_disputed(verdict: Verdict, criterion: Sla, delay: Delay) -> bool:
 def limits_of(config: Any) -> dict[str, float]:
     """Return the numbers in a criterion's configuration by their path of keys, joined by dots.
 
-    A percentile `p` is in the path: {"p95.max_s": 0.5}. A number alone has the key "limit".
+    A percentile `p` is in the path: {"p95.max_s": 0.5}. Other elements of lists have their index in
+    it. A number alone has the key "limit".
     """
     return dict(_numbers(config, ()))
 

@@ -38,9 +38,7 @@ class FailureRate(sla.Sla):
 
     @classmethod
     def check_config(cls, config: Any) -> list[str]:
-        """Return a message if `min` is above `max`, or `over_s` is without `max` or with `min`;
-        else [].
-        """
+        """Return a message if `min` is above `max`, or `over_s` lacks `max` or has `min`."""
         if "over_s" in config and ("max" not in config or "min" in config):
             return ["over_s goes with max, and without min"]
         low, high = config.get("min", 0), config.get("max", 100)
@@ -53,8 +51,7 @@ class FailureRate(sla.Sla):
             self._windows.add(columns.ended[ran], columns.outcome[ran] != sla.Outcome.OK)
 
     def check(self, statistics: sla.Statistics) -> sla.Verdict:
-        """Return the verdict: whether the percentage, of the load or of every window, is within the
-        bounds.
+        """Return the verdict: whether the percentage, or that in each window, is within the bounds.
 
         Fails if no iteration has ended.
         """
@@ -73,8 +70,7 @@ class FailureRate(sla.Sla):
         )
 
     def breach(self, statistics: sla.Statistics, plan: int | None) -> sla.Verdict | None:
-        """Return the failed verdict if `max` would be exceeded even if all remaining iterations
-        succeed.
+        """Return the failed verdict if `max` is exceeded even if the remaining iterations succeed.
 
         Else None. Without a known plan that is certain only for `max` 0. `min` is never judged
         early. With `over_s` only complete windows count.

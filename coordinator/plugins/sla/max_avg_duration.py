@@ -37,8 +37,7 @@ class MaxAvgDuration(sla.Sla):
         )
 
     def breach(self, statistics: sla.Statistics, plan: int | None) -> sla.Verdict | None:
-        """Return the failed verdict if the mean would be too high even if all remaining iterations
-        took 0 s.
+        """Return the failed verdict if the mean is too high even if the other iterations take 0 s.
 
         Else None; also if their number is unknown, or no iteration has succeeded.
         """

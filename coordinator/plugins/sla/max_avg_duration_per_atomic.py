@@ -50,7 +50,10 @@ class MaxAvgDurationPerAtomic(sla.Sla):
         return list(config)
 
     def add(self, columns: sla.Columns) -> None:
-        """Add the calls, and their durations, of actions with a limit in successful iterations."""
+        """Add the calls, and their durations, of actions with a limit in successful iterations.
+
+        An action that was left open lasts until its iteration ends.
+        """
         lines = columns.actions
         if not len(lines):
             return

@@ -54,7 +54,7 @@ class Outliers(sla.Sla):
         self._squared = 0.0
 
     def add(self, columns: sla.Columns) -> None:
-        """Judge each successful iteration by all before it: count it if it is an outlier.
+        """Judge each successful iteration, from `min_iterations` on, by all before; count outliers.
 
         Outliers, too, are part of the mean and deviation for later iterations.
         """

@@ -61,8 +61,7 @@ class Percentile(sla.Sla):
 
     @classmethod
     def check_config(cls, config: Any) -> list[str]:
-        """Return a message for each limit with `action` that has `of: response` or `over_s`; []
-        without any.
+        """Return a message for each limit with `action` that has `of: response` or `over_s`.
 
         Actions have no scheduled time.
         """
@@ -83,9 +82,7 @@ class Percentile(sla.Sla):
         return [limit["action"] for limit in _limits(config) if "action" in limit]
 
     def add(self, columns: sla.Columns) -> None:
-        """Count successful iterations, and those above the limit, by window; only for limits with
-        `over_s`.
-        """
+        """Count successful iterations by window, and slow ones, for limits with `over_s` only."""
         for limit, windows in zip(_limits(self.config), self._windows, strict=True):
             if windows is not None:
                 ok = columns.outcome == sla.Outcome.OK
@@ -96,8 +93,7 @@ class Percentile(sla.Sla):
                 )
 
     def check(self, statistics: sla.Statistics) -> sla.Verdict:
-        """Return the verdict: whether all percentiles, of the load or of every window, are within
-        limits.
+        """Return the verdict: whether all percentiles, with `over_s` of each window, are in limits.
 
         Fails if no iteration, or no call of an action with a limit, has succeeded.
         """
@@ -108,8 +104,7 @@ class Percentile(sla.Sla):
         return self.verdict(all(ok for ok, _ in said), "; ".join(text for _, text in said))
 
     def breach(self, statistics: sla.Statistics, plan: int | None) -> sla.Verdict | None:
-        """Return the failed verdict if a limit would be exceeded even if all remaining iterations
-        took 0 s.
+        """Return the failed verdict if a limit is exceeded even if the other iterations take 0 s.
 
         Else None. With `over_s` only complete windows count.
         """

@@ -29,8 +29,7 @@ class PerformanceDegradation(sla.Sla):
     }
 
     def check(self, statistics: sla.Statistics) -> sla.Verdict:
-        """Return the verdict: whether the longest time exceeds the shortest by at most the limit,
-        percent.
+        """Return the verdict: whether the slowest is at most `max_degradation` % over the fastest.
 
         Fails if no iteration has succeeded, or the shortest took 0 s.
         """
@@ -47,11 +46,7 @@ class PerformanceDegradation(sla.Sla):
         )
 
     def breach(self, statistics: sla.Statistics, plan: int | None) -> sla.Verdict | None:
-        """Return the failed verdict once the limit is exceeded, because later durations cannot
-        lessen it.
-
-        Else None.
-        """
+        """Return the failed verdict once the limit is exceeded, as it then stays so; else None."""
         verdict = self.check(statistics)
         failed = statistics.service.state("ok").count and not verdict.success
         return verdict if failed else None

@@ -39,7 +39,7 @@ class RequestsPerIteration(sla.Sla):
 
     @classmethod
     def check_config(cls, config: Any) -> list[str]:
-        """Return a message if `min` is above `max`."""
+        """Return a message if `min` is above `max`; else []."""
         if config.get("min", 0) > config.get("max", config.get("min", 0)):
             return [f"min {config['min']} is above max {config['max']}"]
         return []
@@ -91,5 +91,5 @@ class RequestsPerIteration(sla.Sla):
         return self.verdict(True, f"{found} per iteration, {' and '.join(bounds)}")
 
     def breach(self, statistics: sla.Statistics, plan: int | None) -> sla.Verdict | None:
-        """Return the failed verdict once an iteration is out of the bounds."""
+        """Return the failed verdict once an iteration is out of the bounds; else None."""
         return self.check(statistics) if self._above or self._below else None

@@ -65,9 +65,7 @@ class SpanLimits(sla.Sla):
 
     @classmethod
     def check_config(cls, config: Any) -> list[str]:
-        """Return a message for each limit that bounds nothing, or has `min` above `max`; [] without
-        any.
-        """
+        """Return a message for each limit that bounds nothing, and for each `min` above `max`."""
         found = []
         for limit in _limits(config):
             calls = limit.get("calls_per_iteration", {})

@@ -42,17 +42,14 @@ class StartLag(sla.Sla):
         self._windows = Windows(config["over_s"]) if "over_s" in config else None
 
     def add(self, columns: sla.Columns) -> None:
-        """Count iterations that ran, and those above the limit, by window; does nothing without
-        `over_s`.
-        """
+        """Count iterations that ran, and late ones, by window; do nothing without `over_s`."""
         if self._windows is not None:
             ran = columns.outcome <= sla.Outcome.TIMED_OUT
             lag = (columns.started - columns.due)[ran]
             self._windows.add(columns.due[ran], lag > round(self.config["max_s"] * 1e9))
 
     def check(self, statistics: sla.Statistics) -> sla.Verdict:
-        """Return the verdict: whether the percentile, of the load or of every window, is within the
-        limit.
+        """Return the verdict: whether the percentile, or that in each window, is within the limit.
 
         Fails if no iteration has ended.
         """
@@ -69,8 +66,7 @@ class StartLag(sla.Sla):
         )
 
     def breach(self, statistics: sla.Statistics, plan: int | None) -> sla.Verdict | None:
-        """Return the failed verdict if the limit would be exceeded even if all others start in
-        time.
+        """Return the failed verdict if the limit is exceeded even if all others start in time.
 
         Else None. With `over_s` only complete windows count.
         """

@@ -44,19 +44,17 @@ class Throughput(sla.Sla):
         self._last_start = 0
 
     def add(self, columns: sla.Columns) -> None:
-        """Count iterations that ran, and failed ones, by time window; does nothing without
-        `over_s`.
-        """
+        """Count iterations that ran, and failed ones, by window; do nothing without `over_s`."""
         ran = columns.outcome <= sla.Outcome.TIMED_OUT
         if self._windows is not None and ran.any():
             self._windows.add(columns.ended[ran], columns.outcome[ran] != sla.Outcome.OK)
             self._last_start = max(self._last_start, int(columns.started[ran].max()))
 
     def check(self, statistics: sla.Statistics) -> sla.Verdict:
-        """Return the verdict: whether the rate is at least the limit; with `over_s`, the lowest of
-        all windows.
+        """Return the verdict: whether the rate, with `over_s` the lowest of all windows, is enough.
 
-        Fails if no iteration has ended, or only one, which has no rate.
+        Fails if no iteration has ended, or only one, which has no rate. A load that is shorter than
+        a window of `over_s` is judged as a whole.
         """
         first, last = statistics.first_start, statistics.last_end
         if first is None or last is None:

@@ -120,7 +120,7 @@ class _Seen:
 
     @property
     def is_late(self) -> bool:
-        """Return whether event loops or threads woke too late, at p99 or typically."""
+        """Return whether loops or threads woke too late; False for a load under `SHORTEST_S`."""
         if self.duration_s < SHORTEST_S:
             return False
         return self.lag_p99_s > self.lag_limit_s or self.lag_typical_s > self.typical_limit_s
@@ -161,7 +161,7 @@ def load_bounds(
     """Return the causes that bound a workload's load; empty if it was offered as requested.
 
     `lag_limit_s`: greatest allowed start lag and wake-up lateness at p99, seconds. `interrupted`:
-    the user ended the run.
+    the user ended the run, so iterations lost without a lost worker do not count.
     """
     seen = _load_facts(outcome, lag_limit_s, interrupted=interrupted)
     found = [*_of_processes(seen)]
@@ -251,7 +251,7 @@ def _at(histogram: Histogram, percent: float) -> float:
 
 
 def _of_processes(seen: _Seen) -> Iterator[Bound]:
-    """If there are any of these causes, lateness and a short load follow from them."""
+    """Yield causes in processes; if there are any, lateness and a short load follow from them."""
     allowed_s = max(BLOCKED_ALLOWED * seen.duration_s, seen.lag_limit_s)
     lock_s, stopped_s = (seen.stalls[cause] / 1e9 for cause in ("lock", "stopped"))
     if lock_s > allowed_s:
@@ -404,7 +404,6 @@ def _why_short(seen: _Seen) -> Bound:
 
 
 def _why_users_waited(seen: _Seen) -> Bound:
-    """Return the cause why the users of a closed load were not busy all the time."""
     held = seen.held or 0.0
     if seen.crowded is not None and not seen.lost_workers:
         return _other_programs(seen.crowded, f"the sustained concurrency is {held:.1%}")

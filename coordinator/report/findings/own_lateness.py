@@ -16,7 +16,7 @@ PERCENTS = (50, 95, 99)
 
 
 def own_lateness(outcome: WorkloadOutcome) -> OwnLateness:
-    """Return the generator's own lateness in s within each of `PERCENTS`; None if not noticeable.
+    """Return the generator's lateness (s) in each of `PERCENTS`; a field is None if not noticeable.
 
     It is the difference to the percentile as it may have been without the generator's delays, by
     which SLA criteria are disputed.

@@ -62,8 +62,8 @@ class CriterionRow:
 def criterion_rows(workload: WorkloadFacts) -> list[CriterionRow]:
     """Return the rows of all SLA criteria of a workload, in the order of its verdicts.
 
-    A criterion has a row for each of its limits or, if its figures are not in the report, a single
-    row with the verdict's message.
+    A criterion has a row for each of its limits. It has one row with the verdict's message if it
+    judges windows of time, or its figures are not in the report.
     """
     configs = workload.asked.get("sla") or {}
     rows: list[CriterionRow] = []
@@ -270,8 +270,8 @@ _ROWS = {
 def limit_of(workload: WorkloadFacts, key: str, kind: str = "") -> float | None:
     """Return the task's limit, in seconds, for `key` such as p95; None if there is none.
 
-    `kind`: of time, response or service; the one to judge by if not given: response for open
-    loads, else service. Limits of actions or of windows do not count.
+    `kind`: "response" or "service" time; by default response for open loads, else service. Limits
+    of actions or of windows do not count.
     """
     limits = (workload.asked.get("sla") or {}).get("percentile")
     for limit in limits if isinstance(limits, list) else [limits]:
@@ -285,7 +285,7 @@ def limit_of(workload: WorkloadFacts, key: str, kind: str = "") -> float | None:
 def succeeded_text(workload: WorkloadReport, *, running: bool = False) -> str:
     """Return the percentage of planned iterations that succeeded, without sign; "100" only for all.
 
-    `running`: the percentage of iterations that have ended. A dash if there are none.
+    `running`: the percentage of ended iterations instead. A dash if there are none.
     """
     left = 0 if running else workload.missing
     short, whole = workload.bad + left, workload.ran + left

@@ -46,10 +46,7 @@ class ErrorRow:
 
 
 def error_rows(facts: WorkloadFacts) -> list[ErrorRow]:
-    """Return a row for each kind of error of a workload, the most frequent first.
-
-    Secrets are masked.
-    """
+    """Return a row for each kind of error, the most frequent first, with secrets masked."""
     kinds = kinds_of(facts.report.errors)
     of_type = Counter(one.error.type for one in kinds)
     examples = facts.timeline.get("error_examples") or {}

@@ -60,7 +60,8 @@ def _reason(row: TableRow) -> str:
 def table_of(facts: PageFacts, shown: Mapping[str, str]) -> IterationTable:
     """Return the table of the iterations of a page; `shown`: ids of its waterfalls by trace id.
 
-    Rows are sorted by workload and number. If an iteration occurs twice, the last row is used.
+    Rows are sorted by workload and number; dropped iterations have none. If an iteration occurs
+    twice, the last row is used.
     """
     complete, listed = facts.rows_are_all, facts.rows
     unique = {(row.workload, row.iteration): row for row in listed if row.outcome in _OUTCOMES}

@@ -102,7 +102,10 @@ class OverviewView:
 
 
 def overview_of(facts: PageFacts, views: Sequence[WorkloadView]) -> OverviewView:
-    """Return the first screen of a run; `views` are the views of its workloads."""
+    """Return the first screen of a run; `views` are the views of its workloads.
+
+    The worst workload comes first. Of more than `MANY`, the successful ones are in `held`.
+    """
     ordered = sorted(views, key=lambda view: severity(view.report))
     running = facts.state == RUNNING
     rows = [FigureRow(view=view, figures=key_figures(view, running=running)) for view in ordered]

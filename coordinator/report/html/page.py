@@ -103,7 +103,7 @@ class PageViews:
 
     @classmethod
     def of(cls, facts: PageFacts) -> PageViews:
-        """Compute all views of a run from its facts; a live page has no table."""
+        """Compute all views of a run; a live page has neither table nor reasons of slowness."""
         workloads, first = workloads_of(facts), facts.first_outputs
         views = [view_of(one, first.get(one.number, {})) for one in workloads]
         explanations = {} if facts.live else explanations_of(workloads, facts.parts.values())

@@ -67,10 +67,7 @@ def time_text(seconds: float | None, digits: int = 3) -> str:
 
 
 def time_markup(seconds: float | None, digits: int = 3) -> Markup:
-    """Return a duration as HTML with `digits` digits and a smaller, grey unit; a dash for None.
-
-    NaN gives a dash, too.
-    """
+    """Return a duration with `digits` digits as HTML, its unit grey; a dash for None and NaN."""
     number, unit = duration_parts(seconds, digits)
     return with_unit(number, unit) if unit else escape(number)
 
@@ -101,10 +98,7 @@ def plain_number(number: float | None) -> str:
 
 
 def percent_text(share: float | None, digits: int = 2) -> str:
-    """Return a fraction (0 to 1) in percent, with up to `digits` significant digits.
-
-    A dash for None.
-    """
+    """Return a fraction (0 to 1) in percent, with up to `digits` digits; a dash for None."""
     if share is None:
         return DASH
     return f"{short(100 * share, digits) if share else 0}{NARROW}%"

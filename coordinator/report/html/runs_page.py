@@ -61,7 +61,7 @@ def reports_folder(page: Path) -> Path:
 
 
 def write_runs_page(path: Path, title: str, runs: Iterable[RunOnPage], exit_code: int) -> None:
-    """Write the page of several runs to `path`, and the report of each to `reports_folder`.
+    """Write the page of several runs to `path`, and a report per run to `reports_folder`.
 
     A run without facts is only named with its error. `exit_code`: of all runs together. Raises
     OSError.

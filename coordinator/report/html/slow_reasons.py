@@ -36,9 +36,9 @@ class WhyView:
 def explanations_of(
     workloads: Sequence[WorkloadFacts], parts: Iterable[PagePart]
 ) -> dict[int, SlowReason]:
-    """Return the explanation of each workload of a finished run by its number.
+    """Return the explanation of slow iterations of each workload, by number of the workload.
 
-    The first part that looks for it gives it; without such a part, the report.
+    It is from the first part that looks for one, else from the report; its text may be "".
     """
     given = list(parts)
     found = {}

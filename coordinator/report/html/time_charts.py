@@ -64,7 +64,7 @@ class ChartData:
 
 
 def charts_of(workload: WorkloadFacts) -> ChartData:
-    """Compute the data of all charts of a workload, from its timeline, counters and report."""
+    """Compute the data of all charts of a workload, from its timeline and report."""
     end_s = _end_s(workload)
     report = workload.report
     other = workload.service if report.is_open else workload.response

@@ -215,7 +215,7 @@ class WorkloadView:
 def view_of(facts: WorkloadFacts, first_outputs: Mapping[tuple[str, str], Any]) -> WorkloadView:
     """Compute all views of a workload.
 
-    `first_outputs`: data of complete charts by title and plug-in.
+    `first_outputs`: data of complete charts by (title, plug-in).
     """
     criteria = criterion_rows(facts)
     charts = charts_of(facts)

@@ -99,7 +99,7 @@ class Staircase:
 
 
 def staircase_of(steps: Iterable[StaircaseStep], *, is_open: bool) -> Staircase | None:
-    """Return the staircase of steps, which are sorted by load; None for fewer than two loads.
+    """Return the staircase of steps, which may be in any order; None for fewer than two loads.
 
     `is_open`: loads are arrivals per second, else virtual users.
     """

@@ -78,7 +78,7 @@ def _over(limit: SlowLimit) -> str:
 
 
 def left_results(drill: DrillFigures) -> Iterator[str]:
-    """Yield a message on resources left in error, if some kinds were listed."""
+    """Yield one message on resources left in error or changing; nothing if no kind was listed."""
     left = drill.left
     if left is None or not left.kinds:
         return
@@ -96,7 +96,7 @@ def left_results(drill: DrillFigures) -> Iterator[str]:
 
 
 def left_doubts(drill: DrillFigures) -> Iterator[str]:
-    """Yield messages on resources left in error that are not known, or in no phase."""
+    """Yield messages on resources left in error that are unknown or in no phase, if searched."""
     if drill.left is None:
         return
     if drill.left.doubt:

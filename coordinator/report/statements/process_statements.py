@@ -62,7 +62,7 @@ def _step(step: ContextStepReport | None, done: str) -> Phrase:
 
 
 def loop_statements(workload: WorkloadReport) -> Iterator[Statement]:
-    """Yield statements on the lateness of threads or event loops, and on blocked loops."""
+    """Yield statements on lateness of threads and event loops, if known, and on blocked loops."""
     if workload.threads:
         yield statement_of("delay", f"threads {_lateness(workload.threads.lag)}", on_page=True)
     loops = workload.loops

@@ -37,7 +37,7 @@ def search_headline(search: SearchReport) -> str:
     """Return the sustained rate and the next failure: "9/s sustained with p95 <= 2s; 12/s not: 3s".
 
     If no rate was sustained, the lowest rate with the limit that it broke, and a lower one to try.
-    Also says if the search was stopped before its end.
+    Also says if there was no trial, or the search was stopped before its end.
     """
     broken = next((one for one in search.trials if _is_broken(one, search.broke)), None)
     limit = _broken_limit(broken.detail) if broken else None

@@ -18,7 +18,8 @@ NAMED = 4
 def verdict_lines(report: Report, most: int) -> Iterator[tuple[Phrase, ...]]:
     """Yield lines on the verdict of a run: iterations without an end, then criteria, failed first.
 
-    At most `most` of either have a line each. A single workload is not named.
+    At most `most` of either have a line each; further lines have the numbers of the rest. A single
+    workload is not named.
     """
     several = len(report.workloads) > 1
     named = [(f"{plain(one.name)}: " if several else "", one) for one in report.workloads]
@@ -52,7 +53,7 @@ def _verdict_text(workload: WorkloadReport, verdict: SlaVerdict) -> str:
 
 
 def commands(report: Report, *, details: bool) -> Iterator[tuple[str, str]]:
-    """Yield (command, subject) of commands that show more than a report with `details`, or not."""
+    """Yield (command, subject) of commands that show more; unless `details`, also all figures."""
     run, code = report.run_id, report.exit_code
     bad = sum(workload.bad for workload in report.workloads)
     if bad:

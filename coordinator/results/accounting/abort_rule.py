@@ -18,10 +18,10 @@ ABORT = "abort"
 
 
 class AbortRule:
-    """Judges a load by windows of time: the percentage of failures, and a percentile of times.
+    """Judges a load by windows of time: rate of failures, and a percentile of successes' times.
 
-    Counts all iterations that ran, warm-up included, at their end. Ends nothing itself: `watch`
-    reports whether the load must end.
+    Counts iterations that ran, at their end, warm-up included. Ends nothing itself: `watch` reports
+    whether the load must end.
     """
 
     def __init__(self, config: Mapping[str, Any]) -> None:
@@ -59,9 +59,10 @@ class AbortRule:
         return bool(self.reason)
 
     def verdict(self) -> Verdict:
-        """Return the rule's verdict: failed if a window met a condition; its text is on the worst.
+        """Return the rule's verdict: failed if a window that has surely ended met a condition.
 
-        It depends on the added rows alone, so a resumed coordinator finds the same.
+        Its text describes the met conditions, else the worst windows. It depends on the added rows
+        alone, so a resumed coordinator finds the same.
         """
         self.watch()
         early = ", but the load ended before this window"

@@ -49,7 +49,7 @@ class Arrival:
 
 
 class Accounts:
-    """The state of a run: its memberships and the results of all its workloads.
+    """The state of a run: its memberships, and the results of its workloads by their number.
 
     A membership is one stay of a worker process in the run. `apply` changes the state by a record
     of the journal, `take` by result blocks. Does no I/O except in `fold`.
@@ -96,7 +96,7 @@ class Accounts:
         }
 
     def register(self, workload: int, results: WorkloadResults) -> None:
-        """Count the blocks of a workload in `results` from now on, until the run closes.
+        """Count the blocks of a workload in `results` from now on.
 
         Sets its `t0_at` if the load has begun, and marks lost and damaged memberships in its
         ledger.
@@ -132,8 +132,8 @@ class Accounts:
         """Return journal records that move unstarted iterations of a dead worker to the pools.
 
         A will is the notice that a supervisor signs for a dead worker process. One record per
-        workload with such iterations; empty if the membership is not known. Workloads other than
-        the will's count, too: the process may not have begun with the present one.
+        workload with such iterations, also for workloads other than the will's: the process may not
+        have begun with the present one. Empty if the membership is not known or of another process.
         """
         member = self.memberships.get(will.membership)
         if member is None or member.incarnation != will.incarnation:
@@ -329,7 +329,7 @@ class Accounts:
 
         A group has one membership and workload. `incarnation` of a block is the name of its
         membership. A block that cannot be read damages its membership; a block of an unregistered
-        workload is counted in `refused`. Log entries are counted, too.
+        workload is counted in `refused`. Adds the size of log entries to `log_chars` and `log_cut`.
         """
         fresh: list[Block] = []
         seen: set[tuple[str, int]] = set()
@@ -415,7 +415,6 @@ class Accounts:
 
 
 def _chars(entry: Sequence[Any]) -> int:
-    """Return the number of characters of the strings in an entry of `Block.log`."""
     return sum(len(part) for part in entry if isinstance(part, str))
 
 

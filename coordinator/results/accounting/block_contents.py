@@ -81,8 +81,8 @@ def planned_workloads(directory: RunDirectory) -> float:
 def counted_rows(directory: RunDirectory) -> Iterator[tuple[int, str, Columns]]:
     """Yield (number of the workload, name of worker, rows) of each block with rows, as they came.
 
-    Refused blocks are left out, rows that the ledger did not count (stale ones) are not. Raises
-    DamagedRun.
+    Refused blocks are left out. Rows that the ledger did not count, such as stale ones, are not.
+    Raises DamagedRun, or OsbenchError if run.json cannot be read.
     """
     workloads = planned_workloads(directory)
     for body in directory.blocks():

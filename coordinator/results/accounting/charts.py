@@ -235,7 +235,8 @@ class Charts:
     def add(self, columns: Columns) -> None:
         """Add the outputs of result rows; each iteration must be added once.
 
-        Items that are malformed, beyond a limit, or not additive are only counted in `cut`.
+        Complete charts are only counted. Malformed items, items beyond a limit, and items of charts
+        that cannot be added up are counted in `cut`.
         """
         for iteration, packed in columns.outputs:
             found = outputs(packed)

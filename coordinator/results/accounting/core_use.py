@@ -108,18 +108,12 @@ class CoreUse:
         )
 
     def waiting(self, worker: str) -> float | None:
-        """Return the mean number of a worker's threads that wait for a core; or None.
-
-        None without heartbeats.
-        """
+        """Return a worker's mean number of threads waiting for a core; None without heartbeats."""
         beats, waiting, _, _ = self._sums.get(worker, (0, 0.0, 0, 0.0))
         return waiting / beats if beats else None
 
     def cores_used(self, worker: str) -> float | None:
-        """Return how many cores of a worker's host all programs used, on average.
-
-        None if it is not known.
-        """
+        """Return the mean number of cores in use on a worker's host; None if it is not known."""
         _, _, known, used = self._sums.get(worker, (0, 0.0, 0, 0.0))
         return used / known if known else None
 

@@ -43,9 +43,9 @@ class LatenessOverTime:
         self._until: dict[str, int] = {}
 
     def add(self, worker: str, until_ns: int, lags: Ints) -> None:
-        """Count the wake-ups of a worker since its last block, which are about evenly spread.
+        """Count wake-ups, taken as evenly spread since the last block of the worker.
 
-        `until_ns`: when the last iteration of the block ended, ns after t0. `lags`: their
+        `until_ns`: when the last iteration of their block ended, ns after t0. `lags`: their
         latenesses in ns, oldest first.
         """
         from_ns = min(self._until.get(worker, 0), until_ns)
@@ -56,10 +56,11 @@ class LatenessOverTime:
             self._lags.add(instants, np.maximum(lags, LEAST_NS // 2))
 
     def by_bin(self, from_s: float, width_s: float, bins: int) -> tuple[Floats, Floats]:
-        """Return the share of late wake-ups and the greatest lateness (ns) around each bin of time.
+        """Return arrays by bin of time: share of late wake-ups (0 to 1), greatest lateness (ns).
 
-        `from_s`: begin of the first bin, seconds after t0. Wake-ups are known by the block of
-        results, so that each bin has the worst of its neighbours, too.
+        `from_s`: begin of the first of `bins` bins, seconds after t0. A wake-up's time is known
+        only by its block of results, so each bin has the worst of itself and its neighbours; 0
+        without any.
         """
         counts, width = self._lags.counts(), self._lags.width_s
         tops = bounds_of(np.arange(counts.shape[1]) + self._lags.lowest)[1]

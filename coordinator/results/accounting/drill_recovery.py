@@ -87,12 +87,12 @@ class Recovery:
 def recoveries(
     before: PhaseRows, since: PhaseRows, lasted_s: float, lateness: LatenessOverTime, fault_s: float
 ) -> tuple[Recovery, Recovery]:
-    """Return the recovery as measured, and as it may have been without the generator's delays.
+    """Return two recoveries: as measured, and without delays and failures by the load generator.
 
-    `lasted_s`: seconds from the fault, `fault_s` after t0, to the last scheduled iteration. The
-    second does not count slow iterations that may have met a delay, nor iterations that the
-    generator itself has failed. Time before the fault in which the generator was late sets no
-    limits, if enough is left.
+    `lasted_s`: seconds from the fault, `fault_s` after t0, to the last scheduled iteration. Both
+    are equal if the generator delayed and failed none. Both have a `doubt` and no time if no
+    iteration was due after the fault, fewer than `ENOUGH` succeeded before it, or most failed
+    before it. Time in which the generator was late sets no limits, if enough is left.
     """
     if not since.counts().sum():
         unknown = Recovery(doubt="no iteration was scheduled after the fault")
@@ -143,7 +143,7 @@ class _Load:
         return bool(self._touched.any() or self._own.any())
 
     def recovery(self, traits: list[_Trait], *, delayed: bool) -> Recovery:
-        """Return the recovery from the fault; `delayed`: with the generator's delays."""
+        """Return the recovery, 0 s if nothing was unusual; `delayed`: with generator's delays."""
         bins = len(self._counts)
         found: list[tuple[OffStretch, int]] = []
         seen_s: list[float] = []
@@ -173,7 +173,7 @@ class _Load:
         )
 
     def _of(self, trait: _Trait, *, delayed: bool) -> tuple[Ints, Ints]:
-        """Return the number of iterations in each bin that have a trait, and that might have it."""
+        """Return by bin the numbers of iterations with a trait, and of all that could have it."""
         slow = trait.slow
         if slow is None:
             bad = self._bad if delayed else self._bad - self._own
@@ -214,7 +214,7 @@ def _traits(before: PhaseRows) -> Iterator[_Trait]:
 def _upper_ns(before: PhaseRows, estimate: BlockEstimate) -> float:
     """Return the upper bound of a percentile before the fault, ns; infinite without one.
 
-    A load that is too short for blocks has that of independent iterations.
+    If blocks of time give none, iterations are taken as independent.
     """
     if estimate.interval_ns is not None and not math.isinf(estimate.interval_ns[1]):
         return estimate.interval_ns[1]
@@ -227,10 +227,10 @@ def _upper_ns(before: PhaseRows, estimate: BlockEstimate) -> float:
 
 
 def _spread_ns(before: PhaseRows, percent: float) -> float:
-    """Return up to where a percentile of short blocks of time before the fault spreads, ns.
+    """Return the upper end of a percentile's spread over short blocks of time before the fault, ns.
 
-    It is as far above the median of two standard deviations, by the share of blocks that lie within
-    one: a few bad moments do not change it. 0 if there are too few blocks.
+    It is two standard deviations above the median. The deviation is from ranks, so that a few bad
+    moments do not change it. 0 if there are fewer than `_FEWEST_BLOCKS` blocks.
     """
     counts = before.response.counts()
     each = math.ceil(_BLOCK * len(counts) / max(int(counts.sum()), 1))

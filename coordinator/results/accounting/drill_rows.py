@@ -77,7 +77,7 @@ class PhaseRows:
         return PhaseRows(*(_punctual(one, lateness) for one in (self.outcomes, self.response)))
 
     def leaving(self) -> Ints:
-        """Return the number of iterations that left resources in error, by bin of due time."""
+        """Return the number of iterations that left resources in error or changing, by bin."""
         counts = self.counts()
         if not len(counts) or not len(self.left):
             return counts * 0

@@ -48,7 +48,7 @@ class DrillStatistics:
     """Counts the iterations of one workload with a drill by phase, in bounded memory."""
 
     def __init__(self, hooks: Mapping[str, str], warmup_s: float = 0.0) -> None:
-        """`hooks`: hook by the phase it begins; `warmup_s`: seconds left out of `before`."""
+        """`hooks`: names of hooks by the phase each begins; `warmup_s`: left out of `before`."""
         self._hooks = hooks
         self._warmup_s = warmup_s
         #: Instants at which phases began, seconds after t0, by phase.
@@ -127,10 +127,10 @@ class DrillStatistics:
             self._lateness.add(worker, until_ns, lags)
 
     def leave(self, left: LeftFigures, rows: Sequence[Sequence[int]]) -> None:
-        """Count resources that were left in error, once the load is over.
+        """Store the resources that were left in error, once the load is over.
 
         `rows`: due and end (ns after t0), outcome code and number of an iteration, index of a kind
-        in `left.kinds`, number of its resources.
+        in `left.kinds`, number of its resources. Raises ValueError if there is no such kind.
         """
         self.left = left
         table = np.array(rows, np.int64).reshape(-1, 6)
@@ -144,9 +144,9 @@ class DrillStatistics:
     def _divided(
         self, due: Ints, ended: Ints, outcome: NDArray[Any]
     ) -> Iterator[tuple[PhaseRows, NDArray[np.bool_], int]]:
-        """Yield the rows of each phase, which iterations they get, and their time 0.
+        """Yield (rows of a phase, mask of the iterations they get, their time 0 in ns after t0).
 
-        Time 0 is in ns after t0. Iterations since the fault also count in `fault` or `after`.
+        Iterations since the fault come twice: all of them together, and in `fault` or `after`.
         """
         if FAULT not in self._begun:
             yield self._before, np.ones(len(due), np.bool_), 0

@@ -98,8 +98,8 @@ class _Tally:
 class ErrorGroups:
     """Counts failed iterations by type, message and traceback of their error, in bounded memory.
 
-    Each worker numbers its distinct failures. `learn` takes the texts of these failure numbers,
-    `add` counts result rows that have them; either may come first.
+    Each worker (a membership's name) numbers its distinct failures. `learn` takes the texts of
+    these failure numbers, `add` counts result rows that have them; either may come first.
     """
 
     __slots__ = ("_groups", "_meaning", "_resources", "_shown", "_waiting", "other")
@@ -122,7 +122,7 @@ class ErrorGroups:
     def learn(self, worker: str, failures: Iterable[Failure]) -> None:
         """Store the texts of a worker's failure numbers; count failures that came before them.
 
-        Beyond `LIMIT` groups, new errors are not stored.
+        Beyond `LIMIT` groups, new errors are not stored: their iterations stay in `other`.
         """
         meaning = self._meaning.setdefault(worker, {})
         for failure in failures:
@@ -142,8 +142,7 @@ class ErrorGroups:
     def texts(self, worker: str, numbers: NDArray[np.uint32]) -> dict[int, Texts]:
         """Return (type, message, traceback) by failure number, without unknown numbers.
 
-        `numbers` are of `worker`. The texts are those shown for the error's group, not each
-        failure's.
+        `numbers` are of `worker`. The texts are shown for the whole group, not each failure's.
         """
         meaning = self._meaning.get(worker, {})
         return {n: self._shown[meaning[n]] for n in _distinct(numbers) if n in meaning}
@@ -165,8 +164,9 @@ class ErrorGroups:
     ) -> None:
         """Count failed iterations of a worker; `numbers` has the failure number of each.
 
-        Numbers without a group count in `other`, until `learn` describes them. `place` is called
-        with an iteration number and returns the place of its failure.
+        A number without a group counts in `other` until `learn` describes it. `place` returns the
+        place of failure of an iteration number; it is called only for a new lowest number of a
+        group.
         """
         meaning = self._meaning.get(worker, {})
         for number in _distinct(numbers):
@@ -180,7 +180,7 @@ class ErrorGroups:
                 group.add(count, first, functools.partial(place, first))
 
     def are_lacking(self, worker: str, numbers: NDArray[np.uint32]) -> NDArray[np.bool_]:
-        """Return which of a worker's failure numbers mean that the worker lacked resources."""
+        """Return for each of a worker's failure numbers whether the worker lacked a resource."""
         lacking = {kind for kind, resource in self._resources.items() if resource}
         if not lacking:
             return np.zeros(len(numbers), np.bool_)

@@ -52,7 +52,7 @@ class Exemplars:
     __hash__ = None  # type: ignore[assignment]  # it changes
 
     def add(self, values: Ints, iterations: Ints, traces: NDArray[np.uint8]) -> None:
-        """Keep those traced iterations that are among the slowest; forget iterations they displace.
+        """Keep the slowest of these traced iterations by bucket; forget iterations they displace.
 
         `values`: service times in ns; `traces`: an id of 16 bytes in each row.
         """

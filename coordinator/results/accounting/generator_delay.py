@@ -73,7 +73,7 @@ class GeneratorDelay:
 
     @property
     def sentence(self) -> str:
-        """Lateness of the processes in words: "its processes were late by up to 0.8 s, in ..."."""
+        """Delays by the generator in words, and iterations that lacked resources; or ""."""
         found = []
         if self.failed:
             found.append(f"{count(self.failed, 'iteration')} failed because it lacked resources")
@@ -98,15 +98,15 @@ class GeneratorDelay:
 
     @property
     def is_noticeable(self) -> bool:
-        """Return whether processes or starts were late, or resources lacking, beyond a trifle.
+        """Return whether starts or wake-ups were often late, or iterations lacked resources.
 
-        A drill has the delays of each stretch of it.
+        True also if a stretch of a drill may have been delayed.
         """
         late = self.share >= SHARE_LEAST or self._starts_late
         return late or bool(self.failed) or bool(self._of_drill)
 
     def without(self, times: Histogram) -> Histogram:
-        """Return times as they may have been without delays of processes."""
+        """Return times as they may have been without delays; `times` itself if delays were few."""
         touched = min(times.count - 1, math.ceil(touched_share(self.share) * times.count))
         if touched < 1 or self.share < SHARE_LEAST:
             return times

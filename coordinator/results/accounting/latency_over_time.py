@@ -68,8 +68,8 @@ class LatencyOverTime:
     ) -> None:
         """Count the result rows of a worker; `service` has their service times in ns.
 
-        `counts` are the numbers of ok, failed and timed out iterations among the rows. Dropped ones
-        count in none.
+        Times count for ok iterations, start lags for all that ran, and dropped ones not at all.
+        `counts`: numbers of ok, failed and timed out iterations among the rows.
         """
         part = self.workers.get(worker)
         if part is None:

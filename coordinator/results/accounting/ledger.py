@@ -181,7 +181,7 @@ class Ledger:
     def cut(self, member: str, seq: int, numbers: Intervals) -> None:
         """Grant numbers to a member as its batch `seq`; sequence numbers grow from batch to batch.
 
-        Numbers leave the pool; those open at another member count as reruns.
+        Numbers leave the pool; numbers that are open at another member count as reruns.
         """
         for _, end in numbers:
             self.allot_up_to(end - 1)
@@ -219,7 +219,7 @@ class Ledger:
         return held.open.intersection(held.batches.get(seq, ()))
 
     def behind(self, member: str, seq: int, number: int) -> Intervals:
-        """Return a member's open numbers of later batches than `seq`, and above `number` in it."""
+        """Return a member's open numbers of batches after `seq`, and above `number` in `seq`."""
         held = self._held.get(member, _Holding())
         found = Intervals()
         for one, numbers in held.batches.items():
@@ -234,7 +234,6 @@ class Ledger:
         return self._held.get(member, _Holding()).open.copy()
 
     def _elsewhere(self, member: str, numbers: Iterable[Interval]) -> Intervals:
-        """Return the given numbers that are open at a member other than `member`."""
         found = Intervals()
         for name, held in self._held.items():
             if name != member:
@@ -359,10 +358,10 @@ class Ledger:
         self._held.setdefault(member, _Holding()).damaged = True
 
     def offer_again(self, member: str) -> None:
-        """Put a member's open numbers in the pool, although they stay open there (idempotent).
+        """Put a member's open numbers in the pool, although they stay open there.
 
-        So others may start them, too. Calling it twice changes nothing; after the close it does
-        nothing.
+        For idempotent workloads: others may start the numbers, too. Calling it twice changes
+        nothing; after the close it does nothing.
         """
         held = self._held.get(member)
         if held is None or self._closed:

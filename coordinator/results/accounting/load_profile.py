@@ -25,7 +25,7 @@ _ARRAYS = ("starts", "ends", "failures", "_start_offsets", "_end_offsets")
 def arrival_window(
     first: int, last: int, count: int, planned_ns: int | None = None
 ) -> float | None:
-    """Return the length of the window of arrivals in nanoseconds; None for fewer than two arrivals.
+    """Return the length of the window of arrivals, ns; None for fewer than two, or all at one time.
 
     `first` and `last` are arrival times in ns after t0. The window lasts from the first to the last
     arrival, plus the gap until the next. `planned_ns` is when the next arrival would have been due;
@@ -71,7 +71,7 @@ class LoadProfile:
         self._end_offsets: Ints = np.zeros(BINS, np.int64)
 
     def add(self, started: Ints, ended: Ints, failed_ended: Ints) -> None:
-        """Add iterations by start and end (ns after t0); `failed_ended`: ends of failed ones."""
+        """Add iterations by start and end (ns after t0); `failed_ended`: ends of the bad ones."""
         if not len(ended):
             return
         # a foreign worker may report that an iteration began after it had ended
@@ -97,8 +97,8 @@ class LoadProfile:
     def backlog(self) -> tuple[float, float]:
         """Return the mean numbers of running iterations half-way through the starts and at the end.
 
-        The first is at the rate of starts of the second. Both are 0 if there were too few starts.
-        They differ if a service does not keep up with arrivals.
+        The first is scaled to the rate of starts at the end. Both are 0 if there were too few
+        starts. They differ if a service does not keep up with arrivals.
         """
         last = int(np.flatnonzero(self.starts)[-1]) if self.starts.any() else 0
         part = last // BACKLOG_PARTS

@@ -21,10 +21,7 @@ class LoadSpan:
 
 
 def load_spans(outcomes: Sequence[WorkloadOutcome]) -> dict[int, LoadSpan]:
-    """Return when each load began and how long it lasted, by number of the workload.
-
-    Workloads without load are left out.
-    """
+    """Return the span of each load by number of its workload; a workload without load has none."""
     return {
         number: LoadSpan(t0_at=one.t0_at, elapsed_s=one.elapsed_s)
         for number, one in enumerate(outcomes)

@@ -112,7 +112,7 @@ class Warmup:
 
 @dataclass(frozen=True, kw_only=True)
 class Shift:
-    """A percentile of traced iterations minus that of untraced ones, with its interval."""
+    """A percentile of traced iterations minus the untraced ones' percentile, with its interval."""
 
     added_s: float
     #: Bounds of the 95 % interval, seconds; None if there are too few iterations.

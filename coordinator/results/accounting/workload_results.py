@@ -190,7 +190,7 @@ class WorkloadResults:
             self.sla.add(columns, apart)
 
     def _warm(self, columns: Columns) -> Columns:
-        """Leave out and count rows that started, or if dropped were due, in the warm-up."""
+        """Return rows after the warm-up, by start or, of drops, by due time; count the others."""
         if not self.warmup_ns:
             return columns
         ran = columns.outcome <= Outcome.TIMED_OUT

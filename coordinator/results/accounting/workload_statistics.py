@@ -242,7 +242,7 @@ class WorkloadStatistics:
             self.stalls[cause] += stalls.get(cause, 0)
 
     def add(self, columns: Columns, *, worker: str) -> None:
-        """Count result rows of a worker in all statistics; each iteration must be added once."""
+        """Count a worker's rows, each iteration once; dropped ones only by reason and by phase."""
         if not len(columns):
             return
         outcomes = np.bincount(columns.outcome, minlength=_OUTCOMES).tolist()
@@ -376,8 +376,8 @@ def _rows_by_state(outcome: NDArray[np.uint8], counts: Sequence[int]) -> Iterato
 def _failed_at(columns: Columns, iteration: int) -> FailurePlace:
     """Return the step and HTTP status with which an iteration of a block failed.
 
-    The step is the last action that failed or did not end, the status that of the last response
-    with an error; "" and 0 without any.
+    The step is the last action that failed or did not end; the status is of the last response with
+    an error; "" and 0 without any.
     """
     row = int(np.flatnonzero(columns.iteration == iteration)[0])
     lines = columns.actions[columns.actions[:, 0] == row]

@@ -148,7 +148,7 @@ class UserLives:
         """Count events of virtual users of one worker, and the end of the runner's own code.
 
         `texts` has type, message and traceback by failure number; `UNKNOWN` stands for a missing
-        one.
+        one. Errors beyond `ERRORS` kinds count as "(other errors)".
         """
         for kind, number, lasted, failure in events:
             if kind in (LifeEvent.SCRIPT_ENDED, LifeEvent.SCRIPT_FAILED):

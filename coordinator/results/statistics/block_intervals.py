@@ -198,7 +198,8 @@ def block_intervals(
 ) -> BlockIntervals | None:
     """Return percentiles (0 to 100) with 95 % intervals from blocks of time, in the given order.
 
-    None if the matrix is empty. Bins before the first and after the last iteration are left out.
+    None if the matrix is empty. A load too short for blocks gives no intervals. Bins before the
+    first and after the last iteration are left out.
     """
     counts, width_s = matrix.counts(), matrix.width_s
     if not counts.sum():

@@ -226,7 +226,7 @@ class LatencyMatrix:
         return found
 
     def with_bins(self, bins: NDArray[np.bool_]) -> LatencyMatrix:
-        """Return a new matrix with some bins of time, next to each other; `bins` is as `used`."""
+        """Return a new matrix of the chosen bins of time, joined; `bins`: a bool per used bin."""
         found = LatencyMatrix(self._bins)
         found._width_ns, found.lowest = self._width_ns, self.lowest
         found.used = int(np.count_nonzero(bins))

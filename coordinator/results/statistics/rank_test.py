@@ -27,8 +27,8 @@ _SEED = 20_240_229
 def family_p(first: Sequence[Sequence[float]], second: Sequence[Sequence[float]]) -> list[float]:
     """Return the p-value of no difference for each row, corrected for the number of rows.
 
-    A row has the values of one percentile in the runs of a group; a column belongs to the same run
-    in all rows.
+    A row of `first` or `second` has the values of one percentile in the runs of that group; a
+    column belongs to the same run in all rows.
     """
     values = np.concatenate([np.asarray(first, float), np.asarray(second, float)], axis=1)
     size, runs = len(first[0]), values.shape[1]

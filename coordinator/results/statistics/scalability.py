@@ -96,7 +96,8 @@ def fit_scalability(
     """Fit the law to steps of a load; return the fit, or the reason why there is none.
 
     Both arguments have an entry per step: mean iterations in flight, and iterations that succeeded
-    per second. Steps in which either is not finite or not above 0 are ignored.
+    per second. Steps in which either is not finite or not above 0 are ignored. A fit needs `FEWEST`
+    different concurrencies, the greatest `SPREAD` times the least, and at most the error `POOREST`.
     """
     flights, rates = np.asarray(concurrency, float), np.asarray(throughput, float)
     usable = np.isfinite(flights) & np.isfinite(rates) & (flights > 0) & (rates > 0)

@@ -64,8 +64,8 @@ def abort(directory: RunDirectory, *, now: bool = False, timeout_s: float = SEEN
     """Request that the coordinator of a run ends it, as Ctrl-C does; with `now` as two Ctrl-C do.
 
     Returns its reply. Raises UsageError if no coordinator holds the run, or it refuses or does not
-    reply. Raises OsbenchError with exit code 3 if it does not take the request within `timeout_s`
-    seconds, after which the request is withdrawn.
+    reply. Raises OsbenchError if the request cannot be written, and with exit code 3 if it is not
+    taken within `timeout_s` seconds, after which it is withdrawn.
     """
     response = _send_request(directory, ABORT, {"now": now}, timeout_s, timeout_s + _TAKEN_S)
     if response is None:
@@ -161,10 +161,10 @@ class ControlRequests:
         self._kind = kind
 
     def take(self) -> Iterator[tuple[str, dict[str, Any]]]:
-        """Take the waiting requests, oldest first: yields the id and the content of each.
+        """Yield (id, content) of each waiting request, oldest first; {} without a JSON object.
 
-        A request that was taken can no longer be withdrawn. The content is {} if it is not a JSON
-        object.
+        A request is taken when it is yielded: it can no longer be withdrawn then. Yields nothing if
+        the folder is missing or cannot be read.
         """
         try:
             places = sorted(self._folder.iterdir())

@@ -57,10 +57,11 @@ class KeptFiles:
         self._compared: dict[str, tuple[int, int, int]] = {}
 
     def check(self, name: str) -> None:
-        """Raise DamagedRun if file `name` differs from its digest, or `digests.json` is damaged.
+        """Raise DamagedRun if file `name` differs from its digest, or the digests are damaged.
 
-        Nothing is checked if damage was accepted, if the run has no digests, or if they do not
-        cover the file. A file is read only once as long as it stays the same.
+        Digests that should be there and are not count as damaged. Nothing is checked if damage was
+        accepted, if the run needs none, or if they do not cover the file. A file is read only once
+        as long as it stays the same.
         """
         listed = None if self.accepted else listing(self._path)
         if listed is None or name not in COVERED:

@@ -210,7 +210,7 @@ def cut_torn_tail(path: Path, *, least: int = 0) -> int:
     """Cut the bytes behind the last complete record; returns their number, 0 if none are cut.
 
     Raises DamagedRun if complete records follow a damaged one, or if damage is within the `least`
-    bytes that are known to have been complete.
+    bytes that are known to have been complete; OsbenchError if the file cannot be opened.
     """
     whole = sum(_HEAD.size + len(record) for record in read_frames(path, least=least))
     excess = path.stat().st_size - whole if path.exists() else 0

@@ -156,10 +156,10 @@ class Snapshot:
 
 
 def longest_words(note: Mapping[str, Any]) -> str:
-    """Return "; longest: ..." for the longest running iteration of a snapshot, if one is long.
+    """Return "; longest: ..." and "; waits for ..." if a snapshot has them; "" without either.
 
-    And "; waits for ..." for iterations of silent and lost workers; "" without either. `note` is a
-    `Snapshot` as a mapping.
+    The first is its longest running iteration, the second are iterations of silent and lost
+    workers. `note` is a `Snapshot` as a mapping.
     """
     longest, awaited = note.get("longest"), note.get("awaited")
     found = f"; longest: {longest}" if longest else ""
@@ -240,7 +240,10 @@ class ProgressTrail:
         self._every_s = 0.0
 
     def add(self, snapshot: Snapshot) -> None:
-        """Append the recent figures of a snapshot, unless the last point is too close."""
+        """Append a snapshot's recent figures, if it has any and the last point is not too close.
+
+        Beyond `TRAIL` points, every second one is deleted, and points are taken half as often.
+        """
         recent = snapshot.recent
         if recent is None:
             return
@@ -268,7 +271,7 @@ class ProgressRecorder:
         self._trails: dict[int, ProgressTrail] = {}
 
     def __call__(self, snapshot: Snapshot) -> None:
-        """Show a snapshot, and write it if the last write is at least `STATUS_S` seconds old.
+        """Show a snapshot; also write it if `STATUS_S` seconds have passed since the last write.
 
         The first failed write is logged, none is raised.
         """

@@ -23,9 +23,9 @@ _FIELDS = frozenset(("columns", "workload", "incarnation"))
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Replayed:
-    """A step of a replay: a record of the journal, or bodies of result blocks.
+    """A step of a replay: a record of the journal, or bodies of result blocks written together.
 
-    The bodies were written together; either `record` is None, or `bodies` is empty.
+    If `record` is None, there are `bodies`; otherwise there are none.
     """
 
     #: File and offset, for messages.
@@ -137,7 +137,7 @@ def replay(
 
     Each record says how many bodies came before it. Raises DamagedRun if bodies are missing or name
     another run than `known`, or for an unreadable record. `tolerant` skips unreadable records and
-    checks no run.
+    checks neither run nor missing bodies.
     """
     bundles = block_bundles(blocks, tolerant=tolerant, least=known.blocks)
     waiting = _Bodies(bundles, "" if tolerant else known.run_id)

@@ -177,8 +177,8 @@ class RunDirectory:
 
         A record that a crash left incomplete at the end of a file is cut: nothing is written behind
         it. With `writes` False journal and blocks are left closed and unchanged. Raises UsageError
-        if another process holds the lock for `ASKED_S` seconds, DamagedRun if a file is damaged in
-        a way that a crash does not cause.
+        if another process holds the lock for `ASKED_S` seconds, OSError if its file cannot be
+        opened, DamagedRun if a file is damaged in a way that a crash does not cause.
         """
         lock = (self.path / "lock").open("ab")
         deadline = time.monotonic() + ASKED_S

@@ -108,7 +108,6 @@ def _workload(workload: Workload, plugins: Plugins) -> dict[str, Any]:
 
 
 def _configurations(plugins: Sequence[Named]) -> dict[str, Any]:
-    """Return the configurations of `plugins` by their names, with secrets masked."""
     return {plugin.name: mask(plugin.config) for plugin in plugins}
 
 
@@ -169,8 +168,8 @@ def write_timeline(directory: RunDirectory, document: dict[str, Any], *, sync: b
 def read_timeline(directory: RunDirectory) -> dict[str, Any] | None:
     """Return the content of the file `timeline`: results over time, and a summary, so far.
 
-    None if the file is missing, malformed or of another format. Raises DamagedRun if it has changed
-    since the end of its run.
+    None if the file is missing, unreadable or of another format. Raises DamagedRun if it has
+    changed since the end of its run.
     """
     directory.files.check(TIMELINE)
     try:

@@ -80,7 +80,7 @@ def row_of(
 
 
 def _documents(directory: RunDirectory) -> tuple[dict[str, Any], dict[str, Any] | None, str]:
-    """Files that are damaged or cannot be read count as damage, and raise nothing."""
+    """Return (run.json, figures of the summary or None, damage or ""). Damage raises nothing."""
     asked: dict[str, Any] = {}
     try:
         asked = directory.read("run.json") or {}
@@ -118,7 +118,7 @@ def figures_of(summary: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _verdict(summary: Mapping[str, Any]) -> str:
-    """Return "done" for exit code 0 without SLA criteria, "unknown" for other codes."""
+    """Return "done" for exit code 0 without criteria, else the word in `_VERDICTS` or "unknown"."""
     code = summary["exit_code"]
     if code == 0 and not any(one.get("sla") for one in summary["workloads"]):
         return "done"

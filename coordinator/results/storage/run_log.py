@@ -149,8 +149,8 @@ class FollowedFile:
     def fresh(self) -> list[LogLine]:
         """Return the lines since the last call; beyond `_AT_ONCE` bytes the oldest are left out.
 
-        The first line says how many bytes were left out. An incomplete last line waits for the next
-        call. [] if the file cannot be read.
+        Then a first line says how many bytes were left out. An incomplete last line waits for the
+        next call. [] if the file cannot be read.
         """
         left_out = 0
         try:
@@ -199,7 +199,7 @@ def _level(number: int) -> str:
 
 
 def _append(path: Path, lines: Sequence[LogLine]) -> None:
-    """If the log exceeds `MOST_BYTES`, its older half is dropped. Raises OSError."""
+    """Append lines, and drop the older half of a log above `MOST_BYTES`. Raises OSError."""
     if not lines:
         return
     content = b"".join(json.dumps(asdict(line)).encode() + b"\n" for line in lines)

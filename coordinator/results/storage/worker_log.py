@@ -43,7 +43,7 @@ class WorkerLog:
         self.cut: Counter[str] = Counter()
 
     def fresh(self) -> Iterator[LogEntry]:
-        """Yield the entries since the last call, in the order of arrival; updates `cut`.
+        """Yield the entries since the last call, in the order of arrival; `cut` grows meanwhile.
 
         Raises DamagedRun, or OsbenchError if the file cannot be read. If damage was accepted,
         unreadable records are skipped.

@@ -14,9 +14,10 @@ AT_ONCE = 8
 
 
 def call_within(total_s: float, act: Callable[..., Answer], *given: Any, **options: Any) -> Answer:
-    """Return the result of `act`; raise TimeoutError if it takes longer than `total_s` seconds.
+    """Return the result of `act`, called with `given` and `options` in a daemon thread.
 
-    A call that is given up goes on in its daemon thread.
+    Raises TimeoutError if it takes longer than `total_s` seconds; the call goes on in its thread.
+    Exceptions of `act` are raised.
     """
     # in a tuple: None means that there is no result in time
     (found,) = at_once([lambda: (act(*given, **options),)], time.monotonic() + total_s)
@@ -26,8 +27,7 @@ def call_within(total_s: float, act: Callable[..., Answer], *given: Any, **optio
 
 
 def at_once(questions: Sequence[Callable[[], Answer]], until: float) -> list[Answer | None]:
-    """Call the functions `questions` in up to `AT_ONCE` daemon threads; return their results in
-    order.
+    """Call functions in up to `AT_ONCE` daemon threads; return their results in order.
 
     The result is None if a function has not ended at `until`, monotonic seconds; it goes on in its
     thread. If functions raise, the first exception is raised after the wait.

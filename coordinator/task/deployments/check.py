@@ -32,11 +32,10 @@ _ERRNO = re.compile(r"\[Errno -?\d+\] ")
 
 
 def check(deployment: Deployment, timeout_s: float) -> Iterator[Finding]:
-    """Check logins, region, services, profiler key and trace store of a deployment; yield the
-    results.
+    """Yield findings on a deployment: logins, region, services, profiler key and trace store.
 
-    Sends requests for at most about `timeout_s` seconds; checks without a result by then have
-    failed. Errors are results, not raised.
+    Sends requests while it is iterated, for at most about `timeout_s` seconds; checks without a
+    result by then have failed. Errors are findings, not raised.
     """
     until = time.monotonic() + timeout_s
     request_s = min(REQUEST_S, timeout_s)

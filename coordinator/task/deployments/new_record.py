@@ -11,16 +11,15 @@ from osbench.common.plugin.cloud_platform import NewRecord, cloud_of
 
 
 def record_of_file(name: str, path: Path) -> NewRecord:
-    """Read a record named `name` from a file and check it. Raises DeploymentError if it is
-    invalid.
-    """
+    """Return the checked record `name` of a file. Raises DeploymentError if it is invalid."""
     return checked_record(Deployment.from_file(name, path), str(path))
 
 
 def checked_record(deployment: Deployment, source: str, notes: tuple[str, ...] = ()) -> NewRecord:
     """Check the credentials of a record without a request; return the record with its notes.
 
-    `source`: for messages. Raises DeploymentError with the problems of all credentials.
+    A default profiler key adds a note. `source`: for messages. Raises DeploymentError with the
+    problems of all credentials.
     """
     cloud = cloud_of(deployment)
     problems = cloud.record_problems(deployment) if cloud is not None else []

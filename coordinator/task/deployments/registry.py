@@ -72,9 +72,7 @@ class Deployments:
         return sorted(name for name in names if _NAME.fullmatch(name))
 
     def records(self) -> list[Listed]:
-        """Return all records, sorted by name; if a file cannot be read, its entry has a `problem`
-        instead.
-        """
+        """Return all records, sorted by name; an unreadable one has a `problem` instead."""
         used = self.used()
         listed = []
         for name in self.names():

@@ -27,8 +27,9 @@ NO_SPANS = (
 
 
 def signed_headers(key: str) -> tuple[str, dict[str, str]]:
-    """Return a new trace id, and HTTP headers that request its spans from OSProfiler, signed with
-    `key`.
+    """Return a new trace id, and HTTP headers by which OSProfiler writes spans of it.
+
+    The headers are signed with `key`. Resets the profiler of this thread.
     """
     profiler.clean()
     try:

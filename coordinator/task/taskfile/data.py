@@ -47,10 +47,9 @@ def data_path(task: Task, name: str) -> Path:
 
 
 def data_files(task: Task) -> dict[int, DataFile]:
-    """Return the `args_from` files of a task by workload number, from 0; only workloads that have
-    one.
+    """Return the `args_from` files of a task by workload number, from 0.
 
-    Raises TaskError with the problems of all files.
+    Workloads without one are left out. Raises TaskError with the problems of all files.
     """
     return files_of_workloads(task, data_file)
 
@@ -84,8 +83,7 @@ def given_twice(file: IterationRows, workload: Workload) -> Iterator[Problem]:
 def misfits(
     file: IterationRows, workload: Workload, check: Callable[[Mapping[str, Any]], list[str]]
 ) -> Iterator[Problem]:
-    """Call `check` with the arguments of each row; yield its messages as problems with the row
-    number.
+    """Yield the messages of `check` on the arguments of each row, as problems with its number.
 
     Rows are counted from 1. Ends after the row that reaches `MAX_PROBLEMS` problems.
     """

@@ -19,12 +19,11 @@ _FAR = 10**6
 
 
 def faults(workload: Workload, runner: Runner, plugins: Plugins) -> Iterator[Problem]:
-    """Yield the problems of a workload's `phases`, and of a criterion `drill` if there are no
-    phases.
+    """Yield the problems of a workload's `phases`, or of a criterion `drill` without phases.
 
-    Each phase must name exactly one hook. The hook must fire once, during the load; that of `fault`
-    after the warm-up, that of `after` later than that of `fault`. The runner must not search for a
-    rate.
+    Each phase must name exactly one hook, which fires once, during the load: the hook of `fault`
+    after the warm-up, the hook of `after` later. The runner must not search for a rate. A limit
+    `left_in_error` needs a scenario with cloud resources.
     """
     criteria = [
         (inside(inside(workload.place, "sla"), one.name), one.config)
@@ -133,9 +132,7 @@ def _first(hook: HookConfig, runner: Runner, plugins: Plugins) -> tuple[int | No
 
 
 def notes(workload: Workload, runner: type[Runner]) -> Iterator[Problem]:
-    """Yield a note if a workload with phases has a closed runner: it starts few iterations in a
-    fault.
-    """
+    """Yield a note if a workload with phases has a closed runner: it starts little in a fault."""
     if workload.phases and not runner.OPEN:
         yield Problem(
             inside(workload.place, "phases"),

@@ -48,8 +48,7 @@ subtasks:
 
 
 def first_task(name: str, address: str = ADDRESS) -> str:
-    """Return the text of a task file that puts the URL `address` under load: a closed and an open
-    load.
+    """Return the text of a task that puts the URL `address` under a closed, then an open load.
 
     `name`: file name, for its comments. Raises UsageError if the address is not an HTTP URL.
     """

@@ -90,8 +90,7 @@ class FlowTask:
         return sum(step.keys is not None for step in (*self.steps, *inner))
 
     def omissions(self) -> str:
-        """Return the reasons why requests of the recording are not in the task, each with its
-        count.
+        """Return the reasons why requests of the recording are not in the task, with counts.
 
         A text with commas, most frequent first; beyond `_NAMED` reasons only their number. "" if
         none.
@@ -110,8 +109,7 @@ class FlowTask:
         return f"osbench-coord validate {file}" + (f" --task-args '{{{given}}}'" if given else "")
 
     def needed(self) -> list[str]:
-        """Return the names of the task arguments that steps and branches use, in order of
-        `arguments`.
+        """Return the names of the task arguments that the task uses, in order of `arguments`.
 
         Arguments used only in commented-out branches are left out.
         """
@@ -281,9 +279,7 @@ def _indented_lines(lines: Iterator[str], by: int) -> Iterator[str]:
 
 
 def _yaml_lines(value: Any) -> Iterator[str]:
-    """Yield the lines of `value` as YAML; `Computed` values within become Jinja expressions in
-    braces.
-    """
+    """Yield the lines of `value` as YAML; each `Computed` becomes a Jinja expression in braces."""
     computed: dict[str, str] = {}
     mark = f"computed{secrets.token_hex(12)}"
     text = task_yaml(_mark_computed(value, mark, computed))

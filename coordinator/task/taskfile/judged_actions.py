@@ -17,7 +17,7 @@ def unknown_actions(
     """Return a message for each action that a criterion judges and the scenario cannot have.
 
     `config`: of the criterion; it fits its schema. Empty if the scenario's actions are unknown
-    before the load. Exceptions of both plug-ins pass.
+    before the load. Exceptions of the two plug-ins are not caught.
     """
     judged = criterion.judged_actions(config)
     known = scenario.cls.action_names(scenario.method, workload.args) if judged else None

@@ -31,8 +31,8 @@ def load(
     """Read, render, override, parse, select and check a task file; return the task.
 
     `source`: path, or "-" for standard input. `args`: for its template. `overrides`: as of `--set`.
-    Durations in it are seconds. Raises TaskError with all problems of the file or the overrides,
-    PluginError if plug-ins cannot be read, UsageError if the selection matches nothing.
+    Durations in the task are seconds. Raises TaskError with all problems of the file or the
+    overrides, PluginError if plug-ins cannot be read, UsageError if the selection matches nothing.
     """
     return checked_task(read_document(source, args), source, plugins, overrides, selection)
 
@@ -80,8 +80,7 @@ def _parsed_task(value: Any, source: str, plugins: Plugins) -> Task:
 
 
 def _problems(parsed: Task, task: Task, plugins: Plugins) -> list[Problem]:
-    """Return the problems that plug-ins find in a task, and log faults of plug-in files as
-    warnings.
+    """Return the problems that plug-ins find in a task; log faults of plug-in files.
 
     `parsed`: the task before `in_seconds`, in which the default SLA can be recognized.
     """
@@ -107,8 +106,7 @@ def _said_once(problems: Sequence[Problem], reasons: Sequence[str]) -> Iterator[
 
 
 def read_document(source: str, args: Mapping[str, Any]) -> Any:
-    """Read the task file `source`, render its template with `args` and return the parsed YAML
-    value.
+    """Return the parsed YAML value of the task file `source`, rendered with `args`.
 
     "-" is standard input. Raises TaskError if it cannot be read, rendered or parsed.
     """
@@ -164,9 +162,7 @@ def _text(source: str) -> str:
 
 
 def _no_task(source: str) -> str:
-    """Return a message if `source` is a URL or a Python file, with the command to run it; else
-    "".
-    """
+    """Return a message if `source` is a URL or a Python file, with a remedy; else ""."""
     if is_http(source):
         return (
             "is an address, not a task file: run it with `osbench-coord run --url"

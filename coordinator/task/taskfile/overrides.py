@@ -18,8 +18,7 @@ class _Refused(Exception):
 
 
 def override(value: Any, texts: Sequence[str]) -> tuple[Any, list[Problem]]:
-    """Return a copy of a task's document with the overrides applied, and problems of refused
-    overrides.
+    """Return a copy of a task's document with overrides applied, and the problems of refused ones.
 
     Each of `texts` is an override `subtask.workload.key=value`. Subtask and workload are given by
     position, from 0, or by title and by name or scenario. The key is a key of the workload, such as

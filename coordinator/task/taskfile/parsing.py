@@ -40,7 +40,7 @@ def parse(document: Any, source: str) -> Task:
 def sound_part(document: Any, source: str) -> Task | None:
     """Return the task of the valid parts of a document with faults; None if nothing can be used.
 
-    Its plug-ins are checked, so that all problems are reported at once.
+    The caller checks its plug-ins, so that all problems are reported at once.
     """
     version, _ = _version(document)
     if not version:
@@ -76,9 +76,7 @@ def _sound_item(item: Mapping[str, Any], schema: Mapping[str, Any]) -> dict[str,
 
 
 def _with_stand_ins(task: Task, document: Mapping[str, Any]) -> Task:
-    """Return a task of version 1 in which a harmless scenario replaces each one without valid
-    arguments.
-    """
+    """Return a task of version 1 with a harmless scenario in workloads without valid arguments."""
     (name,) = _STAND_IN["scenario"]
 
     def sound(workload: Workload, item: Any) -> Workload:
@@ -121,8 +119,7 @@ _WITH_RUNNER = ("users", "think", "abort", "warmup", "phases")
 
 
 def _sound_object(found: Mapping[str, Any], schema: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a copy of `found`, an object of the document, with only the keys that fit its
-    `schema`.
+    """Return a copy of `found`, an object of the document, with the keys that fit its `schema`.
 
     Keys whose check needs a faulty key are left out, too. If a scenario is required and faulty, a
     harmless one replaces it.

@@ -19,8 +19,7 @@ _PLAIN = re.compile(r"[\w.@-]+")
 
 
 def inside(place: str, part: str | int) -> str:
-    """Return the path of a key (str) or an index (int) inside the path `place`, such as
-    `subtasks[0].title`.
+    """Return the path of a key or an index in the path `place`, such as `subtasks[0].title`.
 
     A key with characters other than letters, digits and `_.@-` is written as `["..."]`.
     """
@@ -56,9 +55,7 @@ def _short_text(text: str) -> str:
 
 @dataclass(frozen=True, kw_only=True)
 class Use:
-    """A use of a plug-in by a workload: kind, name, configuration, and the path of that in the task
-    file.
-    """
+    """A use of a plug-in by a workload: kind, name, configuration, and the place of the latter."""
 
     kind: str
     named: Named
@@ -88,24 +85,18 @@ def uses(workload: Workload, version: int) -> Iterator[Use]:
 
 
 def scenario_place(workload: Workload, version: int) -> str:
-    """Return the path of the scenario's name in the task file, as of `inside`; `version`: of its
-    format, 1 or 2.
-    """
+    """Return the path of the scenario's name in a task file of format `version`, 1 or 2."""
     return workload.place if version == 1 else inside(workload.place, "scenario")
 
 
 def args_place(workload: Workload, version: int) -> str:
-    """Return the path of the scenario's arguments in the task file, as of `inside`; `version`: of
-    its format, 1 or 2.
-    """
+    """Return the path of the scenario's arguments in a task file of format `version`, 1 or 2."""
     if version == 1:
         return inside(workload.place, "args")
     return inside(scenario_place(workload, version), workload.scenario)
 
 
 def runner_place(workload: Workload, version: int) -> str:
-    """Return the path of the runner's configuration in the task file, as of `inside`; `version`: of
-    its format, 1 or 2.
-    """
+    """Return the path of the runner's configuration in a task file of format `version`, 1 or 2."""
     place = inside(workload.place, "runner")
     return place if version == 1 else inside(place, workload.runner.name)

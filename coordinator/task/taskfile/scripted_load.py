@@ -16,8 +16,8 @@ _BY_ITSELF = "starts iterations itself, in threads of one worker process"
 def faults(workload: Workload, plugin: ScenarioPlugin) -> Iterator[Problem]:
     """Yield a problem for each setting of a workload that a scripted runner does not support.
 
-    These are coroutine scenarios, `on_start`, `on_stop`, `users` and `think`: the runner's own code
-    starts iterations, not osbench's virtual users. To be called only for such a runner.
+    These are coroutine scenarios that cannot run in threads, `on_start`, `on_stop`, `users` and
+    `think`: the runner's own code starts iterations. To be called only for such a runner.
     """
     runner, place = workload.runner.name, workload.place
     other = "use a runner of osbench"

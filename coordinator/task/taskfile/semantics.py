@@ -49,8 +49,7 @@ _LIMITS_OF_TIME = (
 
 
 def check(task: Task, plugins: Plugins) -> list[Problem]:
-    """Return all problems of a task with its plug-ins: unknown names, wrong configurations, and so
-    on.
+    """Return all problems of a task with its plug-ins, such as names and configurations.
 
     Imports plug-in files and reads data files. Durations must be in seconds (`in_seconds`). Raises
     PluginError if a plug-in path does not exist.
@@ -197,11 +196,7 @@ def in_seconds(task: Task, plugins: Plugins) -> Task:
 
 
 def describe(task: Task, plugins: Plugins) -> Task:
-    """Return a copy of the task in which workloads without a description have their scenario's
-    title.
-
-    The task must have been checked.
-    """
+    """Return a copy of a checked task; an empty description becomes the scenario's title."""
 
     def described(workload: Workload) -> Workload:
         title = workload.description or plugins.scenario(workload.scenario).title
@@ -266,8 +261,7 @@ def criteria_notes(task: Task, plugins: Plugins, silenced: Collection[str] = ())
 
 
 def _other_limits(workload: Workload, plugins: Plugins) -> Iterator[str]:
-    """Yield notes on time limits that mean something else than with Rally's scenario of the same
-    name.
+    """Yield notes on time limits that mean something else than with Rally's scenario of this name.
 
     That is if osbench's scenario does less in an iteration, as Rally's logs in each time, and if it
     waits: Rally's durations depend on its sleeps before and between polls.
@@ -345,8 +339,7 @@ def _scenario(
 def _branch_faults(
     plugin: ScenarioPlugin, file: IterationRows, args: Mapping[str, Any]
 ) -> list[str]:
-    """Return messages on branches that rows of `file` name and the scenario, with `args`, does not
-    have.
+    """Return messages on branches named in rows of `file` that the scenario, with `args`, lacks.
 
     Empty if the file has no column for the branch.
     """

@@ -31,8 +31,7 @@ def check(task: Task, plugins: Plugins, deployment: Deployment | None) -> list[P
 
 
 def unasked_checks(task: Task, plugins: Plugins) -> list[str]:
-    """Return names of checks by other frameworks for which `check` would send requests to the
-    cloud.
+    """Return names of checks by other frameworks that would send requests to the cloud in `check`.
 
     No request is made. The task must have been checked.
     """

@@ -66,8 +66,7 @@ _OF_WORKLOADS = ("scenario", "runner", "workloads", "sla", "stages", "users", "t
 
 
 def runner_hint(name: str) -> str:
-    """Return ": write ..." with the runner that a user of another load generator may mean by
-    `name`.
+    """Return ": write ..." with the runner that is called `name` in another load generator.
 
     "" if unknown. For the end of a message about an unknown runner.
     """
@@ -87,9 +86,7 @@ def criterion_hint(name: str, config: Any) -> str:
 
 
 def without_subtasks(document: Mapping[str, Any]) -> str:
-    """Return a message if a document has no `subtasks` but keys of a workload at its top; else
-    "".
-    """
+    """Return a message if a document has keys of a workload instead of `subtasks`; else ""."""
     keys = [key for key in _OF_WORKLOADS if key in document]
     if not keys or "subtasks" in document:
         return ""
@@ -103,8 +100,7 @@ def without_subtasks(document: Mapping[str, Any]) -> str:
 
 
 def unknown_name(error: PluginError, hint: str, word: str, name: str) -> str:
-    """Return the message about an unknown plug-in: with `hint` if it is not "", else the error's
-    own.
+    """Return the message on an unknown plug-in: with `hint`, or the text of `error` if that is "".
 
     `word`: kind of plug-in, such as "runner"; `name`: the unknown name.
     """

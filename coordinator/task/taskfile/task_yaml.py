@@ -16,9 +16,7 @@ class _PlainDumper(yaml.SafeDumper):
     """Dumps YAML without aliases."""
 
     def ignore_aliases(self, data: Any) -> bool:
-        """Return True, so that PyYAML writes a value that occurs twice in full, and not as an
-        alias.
-        """
+        """Return True: PyYAML writes a value that occurs twice in full."""
         return True
 
 

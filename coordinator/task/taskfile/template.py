@@ -95,15 +95,12 @@ class _NotSetError(Exception):
 
 
 class _FolderLoader(jinja2.FileSystemLoader):
-    """Loads files for a template, up to a size limit, because the folder may contain a pipe or a
-    device.
-    """
+    """Loads files up to a size limit: the folder of a template may have a pipe or a device."""
 
     def get_source(
         self, environment: jinja2.Environment, template: str
     ) -> tuple[str, str, Callable[[], bool]]:
-        """Return the text of a file, its path, and a function for Jinja that returns True: not
-        changed.
+        """Return the text of a file, its path, and a function that returns True: it is unchanged.
 
         Raises jinja2.TemplateNotFound, or TemplateError if the file cannot be read.
         """
@@ -206,8 +203,7 @@ def _please_give(missing: list[str]) -> str:
 def _missing(
     environment: jinja2.Environment, tree: nodes.Template, given: set[str], seen: set[str]
 ) -> set[str]:
-    """Return the names of arguments that the parsed template `tree` and files that it includes use
-    without a value or default.
+    """Return names of arguments without value or default in a template and its included files.
 
     `given`: names with a value. `seen`: names of files visited; added to. Raises
     jinja2.TemplateError if an included file cannot be read or parsed.

@@ -28,11 +28,11 @@ class TemplateBoundError(Exception):
 
 @contextlib.contextmanager
 def bounded_resources() -> Iterator[None]:
-    """Limit memory and CPU time of this process in the `with` block to `MEMORY_BYTES` more and
-    `CPU_S`.
+    """Limit memory (`MEMORY_BYTES` more) and CPU time (`CPU_S`) of this process in the block.
 
     Raises TemplateBoundError above them, and for too deep recursion. Outside the main thread CPU
-    time is not limited, because no signal reaches other threads.
+    time is not limited, because no signal reaches other threads. Memory is not limited without
+    /proc, or if a lower limit holds.
     """
     with _memory(MEMORY_BYTES), _cpu(CPU_S):
         try:
@@ -79,9 +79,7 @@ def _memory(more_bytes: int) -> Iterator[None]:
 
 
 def _address_space() -> int:
-    """Return the bytes of address space that this process uses; 0 if the system does not report
-    it.
-    """
+    """Return the bytes of address space that this process uses; 0 if unknown."""
     try:
         pages = int(Path("/proc/self/statm").read_text(encoding="ascii").split()[0])
     except OSError:

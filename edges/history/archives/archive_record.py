@@ -63,9 +63,9 @@ class ArchiveRecord:
 
     @cached_property
     def stem(self) -> str:
-        """Return the common part of the names of the run's two files in the archive: RUN_ID.DIGEST.
+        """Return RUN_ID.DIGEST, the common part of the names of the run's two files in the archive.
 
-        The digest is `content_of` the run.
+        DIGEST is the result of `content_of`. Cached.
         """
         return f"{self.run_id}.{content_of(self.run_id, self.files)}"
 
@@ -117,9 +117,7 @@ class ArchiveRecord:
         return {**row, "size_bytes": total_bytes(self.files)}
 
     def encoded(self) -> bytes:
-        """Return the record as the content of its file in the archive: JSON compressed with
-        Zstandard.
-        """
+        """Return the content of the record's file in the archive: JSON packed with Zstandard."""
         document = {
             "format": FORMAT,
             "run": self.run_id,
@@ -145,15 +143,13 @@ def content_of(run_id: str, files: Mapping[str, Entry]) -> str:
 
 
 def run_of(name: str) -> str:
-    """Return the run's id in the file name of a record, without folder; "" if it is not such a
-    name.
-    """
+    """Return the run's id from a record's file name without folder; "" for other names."""
     found = _NAME.fullmatch(name.removesuffix(_SUFFIX)) if name.endswith(_SUFFIX) else None
     return "" if found is None else found[1]
 
 
 def parse_record(name: str, content: bytes) -> ArchiveRecord:
-    """Parse the content of a record's file; `name`: of the file, without folder.
+    """Return the record in the content of a record's file; `name`: of the file, without folder.
 
     Raises ValueError if its format is another one, or name, digests and content do not fit each
     other.
@@ -196,9 +192,7 @@ def _entry(one: Mapping[str, Any]) -> Entry:
 
 
 def _fits(record: ArchiveRecord) -> bool:
-    """Return whether a record is valid: id, names of files, state, and reports that fit their
-    digests.
-    """
+    """Return whether id, names of files and state are valid, and the reports fit their digests."""
     summary = record.summary
     return (
         _NAME.fullmatch(record.stem) is not None

@@ -55,9 +55,7 @@ class ArchiveStore(Protocol):
         """Return the contents of small files: name -> content; missing files are left out."""
 
     def get(self, name: str, path: Path) -> bool:
-        """Copy the file `name` to `path` on this host; return False, if there is no such file, else
-        True.
-        """
+        """Copy the file `name` to `path` on this host; return False if there is no such file."""
 
     def put(self, path: Path, name: str) -> None:
         """Store the file at `path` under `name`, in one step if the store can do so.
@@ -78,12 +76,11 @@ class FolderStore:
         return str(self._root)
 
     def is_missing(self) -> bool:
-        """Return True if the folder of the archive does not exist."""
+        """Return whether the folder of the archive does not exist."""
         return not self._root.exists()
 
     def listed(self, folder: str) -> dict[str, int]:
-        """Return the files directly in a folder: name -> size in bytes; {} if there is no such
-        folder.
+        """Return the files directly in a folder: name -> size in bytes; {} if there is no folder.
 
         Files with a leading dot, such as drafts, are left out. Raises ArchiveError.
         """
@@ -100,9 +97,7 @@ class FolderStore:
         return found
 
     def size(self, name: str) -> int | None:
-        """Return the size of the file `name` in bytes; None if there is none. Raises
-        ArchiveError.
-        """
+        """Return the bytes of the file `name`; None if there is none. Raises ArchiveError."""
         try:
             with self._told(name, "read"):
                 return size_of(self._root / name)
@@ -110,9 +105,7 @@ class FolderStore:
             return None
 
     def read(self, names: Sequence[str]) -> dict[str, bytes]:
-        """Return the contents of files: name -> content; missing files are left out. Raises
-        ArchiveError.
-        """
+        """Return name -> content of the files that exist, each read whole. Raises ArchiveError."""
         found = {}
         for name in names:
             path = self._root / name
@@ -121,9 +114,9 @@ class FolderStore:
         return found
 
     def get(self, name: str, path: Path) -> bool:
-        """Copy the file `name` to `path`; return False if there is no such file, else True.
+        """Copy the file `name` to `path`; return False if it, or the folder of `path`, is missing.
 
-        Raises ArchiveError, also if `path` cannot be written.
+        Raises ArchiveError for other errors of either file.
         """
         try:
             with (
@@ -158,10 +151,10 @@ class FolderStore:
 
     @contextlib.contextmanager
     def _told(self, name: str, verb: str, *, missing: bool = False) -> Iterator[None]:
-        """Translate OSError within the `with` block to ArchiveError.
+        """Turn OSError within the `with` block into ArchiveError.
 
-        `name`, `verb`: the file and the operation, for messages. FileNotFoundError is translated
-        only if `missing`, else it propagates.
+        `name`, `verb`: the file and the operation, for messages. FileNotFoundError is turned only
+        if `missing`, else it propagates.
         """
         try:
             yield

@@ -54,9 +54,9 @@ class FsspecStore:
             return not call_within(TOTAL_S, self._files.exists, self._root)
 
     def listed(self, folder: str) -> dict[str, int]:
-        """Return names and sizes in bytes of a folder's objects; {} if there is none.
+        """Return name -> bytes of the objects in a folder, without the folder; {} if there is none.
 
-        Raises ArchiveError if its bucket does not exist, or for other errors.
+        Raises ArchiveError if the bucket does not exist, or for other errors.
         """
         found: dict[str, int] = {}
         try:
@@ -89,9 +89,7 @@ class FsspecStore:
             return
 
     def size(self, name: str) -> int | None:
-        """Return the size of the object `name` in bytes; None if there is none. Raises
-        ArchiveError.
-        """
+        """Return the size of the object `name` in bytes; None without it. Raises ArchiveError."""
         try:
             with self._told(f"read {name}"):
                 self._files.invalidate_cache()
@@ -148,8 +146,7 @@ class FsspecStore:
             raise self._error(f"write {name}", error) from None
 
     def _make_folder(self, folder: str) -> None:
-        """Create `folder`, and the archive's folder above it, if the store has folders and they are
-        missing.
+        """Create `folder` and the archive's folder if they are missing and the store has folders.
 
         A bucket is never created: its name may be misspelt.
         """

@@ -101,8 +101,7 @@ def pack(folder: Path, files: Mapping[str, Entry], target: BinaryIO) -> None:
 
 
 def unpack(source: BinaryIO, folder: Path, files: Mapping[str, Entry]) -> None:
-    """Unpack the packed run `source` into the new folder `folder`, which has the run's id as its
-    name.
+    """Unpack the packed run `source` into the new folder `folder`, whose name is the run's id.
 
     Only `files` (size and SHA-256 by name) are accepted, and checked. Raises ValueError with the
     reason if the packed run has other files or is damaged, OSError; then part of it may be left.

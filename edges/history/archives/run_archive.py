@@ -52,9 +52,7 @@ _AT_ONCE = 200
 
 @dataclass(frozen=True, kw_only=True)
 class ArchivedRun:
-    """A run in an archive, known by its index record; its files are fetched when they are
-    needed.
-    """
+    """A run in an archive, known by its index record; `fetch` downloads its files."""
 
     record: ArchiveRecord
     archive: RunArchive
@@ -65,12 +63,11 @@ class ArchivedRun:
         return self.record.run_id
 
     def row(self) -> dict[str, Any]:
-        """Return its row of a list, as of `run_listing.row_of`."""
+        """Return the run's row for lists of runs, in the form of `run_listing.row_of`."""
         return self.record.row()
 
     def fetch(self) -> RunDirectory:
-        """Return the run's files in the cache of the data directory; downloads them if they are
-        missing.
+        """Return the run's directory in the cache of the data directory; download it if missing.
 
         Raises ArchiveError if the archive cannot be read or its copy is damaged, StorageError if
         the files cannot be written.
@@ -78,9 +75,7 @@ class ArchivedRun:
         return self.archive.fetch(self.record)
 
     def fetch_or_warn(self) -> RunDirectory | None:
-        """Return the run's files as `fetch` does; None, after a warning, if they cannot be
-        fetched.
-        """
+        """Return the run's directory as `fetch` does; None, after a warning, if that fails."""
         try:
             return self.fetch()
         except OsbenchError as error:
@@ -137,9 +132,9 @@ class RunArchive:
     def runs(self) -> list[ArchivedRun]:
         """Return all runs of the archive, sorted by id, so the oldest first.
 
-        Records that are not cached are read from the store. Of several records of a run the
-        finished one counts, else the one with the longest journal. Unreadable records are left out
-        with a warning. Raises ArchiveError if the store cannot be read.
+        Records that are not cached are read from the store. Of several records of a run a finished
+        one counts, else the one with the longest journal. Warns of two finished ones, and of
+        unreadable records, which are left out. Raises ArchiveError if the store cannot be read.
         """
         by_run: dict[str, ArchiveRecord] = {}
         for record in self._read(self._names()):
@@ -202,9 +197,7 @@ class RunArchive:
         self.warn(f"left out: the archive {self.place}: {INDEX}/{name}: {plain(why, 200)}")
 
     def warn(self, text: str) -> None:
-        """Call the constructor's `warn` with a message, unless it was called with the same text
-        before.
-        """
+        """Call the constructor's `warn` with a message, each text once."""
         if text not in self._warned:
             self._warned.add(text)
             self._warn(text)
@@ -212,12 +205,12 @@ class RunArchive:
     # push
 
     def push(self, directory: RunDirectory) -> bool:
-        """Pack a run that has ended and store it in the archive; return False if the archive has it
-        already.
+        """Pack a run that has ended and store it; return False if the archive has it already.
 
         Raises UsageError for a run that is running or has not begun, DamagedRun if its files are
-        damaged, StorageError if it cannot be packed, ArchiveError, and RefusedRun if the archive
-        has another finished run of that id or a file changes meanwhile.
+        damaged, StorageError if it cannot be packed, ArchiveError, and RefusedRun if its record
+        would be invalid, the archive has another finished run of that id or a file changes
+        meanwhile.
         """
         record = _index_record(directory)
         try:
@@ -268,7 +261,7 @@ class RunArchive:
     # fetch
 
     def pull(self, one: ArchivedRun) -> bool:
-        """Fetch a run into the runs of the data directory; return False if it has a run of that id.
+        """Fetch a run into the runs of the data directory; return False if the run's id is there.
 
         Raises ArchiveError if the archive's copy is missing or damaged, StorageError if there is
         not enough space or it cannot be written.
@@ -277,8 +270,7 @@ class RunArchive:
         return self._fetch(one.record, target)
 
     def fetch(self, record: ArchiveRecord) -> RunDirectory:
-        """Return a run's directory in the cache of the data directory; downloads it if it is
-        missing.
+        """Return a run's directory in the cache of the data directory; download it if missing.
 
         Raises ArchiveError if the archive's copy is missing or damaged, StorageError if there is
         not enough space or it cannot be written.
@@ -340,9 +332,7 @@ class RunArchive:
 
     @contextlib.contextmanager
     def _draft(self) -> Iterator[Path]:
-        """Yield a new temporary folder below the data directory; it is removed after the `with`
-        block.
-        """
+        """Yield a new temporary folder in the data directory, which is removed after the block."""
         make_private_directory(self._drafts)
         with tempfile.TemporaryDirectory(dir=self._drafts) as folder:
             yield Path(folder)
@@ -398,11 +388,7 @@ def _entries(folder: Path) -> dict[str, Entry]:
 
 
 def _rank(record: ArchiveRecord) -> tuple[bool, int, str]:
-    """Return a key that orders the records of one run: whether finished, bytes of the journal,
-    name.
-
-    The greatest record is the one to use.
-    """
+    """Return a sort key of the records of one run, of which the greatest is used."""
     return record.finished, record.files.get("journal", {}).get("bytes", 0), record.stem
 
 

@@ -136,6 +136,7 @@ class AlternatingRuns:
         """Return why the pairs are too few for a verdict, and a remedy; "" if they are enough.
 
         `pairs`: the number that was asked for. Pairs that the load generator did not limit count.
+        "" also after an interrupt, or if it limited none.
         """
         made, limited, needed = len(self._limited), sum(self._limited), min(pairs, ENOUGH)
         if self.interrupted or not limited or made - limited >= needed:

@@ -88,9 +88,11 @@ def read_side(
 ) -> list[ComparedRun]:
     """Return the runs of one side of a comparison, in the order of `names`.
 
-    A name is an id, the beginning of one, "last", or tag:TAG for all finished runs with a tag.
-    `damaged`: runs whose files are cut or changed are read as far as they can be. `archived`: runs
-    of an archive that names may mean, too. Raises UsageError, DamagedRun, ArchiveError.
+    A name is an id, the beginning of one, "last", or tag:TAG for all finished runs with a tag;
+    warns of runs with the tag that lacked the requested load, which are left out. `damaged`: named
+    runs whose files are cut or changed are read as far as they can be, tagged ones are left out.
+    `archived`: runs of an archive that names may mean, too. Raises UsageError, DamagedRun,
+    ArchiveError.
     """
     data_dir = str(settings.conf.data_dir)
     found = []
@@ -154,7 +156,7 @@ def _directory_of(run: ComparedRun) -> RunDirectory:
 def left_out(damaged: bool) -> Callable[[str], None] | None:
     """Return a handler that prints a warning for a damaged run that was not named.
 
-    None unless `damaged`: then such a run is an error.
+    None unless `damaged`: without a handler, such a run is an error.
     """
     return warn_of if damaged else None
 

@@ -144,8 +144,8 @@ def _git(repository: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
 def _check_out(repository: Path, commit: Commit, tree: Path) -> Iterator[Path]:
     """Check out a commit to the new folder `tree`, with its submodules; yield the clones used.
 
-    Submodules are taken from the clones in `repository`: nothing is fetched. Raises OsbenchError,
-    UsageError if a submodule or its commit is not there.
+    Works only while it is iterated. Submodules are taken from the clones in `repository`: nothing
+    is fetched. Raises OsbenchError, UsageError if a submodule or its commit is not there.
     """
     done = _git(repository, "worktree", "add", "--detach", "--force", str(tree), commit.id)
     if done.returncode:
@@ -170,7 +170,7 @@ def _check_out(repository: Path, commit: Commit, tree: Path) -> Iterator[Path]:
 
 
 def _submodules(repository: Path, commit: Commit) -> Iterator[tuple[str, str]]:
-    """Yield path and commit of each submodule that a commit has directly."""
+    """Yield path and commit of each submodule that a commit has directly. Raises OsbenchError."""
     listed = _git(repository, "ls-tree", "-r", "-z", "--full-tree", commit.id)
     if listed.returncode:
         raise OsbenchError(f"{repository}: git cannot list {commit}: {listed.stderr.strip()}")

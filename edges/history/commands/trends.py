@@ -192,9 +192,9 @@ def _send(url: str, checks: Sequence[TrendCheck]) -> None:
 def _groups(settings: CommandSettings, wanted: TrendsOptions) -> dict[str, list[ComparedRun]]:
     """Return the selected runs by fingerprint (of task and load), each list oldest first.
 
-    Without a selection, only the group of the newest run. With `--by-load` the loads may differ.
-    Prints a warning for each run without the requested load, which is left out. Raises UsageError
-    if no run matches.
+    Without `--task`, `--fingerprint`, or `--check` with `--tag`, only the group of the newest run.
+    With `--by-load` the loads may differ. Prints a warning on runs without the requested load,
+    which are left out. Raises UsageError if no run matches.
     """
     groups: dict[str, list[ComparedRun]] = {}
     data_dir = str(settings.conf.data_dir)

@@ -29,7 +29,7 @@ _DIGITS = 12
 
 
 def is_sound(report: Report) -> bool:
-    """Return whether a report has the figures of the requested load."""
+    """Return whether a run had the requested load, by exit code and bounds of the generator."""
     return report.exit_code in _SOUND and not is_limited(report)
 
 
@@ -164,8 +164,8 @@ _ASKED = ("scenario", "scenario_source", "args", "args_from", "runner", "warmup"
 def read_compared_run(directory: RunDirectory) -> ComparedRun:
     """Read the finished run of a directory, with its timeline.
 
-    Raises UsageError if the run has not finished or cannot be read, DamagedRun if its files are cut
-    or changed.
+    Raises UsageError if the run has not finished or its summary has another format, OsbenchError if
+    a file cannot be read, DamagedRun if one is cut or changed.
     """
     name = directory.path.name
     summary = summary_of(directory)

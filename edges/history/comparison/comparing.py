@@ -296,7 +296,10 @@ def _sentence(
 
 
 def change_text(row: ChangeRow) -> str:
-    """Return the change of a percentile in words: "takes 12.0 % longer (95 %: +8.0 % to +16 %)"."""
+    """Return the change of a percentile in words: "takes 12.0 % longer (95 %: +8.0 % to +16 %)".
+
+    Without an interval, the part in brackets is left out.
+    """
     text = f"takes {abs(row.ratio - 1):.1%} {'longer' if row.ratio >= 1 else 'less'}"
     text = text.replace("%", " %")
     if row.interval is None:

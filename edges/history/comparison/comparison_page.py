@@ -108,7 +108,7 @@ def staircases_page(found: Sequence[RunsStaircase]) -> str:
 
 
 def compare_command(result: ComparisonResult) -> str:
-    """Return a command line `osbench-coord compare` that compares these runs in the same way."""
+    """Return the command line `osbench-coord compare` of this comparison, without `--archive`."""
     given = f" --margin {100 * result.margin:g}%" if result.margin is not None else ""
     if result.basis is Basis.PAIRS:
         given += " --in-pairs"

@@ -186,7 +186,7 @@ def show_trend(trend: RunsTrend, console: Console) -> None:
 
 
 def show_check(check: TrendCheck, console: Console) -> None:
-    """Print the conclusion of checking a trend's newest run, and the percentiles that are worse."""
+    """Print the conclusion on a trend's newest run, its worse percentiles, and changed calls."""
     style = "bold red" if check.worse else "bold"
     show(console, Text(plain(check.sentence, 1000), style=style))
     for one in check.worse:

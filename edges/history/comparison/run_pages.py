@@ -37,7 +37,7 @@ class RunPages:
         """Return the page that compares two runs, in any order; the earlier one is "before".
 
         Earlier runs of the same task in the data directory and `shared` show how much runs vary.
-        Raises UsageError if a run has no results, or they cannot be compared.
+        Raises UsageError if a run has no results, or they cannot be compared, DamagedRun.
         """
         names = sorted(runs, key=lambda one: one.path.name)
         before, after = ([read_compared_run(one)] for one in names)
@@ -56,8 +56,9 @@ class RunPages:
         """Return the page with the trend of `run`: percentiles of runs with its fingerprint.
 
         The fingerprint stands for task, load and number of workers. `alike`, `shared`: runs to
-        choose from, oldest first; the newest `TREND_RUNS` are shown. Raises UsageError if no run of
-        that fingerprint had the requested load.
+        choose from, oldest first; the newest `TREND_RUNS` are shown. Unreadable ones are named on
+        the page. Raises UsageError if no run of that fingerprint had the requested load, or `run`
+        has no results.
         """
         wanted = read_compared_run(run).fingerprint
         notes: list[str] = []

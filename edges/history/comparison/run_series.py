@@ -1,6 +1,6 @@
 """Selects the numbers by which runs are compared: percentiles of workloads and atomic actions.
 
-Those for which each run has enough iterations, as logarithms.
+A percentile is compared if each run has enough iterations, by its logarithm.
 """
 
 from __future__ import annotations

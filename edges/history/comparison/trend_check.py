@@ -73,9 +73,10 @@ def check_trend(runs: Sequence[ComparedRun]) -> TrendCheck:
     """Check the newest run of one fingerprint; `runs` are oldest first, at least one.
 
     A run is worse if a percentile exceeds the prediction of a t-test from the runs since their last
-    lasting change, or if a lasting change for the worse became clear with it. All percentiles
-    together err in 1 % of runs without a change. A run that continues earlier worse runs is not
-    reported. Raises DamagedRun if files of a run are cut or changed.
+    lasting change, or if a lasting change for the worse became clear with it. Nothing is worse with
+    fewer than `ENOUGH` runs. All percentiles together err in 1 % of runs without a change. A run
+    that continues earlier worse runs is not reported. Raises DamagedRun if files of a run are cut
+    or changed.
     """
     trend = trend_of(runs)
     enough = len(runs) >= ENOUGH

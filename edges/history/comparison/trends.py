@@ -78,8 +78,8 @@ class RunsTrend:
 def trend_of(runs: Sequence[ComparedRun]) -> RunsTrend:
     """Return the trend of runs of one fingerprint; `runs` are oldest first, at least one.
 
-    Percentiles are those for which the newest run has enough iterations, at most `_SERIES`;
-    percentiles of iterations come before percentiles of actions.
+    It has up to `_SERIES` percentiles for which the newest run has enough iterations; percentiles
+    of iterations come before percentiles of actions.
     """
     newest = runs[-1]
     keys = [key for name in newest.workloads for key in common_keys([newest], name)]

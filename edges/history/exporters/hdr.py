@@ -66,9 +66,7 @@ class Hdr(exporter.Exporter):
     }
 
     def export(self, run: exporter.ExportedRun, path: Path) -> None:
-        """Count successful iterations, except of the warm-up, by interval in memory; then write the
-        log to `path`.
-        """
+        """Count successes after the warm-up by interval in memory; then write the log to `path`."""
         workloads = run.summary["workloads"]
         of_response = self.config.get("time") == "response"
         width_ns = int(self.config.get("interval_s", 1.0) * 1e9)
@@ -157,9 +155,7 @@ def encode(counts: Mapping[int, int]) -> str:
 
 
 def _runs(counts: Mapping[int, int]) -> Iterator[int]:
-    """Yield the counts of indexes from 0 to the last; for each run of zeros minus its length
-    instead.
-    """
+    """Yield the counts of all indexes up to the last; for each run of zeros, minus its length."""
     last = -1
     for at in sorted(counts):
         if at > last + 1:

@@ -55,8 +55,7 @@ class OpenSearch(exporter.Exporter):
     }
 
     def send(self, run: exporter.ExportedRun, url: str) -> str:
-        """Send a document for each workload and iteration in bulk requests; return a line for the
-        user.
+        """Send a document for each workload and iteration; return a line for the user.
 
         Raises ExportError if the server cannot be reached, stays busy, or has refused some
         documents; in the last case all others have been sent.
@@ -95,7 +94,7 @@ class _Bulk:
         self.reason = ""
 
     def send(self, documents: Mapping[str, bytes]) -> None:
-        """Send documents; those for which the server is busy are sent again, with growing pauses.
+        """Send documents; again, with growing pauses, if the server is too busy for them.
 
         `documents`: lines of the bulk request by document id. Counts accepted and refused ones.
         Raises ExportError if the server stays busy for `TRIES` attempts, or its response is for

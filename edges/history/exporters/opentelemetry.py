@@ -49,8 +49,9 @@ class OpenTelemetry(exporter.LiveExporter):
     }
 
     def export(self, run: exporter.ExportedRun, path: Path) -> None:
-        """Write otlp-metrics.jsonl, and otlp-traces.jsonl if there are traces, in the folder
-        `path`.
+        """Write otlp-metrics.jsonl and, if there are traces, otlp-traces.jsonl to folder `path`.
+
+        The option `spans` false leaves out the latter.
         """
         metrics = json.dumps(metrics_request(run)) + "\n"
         (path / "otlp-metrics.jsonl").write_text(metrics, "utf-8")
@@ -62,10 +63,10 @@ class OpenTelemetry(exporter.LiveExporter):
                 file.writelines(json.dumps(one) + "\n" for one in requests)
 
     def send(self, run: exporter.ExportedRun, url: str) -> str:
-        """Send metrics, then the spans of kept traces unless `spans` is false; return a line for
-        the user.
+        """Send metrics, then the spans of kept traces; return a line for the user.
 
-        Raises ExportError if the endpoint cannot be reached or refuses a part.
+        No spans if the option `spans` is false. Raises ExportError if the endpoint cannot be
+        reached or refuses a part.
         """
         poster = self._poster()
         _post(poster, url, "metrics", metrics_request(run))
@@ -80,8 +81,7 @@ class OpenTelemetry(exporter.LiveExporter):
         return f"sent metrics and {count(spans, 'span')} to {mask_url(url)}"
 
     def push(self, snapshot: exporter.RunSnapshot, target: str) -> None:
-        """Send the present metrics of a run that goes on to `target`; does nothing if that is a
-        folder.
+        """Send the present metrics of a run to the URL `target`; do nothing if that is a folder.
 
         Raises ExportError if the endpoint refuses them, or does not accept them after `TRIES`
         attempts.

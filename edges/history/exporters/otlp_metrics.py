@@ -26,9 +26,7 @@ _HISTOGRAMS = (
 
 
 def metrics_request(snapshot: exporter.RunSnapshot) -> dict[str, Any]:
-    """Return an ExportMetricsServiceRequest with the metrics of a run, cumulative since t0, as a
-    dict.
-    """
+    """Return the metrics of a run since t0 as an ExportMetricsServiceRequest in JSON form."""
     summary = snapshot.summary
     about = {
         "service.name": "osbench",
@@ -95,10 +93,9 @@ def _metrics(snapshot: exporter.RunSnapshot) -> Iterator[dict[str, Any]]:
 def _workload_fields(
     snapshot: exporter.RunSnapshot,
 ) -> Iterator[tuple[int, Mapping[str, Any], dict[str, Any]]]:
-    """Yield for each workload its number, its report, and the fields that all its data points
-    share.
+    """Yield (number, report, common fields of all its data points) of each workload.
 
-    These are attributes, start time (t0; now, if it has not begun) and time of the snapshot.
+    The fields are attributes, start time (t0; now, if it has not begun) and time of the snapshot.
     """
     now = _nanoseconds(snapshot.at)
     for number, workload in enumerate(snapshot.summary["workloads"]):

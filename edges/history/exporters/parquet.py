@@ -35,9 +35,7 @@ class Parquet(exporter.Exporter):
             )
 
     def export(self, run: exporter.ExportedRun, path: Path) -> None:
-        """Write the rows of the run to `path`, in groups of `ROW_GROUP`, so that memory is
-        bounded.
-        """
+        """Write the rows of the run to `path`, `ROW_GROUP` at a time, so that memory is bounded."""
         # pyarrow takes a quarter of a second to import
         import pyarrow as pa  # noqa: PLC0415 - see above
         from pyarrow import parquet  # noqa: PLC0415 - see above

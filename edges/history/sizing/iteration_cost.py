@@ -30,9 +30,7 @@ IDLE_CPU = 0.02
 
 @dataclass(frozen=True, kw_only=True)
 class CalibrationPhases:
-    """The phases of a calibration by their end times, seconds after t0, and its number of virtual
-    users.
-    """
+    """The phases of a calibration by their ends, seconds after t0, and its most virtual users."""
 
     #: No iteration until here: what a process costs that only takes part.
     idle_s: float
@@ -103,7 +101,7 @@ def _ran_columns(rows: Iterable[Columns]) -> list[Ints]:
 
 
 def _by_load(service: Floats, started: Ints, phases: CalibrationPhases) -> tuple[Floats, Floats]:
-    """Return service times of iterations that began at low load, and of those after it.
+    """Return service times of iterations that began at low load, and of iterations after it.
 
     `service` (seconds) and `started` (ns after t0) are of the same iterations. If none began at low
     load, the first array has all service times.

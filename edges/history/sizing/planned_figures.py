@@ -29,8 +29,8 @@ SHORTEST_S = 1.0
 def plan_section(task: Task, data_dir: str) -> ReportSection:
     """Return a function that compares a workload's outcome with the saved result of `plan`.
 
-    Reads that document from the data directory, once. The function takes the workload's number and
-    outcome.
+    The result is read from the data directory now. The function takes the workload's number and
+    outcome; it returns None if there is no valid result.
     """
     return partial(compared_with_plan, load_sizing(data_dir, task_digest(task)))
 

@@ -67,9 +67,7 @@ class LevelNeeds:
 
     @property
     def processes(self) -> int:
-        """Return the number of worker processes that the level needs for CPU and users; at least
-        1.
-        """
+        """Return the number of worker processes that the level needs, at least 1."""
         return max(1, self.processes_cpu, self.processes_users)
 
 
@@ -110,7 +108,7 @@ class WorkloadNeeds:
         return max((one.users_peak for one in self.levels), default=0)
 
     def shares(self, processes: int) -> list[float]:
-        """Return the load of each of `processes` worker processes at the peak, a list.
+        """Return a list of the load of each of `processes` worker processes at the peak.
 
         Arrivals per second of an open load, equal parts; else virtual users, integers.
         """
@@ -218,9 +216,9 @@ def _level(
 def task_needs(groups: Sequence[Sequence[WorkloadNeeds]], limits: HostLimits) -> TaskNeeds:
     """Return the needs of a task from its groups of workloads; a group's workloads run in parallel.
 
-    Groups run one after another. Processes, ports, bytes per second and coordinator's CPU are
-    summed in a group, then the greatest counts; memory and files are of the workload that needs
-    most.
+    There must be a workload. Groups run one after another. Processes, ports, bytes per second and
+    coordinator's CPU are summed in a group, then the greatest counts; memory and files are of the
+    workload that needs most.
     """
     processes = max(sum(one.processes for one in group) for group in groups)
     host_processes = min(processes, limits.cores)

@@ -31,7 +31,7 @@ class Account:
     ) -> None:
         """Create the login plug-in of the credential; no request is sent.
 
-        `state`: a token as of `login.state_of`, or "". `gate`: shared by the accounts of a process.
+        `state`: a token from `login.state_of`, or "". `gate`: shared by the accounts of a process.
         `system`: another credential for requests to Keystone, or None. Raises DeploymentError as
         `login.login` does.
         """
@@ -131,7 +131,7 @@ class Account:
         """Return the URL of a service with its API version, without a trailing slash; cached.
 
         An endpoint override of the credential is used before the catalogue, which may need a login.
-        Raises DeploymentError if the catalogue does not have the service.
+        Raises DeploymentError if the catalogue does not have the service, and errors of `token`.
         """
         key = (service.types, service.version, service.wished)
         known = self._addresses.get(key)

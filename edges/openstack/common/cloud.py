@@ -128,8 +128,8 @@ class Cloud:
     def headers(self, service: str, wanted: str = "") -> dict[str, str]:
         """Return the headers of every request to a service: Accept, Client-ID, the microversion.
 
-        `wanted`: the microversion of the request, "" for none; a configured microversion replaces
-        it.
+        The latter two only if the service knows them. `wanted`: the microversion of the request, ""
+        for none; a configured microversion replaces it.
         """
         headers = {"Accept": "application/json"}
         known = SERVICES.get(service)

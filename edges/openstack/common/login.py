@@ -96,7 +96,8 @@ class _Shared:
     def _needs_reauthenticate(self) -> bool:
         """Return whether the token is missing, or ends within a margin that depends on its life.
 
-        keystoneauth1's fixed 120 s would renew short-lived tokens at each request.
+        False if it cannot be renewed: then it is used to its end. keystoneauth1's fixed 120 s would
+        renew short-lived tokens at each request.
         """
         if not self.auth_ref:
             return True

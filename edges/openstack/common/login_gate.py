@@ -39,8 +39,9 @@ class LoginGate:
     def through(self, log_in: Callable[[], T], seen: int | None = None) -> T:
         """Call `log_in` and return its result; if Keystone is overloaded, first wait for the pause.
 
-        Raises the exception of `log_in`, or of another thread's failed login meanwhile. `seen`: the
-        value of `failures` when this thread began to wait; None: now.
+        Raises the exception of `log_in`, or of another thread's failed login meanwhile; on an event
+        loop the last exception, instead of waiting. `seen`: the value of `failures` when this
+        thread began to wait; None: now.
         """
         last = self._error
         if last is None:

@@ -70,7 +70,7 @@ def _methods(auth: Mapping[str, Any]) -> Sequence[str]:
 
 
 def options_of(loader: Any, auth_type: str, auth: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a plug-in's options `auth` by the loader's names; numbers become strings, None goes.
+    """Return a plug-in's options `auth` by the loader's names, numbers as strings, without None.
 
     Deprecated names are accepted. `auth_type` is for messages. Raises DeploymentError for an
     unknown option.

@@ -44,8 +44,7 @@ def listed_objects(
     """Return all objects of a list, from all pages; one page if `params` have a limit.
 
     `key`: the key of the list in a document. `page`: the page size to request; 0: the service's
-    default. Ends at a page without
-    a new object.
+    default. Ends at a page without a new object.
     """
     objects: list[dict[str, Any]] = []
     known: set[str] = set()

@@ -36,8 +36,7 @@ class ApiVersions(context.Context):
     }
 
     def setup(self) -> None:
-        """Store version and service type of each configured service in `made["api_versions"]`, for
-        clients.
+        """Store version and type of each configured service in `made["api_versions"]`.
 
         A service given by `service_name` is looked up in the cloud's catalogue. Raises ValueError
         if the catalogue has no such name, ContextError if a microversion is a float: 2.90 would be

@@ -40,8 +40,7 @@ class Cleanup(context.Context):
     }
 
     def setup(self) -> None:
-        """Check by list requests that the services exist and may be searched; store a random key in
-        `made`.
+        """Check by list requests that the services may be searched; store a random key in `made`.
 
         Iterations derive the names of their resources from the key. Raises DeploymentError if a
         service is missing, RequestFailed if it refuses a list.
@@ -56,11 +55,10 @@ class Cleanup(context.Context):
         return ErrorSearch(self.surroundings, self.config, self.made[NAMES_KEY]).run(patient)
 
     def cleanup(self) -> None:
-        """Delete the resources that iterations left, recognized by names made with the key of
-        setup.
+        """Delete the resources that iterations left, by names made with the key of setup.
 
         Does nothing if setup stored no key, because then no iteration has started. Raises
-        ContextError if some resources remain.
+        ContextError if some resources remain or cannot be listed.
         """
         key = self.made.get(NAMES_KEY)
         if key is None:

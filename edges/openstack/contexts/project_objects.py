@@ -51,9 +51,7 @@ class ProjectObjects(PerProjectContext):
     }
 
     def setup(self) -> None:
-        """Create the containers and upload their objects; store the containers' names by project
-        id.
-        """
+        """Create the containers with their objects; store the containers' names by project id."""
         self.make_all()
 
     def make(self, cloud: Cloud, name: str) -> str:

@@ -63,9 +63,7 @@ class ProjectRouters(PerProjectContext):
 
     @classmethod
     def check_config(cls, config: Any) -> list[str]:
-        """Return a message if `external_fixed_ips` is given without a network of the gateway, else
-        [].
-        """
+        """Return a message if `external_fixed_ips` is given without `network_id`, else []."""
         gateway = config.get("external_gateway_info", {})
         if "external_fixed_ips" in config and "network_id" not in {**gateway, **config}:
             return ["external_fixed_ips needs network_id, the external network of the gateway"]

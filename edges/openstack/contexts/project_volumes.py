@@ -39,16 +39,14 @@ class ProjectVolumes(PerProjectContext):
     }
 
     def setup(self) -> None:
-        """Create the volumes and wait until they are available; store ids and sizes (GB) by project
-        id.
+        """Create volumes, await that they are available; store ids and sizes (GB) by project id.
 
         Raises ContextError if a volume fails or takes longer than the timeout.
         """
         self.make_all()
 
     def make(self, cloud: Cloud, name: str) -> dict[str, Any]:
-        """Create a volume named `name` and wait until it is available; return its `id` and `size`
-        in GB.
+        """Create a volume named `name`, await that it is available; return `id` and `size`, GB.
 
         If an earlier attempt has created it, only waits. Raises ContextError if it fails or takes
         longer than the timeout.

@@ -73,12 +73,11 @@ class Quotas(context.Context):
         projects: Mapping[str, bool],
         wanted: Mapping[str, Collection[str]],
     ) -> None:
-        """Look up quotas of each project and append them to `made["quotas_before"]`, for the
-        cleanup.
+        """Look up quotas of each project; append them to `made["quotas_before"]`, for the cleanup.
 
         `projects`: project id -> whether the project will be deleted. `wanted`: service -> names of
-        quotas. For projects to be deleted None is stored instead of values. Raises ContextError if
-        a service has no quota of a name.
+        quotas. Entries are [service, project id, values by name]; None instead of the values for
+        projects to be deleted. Raises ContextError if a service has no quota of a name.
         """
         for service, names in wanted.items():
             before = access.each(
@@ -98,11 +97,10 @@ class Quotas(context.Context):
                 self.made.setdefault("quotas_before", []).append([service, project, kept])
 
     def cleanup(self) -> None:
-        """Set the quotas to the values stored before the load; reset the quotas of projects to be
-        deleted.
+        """Set the quotas to the values stored before the load.
 
-        Reset are all quotas of such a project, to the cloud's defaults. Nothing if setup stored
-        none.
+        For projects to be deleted, all quotas of the service are reset to the cloud's defaults.
+        Does nothing if setup stored none.
         """
         before = self.made.get("quotas_before")
         if not before:

@@ -24,8 +24,7 @@ class Roles(context.Context):
     }
 
     def setup(self) -> None:
-        """Assign each user the configured roles that it lacks in its project, and log all users in
-        again.
+        """Assign each user the roles that it lacks in its project, and log all users in again.
 
         Stores the assignments, and the users with their new tokens. Raises ContextError if a role
         does not exist, or users have no ids because the context `users` is missing.

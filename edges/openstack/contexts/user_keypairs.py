@@ -37,8 +37,7 @@ class UserKeypairs(PerProjectContext):
         return cloud.user_id
 
     def make(self, cloud: Cloud, name: str) -> dict[str, str]:
-        """Create the key pair `name` for the user of `cloud`; return its `name`, `private` and
-        `public` key.
+        """Create the key pair `name`; return a dict of `name`, and the keys `private`, `public`.
 
         A key pair of an earlier attempt is deleted first, because its private key was lost.
         """

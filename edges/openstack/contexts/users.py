@@ -79,17 +79,14 @@ class Users(context.Context):
 
     @classmethod
     def check_config(cls, config: Any) -> list[str]:
-        """Return a message if the configuration asks both for existing users and for new ones; else
-        [].
-        """
+        """Return a message if both existing users and new ones are asked for; else []."""
         new = [key for key in NEW_USERS if key in config]
         if CHOSEN not in config or not new:
             return []
         return [f"{CHOSEN} chooses among users of the record, and {', '.join(new)} makes new ones"]
 
     def setup(self) -> None:
-        """Create users, or take users of the deployment record; log each in and store all in
-        `made`.
+        """Create users, or take users of the record; log each in and store all in `made`.
 
         New users are stored with their passwords before the first request. Raises DeploymentError
         if a chosen user is not in the record, ContextError if a domain or role does not exist.
@@ -104,8 +101,7 @@ class Users(context.Context):
         self._keep(access.with_tokens(users, self._at))
 
     def cleanup(self) -> None:
-        """Delete the users that setup created, their projects and the projects' security groups, by
-        name.
+        """Delete users and projects of setup, and these projects' security groups, by name.
 
         Does nothing for users of the record. Raises ContextError if some remain.
         """
@@ -187,7 +183,7 @@ class Users(context.Context):
 
 
 def _make(admin: Cloud, what: str, **fields: Any) -> str:
-    """Create a user or project with `fields`, or find that of an earlier attempt; return its id."""
+    """Create a user or project with `fields`, or find an earlier attempt's; return its id."""
     response = admin.request(
         "POST", "keystone", f"{what}s", json={what: fields}, expected=(201, 409)
     )
@@ -199,7 +195,10 @@ def _make(admin: Cloud, what: str, **fields: Any) -> str:
 
 
 def _domain(admin: Cloud, named: str) -> dict[str, str]:
-    """Return `id` and `name` of the domain with the name, else the id. Raises ContextError."""
+    """Return `id` and `name` of the domain with this name, else with this id, as a dict.
+
+    Raises ContextError if there is none.
+    """
     found = admin.document("GET", "keystone", "domains", params={"name": named})["domains"]
     if not found:
         response = admin.request("GET", "keystone", f"domains/{named}", expected=(200, 404))

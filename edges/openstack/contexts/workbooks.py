@@ -39,9 +39,7 @@ class Workbooks(PerProjectContext):
 
     @classmethod
     def check_config(cls, config: Any) -> list[str]:
-        """Return a message if the definition's file cannot be read or is not a YAML mapping; else
-        [].
-        """
+        """Return a message if the definition's file is unreadable or no YAML mapping; else []."""
         try:
             _definition(config["definition"])
         except ContextError as error:

@@ -43,8 +43,7 @@ TRANSIENT = frozenset({423, 425, 429})
 
 
 class CloudAccess:
-    """Access of one context to the cloud: clients as administrator or users, and requests in
-    parallel.
+    """Access of one context to the cloud: clients of administrator and users, parallel requests.
 
     `who`: name of the context, for messages. Raises DeploymentError if there is no deployment, or
     it is not of OpenStack. `timeout_s`: longest wait for data.
@@ -61,16 +60,12 @@ class CloudAccess:
 
     @property
     def beginning(self) -> str:
-        """Return the prefix of the names of all resources that contexts of this workload make in
-        this run.
-        """
+        """Return the prefix of names of all resources that this workload's contexts make."""
         return resource_names.of_contexts(self._environment.run, self._environment.workload)
 
     @property
     def iterations(self) -> str:
-        """Return the prefix of the names of all resources that iterations of this workload make in
-        this run.
-        """
+        """Return the prefix of names of all resources that this workload's iterations make."""
         return resource_names.of_iterations(self._environment.run, self._environment.workload)
 
     @cached_property
@@ -80,8 +75,7 @@ class CloudAccess:
 
     @property
     def credential(self) -> Credential:
-        """Return the administrator's credential of the deployment record; without one, its first
-        user's.
+        """Return the credential of the record's administrator; without one, its first user's.
 
         Raises DeploymentError if the record has neither.
         """
@@ -109,11 +103,10 @@ class CloudAccess:
 
     @property
     def users(self) -> list[CloudUser]:
-        """Return the users that iterations act as: the users of the context `users`, if it was set
-        up.
+        """Return the users that iterations act as.
 
-        Else the users of the deployment record; if it has only an administrator, that one. Raises
-        DeploymentError if there is none.
+        They are of the context `users` if it was set up, else of the deployment record; if it has
+        only an administrator, that one. Raises DeploymentError if there is none.
         """
         return cloud_users(self._environment.context, self.deployment)
 

@@ -47,9 +47,10 @@ class OpenStackCheck:
         self._able: list[_Try] = []
 
     def logins(self) -> Iterator[Finding]:
-        """Log in with each credential of the record; yield a finding for each, and on the region.
+        """Log in with each credential of the record; yield a finding for each.
 
-        Called once, before `services`.
+        Then one on the region, if the record names one or the cloud has several. A login that has
+        not ended at `until` failed. Called once, before `services`.
         """
         subjects = self._deployment.credentials
         tries = [_Try(subject=name, credential=one) for name, one in subjects.items()]

@@ -200,7 +200,7 @@ class _Look:
     def _sizes(self, service: str) -> dict[str, int]:
         """Return how much of each quota one object uses, `ram` in MB, as far as that is known.
 
-        For Nova of the flavor, unless the context `flavors` makes flavors.
+        For Nova by the flavor, unless the context `flavors` makes flavors; for Cinder `gigabytes`.
         """
         args = self._workload.args
         flavor = args.get("flavor")

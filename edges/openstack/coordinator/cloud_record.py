@@ -78,9 +78,7 @@ _TOLD = ("ConfigurationWarning", "OpenStackDeprecationWarning")
 
 @dataclass(frozen=True, kw_only=True)
 class NamedCloud:
-    """A cloud of clouds.yaml as the content of a deployment record, with warnings of
-    openstacksdk.
-    """
+    """A cloud of clouds.yaml as content of a deployment record, with openstacksdk's warnings."""
 
     #: Content of a record.
     spec: Mapping[str, Any]
@@ -180,8 +178,8 @@ def _unknown_cloud(loader: Any, config: Any, name: str, names: list[str]) -> str
 def _skipped_files() -> Iterator[list[Any]]:
     """Yield a list to which (path, error) of each file that openstacksdk skips is added.
 
-    Its log lines, and stevedore's, are suppressed meanwhile: a line would repeat the text of a file
-    that is not YAML, perhaps a password.
+    Its log lines, and stevedore's, are suppressed in the block: a line would repeat the text of a
+    file that is not YAML, perhaps a password.
     """
     found: list[Any] = []
 

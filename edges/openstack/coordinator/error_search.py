@@ -59,7 +59,7 @@ class ErrorSearch:
     """
 
     def __init__(self, environment: ContextEnvironment, services: Sequence[str], key: str) -> None:
-        """`services`: services or kinds (`KIND_NAMES`); `key`: of the names given by iterations.
+        """`services`: services or kinds (`KIND_NAMES`); `key`: marks names given by iterations.
 
         Raises DeploymentError if there is no deployment of OpenStack.
         """
@@ -73,9 +73,9 @@ class ErrorSearch:
     def run(self, patient: Callable[[], bool]) -> ErrorSearchResult:
         """Return the resources in error, and the ones still changing after `CHANGING_S`.
 
-        They are looked at again as long as some change and `patient` returns true. A kind that
-        cannot be listed again keeps the resources found before. No request is sent after
-        `SEARCH_S`, or once `patient` returns false after it has returned true.
+        They are looked at again as long as some change and `patient` returns true. No request is
+        sent after `SEARCH_S`, or once `patient` returns false after it has returned true. Kinds
+        that cannot be listed are in `unlisted`, with the reason; resources found before stay.
         """
         result = ErrorSearchResult()
         begun, waits, changing = time.monotonic(), patient(), self._kinds

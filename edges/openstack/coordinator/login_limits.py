@@ -56,8 +56,7 @@ def login_limits(task: Task, plugins: Plugins, deployment: Deployment | None) ->
 
 
 def role_limits(task: Task, plugins: Plugins, deployment: Deployment) -> list[Problem]:
-    """Return a problem for each context or scenario that needs the role admin, if the admin lacks
-    it.
+    """Return a problem for each context or scenario that needs the role admin, if it is lacking.
 
     Only for an admin by application credential or trust, which may have fewer roles than its user,
     and if a plug-in needs it: then logs in as the admin. If login fails, that is the only problem.

@@ -15,9 +15,7 @@ from osbench.common.task import Task
 
 
 class OpenStackPlatform:
-    """A `CloudPlatform`: clouds with Keystone. keystoneauth1, which is slow to import, is imported
-    by the methods that need it.
-    """
+    """A `CloudPlatform`: clouds with Keystone. Its methods import keystoneauth1, which is slow."""
 
     def record_of_environment(self, name: str, environ: Mapping[str, str]) -> NewRecord:
         """See `CloudPlatform`."""

@@ -54,8 +54,7 @@ RALLY = Naming(beginnings=("s_rally_", "c_rally_"), run_in=rally_task_in)
 
 
 class CloudOrphanSearch:
-    """Finds resources in one cloud that osbench's or Rally's runs left, and removes them on
-    request.
+    """Finds resources in one cloud that osbench's or Rally's runs left; removes them on request.
 
     For `osbench cleanup --orphans`; it needs no run directory.
     """
@@ -71,13 +70,13 @@ class CloudOrphanSearch:
         self._access = CloudAccess(environment, "cleanup --orphans")
 
     def find(self, before_at: float) -> FoundOrphans:
-        """Search the cloud for resources with such names; nothing is removed.
+        """Search the cloud for resources whose names have a run; nothing is removed.
 
         Runs whose newest resource is older than `before_at`, seconds since 1970 UTC, are in
-        `by_run`, the oldest first, and those without any time; of younger runs only the number of
-        resources. To look into projects that runs have left, the administrator has a role in each
-        of them meanwhile. Kinds that cannot be listed are in `problems` or `unseen`. Raises
-        DeploymentError if login is refused, OSError if Keystone is unreachable.
+        `by_run`, in the order of run ids, and so are runs without any time. Of younger runs only
+        the number of resources is in `young`. While it looks into a project that a run has left,
+        the administrator has a role there. Kinds that cannot be listed are in `problems` or
+        `unseen`. Raises DeploymentError if login is refused, OSError if Keystone is unreachable.
         """
         access, found = self._access, FoundOrphans()
         try:
@@ -118,8 +117,7 @@ class CloudOrphanSearch:
         return found
 
     def remove(self, orphans: Sequence[Orphan]) -> list[str]:
-        """Remove the given resources; return messages on resources that are left, empty if all are
-        gone.
+        """Remove the given resources; return messages on resources that are left, [] if none is.
 
         Security groups of projects to be removed are removed, too. Objects of Keystone, such as
         projects, are removed last, and only if no other removal failed.
@@ -139,7 +137,7 @@ class CloudOrphanSearch:
     def _of_kind(
         self, access: CloudAccess, service: str, kind: Kind, found: FoundOrphans, project: str = ""
     ) -> Iterator[Orphan]:
-        """Yield the resources of a kind that have such names; none if the cloud lacks the service.
+        """Yield resources of a kind whose names have a run; none if the cloud lacks the service.
 
         A note in `found` if only an administrator can list them and there is none, or listing
         fails.
@@ -195,7 +193,7 @@ class CloudOrphanSearch:
 
     @contextmanager
     def _enter(self, project: Orphan) -> Iterator[_OneProject]:
-        """Yield access to a project as the administrator, who has a role in it meanwhile.
+        """Yield access to a project as the administrator, who has a role in it within the block.
 
         The passwords of the project's users are lost. Raises exceptions of `_ERRORS`.
         """

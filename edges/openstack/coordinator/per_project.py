@@ -17,8 +17,7 @@ POLL_S = 0.5
 
 
 class PerProjectContext(Context):
-    """Base of contexts that make a configured number of objects in each project, named after the
-    run.
+    """Base of contexts that make a configured number of objects, named after the run, per project.
 
     A subclass sets the class variables and `make`; its `setup` calls `make_all`.
     """
@@ -34,8 +33,7 @@ class PerProjectContext(Context):
     USUAL_COUNT: ClassVar[int] = 1
 
     def make(self, cloud: Cloud, name: str) -> Any:
-        """Make one object named `name` as the user of `cloud`; return its id, or other data for
-        iterations.
+        """Make one object `name` as the user of `cloud`; return its id or data for iterations.
 
         Called again after transient errors, even if the object was made: implementations must
         handle that. Several threads call this at the same time.
@@ -47,9 +45,7 @@ class PerProjectContext(Context):
         return access.projects
 
     def owner(self, cloud: Cloud) -> str:
-        """Return the key under which `made` lists the objects of this client; by default the
-        project's id.
-        """
+        """Return the key of this client's objects in `made`; by default the project's id."""
         return cloud.project_id
 
     def await_ready(
@@ -80,8 +76,7 @@ class PerProjectContext(Context):
             time.sleep(POLL_S)
 
     def make_all(self) -> None:
-        """Make the configured number of objects for each client of `places` by `make`, several
-        concurrently.
+        """Make the configured number of objects for each client of `places`, several at once.
 
         Stores the results in `made[KEY]`, lists by `owner`. Raises DeploymentError if the cloud
         lacks the service, and exceptions of `make`.

@@ -86,9 +86,7 @@ class Kind:
         return "/".join(str(one[field]) for field in self.identified.split("/"))
 
     def objects(self, document: Any) -> list[Mapping[str, Any]]:
-        """Return the objects in the JSON response to a list request; empty if `document` is
-        None.
-        """
+        """Return the objects in the JSON of a response to a list request; empty for None."""
         page = (document or {}).get(self.key, ()) if self.key else document or ()
         return [one[self.inner] if self.inner else one for one in page]
 
@@ -447,8 +445,7 @@ def _page(kind: Kind, cloud: Cloud, params: Mapping[str, Any]) -> Any:
 
 
 def delete(kind: Kind, cloud: Cloud, identity: str) -> None:
-    """Request the deletion of the object `identity`; first detach other objects if its kind needs
-    that.
+    """Request the deletion of the object `identity`; before that, detach or empty it if necessary.
 
     If it is refused as locked (409), it is unlocked and requested again. Returns once the service
     has accepted; a missing object counts as deleted. Raises RequestFailed if the service refuses.

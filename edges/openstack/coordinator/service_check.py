@@ -87,8 +87,7 @@ class _ServiceCheck:
 def check_services(
     deployment: Deployment, credential: Credential, timeout_s: float, until: float
 ) -> Iterator[ServiceResponse]:
-    """Check each service of the catalogue by requests as the user of `credential`; yield the
-    results.
+    """Check each service of the catalogue as the user of `credential`; yield the results.
 
     In order of service types; nothing if the login fails. `timeout_s` bounds each request. A result
     without a detail means that the check was not done at `until`, monotonic seconds.

@@ -44,9 +44,9 @@ def single_logins(deployment: Deployment, lasts_s: float | None) -> SingleLogins
 
 
 def token_end(ends_at: datetime | None, lasts_s: float | None = None) -> str:
-    """Return a message on when a token ends that cannot be renewed; `ends_at` None: unknown.
+    """Return a message on the end of a token that cannot be renewed; `ends_at` None: unknown.
 
-    It is a warning if that is within a load of `lasts_s` seconds from now; None: unknown.
+    A warning if it ends before a load of `lasts_s` seconds that begins now; None: unknown.
     """
     if ends_at is None:
         return "its token cannot be renewed"

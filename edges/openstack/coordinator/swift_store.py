@@ -69,14 +69,12 @@ class SwiftStore:
             raise UsageError(f"the archive {self.place}: {error}") from None
 
     def is_missing(self) -> bool:
-        """Return whether no object is below the URL. Raises ArchiveError, also if there is no
-        container.
-        """
+        """Return whether nothing is below the URL. Raises ArchiveError, also without container."""
         with self._told("look for it"):
             return not self._page({"prefix": self._prefix, "limit": "1"})
 
     def listed(self, folder: str) -> dict[str, int]:
-        """Return names and sizes in bytes of a folder's objects; {} if there is none.
+        """Return sizes (bytes) by name of a folder's objects, not of folders in it; {} if none.
 
         Raises ArchiveError, also if there is no container.
         """
@@ -100,9 +98,7 @@ class SwiftStore:
         return page
 
     def size(self, name: str) -> int | None:
-        """Return the size of the object `name` in bytes; None if there is none. Raises
-        ArchiveError.
-        """
+        """Return the size of object `name`, bytes; None if there is none. Raises ArchiveError."""
         with self._told(f"read {name}"):
             response = self._request("HEAD", name, (200, 204, 404))
             found = response.status_code != HTTPStatus.NOT_FOUND

@@ -248,7 +248,7 @@ class GlanceImages(Servers, ImageScenario):
 class LocalCopy:
     """A local file, or a temporary copy of a URL's content, removed with this object.
 
-    `path` is where to read it. Raises DeploymentError if there is no such file, or the URL cannot
+    `path` is the file to read. Raises DeploymentError if there is no such file, or the URL cannot
     be fetched.
     """
 

@@ -112,7 +112,7 @@ class Servers(ResourceScenario):
     def boot_together(self, image: str, count: int, wanted: Mapping[str, Any]) -> list[str]:
         """Boot `count` servers by one request, wait until each is active; return their ids.
 
-        Arguments as of `boot_servers`. Fails the iteration if the list of servers has another
+        Arguments as in `boot_servers`. Fails the iteration if the list of servers has another
         number of them. Raises NotReady.
         """
         name = self.new_name()

@@ -53,8 +53,8 @@ class Client(Cloud):
         """Send a request and return its response; `traced=False` keeps it out of the trace.
 
         After 429 or 503 with Retry-After it pauses as requested, but at most `LONGEST_PAUSE_S`, and
-        sends again, at most `retries` times. Pause and repetition are one action "retry after 429".
-        The last response is returned whatever its status.
+        sends again, at most `retries` times. Pause and repetition are one action, "retry after 429"
+        or "retry after 503". The last response is returned whatever its status.
         """
         response = self._sent(method, url, traced=traced, **options)
         for _ in range(self._retries):

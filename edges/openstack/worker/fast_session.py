@@ -63,7 +63,7 @@ _SENDS = (requests.Session.send, HTTPAdapter.send)
 class FastSession(HomeSession):
     """A session of `requests` that sends ordinary requests by osbench's faster client.
 
-    The library `requests` sends all others. Responses and errors are as of `requests`.
+    The library `requests` sends all others. Responses and errors are of its classes.
     """
 
     #: None sends everything by requests; so does a session that was pickled.
@@ -177,7 +177,7 @@ class FastSession(HomeSession):
     ) -> requests.Response:
         """Follow a redirect, by `requests`, and return the last response.
 
-        With `allow_redirects` False `response` itself, with the request to send as its `next`.
+        With `allow_redirects` False returns `response`, with the request to send as its `next`.
         """
         verify, cert = options.get("verify"), options.get("cert")
         found = self.merge_environment_settings(site.place, {}, None, verify, cert)
@@ -222,9 +222,9 @@ WIRE_ERRORS = (BadResponse, CannotConnect, CannotSecure, ConnectTimedOut, EarlyE
 def as_requests(error: Exception, request: PreparedRequest) -> exceptions.RequestException:
     """Return the exception that `requests` would raise for `error`, an instance of `WIRE_ERRORS`.
 
-    In `requests` a body that ends or stops is another failure than a head that does; a connection
-    that ends in the TLS handshake is another one than a reset in it; and a later message of TLS,
-    such as a demand for a certificate, is an error of TLS.
+    `requests` distinguishes a body that ends or stops from a head that does, and a connection that
+    ends in the TLS handshake from a reset in it. A later message of TLS, such as a demand for a
+    certificate, is an error of TLS.
     """
     kind: type[exceptions.RequestException] = exceptions.ConnectionError
     if isinstance(error, TooLongResponse):

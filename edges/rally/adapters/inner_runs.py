@@ -68,7 +68,7 @@ def tell_inner(cls: Any, context: Any) -> None:
 def with_threads(run: Any, replacement: Callable[[Any], Any]) -> Any:
     """Return a substitute for the method `run` of Rally's runners, which needs no processes.
 
-    `replacement` as of `ThreadProcesses`. For a context of no iteration it is `run`.
+    `replacement` as for `ThreadProcesses`. For a context of no iteration it calls `run` as it is.
     """
 
     @functools.wraps(run)

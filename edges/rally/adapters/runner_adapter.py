@@ -32,7 +32,8 @@ def runner_class(name: str) -> type[Runner] | None:
     """Return osbench's runner class for Rally's runner `name` or `name@platform`; imports Rally.
 
     Rally's own four are osbench's runners of the same names. None if there is none or Rally is not
-    installed. Raises PluginError if osbench cannot run it.
+    installed. Raises PluginError if osbench cannot run it, Rally is broken, or several platforms
+    have the name.
     """
     found = plugin_registry.plugin("runner", name) if importing.load() else None
     return None if found is None else _class(found)

@@ -292,9 +292,9 @@ def _run_once(*args: Any, **kwargs: Any) -> IterationResult | None:
 
 
 def _context(*args: Any, **kwargs: Any) -> LoadContext | None:
-    """Return the context of the iteration numbered by the integer among the arguments plus 1.
+    """Return the context of an iteration; its number is the arguments' first integer plus 1.
 
-    1 without any, as in early releases. None if they do not belong to a load of osbench.
+    It is 1 without an integer, as in early releases. None without a context of osbench's load.
     """
     given = [*args, *kwargs.values()]
     if len(given) == 1 and isinstance(given[0], tuple):

@@ -14,7 +14,7 @@ def adapter_class(adapter: type[T], kind: str, name: str) -> type[T] | None:
     """Return a subclass of `adapter` for Rally's plug-in `name` or `name@platform`; imports Rally.
 
     Its attribute RALLY is the plug-in. None if there is none or Rally is not installed. Raises
-    PluginError if several platforms have the name.
+    PluginError if Rally is broken, or if several platforms have the name.
     """
     found = plugin_registry.plugin(kind, name) if importing.load() else None
     key: Any = (adapter, found)

@@ -70,7 +70,7 @@ class RallyTrigger(Trigger):
     def due(self, after: int, until: int) -> Sequence[int]:
         """Return the values from `after` + 1 to `until` at which Rally's trigger would fire.
 
-        Passes each of these values to the trigger as an event.
+        Passes each value to the trigger as an event, from the least of its unit (`LEAST`) on.
         """
         for value in range(max(after + 1, LEAST[self.unit]), until + 1):
             self._trigger.on_event(self.unit, value)

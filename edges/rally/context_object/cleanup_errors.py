@@ -83,7 +83,7 @@ class CleanupErrors(logging.Handler):
     def emit(self, record: logging.LogRecord) -> None:
         """Add a logged warning to `messages`, cut to 300 characters, or count it if there are 20.
 
-        A warning about a resource that does not exist any more is ignored.
+        Adds its kind to `kinds`. A warning about a resource that is gone is ignored.
         """
         # the message is logged inside the exception handler
         if _is_gone(sys.exc_info()[1]):

@@ -50,7 +50,7 @@ def context_object(environment: ContextEnvironment, scenario: str) -> dict[str, 
 
 
 def task_in_names(made: Mapping[str, Any]) -> str:
-    """Return the task's id in the names of resources that a Rally context, or its scenario, gives.
+    """Return the owner id's first 8 digits, which names of a Rally context's resources have.
 
     `made`: the stored results of a context; "" if it is not of Rally. Raises ContextError or
     ValueError if the stored object cannot be read.
@@ -105,7 +105,7 @@ def _spec(deployment: Deployment) -> dict[str, Any]:
 
 
 def _user(deployment: Deployment, place: str, user: dict[str, Any]) -> dict[str, Any]:
-    """Return a login of the record in Rally's form. Raises ContextError if it has none."""
+    """Return a login of the record in Rally's form. Raises ContextError if Rally has no such."""
     if "auth_type" not in user:
         return user
     auth = user["auth"]

@@ -20,7 +20,7 @@ def ended_lists() -> Iterator[None]:
     """In this block, give clients an empty page if a page repeats their last response.
 
     In all threads of the process, for clients that use a session of keystoneauth1: a GET with a
-    marker whose body equals the body of the thread's GET before. Does nothing without it.
+    marker whose body equals the body of the thread's last GET. Does nothing without keystoneauth1.
     """
     try:
         session: Any = importlib.import_module("keystoneauth1.session").Session

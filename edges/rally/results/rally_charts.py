@@ -59,8 +59,8 @@ _HOOK_DATA = Draft7Validator(
 def of_iteration(found: Mapping[str, Iterable[Any]], trace: str | None) -> dict[str, list[Any]]:
     """Convert the charts of one iteration to Rally's form, with the keys `additive` and `complete`.
 
-    `found`: charts by these keys. `trace`: the trace id, which becomes a chart; None for none.
-    Charts that Rally would refuse become text.
+    `found`: charts by these keys. `trace`: the trace id, which becomes a chart unless there is one;
+    None for none. Charts that Rally would refuse become text.
     """
     additive, complete = [], []
     for item in found["additive"]:
@@ -80,8 +80,7 @@ def of_iteration(found: Mapping[str, Iterable[Any]], trace: str | None) -> dict[
 
 
 def of_hook(found: Mapping[str, Iterable[Any]]) -> dict[str, list[Any]]:
-    """Convert the charts of one firing of a hook to Rally's form, with keys `additive` and
-    `complete`.
+    """Convert a hook firing's charts to Rally's form, with the keys `additive` and `complete`.
 
     Rally accepts fewer forms than for iterations; others become text.
     """

@@ -63,8 +63,8 @@ def import_file(path: Path, data_dir: str, lag_limit_s: float) -> list[str]:
     """Make a run in the data directory of every task in a file from Rally; return their ids.
 
     If one fails, none is made. `lag_limit_s`: lag, seconds, above which the load generator counts
-    as too slow. Raises UsageError if the file is not from Rally, or a task in it was imported
-    before.
+    as too slow. Raises UsageError if the file cannot be read or is not from Rally, or a task in it
+    was imported before.
     """
     made: list[RunDirectory] = []
     try:
@@ -83,9 +83,7 @@ def import_file(path: Path, data_dir: str, lag_limit_s: float) -> list[str]:
 
 
 def _undo(made: Sequence[RunDirectory]) -> None:
-    """Delete the directories of the runs made so far, so that either all tasks are imported or
-    none.
-    """
+    """Delete the directories of the runs made so far: all tasks are imported, or none."""
     for one in made:
         shutil.rmtree(one.path, ignore_errors=True)
 

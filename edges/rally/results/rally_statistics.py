@@ -127,9 +127,7 @@ class Durations:
         return max(0.0, self.ended - self.begun)
 
     def shown(self) -> dict[str, Any]:
-        """Return the table in Rally's form: `total` is a row, `atomics` a list of rows, both
-        dicts.
-        """
+        """Return the table in Rally's form: `total` is a row, `atomics` a list; rows are dicts."""
         rows = [row.shown(name) for name, row in self._rows.items()]
         return {"total": self._total.shown("total"), "atomics": rows}
 

@@ -113,7 +113,7 @@ def exemplars(features: Features, rows: Ints) -> tuple[BandExample, ...]:
     """Return up to three typical traces of some rows: nearest to the medians of all keys.
 
     Traces whose spans are kept come first. Of more than 1,000 rows, 1,000 at equal distances are
-    examined.
+    examined. Empty without rows.
     """
     rows = thinned_rows(rows, 1000)
     if not len(rows):

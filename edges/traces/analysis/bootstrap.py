@@ -154,7 +154,7 @@ def _permutation_p(
     two_sided: bool,
     permutations: int,
 ) -> Floats:
-    """Return p-values, not corrected, of at least `permutations`.
+    """Return a p-value, not corrected, for each column, from at least `permutations` permutations.
 
     Whole clusters of `slow` and single rows of `base` are permuted between the groups.
     """

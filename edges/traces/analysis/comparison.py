@@ -56,9 +56,7 @@ class Change:
 
     @property
     def real(self) -> bool:
-        """Return whether the change is statistically significant: its corrected p-value is below
-        0.05.
-        """
+        """Return whether the change is significant: its corrected p-value is below 0.05."""
         return self.p < _SIGNIFICANT
 
 
@@ -66,7 +64,7 @@ class Change:
 class Comparison:
     """Comparison of the successful traces of one group, such as a workload, in two runs or parts.
 
-    Times are seconds; outliers are left out. `changes` has at most 20 keys.
+    Times are seconds; outliers are left out. `changes` has at most 20 keys, 0 for too few traces.
     """
 
     name: str

@@ -74,7 +74,7 @@ class TraceCoverage:
 
     @property
     def silent(self) -> dict[str, int]:
-        """Return the services that were called and wrote no spans, with the traces that call them.
+        """Return services that were called and wrote no spans, with the number of calling traces.
 
         Empty if no service wrote any.
         """
@@ -123,7 +123,7 @@ class TraceCoverage:
             spans.stale += why == STALE
 
     def outlived(self, tree: Tree, path: Path) -> None:
-        """Count the spans that ended after their parent, which `path` has, by service and name.
+        """Count the spans of `path.outlived`, which ended after their parent, by service and name.
 
         Names beyond the first `_NAMES` are counted together.
         """
@@ -144,7 +144,7 @@ class TraceCoverage:
     def from_dict(cls, form: Mapping[str, Any]) -> Self:
         """Return the counts from the dictionary that `to_dict` made.
 
-        Raises KeyError, TypeError if the dictionary has another form.
+        Raises KeyError, TypeError, AttributeError if the dictionary has another form.
         """
         services = {name: SpanCounts(**spans) for name, spans in form["services"].items()}
         after = {name: WorkAfterReply(**entry) for name, entry in form["after"].items()}

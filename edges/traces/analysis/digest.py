@@ -139,7 +139,7 @@ class Digest:
 
 
 def digest_of(traces: Iterable[Trace], *, any_root: bool = False) -> Digest:
-    """Return the digest of traces that are not of iterations; all are in memory meanwhile.
+    """Return the digest of traces that are not of iterations; holds all of them in memory.
 
     `any_root`: in a trace without a root, the topmost spans, whose parents are missing, are roots.
     """

@@ -127,7 +127,8 @@ class Answer:
 class Explanation:
     """Explanations of all groups of traces, as `explain` returns them.
 
-    `answers` has one per group, the clearest first; `sentence` is the text of the first.
+    `answers` has one per group, the clearest first; `sentence` is the text of the first, or says
+    that there is no trace.
     """
 
     sentence: str
@@ -144,7 +145,8 @@ def explain(
 
     `clocks` has the clock offsets by which the traces were corrected: if an offset is unsteady,
     groups with its hosts get no verdict. `counters`: counters of the system under test with the
-    times of the rows. Groups without traces are left out. The same `seed` gives the same result.
+    times of the rows. Groups without traces are left out; `answers` is empty if none is left. The
+    same `seed` gives the same result.
     """
     answers = [
         _without_verdict(

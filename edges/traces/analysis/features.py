@@ -262,7 +262,7 @@ class FeatureTable:
         return self._places.setdefault((key, host), len(self._places)), key, owner
 
     def _entries(self, tree: Tree, path: Path) -> tuple[dict[int, list[int]], list[int]]:
-        """Return [nanoseconds, calls] by number of the place, and keys by begin of segments."""
+        """Return [nanoseconds, calls] by place, and keys by begin of segments; without pauses."""
         entries: dict[int, list[int]] = {}
         called: set[tuple[int, int]] = set()
         order = []

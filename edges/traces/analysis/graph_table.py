@@ -93,8 +93,9 @@ class GraphRows:
     def add(self, trace_id: str, packed: Sequence[int]) -> None:
         """Add the graph of the next trace; empty if the trace has no parallel branches.
 
-        If all graphs exceed the limit together, graphs of a random half of the traces are removed.
-        A graph that is too large is replaced by a mark.
+        If all graphs exceed the limit together, graphs of a random half of the traces are removed
+        until they fit; later graphs of that half are not added. A mark replaces a graph that is too
+        large.
         """
         number, at = _hash(trace_id), len(self._hashes)
         self._hashes.append(number)

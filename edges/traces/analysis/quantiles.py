@@ -38,7 +38,7 @@ def slow_bands(count: int) -> list[str]:
 
 
 def limits(name: str) -> tuple[int, int]:
-    """Return the percentiles (low, high) of a band: `p97+`, `p95-p97` or `middle`.
+    """Return the percentiles (low, high), 0 to 100, of a band: `p97+`, `p95-p97` or `middle`.
 
     Raises ValueError for another name.
     """

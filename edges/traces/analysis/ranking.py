@@ -80,8 +80,8 @@ class Ranking:
     def add(self, tree: Tree, paths: Iterable[Path]) -> None:
         """Add the spans of a trace, and the time of its critical paths (`paths`) by trace point.
 
-        Spans that were left out of the tree, or whose start or stop was lost, do not count. Pauses
-        of the scenario are counted separately, and not in the times of spans around them.
+        Spans whose start or stop was lost count only on critical paths, left-out spans not at all.
+        Pauses of the scenario are counted separately, and not in the times of spans around them.
         """
         paused = paused_within(tree)
         for at, span in enumerate(tree.spans):
@@ -112,7 +112,8 @@ class Ranking:
     def rows(self) -> list[Ranked]:
         """Return the figures of all trace points so far, largest total time first.
 
-        Trace points of equal time are in the order of their first occurrence.
+        Equal times are in the order of first occurrence. Trace points without a whole span are
+        left out.
         """
         found = []
         for (service, name), point in self._points.items():

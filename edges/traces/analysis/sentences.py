@@ -34,7 +34,7 @@ def why_slow(band: Band, unit: str) -> str:
     """Return text on why the traces of a band are slow: clear causes with their 95 % intervals.
 
     `unit` is the word for a trace in the singular. Without a clear cause, the text says so and
-    names the largest part.
+    names the largest part of the excess, if there is an excess.
     """
     slower = (
         f"{band_name(band.name, unit)} take {spaced(band.mean_s)} on average,"

@@ -120,7 +120,8 @@ class Middle:
 class CauseSearch:
     """Finds the keys whose time makes a band of traces slower than the traces around the median.
 
-    `slow` has the rows of the band, `between` its percentiles, nan for failed traces.
+    `slow` has the rows of the band, `between` its percentiles, nan for failed traces. Neither the
+    band nor the middle may be empty.
     """
 
     def __init__(self, middle: Middle, slow: Ints, between: tuple[float, float]) -> None:
@@ -401,8 +402,8 @@ def _episodes(middle: Middle, slow: Ints) -> Ints:
 
     Neighbours may be slow for a single reason: a stall of a second is one event, however many
     requests it delays. Traces are close if their iteration numbers differ by at most a tenth of the
-    average distance, so that one in ten randomly placed traces is assigned to its neighbour's
-    cluster.
+    average distance, or by 1: one in ten randomly placed traces joins its neighbour's cluster. Each
+    row is alone if iteration numbers repeat, or are unknown.
     """
     numbers = middle.features.iteration[slow]
     if len(np.unique(numbers)) < len(slow):

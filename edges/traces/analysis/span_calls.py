@@ -46,9 +46,7 @@ class CallMean:
 
     @property
     def variance(self) -> float:
-        """Variance of `mean`, that is the square of its standard error; 0.0 with fewer than two
-        traces.
-        """
+        """Square of the standard error of `mean`; 0.0 with fewer than two traces."""
         if self.traces < 2:
             return 0.0
         return max(self.squares / self.traces - self.mean**2, 0.0) / (self.traces - 1)

@@ -38,7 +38,7 @@ class SpanChange:
         return any(fits(pattern, _plain(text)) for text in _forms(key))
 
     def unknown(self, known: Sequence[SpanKey]) -> str:
-        """Return the error message for a change that matches none of `known`, with the nearest."""
+        """Return an error message: no key of `known` matches; with the nearest or first keys."""
         texts = list(dict.fromkeys(map(str, known)))
         near = difflib.get_close_matches(self.pattern, texts, _LISTED, 0.5)
         words = [word.lower() for word in re.findall(r"\w{3,}", self.pattern)]

@@ -166,9 +166,9 @@ def predict(
 def best_places(features: Features, group: str, shown: int = 5) -> tuple[Potential, ...]:
     """Return the kinds of spans whose halving takes most off the mean of the slowest 5 %.
 
-    That mean is less noisy than a percentile, and sees causes beyond p95, too. Returns at most
-    `shown`, the largest gain first; empty with fewer than `FEWEST` traces. Each kind is halved
-    alone. Raises ValueError for an unknown group, OsbenchError if the digest is damaged.
+    Returns at most `shown`, the largest gain first; empty with fewer than `FEWEST` traces. Each is
+    halved alone. Left out are waits, spans of osbench, and kinds without a gain. Raises ValueError
+    for an unknown group, OsbenchError if the digest is damaged.
     """
     rows = _rows(features, features.groups.index(group))
     if len(rows) < FEWEST:
@@ -250,7 +250,7 @@ def _left_fractions(features: Features, changes: Sequence[SpanChange]) -> Floats
 def _saved_ns(features: Features, rows: Ints, left: Floats) -> Floats:
     """Return nanoseconds by which traces get shorter: a row per trace, a column per change.
 
-    `left` is as of `_left_fractions`, with a column per change. Raises OsbenchError if the digest
+    `left` is of `_left_fractions`, with a column per change. Raises OsbenchError if the digest
     of a trace is damaged.
     """
     line = np.full(len(features), -1)

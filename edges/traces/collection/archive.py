@@ -125,10 +125,9 @@ class Archive:
         return Spool(self._folder / "spool")
 
     def keep(self, trace: Trace) -> None:
-        """Append a trace with all its spans to the file of kept traces; the first replaces an old
-        file.
+        """Append a trace to the file of kept traces; the first one replaces an old file.
 
-        Raises OSError.
+        Raises OSError. `size` grows by the bytes written.
         """
         if self._kept is None:
             self._folder.mkdir(mode=0o700, exist_ok=True)
@@ -256,9 +255,7 @@ def _decompressed_frames(file: BinaryIO) -> Iterator[bytes]:
 
 
 def _first_id(packed: bytes) -> str:
-    """Return the id of the first trace of a record, without unpacking its spans; "" if there is
-    none.
-    """
+    """Return the id of the first trace of a record, without unpacking spans; "" if none."""
     unpacker = msgpack.Unpacker()
     unpacker.feed(packed[:_ID_BYTES])
     try:

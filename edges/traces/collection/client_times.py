@@ -56,11 +56,11 @@ def client_times(
     only: Collection[int],
     wanted: Callable[[], bool] = lambda: True,
 ) -> ClientTimes:
-    """Return a feature table of the iterations of some workloads, from the result blocks of a run.
+    """Return feature table and due times of iterations of some workloads, from a run's blocks.
 
-    `names` are of all workloads; `only` has numbers of workloads. Iterations that started in the
-    warm-up (`warmup_ns` by workload) are left out, and blocks if there are many. Reading ends early
-    if `wanted` returns False. Raises DamagedRun.
+    `names` are of all workloads; `only` has numbers of workloads. Left out are iterations that did
+    not run or started in the warm-up (`warmup_ns` by workload), and blocks if there are many.
+    Reading ends early if `wanted` returns False. Raises DamagedRun.
     """
     vocabulary = Vocabulary()
     found = {number: _SampledBlocks() for number in only}

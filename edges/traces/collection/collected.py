@@ -14,9 +14,9 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True)
 class Collected:
-    """Result of collecting the traces of a run, for its report; tuples have an entry per workload.
+    """Result of collecting the traces of a run, for its report.
 
-    Only `notes` are of the run: errors, and parts that are missing from the traces.
+    Tuples have an entry per workload, mappings are by its number. Only `notes` are of the run.
     """
 
     #: By workload.

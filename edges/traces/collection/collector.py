@@ -71,9 +71,7 @@ class CollectionSettings:
 
     @property
     def by_otlp(self) -> bool:
-        """Return whether services send spans by OTLP, to this run or to a backend that it
-        queries.
-        """
+        """Return whether services send spans by OTLP, to this run or to a queried backend."""
         return self.received or self.query is not None
 
 

@@ -37,7 +37,7 @@ def find_trace(
 
     `which` is an iteration number, a trace id or the beginning of a trace id. It may have a prefix
     `RUN:`; without a prefix and `run`, the last run is meant. `workload` is a name, or a position
-    from 0; None for any. With `file` only that file is searched.
+    from 0; None for any. With `file` only that file is searched, by id; other options are unused.
 
     A trace that the run has not kept is read from the trace store. `damaged`: a run whose files are
     cut or changed is read as far as possible. Raises UsageError if there is no such trace or
@@ -126,8 +126,8 @@ def _position(workload: str | None, names: Sequence[str], where: str) -> int | N
 def _id_of(trace_set: TraceSet, directory: RunDirectory, which: str, workload: str | None) -> str:
     """Return the trace id of iteration `which`, else the only id that begins with `which`.
 
-    `workload`: its name or position; None for any. Raises UsageError if there is none, or if
-    several workloads have the iteration.
+    `workload`: its name or position; None for any, else beginnings of ids do not count. Raises
+    UsageError if there is none, or if several workloads have the iteration.
     """
     features, number = trace_set.features, int(which)
     position = _position(workload, features.groups, trace_set.name)

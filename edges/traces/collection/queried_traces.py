@@ -95,9 +95,7 @@ class _Asked:
 
     @property
     def hopeless(self) -> bool:
-        """Return whether further queries are useless: spool full, access denied, or backend
-        unreachable or broken.
-        """
+        """Return whether to stop: spool full, access denied, or backend unreachable or broken."""
         return self.full or self.refused or self.away >= _AWAY
 
 
@@ -125,9 +123,9 @@ class QueriedTraces:
     def fetch(self, ids: Sequence[str]) -> None:
         """Query these traces in this order, and write their spans to a spool in the run directory.
 
-        Traces that are missing or have gaps are queried again until `late_s`; all queries end at
-        `limit_s`, if the spool is full, or if the backend denies access or fails again and again.
-        Replaces an earlier spool. Raises OSError if it cannot be written.
+        Traces that are missing or have gaps are queried again until `late_s`, up to four times. All
+        queries end at `limit_s`, if the spool is full, or if the backend denies access or fails
+        again and again. Replaces an earlier spool. Raises OSError if it cannot be written.
         """
         # of a collection that was broken off
         self._path.unlink(missing_ok=True)
@@ -245,8 +243,8 @@ class QueriedTraces:
     def _take(self, response: BackendResponse, spool: SpanSpool) -> bool:
         """Note the state of a response, and write spans not seen before to the spool.
 
-        A failed query of a trace that was found before changes nothing. If the spool is full,
-        `full` is set instead. Returns whether new spans were written. Raises OSError.
+        A failed query of a trace that was found before changes nothing. If there are spans and the
+        spool is full, only sets `full`. Returns whether new spans were written. Raises OSError.
         """
         asked, trace_id = self._asked, response.trace_id
         before = asked.states.get(trace_id)

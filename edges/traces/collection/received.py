@@ -48,11 +48,7 @@ class ReceivedTraces:
         self._sources = [SpooledTraces(folder / name) for name in (WORKERS, SPOOL, QUERIED)]
 
     def get(self, trace_id: str) -> Trace | None:
-        """Return a trace, merged from the spans of all spools; None if no spool has spans of the
-        trace.
-
-        Raises OSError.
-        """
+        """Return a trace, merged from all spools; None if none has spans of it. Raises OSError."""
         parts = [part for source in self._sources if (part := source.get(trace_id)) is not None]
         return merge(parts) if len(parts) > 1 else next(iter(parts), None)
 

@@ -98,7 +98,7 @@ def _near_percentiles(rows: TracedIterations, ok: Ints) -> Ints:
 
 
 def _one_of_each(rows: TracedIterations, bad: Ints) -> Ints:
-    """Return two iterations of each type of error: the first, and that of median service time.
+    """Return two iterations of each type of error: the first, and one with median service time.
 
     `bad` and the result are positions in `rows`. First iterations, which summaries name, come
     before medians; frequent types before rare types. Types beyond `_CLASSES` are left out.
@@ -137,7 +137,7 @@ def queried_rows(
 class EvenSample:
     """Found traces of a random sample, thinned so that no duration is overrepresented.
 
-    `chosen` has a boolean per iteration; the other fields say how many were left.
+    `chosen` has a boolean per iteration; `found` and `used` are numbers before and after.
     """
 
     #: By iteration.
@@ -157,8 +157,8 @@ def even_sample(
 
     `drawn` and `found` have a boolean per iteration: in the sample, and found. Backends that sample
     by duration (tail sampling) have slow traces more often. If the fractions found in strata of
-    service time differ by more than chance, each stratum is thinned to the smallest fraction, by
-    bits of the ids.
+    service time differ by more than chance, each stratum of the workload is thinned to the smallest
+    fraction (0 if a stratum has none), by bits of the ids. Failed iterations are not thinned.
     """
     chosen = drawn & found
     lowest, highest = 1.0, 0.0

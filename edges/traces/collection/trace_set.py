@@ -71,7 +71,7 @@ class TraceSet:
     def tree_and_paths(self, trace: Trace) -> tuple[Tree, list[CriticalPath]]:
         """Return the tree of a trace without stale spans, and the critical path of each root.
 
-        If the trace is of an iteration, only the root of the iteration counts.
+        If the trace is of an iteration, only the root of the iteration gets a path.
         """
         tree = Tree(trace, self.clocks, any_root=self.any_root)
         roots = [tree.iteration] if tree.iteration is not None else list(tree.roots)
@@ -220,8 +220,8 @@ def _usual(rows: list[Any]) -> Usual:
 def predicted_loads(directory: RunDirectory, features: Features) -> tuple[PredictedLoad, ...]:
     """Return kind of load, SLA limits and start lags of each workload of a run, by number.
 
-    Empty if the run has no summary. If rows of `features` are iterations, durations are response
-    times, and limits on service times of open loads are left out. Raises DamagedRun.
+    Empty without a summary of all workloads. If rows of `features` are iterations, durations are
+    response times, and limits on service times of open loads are left out. Raises DamagedRun.
     """
     summary = directory.read("summary.json") or {}
     asked = (directory.read("run.json") or {}).get("workloads", ())

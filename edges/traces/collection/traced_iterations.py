@@ -85,9 +85,9 @@ def traced_iterations(
 ) -> tuple[TracedIterations, list[Latencies]]:
     """Read the traced iterations of a run, and the service times of each workload, from its blocks.
 
-    An iteration that was reported again counts once. `workloads` is their number; `warmup_ns` is by
-    workload. `only` has the ids of the wanted traces, None for all; it does not limit the service
-    times. Raises DamagedRun.
+    An iteration that was reported again counts once; a dropped iteration is left out. `workloads`
+    is their number; `warmup_ns` is by workload. `only` has the ids of the wanted traces, None for
+    all; it does not limit the service times. Raises DamagedRun.
     """
     chosen = None if only is None else _Beginnings(only)
     found = _FoundRows()

@@ -93,9 +93,9 @@ def collect_counters(
     """Read the counters of loads from Prometheus, and write them to the run directory.
 
     `loads` is by number of the workload; `redis_now_s` gives Redis time in seconds since 1970.
-    Reads in a thread; ends after `late_s + limit_s` seconds, or when `wanted` returns False. A
-    workload for which not all were read then has the live counters, which were written before, as
-    have all workloads if the file cannot be written. Returns no counters without settings or loads.
+    Reads in a thread; ends after `late_s + limit_s` seconds, or when `wanted` returns False.
+    Workloads that were not read completely get the counters that were written during the load. So
+    do all workloads if the file cannot be written. Returns no counters without settings or loads.
     Errors become notes.
     """
     if settings is None or not loads:

@@ -54,17 +54,15 @@ class WorkloadCounters:
     elapsed_s: float = 0.0
 
     def times(self) -> Floats:
-        """Return the times of the values, seconds after t0 (the begin of the load); empty without
-        series.
-        """
+        """Return seconds after t0 (begin of the load) of the values; empty without series."""
         points = len(self.series[0].values) if self.series else 0
         return np.arange(points, dtype=np.float64) * self.step_s
 
     def mean(self, series: CounterSeries, stretches: Iterable[tuple[float, float]]) -> float | None:
         """Return the mean of the known values of a counter in some periods; None if there are none.
 
-        `stretches`: pairs of seconds after t0, begin included, end not. A value counts once if they
-        overlap.
+        `stretches`: the periods, (begin, end) in seconds after t0, begin included, end not. A value
+        counts once if periods overlap.
         """
         at = self.times()
         within = np.zeros(len(at), bool)
@@ -79,7 +77,7 @@ class WorkloadCounters:
         return figures_of(self)
 
     def shares(self, stretches: Iterable[tuple[float, float]]) -> dict[str, float]:
-        """Return the mean used fraction (0 to 1) of each resource in stretches, by its label.
+        """Return the mean used fraction (0 to 1) of each resource in some periods, by its label.
 
         Resources without values are left out.
         """

@@ -72,7 +72,7 @@ class LoadAxis:
     ) -> WorkloadCounters:
         """Return the values of `series` during one load; series without values are left out.
 
-        The first value of `series` is that of the begin of the axis.
+        The first value of `series` belongs to the begin of the axis.
         """
         skipped = round((load.t0_at - self.begin_at) / step_s)
         points = int(load.elapsed_s / step_s) + 1
@@ -133,7 +133,7 @@ class CounterSource:
             self.scrape_s = max(statistics.median(apart), _LEAST_STEP_S)
 
     def name_hosts(self) -> None:
-        """Read the names that hosts give themselves (`nodename`), by `instance` without port.
+        """Read into `hosts` the names that hosts give themselves, by `instance` without port.
 
         Names that several hosts have, and empty names, are left out. None are read if the server
         refuses the query.
@@ -172,7 +172,8 @@ class CounterSource:
     ) -> dict[Labels, Floats]:
         """Return the values of a query by labels of the series: one per `step_s` of the axis.
 
-        The first value is that of the place `first` of the axis. Raises QueryRefusedError.
+        The first value belongs to the place `first` of the axis. Unknown values are nan. Empty if
+        that place is in the future. Raises QueryRefusedError.
         """
         window_s = max(_SCRAPES * self.scrape_s, step_s)
         # a value belongs to the time around its place on the axis, not to the time before it

@@ -124,8 +124,8 @@ class LiveCounters:
     def look(self) -> None:
         """Read the newest values of all counters, and write all values; only if there is load.
 
-        A query that fails while the server responds is not sent again for `LONGEST_S` seconds.
-        Raises PrometheusAwayError, and StorageError if the file cannot be written.
+        Nothing is written before each query had a response. If a query fails while the server does
+        respond, it is not sent again for `LONGEST_S` s. Raises PrometheusAwayError, StorageError.
         """
         loads = self.loads
         if not loads:

@@ -228,8 +228,8 @@ def replayed_durations(packed: NDArray[np.int64], left: Floats) -> Floats:
     """Return the durations of a packed graph, nanoseconds, one for each column of `left`.
 
     `left` has a row per place and a column per scenario: the fraction (0 to 1) of the time that is
-    left. Its last row, for `FIXED`, is 1. The result is at least 0: corrections
-    of clocks keep their length.
+    left. Its last row, for `FIXED`, is 1. The result is at least 0: corrections of clocks keep
+    their length. Raises IndexError if the graph is damaged.
     """
     numbers = packed.tolist()
     values: list[Floats] = []

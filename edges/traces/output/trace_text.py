@@ -74,10 +74,10 @@ def show_trace(
 def show_ranking(
     console: Console, rows: Sequence[Ranked], of: int, pauses: int = 0, paused_s: float = 0.0
 ) -> None:
-    """Print trace points as a table, in the order given; `of` is their number, also not shown.
+    """Print trace points as a table, in the order given.
 
-    `pauses` and `paused_s` are number and seconds of the scenario's pauses, which are in none of
-    the times.
+    `of` is the number of all trace points, with those not in `rows`. `pauses` and `paused_s` are
+    number and seconds of the scenario's pauses, which are in none of the times.
     """
     columns = ("total", "own", "critical", "mean", "p50", "p95", "p99", "max", "count", "traces")
     table = TextTable(figures(*columns), texts("trace point"))
@@ -274,9 +274,10 @@ def _exemplars(exemplars: Iterable[BandExample]) -> str:
 
 
 def _collapsed_rows(rows: Sequence[SpanRow]) -> Iterable[tuple[SpanRow, int]]:
-    """Yield rows with 0; of similar siblings the first `_ALIKE`, then a row for the rest.
+    """Yield (row, 0) for each row; of many equal rows in succession only the first `_ALIKE`.
 
-    The row for the rest has the sums of their times, and comes with their number.
+    Then one row has the sums of the times of the rest, and comes with their number. Rows are equal
+    if depth, label and error are.
     """
     at = 0
     while at < len(rows):

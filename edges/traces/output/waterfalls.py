@@ -143,8 +143,8 @@ def waterfall(trace_set: TraceSet, trace: Trace, limit: int = ROWS) -> Waterfall
     """Return the waterfall of a trace, whose spans are read already; `trace_set` has its clocks.
 
     If there are more than `limit` spans, the spans with the most time on the critical path are
-    shown, then the longest ones, with the spans around them. The same limit applies to left-out
-    spans. A trace without spans has no rows.
+    shown, then the longest ones, with the spans around them. Of left-out spans the first `limit`,
+    by start, are shown. A trace without spans has no rows.
     """
     tree, paths = trace_set.tree_and_paths(trace)
     zero = min(map(tree.start.__getitem__, tree.roots or range(len(tree.spans))), default=0)

@@ -113,7 +113,10 @@ class CounterCharts:
 
 
 def counter_charts(counters: WorkloadCounters) -> CounterCharts:
-    """Return charts and table of a workload's counters."""
+    """Return charts of the fullest resources and most variable queues, and a table.
+
+    Left out of the charts are queues near 0, of all a counter without known values.
+    """
     figures = figures_of(counters)
     by_label = {(one.name, one.host): one for one in counters.series}
     ordered = [by_label[one.name, one.host] for one in figures]

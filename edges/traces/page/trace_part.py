@@ -25,7 +25,7 @@ class TracePart(PagePart):
 
     @classmethod
     def of(cls, facts: RunFacts, *, live: bool) -> Self | None:
-        """Read the traces of a run from its directory, and draw some. Raises DamagedRun."""
+        """Read and draw traces of a run; None if `live` or without workloads. Raises DamagedRun."""
         workloads = facts.report.workloads
         if live or not workloads:
             return None
@@ -55,7 +55,7 @@ class TracePart(PagePart):
         return [*(pick.iteration for pick in found.picks), *sorted(found.kept.values())]
 
     def explanation(self, workload: int) -> SlowReason | None:
-        """Return the explanation by the traces of a workload."""
+        """Return why a workload was slow, with a waterfall, near p99 if any; None if unknown."""
         group = self._groups.get(workload)
         if group is None:
             return None

@@ -415,7 +415,7 @@ def _remarks(row: WaterfallRow) -> list[str]:
 
 
 def nice_ticks(total: float) -> list[float]:
-    """Return round times for an axis, from 0 up to at most `total`: two to five of them."""
+    """Return two to five round times for an axis, from 0 up to at most `total`, which is not 0."""
     step = 10.0 ** math.floor(math.log10(total / 3))
     step = next((size for size in (step, 2 * step, 5 * step) if total / size <= 4.6), 10 * step)
     return [number * step for number in range(int(total / step) + 1)]

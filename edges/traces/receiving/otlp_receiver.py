@@ -143,8 +143,8 @@ class OtlpReceiver:
     def stop(self) -> Received:
         """End the process, by force after `ANSWER_S` seconds; return its counts.
 
-        Without `start`, only closes the socket, and the counts are empty. If the process had ended
-        before, the `failure` says so with its exit code.
+        Without `start`, or if called again, only closes the socket; the counts are empty. If the
+        process had ended before or does not respond, `failure` says so with its exit code.
         """
         process, self._process = self._process, None
         self._socket.close()

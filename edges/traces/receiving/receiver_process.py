@@ -37,7 +37,7 @@ class _QuietServer(uvicorn.Server):
     """An HTTP server that leaves signals alone: the coordinator decides when it ends."""
 
     def capture_signals(self) -> contextlib.AbstractContextManager[None]:  # type: ignore[override] # as its base
-        """Return a context that does nothing: that of uvicorn would install signal handlers."""
+        """Return a context that does nothing: uvicorn's would install signal handlers."""
         return contextlib.nullcontext()
 
 

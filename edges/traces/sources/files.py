@@ -51,7 +51,7 @@ def open_file(path: Path, *, everything: bool = False) -> FileSource:
 
     The format is detected by content; OTLP may be one document or one per line. `everything` keeps
     arguments, parameters and queries. Raises UsageError if the file cannot be read, or has another
-    format.
+    format, such as a log without a trace point in its first 1,000 lines.
     """
     try:
         found = lines(path)

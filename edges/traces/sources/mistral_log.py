@@ -66,8 +66,7 @@ class MistralLog:
         self.skipped = 0
 
     def all(self) -> Iterator[Trace]:
-        """Yield every trace of the log, after reading it completely; counts other lines in
-        `skipped`.
+        """Yield every trace of the log, after reading it; count other lines in `skipped`.
 
         Raises UsageError if the file cannot be read.
         """

@@ -45,11 +45,10 @@ class RedisTraces:
     """
 
     def __init__(self, conn_str: str, *, timeout_s: float = 5.0, everything: bool = False) -> None:
-        """Prepare a client; it connects at the first command. `everything` keeps arguments and
-        queries.
+        """Prepare a client, which connects at the first command.
 
-        `timeout_s` bounds connecting and each wait for bytes, seconds. Raises StoreError for a
-        malformed URL.
+        `everything` keeps arguments and queries. `timeout_s` bounds connecting and each wait for
+        bytes, seconds. Raises StoreError for a malformed URL.
         """
         self._place = mask_url(conn_str)
         self._everything = everything
@@ -68,7 +67,7 @@ class RedisTraces:
     ) -> Iterator[Trace]:
         """Yield the stored parts of these traces, at most the oldest `EVENTS` events of each.
 
-        Traces without events are left out; malformed events are counted in `skipped`. `lengths` has
+        Malformed events are counted in `skipped`; traces without others are left out. `lengths` has
         the number of events by id; if None, it is queried. Raises StoreError.
         """
         for ids in self._groups(wanted, lengths):

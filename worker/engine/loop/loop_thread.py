@@ -131,7 +131,7 @@ class LoopThread:
         self.loop.call_later(BEAT_S, self._beat)
 
     def _complain(self, loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
-        """The exception's message is left out, as it may hold secrets."""
+        """Report a failed task or callback without its message, which may hold secrets."""
         error = context.get("exception")
         if error is None:
             what = str(context.get("message", "see asyncio's debug mode"))

@@ -50,8 +50,8 @@ class ProcessForks:
     def end_child(self, error: BaseException | None = None) -> NoReturn:
         """End this process, a child, at once, without flushing or sending anything.
 
-        Its exit code is that of `error` if it is a SystemExit. Else it is `RETURNED`, and the place
-        of the fork is written to the page for the worker.
+        If `error` is a SystemExit, its exit code is as Python would have it. Else it is `RETURNED`,
+        and the place of the fork is written to the page for the worker.
         """
         if isinstance(error, SystemExit):
             # asked for; as Python does it
@@ -66,7 +66,7 @@ class ProcessForks:
         """Return a message with the place of the fork for each child that newly returned.
 
         Children with equal process ids modulo `_SLOTS` between two calls have the place of the
-        last, and `_MOST` of them count.
+        last, and at most `_MOST` of them count.
         """
         found = []
         for at in range(0, _SLOT * _SLOTS, _SLOT):

@@ -113,7 +113,7 @@ class Pacing:
             self._deal_again(after_ns)
 
     def turns(self, turn: int, free_ns: int) -> Generator[int, None, int]:
-        """Wait for a turn: yields times to sleep until, monotonic ns; returns the turn.
+        """Wait for a turn: yields times to sleep until, monotonic ns; its return value is the turn.
 
         Returns 0 without a limit. `turn` is a turn that the user got before and did not use, 0 if
         none: it holds until the next turn would begin. `free_ns` is the time from which the user is

@@ -54,7 +54,8 @@ def user_limits(threads: int, processes: int) -> UserLimits:
 def refuse_too_many(users: int, processes: int, *, coroutines: bool) -> None:
     """Raise FleetError if `users` are more than each of `processes` worker processes can have.
 
-    The message has the possible number and the limit. Reads free memory and limits of this host.
+    `coroutines`: they are coroutines, else threads. The message has the possible number and the
+    limit. Reads free memory and limits of this host.
     """
     found = limits(processes, coroutines=coroutines)
     possible, why = min(found, key=lambda limit: limit[0])
@@ -71,8 +72,9 @@ def refuse_too_many(users: int, processes: int, *, coroutines: bool) -> None:
 def limits(processes: int, *, coroutines: bool, read: Read | None = None) -> list[tuple[int, str]]:
     """Return each limit of this host: (virtual users of each of `processes`, name of the limit).
 
-    Limits of threads that the host or the user has count in full, without threads that exist.
-    `read` returns the number in a file, for tests.
+    `coroutines`: users are coroutines, else threads. Limits of host and user on threads count in
+    full: existing threads are subtracted only from the limit of a container. `read` returns the
+    number in a file, for tests.
     """
     read = read or _number
     each = COROUTINE_BYTES if coroutines else THREAD_BYTES

@@ -62,7 +62,7 @@ class LoopConnection(asyncio.Protocol):
     def __init__(
         self, loop: asyncio.AbstractEventLoop, sock: socket.socket, tls: TlsChannel | None
     ) -> None:
-        """`sock` is connected; the transport owns and closes it. `tls`: None for plain HTTP."""
+        """Take a connected socket; the transport owns and closes it. `tls`: None for HTTP."""
         self._loop = loop
         self._socket = sock
         self._tls = tls
@@ -150,8 +150,8 @@ class LoopConnection(asyncio.Protocol):
         """Send a request, except its `rest`; the future is done when `answer` may be called.
 
         `own`: header lines to add. `limits`: from `phases.begun_ns`. Times and bytes are noted in
-        `phases`. The future raises no error of the exchange: `answer` does. Raises EarlyEnd if the
-        peer has ended TLS.
+        `phases`. Without `keep_body` the body is read and discarded. The future raises no error of
+        the exchange: `answer` does. Raises EarlyEnd if the peer has ended TLS.
         """
         transport, tls = self._transport, self._tls
         assert transport is not None
@@ -432,7 +432,10 @@ class LoopConnection(asyncio.Protocol):
     # large bodies
 
     async def _send_piece(self, wire: memoryview) -> bool:
-        """Other tasks run first. Each piece that is taken begins the limit of a wait anew."""
+        """Send a piece of a body; return False if the connection has failed or ended.
+
+        Other tasks run first. Each part that is sent begins the limit of a wait anew.
+        """
         transport = self._transport
         assert transport is not None
         # other users run, and bytes from the peer are received meanwhile

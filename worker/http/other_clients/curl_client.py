@@ -214,7 +214,7 @@ def _send(curl: pycurl.Curl, request: OutgoingRequest, exchange: OtherExchange) 
 
 
 def _lines(request: OutgoingRequest) -> list[str]:
-    """A line `Name:` without a value keeps curl from sending its own header Name."""
+    """Return header lines for curl; `Name:` without a value keeps it from sending its own."""
     fields = request.fields
     lines = [_line(name, value) for name, value in fields]
     if request.body is not None:

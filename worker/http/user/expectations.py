@@ -52,7 +52,7 @@ def expected_statuses(expect: Any) -> str:
     """Return the expected statuses as text, for messages, such as "200 or 201", "200 to 299".
 
     Returns "less than 400" for None. Raises TypeError unless `expect` is None, a status code, a
-    range, or a collection of codes.
+    range, or a collection of codes that is not empty.
     """
     if expect is None:
         return "less than 400"
@@ -70,7 +70,7 @@ def expected_statuses(expect: Any) -> str:
 def fits(status: int, expect: Any) -> bool:
     """Return whether a status is among the expected ones; for None, whether it is below 400.
 
-    Raises TypeError unless `expect` is None, a status code, a range, or a collection of codes.
+    Raises TypeError for another `expect` than `expected_statuses` takes.
     """
     if type(expect) is int:
         return status == expect

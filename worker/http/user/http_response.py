@@ -87,8 +87,8 @@ class HttpResponse:
     def text(self) -> str:
         """Return the body as text, by the response's charset, else UTF-8.
 
-        Bytes that are not valid become U+FFFD. Raises ValueError if the body was not kept, and
-        ConnectionError if it cannot be decoded.
+        UTF-8 also for an unknown charset. Bytes that are not valid become U+FFFD. Raises ValueError
+        if the body was not kept, and ConnectionError if it cannot be decoded.
         """
         content_type = self.headers.get("content-type", "")
         parsed = Message()

@@ -110,9 +110,10 @@ class Bases:
     """Makes the `Base`, the request settings, of each virtual user of a workload."""
 
     def __init__(self, wish: Mapping[str, Any], reach: Reach | None = None) -> None:
-        """`wish`: the task's key `http`. `reach`: returns service URL, headers and token of a user.
+        """Read `wish`, the task's key `http`.
 
-        It is None unless `http` names a service.
+        `reach` returns service URL, headers and token of a user by its number; None unless `http`
+        names a service.
         """
         self._reach = reach
         self._plain = Base(
@@ -124,7 +125,8 @@ class Bases:
     def of(self, number: int) -> Base:
         """Return the settings of virtual user `number`: URL prefix, headers, options and token.
 
-        Headers of the workload win over headers of the service. May request a token. Raises
+        Equal for all users, and without a request, unless `http` names a service. Else it may
+        request a token; headers of the workload win over headers of the service. Raises
         DeploymentError, ConnectionError, TimeoutError.
         """
         plain = self._plain

@@ -44,7 +44,7 @@ class ChunkDecoder:
     )
 
     def __init__(self, at_once: int = sys.maxsize) -> None:
-        """`at_once`: most lines (sizes of chunks, ends, trailers) that a call of `take` parses."""
+        """Begin a body; a call of `take` parses at most `at_once` lines: sizes, ends, trailers."""
         self._at_once = at_once
         #: There are more, which another call of `take` looks at, with or without further bytes.
         self.behind = False

@@ -56,9 +56,10 @@ class BodyDecoder:
     """
 
     def __init__(self, codings: str, bound: ResponseBound) -> None:
-        """`codings`: value of Content-Encoding. `bound` limits the decoded bytes of each coding.
+        """Begin a body with the Content-Encoding `codings`.
 
-        Raises BadResponse for more than five codings.
+        `bound` limits the decoded bytes of each coding. Raises BadResponse for more than five
+        codings.
         """
         names = [name.strip().lower() for name in codings.split(",")]
         names = [name for name in names if name not in ("", "identity")]
@@ -107,7 +108,7 @@ class UnkeptBody:
     __slots__ = ("_bad", "_decoder", "_feeding", "_waiting", "_waiting_bytes")
 
     def __init__(self, codings: str, bound: ResponseBound = USUAL) -> None:
-        """`codings`: value of Content-Encoding, "" for none.
+        """Begin a body with the Content-Encoding `codings`, "" for none.
 
         Once the body decodes to more than `bound`, the rest is not checked and the body counts as
         right.

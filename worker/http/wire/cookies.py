@@ -45,7 +45,10 @@ class BrowserJar(RequestsCookieJar):
     _set_chars = 0
 
     def take(self, lines: Iterable[str], url: str) -> None:
-        """Set the cookies of the lines Set-Cookie in a response of `url`; delete those it ends."""
+        """Set the cookies of lines Set-Cookie in a response of `url`; ignore invalid lines.
+
+        A cookie that has expired deletes the known cookie of its name, domain and path.
+        """
         for line in lines:
             cookie = cookie_of(line, url)
             if cookie is None:

@@ -29,9 +29,10 @@ class Journey:
         trust: object = None,
         cookies: Cookies | None = None,
     ) -> None:
-        """`own`: header lines for the first host only. `trust`: TLS settings for all hosts.
+        """Begin with `request`. `own`: header lines for the first host only.
 
-        `cookies` are the cookies of a virtual user; with None the journey has its own.
+        `trust`: TLS settings for all hosts. `cookies` are the cookies of a virtual user; with None
+        the journey has its own.
         """
         self._trust = trust
         self._cookies = cookies

@@ -40,7 +40,7 @@ class PreparedRequest:
     )
 
     def __init__(self, outgoing: OutgoingRequest, trust: object = None) -> None:
-        """`trust`: TLS settings, hashable; part of `origin` if the request is secure."""
+        """Make the bytes. `trust`: TLS settings, hashable, in `origin` if the request is secure."""
         parts = urlsplit(outgoing.url)
         self.url = outgoing.url
         self.verb = outgoing.verb

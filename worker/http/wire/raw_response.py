@@ -28,7 +28,7 @@ class RawResponse:
         phases: ExchangePhases,
         bound: ResponseBound = UNBOUNDED,
     ) -> None:
-        """`body`: a list of the pieces kept; a body that was only checked; or None if discarded.
+        """Keep a response. `body`: the pieces kept; a body that was only checked; None: discarded.
 
         `bound` limits the decoded body.
         """

@@ -59,7 +59,10 @@ class ResponseParser:
     )
 
     def __init__(self, lines_at_once: int = sys.maxsize) -> None:
-        """`lines_at_once`: most lines of chunks that one call of `take` parses; see `behind`."""
+        """Create a parser; a call of `take` parses at most `lines_at_once` lines of chunks.
+
+        `behind` is true while there are more.
+        """
         self._lines_at_once = lines_at_once
         self._known = _NO_HEAD
         self._head = _NO_HEAD

@@ -18,7 +18,7 @@ class TlsChannel:
     def __init__(
         self, context: ssl.SSLContext, host: str, session: ssl.SSLSession | None = None
     ) -> None:
-        """`host`: expected certificate name. `session`: TLS session to resume."""
+        """Create the channel. `host`: expected certificate name. `session`: to resume."""
         self._inbox = ssl.MemoryBIO()
         self._outbox = ssl.MemoryBIO()
         self._tls = context.wrap_bio(

@@ -151,7 +151,7 @@ def _of_paths(step: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _of_headers(step: Mapping[str, Any]) -> Iterator[str]:
-    """Yield a message for each header value of check or verify not a string or null."""
+    """Yield a message for each header value in check or verify that is not text or null."""
     for key in ("check", "verify"):
         for path, wanted in _mapping(step.get(key)).items():
             of_header = str(path).lower().startswith("header ")

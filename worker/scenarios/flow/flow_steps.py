@@ -313,7 +313,7 @@ def _codes(relogin: Mapping[str, Any] | None) -> frozenset[int]:
 
 
 def _is_home(scenario: Scenario, path: str) -> bool:
-    """Return whether a request may carry the flow's headers: its host is the base's.
+    """Return whether a request may carry the flow's headers: its origin is the base's.
 
     Also True if there is no base, or `path` is not an absolute URL.
     """

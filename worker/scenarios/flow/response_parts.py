@@ -85,8 +85,8 @@ def is_hidden(name: str, source: str) -> bool:
 def hidden_in(text: str, user: VirtualUser, saves: Mapping[str, str]) -> set[str]:
     """Return the strings to hide in `text`, the body or header of a response in a message.
 
-    These are all hidden values that `user` has saved, and values of hidden parts of `saves`
-    (expressions by name) found in `text`, if they have at least `_LEAST_HIDDEN` characters.
+    These are all hidden values that `user` has saved, and the values of hidden parts of `saves`
+    (expressions by name) that `text` has, if they are at least `_LEAST_HIDDEN` characters long.
     """
     found = set(user.hidden.values())
     for name, source in saves.items():

@@ -204,7 +204,8 @@ def _free_workers(settings: CommandSettings, directory: RunDirectory) -> None:
 def _await_workers(settings: CommandSettings, run: str) -> None:
     """Wait until shared workers have finished iterations of a run without a coordinator.
 
-    They begin nothing more once their leases are over. Raises ContextError after `WAIT_S` seconds.
+    They begin nothing more once their leases are over. Returns at once in local mode; if Redis or
+    the keys cannot be used, after a warning. Raises ContextError after `WAIT_S` seconds.
     """
     messaging = settings.conf.messaging
     if not messaging.redis_url:

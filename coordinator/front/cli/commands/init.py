@@ -163,7 +163,7 @@ class ReadingProgress:
 
 
 def _checked_base(base: str | None) -> str:
-    """Raises UsageError if it is not an http or https URL on which paths can be put."""
+    """Return the URL `base`, "" for None. Raises UsageError if no paths can be put on it."""
     if base is None:
         return ""
     if not is_http(base):

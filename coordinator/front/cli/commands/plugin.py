@@ -223,7 +223,7 @@ def _default_value(default: Any, hint: Any) -> Any:
 def example(schema: Mapping[str, Any]) -> Any:
     """Return a value that fits a JSON schema: its example, default or first choice.
 
-    Else a value of its type; objects get their required keys only.
+    Else a value of its type; objects get their required keys only, or else one key.
     """
     alternatives = schema.get("anyOf") or schema.get("oneOf")
     if alternatives and "type" not in schema:

@@ -64,7 +64,10 @@ def report(
 
 
 def _write_unfinished(export: Export, facts: RunFacts) -> str:
-    """Return the message of the exporter. Raises UsageError if the exporter needs results."""
+    """Export a run without results, or its failure; return the exporter's message.
+
+    Raises UsageError if the exporter needs results.
+    """
     if facts.state == RUNNING:
         message = f"run {facts.run_id} is still running"
         done = export.write_unfinished(facts.directory)

@@ -191,7 +191,7 @@ def _print(directory: RunDirectory, wanted: ResultsOptions) -> None:
 
 
 def _report_so_far(directory: RunDirectory) -> Report:
-    """Raises UsageError if there is neither a report nor a checkpoint."""
+    """Return the report of a run, or of its last checkpoint. Raises UsageError without both."""
     timeline = None if summary_of(directory) is not None else read_timeline(directory)
     return Report.from_json(timeline["summary"]) if timeline else read_report(directory)
 

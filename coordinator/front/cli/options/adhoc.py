@@ -140,7 +140,10 @@ class Adhoc(UrlOptions):
         }
 
     def is_of(self, origins: Collection[str]) -> bool:
-        """Return whether the origin of the address is in `origins`; True without an address."""
+        """Return whether the origin of the address is in `origins`; True without an address.
+
+        False if the address is malformed.
+        """
         if self.url is None:
             return True
         try:

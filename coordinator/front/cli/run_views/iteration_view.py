@@ -151,7 +151,7 @@ def _request_lines(
 
 
 def show_errors(report: Report, *, as_json: bool) -> None:
-    """Print the errors of all workloads with their tracebacks, as text or JSON."""
+    """Print the errors of all workloads with tracebacks; errors of users only if not `as_json`."""
     if as_json:
         found = [
             {

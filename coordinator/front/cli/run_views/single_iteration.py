@@ -122,7 +122,7 @@ def run_single(
 
 
 def _print_end(report: Report, terminal: Console, *, started: bool) -> None:
-    """`started`: the virtual user could start."""
+    """Print notes and exit code of a run. `started`: the virtual user could start."""
     for note in report.notes:
         terminal.print(Text(f"Note: {plain(note, 1000)}"), highlight=False)
     code = report.exit_code

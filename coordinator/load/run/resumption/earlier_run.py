@@ -98,7 +98,7 @@ class EarlierRun:
         yield from sorted(parts.items())
 
     def serving(self, number: int) -> list[str]:
-        """Return the memberships that were last granted work of workload `number` and may be alive.
+        """Return ids of the memberships last granted work of workload `number`, if maybe alive.
 
         A membership is one worker process's part in the run. Memberships that were lost or have
         left are left out.

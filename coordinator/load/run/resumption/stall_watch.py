@@ -27,8 +27,8 @@ class StallWatch:
     def look(self, running: Sequence[WorkloadRun]) -> None:
         """Raise FleetError if workers held iterations for `STALL_S` seconds, but ran none.
 
-        Results that settle iterations begin the time again, as does a pause of the load. `running`:
-        the workloads under load. Workers without users and with a rate limit are left out.
+        Settled iterations, preparing workers and a paused load begin the time again. `running`:
+        workloads under load. Workers without users or with a rate limit are left out.
         """
         pool = self._services.pool
         ledgers = [one.results.ledger for one in running]

@@ -12,8 +12,8 @@ from osbench.coordinator.load.run.workload.planned_results import planned_result
 def take_up(plan: RunPlan, services: RunServices) -> EarlierRun:
     """Restore the state of earlier coordinators from disk, and journal that this one has the run.
 
-    Returns the state before this coordinator. Raises DamagedRun, StorageError, and OsbenchError
-    if keys have changed.
+    Returns the state before this coordinator; empty for a new run. Raises DamagedRun, StorageError,
+    StoreUnreachable, StoreError.
     """
     accounts = services.accounts
     for one in plan.workloads:

@@ -71,8 +71,8 @@ class Ending:
     def users_to_end(self) -> int:
         """The number of virtual users of live workers that have not run `on_stop` yet.
 
-        A worker that has not reported a number counts as one. 0 if the scenario has no `on_stop`,
-        or there was no load.
+        A worker that has prepared and reports none counts as one. If no worker counts, the number
+        of workers that hold work. 0 if the scenario has no `on_stop`, or there was no load.
         """
         load, scenario = self._load, self._load.plan.scenario
         if getattr(scenario.cls, "on_stop", None) is Scenario.on_stop or not load.begun:

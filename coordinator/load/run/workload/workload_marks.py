@@ -18,7 +18,7 @@ def marks_of(run: WorkloadRun) -> tuple[Mark, ...]:
     """Return all marks of a workload so far: events on the time axis of its charts, by time.
 
     They are lost and new workers, a stop, warm-up, changes, the fault of a drill, hooks and
-    contexts. None before its load has begun.
+    contexts. Empty before its load has begun.
     """
     if not run.begun:
         return ()

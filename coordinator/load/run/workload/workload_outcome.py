@@ -21,7 +21,8 @@ def verdicts_of(run: WorkloadRun) -> tuple[tuple[Verdict, ...], tuple[str, ...]]
     """Return the verdicts on a workload as it is now, and the sources of the task's criteria.
 
     The criteria of the task come first, and osbench's own rules behind them have no source. A
-    search has no verdicts on the task's criteria.
+    search has one verdict instead of criteria, and no source. Empty before an iteration has ended,
+    unless the ledger is closed, and for a workload that the run did not reach.
     """
     plan, results, workload = run.plan, run.results, run.plan.workload
     running = run.search_due or not results.ledger.closed

@@ -98,11 +98,11 @@ class WorkloadRun(LoadParts):
             self.services.load_clock.restore(self.number, t0_at)
 
     def resume(self, dues: Iterable[tuple[int, Ints]]) -> None:
-        """Go on with a load that an earlier coordinator began. Raises StoreUnreachable.
+        """Go on with a load that an earlier coordinator began.
 
         `dues`: due times of the arrivals that it has granted, in parts of a first number and ns
         after t0. Arrivals that were due without a coordinator are dropped. May be called again
-        after an error.
+        after an error. Raises StoreUnreachable, StorageError.
         """
         if self.phase is Phase.PREPARING:
             for first, part in dues:
@@ -145,7 +145,7 @@ class WorkloadRun(LoadParts):
     def run_pass(self, *, poll: bool) -> None:
         """Run one pass of the control loop: stop rules, hooks, replacements, controls, dispatch.
 
-        `poll`: new heartbeats have been read. Raises StoreUnreachable.
+        `poll`: new heartbeats have been read. Raises StoreUnreachable, StorageError.
         """
         self.rules.watch_abort(self.elapsed())
         self.rules.watch_users(self.elapsed())
@@ -271,7 +271,7 @@ class WorkloadRun(LoadParts):
         self.hooks.end(lambda: not self.status.interruption.drains)
 
     def abandon(self, *, resumable: bool) -> None:
-        """Close the ledger as it is, since the run cannot go on, and ask running hooks to end.
+        """Close the ledger as it is, unless it is closed, and ask running hooks to end.
 
         `resumable`: another coordinator may go on, so the end is not journalled. Waits for nothing.
         """

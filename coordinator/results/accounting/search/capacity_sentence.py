@@ -9,7 +9,7 @@ from osbench.coordinator.formatting import three_digits
 def sentence(found: Capacity, why: str) -> str:
     """Return the result of a search as a message: the capacity with interval, or a bound of it.
 
-    `why`: cause at the lowest rate that was not sustained, or "".
+    Also says if the search did not end. `why`: cause at the lowest rate that failed, or "".
     """
     at_broke = (
         f"; at {three_digits(found.broke)}/s {why}" if found.broke is not None and why else ""
@@ -28,10 +28,10 @@ def sentence(found: Capacity, why: str) -> str:
 
 
 def capacity_bound(held: float | None, broke: float | None, advice: str) -> str:
-    """Return "at least RATE" if `held` is a number, else "below RATE"; "" if both are None.
+    """Return "at least RATE/s, ..." if `held` is a number, else "below RATE/s, ..."; or "".
 
-    `held`: highest sustained rate, `broke`: lowest failed rate, per second. `advice`, if any, is
-    appended.
+    `held`: highest sustained rate, `broke`: lowest failed rate, per second; "" if both are None.
+    `advice`, if any, is appended.
     """
     what_to_do = f": {advice}" if advice else ""
     if held is not None:

@@ -186,9 +186,9 @@ class Trials:
     def __init__(
         self, runner: SearchingRunner, criteria: Callable[[], SlaEvaluator], lag_limit_s: float
     ) -> None:
-        """`criteria` creates the SLA criteria of a trial; `lag_limit_s`: greatest p99 start lag.
+        """`criteria` returns new SLA criteria for a trial.
 
-        Above that, the generator did not offer the rate.
+        `lag_limit_s`: p99 start lag above which the generator did not offer the rate, seconds.
         """
         self.runner = runner
         self._criteria = criteria
@@ -234,10 +234,11 @@ class Trials:
         t0_at: float,
         lags: Ints = _NO_LAGS,
     ) -> None:
-        """Count result rows, at least one, in the trials they belong to; each iteration once.
+        """Count result rows, at least one, in the trials in whose measured part they were due.
 
-        `texts`: type, message and traceback by failure number; `t0_at`: start of the load, seconds
-        since 1970; `lags`: latenesses of the worker's wake-ups meanwhile, nanoseconds.
+        Each iteration once. `texts`: type, message and traceback by failure number; `t0_at`: start
+        of the load, seconds since 1970; `lags`: latenesses of the worker's wake-ups since its block
+        before, nanoseconds.
         """
         first, last = int(columns.due.min()), int(columns.due.max())
         for one in reversed(self._held):
@@ -254,7 +255,10 @@ class Trials:
                 return
 
     def add_delays(self, contents: BlockContents) -> None:
-        """Count the late wake-ups of a block in the trial in which the last of its rows ended."""
+        """Count the late wake-ups of a block in the trial in which the last of its rows ended.
+
+        Ignored without rows, or if they ended `BLOCK_S` seconds or more after its measured part.
+        """
         if contents.columns is None:
             return
         ended_s = int(contents.columns.ended.max()) / 1e9
@@ -283,10 +287,7 @@ class Trials:
 
     @property
     def ends_s(self) -> float:
-        """End of the measured part of the last trial, seconds after t0.
-
-        Raises IndexError without a trial.
-        """
+        """End of the last trial's measured part, s after t0. Raises IndexError without a trial."""
         return self._held[-1].to_s
 
     def is_lost(self, elapsed_s: float) -> bool:
@@ -321,7 +322,7 @@ class Trials:
     def figures(
         self, *, unended: int = 0, lost: int = 0, judged_only: bool = True
     ) -> Iterator[TrialFigures]:
-        """Yield the results of finished trials in order.
+        """Yield the results of finished trials in order, also of disturbed ones.
 
         `judged_only=False` adds a trial whose load has ended but which is not over; `unended` and
         `lost` are its iterations that have not ended, or were lost with a worker.
@@ -407,7 +408,7 @@ class Trials:
         return bool(failing) and all(verdict.disputed for verdict in failing)
 
     def _late(self, one: _Held) -> tuple[str, str]:
-        """Return (cause, message) of a trial that the generator's delay disturbed."""
+        """Return (cause, message) of a delayed trial; `LATE` after `LATE_MOST` of its rate."""
         earlier = self._held[: self._held.index(one)]
         again = sum(self._is_late(other) for other in earlier if other.rate == one.rate)
         said = f"the load generator disturbed it: {GeneratorDelay(one.statistics).sentence}"
@@ -460,7 +461,8 @@ class Trials:
     def verdict(self) -> Verdict:
         """Return the result of the search as a verdict of the criterion "search".
 
-        It fails if even the lowest rate was not sustained, or if the search did not end.
+        It fails if even the lowest rate was not sustained, or if the search did not end. It is then
+        disputed if the load generator was the limit.
         """
         found = self._found()
         broken = self._at(found.broke)
@@ -502,7 +504,7 @@ class Trials:
 def _bounding_trials(
     capacity: Capacity, trials: Sequence[TrialFigures]
 ) -> tuple[list[TrialFigures], list[TrialFigures]]:
-    """Return the trials at the highest sustained rate, and those at the lowest failed rate.
+    """Return the trials at the highest sustained rate, and trials at the lowest failed rate.
 
     Of the latter, trials that failed a criterion only; each list may be empty.
     """
