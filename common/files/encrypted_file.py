@@ -66,7 +66,9 @@ class EncryptedFile:
                 self.path.unlink(missing_ok=True)
                 sync_directory(self.path.parent)
         except OSError as error:
-            raise OsbenchError(f"cannot remove {self.path}: {error.strerror}; remove it") from None
+            raise OsbenchError(
+                f"cannot remove {self.path}: {error.strerror}; remove it by hand"
+            ) from None
 
     def _cipher(self) -> Fernet:
         remedy = "restore it from a copy, with mode 0600"

@@ -125,8 +125,8 @@ def check_bounds(node: yaml.Node) -> bool:
     size, levels = measure.of(node)
     if size > NODES:
         raise YamlBoundError(
-            f"the document has more than {NODES:,} values with expanded aliases; shorten or "
-            "split it"
+            f"the document has more than {NODES:,} values after its aliases are expanded; "
+            "shorten or split it"
         )
     if levels > LEVELS:
         raise YamlBoundError(

@@ -52,7 +52,7 @@ class IterationRows(Protocol):
     def rows(self) -> Iterator[dict[str, Any]]:
         """Yield the arguments of each row, for checks before a run; may skip equal rows."""
 
-    def encrypted(self, numbers: Intervals, ranks: Sequence[int]) -> bytes:
+    def encrypt(self, numbers: Intervals, ranks: Sequence[int]) -> bytes:
         """Return the rows of the iterations in `numbers`, encrypted for a batch.
 
         `numbers`: half-open intervals; their order is kept. `ranks`: the rank of each by its due

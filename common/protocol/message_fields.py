@@ -52,7 +52,7 @@ def _checks(cls: type) -> tuple[dict[str, _Check], dict[str, type]]:
 
 
 def _check(hint: Any) -> _Check:
-    """Return the check of a type hint; raises NotImplementedError for an unsupported one."""
+    """Return the check of a type hint. Raises NotImplementedError if it is not supported."""
     if hint in _SCALARS:
         return _SCALARS[hint]
     if hint == Interval:

@@ -85,7 +85,7 @@ class DataFile:
         """Most rows that a batch should carry: about `BATCH_BYTES` bytes, at least one row."""
         return max(1, BATCH_BYTES * len(self) // max(1, self.size))
 
-    def encrypted(self, numbers: Intervals, ranks: Sequence[int] = ()) -> bytes:
+    def encrypt(self, numbers: Intervals, ranks: Sequence[int] = ()) -> bytes:
         """Return the rows of the iterations `numbers`, compressed and encrypted for a batch.
 
         `ranks` are ignored. Each number must have a row.

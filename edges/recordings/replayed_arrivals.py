@@ -236,14 +236,14 @@ class ArrivalRows:
         Names without an arrival in the part are left out. Raises ArrivalFileError if the file is
         damaged.
         """
-        return ({BRANCH: self.file.names[at]} for at in self._used())
+        return ({BRANCH: self.file.names[at]} for at in self._used_positions())
 
     @property
     def batch_limit(self) -> int:
         """Return the most rows of one batch."""
         return _BATCH
 
-    def encrypted(self, numbers: Intervals, ranks: Sequence[int]) -> bytes:
+    def encrypt(self, numbers: Intervals, ranks: Sequence[int]) -> bytes:
         """Return the rows of iterations by the `ranks` of their due times, encrypted for a batch.
 
         Ranks count from 1; `numbers` is ignored. Raises ArrivalFileError if the file is damaged.
@@ -270,7 +270,7 @@ class ArrivalRows:
             low += stop - rank
         return found
 
-    def _used(self) -> list[int]:
+    def _used_positions(self) -> list[int]:
         """Return the positions in `file.names` of names that an arrival of the part has, ascending.
 
         May read the part of the file. Raises ArrivalFileError if it is damaged.

@@ -94,6 +94,25 @@ def test_a_run_is_watched_reloaded_and_aborted(cluster: Cluster, tab: Browsed) -
     tab.assert_clean()
 
 
+def test_figures_of_a_workload_are_once_on_the_page(cluster: Cluster, tab: Browsed) -> None:
+    cluster.await_idle(2)
+    first = {**WORKLOAD, "runner": {"constant": {"times": 200, "concurrency": 4}}}
+    task = cluster.site.task(first, WORKLOAD)
+    run = cluster.site.begin("osbench-coord", "run", "--json", task, "--web", "0")
+    tab.goto(printed_address(run))
+
+    # of the workload that has ended in the report, of the other above it
+    tab.wait_until(lambda: len(tab.shown("#overview .figures tbody th a")) == 1)
+    assert tab.count("#overview .figures tbody th a") == 2
+    assert tab.count(".live-load") == 1
+    tab.assert_clean()
+
+    tab.accept_dialogs()
+    tab.click("#live-abort")
+    assert run.finish().code == 130
+    tab.wait_until(lambda: len(tab.shown("#overview .figures tbody th a")) == 2)
+
+
 def test_a_load_is_changed_from_the_page(cluster: Cluster, tab: Browsed) -> None:
     run = start(cluster, "--web", "0")
     tab.goto(printed_address(run))

@@ -133,7 +133,7 @@ def _needed_by_rally(settings: CommandSettings, every: Sequence[RunDirectory]) -
         goes_on = directory.has_coordinator() or not resumable.is_ended(directory)
         if goes_on and (directory.path / FILE).exists():
             store = ContextStateStore.load(directory.path, settings.data_dir)
-            why = f"run {name} may still continue; end it with `osbench-coord cleanup {name}`"
+            why = f"run {name} runs or can be resumed; end it with `osbench-coord cleanup {name}`"
             needed |= {
                 task: why for one in store.entries if (task := source.task_in_names(one.made))
             }

@@ -7,8 +7,8 @@ from typing import NamedTuple
 
 from osbench.coordinator.formatting import duration, three_digits
 
-#: Size of the drawing, without unit.
-WIDTH, HEIGHT = 600, 80
+#: Size of the drawing, without unit: width and height.
+SIZE = 600, 80
 #: A point of `ProgressTrail`: elapsed_s, iterations per second, p50_s and p95_s.
 Point = Sequence[float | None]
 
@@ -46,14 +46,15 @@ def trail_charts(points: Sequence[Point], time: str) -> list[TrailChart]:
 
 def _path(points: Sequence[Point], column: int, most: float) -> str:
     """Return the data of an SVG path; points without a value interrupt the line."""
+    width, height = SIZE
     begin_s = points[0][0] or 0.0
     span_s = (points[-1][0] or 0.0) - begin_s or 1.0
     parts, joined = list[str](), False
     for point in points:
         value = point[column]
         if value is not None:
-            x = WIDTH * ((point[0] or 0.0) - begin_s) / span_s
-            y = HEIGHT - 1 - (HEIGHT - 2) * value / most
+            x = width * ((point[0] or 0.0) - begin_s) / span_s
+            y = height - 1 - (height - 2) * value / most
             parts.append(f"{'L' if joined else 'M'}{x:.0f} {y:.1f}")
         joined = value is not None
     return "".join(parts)

@@ -16,7 +16,7 @@ from markupsafe import Markup
 from osbench.common.text.escaping import on_page
 from osbench.coordinator.formatting import count, duration, three_digits
 from osbench.coordinator.front.web.run_list import USUAL, ListChoice, zone
-from osbench.coordinator.front.web.trail_charts import trail_charts
+from osbench.coordinator.front.web.trail_charts import SIZE, trail_charts
 from osbench.coordinator.report.html import page_assets
 from osbench.coordinator.results.storage.progress import (
     HOT_CPU,
@@ -87,6 +87,7 @@ def now(status: Mapping[str, Any] | None) -> str:
         loads=[_load(one) for one in sorted(loads, key=lambda one: one["workload"])],
         away=next((one["away"] for one in loads if one["away"]), ""),
         since=_since(status.get("at")),
+        size=SIZE,
     )
 
 

@@ -113,7 +113,7 @@ class Dispatcher:
             return b""
         load = self._load
         ranks = load.ranks_of(numbers) if isinstance(load, OpenLoad) else numbers.members()
-        return self._data.encrypted(numbers, ranks.tolist())
+        return self._data.encrypt(numbers, ranks.tolist())
 
     @property
     def planned(self) -> int:

@@ -43,7 +43,7 @@ class Outage:
             )
         return (
             f"the coordinator could not reach or use {self.server} {lasted}: workers that could "
-            f"not either started no iterations after {timers.LEASE_S:g} s"
+            f"not reach it started no iterations after {timers.LEASE_S:g} s"
         )
 
 

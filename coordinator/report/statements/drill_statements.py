@@ -68,8 +68,8 @@ def drill_results(drill: DrillFigures) -> Iterator[str]:
             f"{_over(one)} (before: {duration(one.before_s)})" for one in drill.limits
         )
         yield (
-            f"slow means {limits}: above the usual upper ends before the fault, and at least a"
-            " tenth slower"
+            f"slow means {limits}: above the usual range before the fault, and at least a tenth"
+            " slower"
         )
 
 

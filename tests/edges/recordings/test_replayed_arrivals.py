@@ -117,7 +117,7 @@ def file(tmp_path: Path) -> ArrivalFile:
 
 def names(rows: ArrivalRows, numbers: Intervals) -> list[str]:
     """Return the values that a worker reads of a batch."""
-    text = data_rows.decrypt(rows.encrypted(numbers, numbers.members().tolist()), rows.key)
+    text = data_rows.decrypt(rows.encrypt(numbers, numbers.members().tolist()), rows.key)
     return [row["branch"] for row in data_rows.RowReader(rows.header).read(text)]
 
 

@@ -75,7 +75,7 @@ class OrphanOptions(OptionSet):
 RULES = (
     Alternatives(
         of=("RUN", "--orphans"),
-        missing="there is no run to clean up",
+        missing="no run is given",
         single="a run that has a directory is cleaned up by it",
     ),
     *(

@@ -40,7 +40,7 @@ def deployment() -> None:
     rules=(
         Alternatives(
             of=("--file", "--cloud", "--from-env"),
-            missing="the record has no source",
+            missing="no source of the record is given",
             single="a record is made of one of them",
         ),
         Rule(option="--region", why="is a region of clouds.yaml", needs=("--cloud",)),

@@ -169,7 +169,7 @@ def delete(settings: CommandSettings, run: tuple[str, ...], force: bool) -> None
     rules=(
         Alternatives(
             of=("--keep", "--older-than"),
-            missing="there is no rule for the runs to keep",
+            missing="no runs to keep are given",
             remedy="both may be given",
         ),
     ),
@@ -301,7 +301,7 @@ def abort(settings: CommandSettings, run: str, now: bool, timeout_s: float) -> N
     rules=(
         Alternatives(
             of=("--rate", "--users", "--pause", "--resume-load"),
-            missing="there is no change to make",
+            missing="no change is given",
             single="`control` changes one thing at a time",
         ),
     ),

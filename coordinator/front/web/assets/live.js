@@ -46,9 +46,21 @@
         Object.entries(chart.html).map(([id, lines]) => [id, text(lines)]))}));
       try { report.update({overview: text(next.overview), charts}); } catch (error) { console.error(error); }
     }
+    hideTwins();
     if (abort) {
       abort.disabled = asked || next.over;
       abort.hidden = next.over;
+    }
+  };
+
+  // workloads under load have their figures above: those of the report are some seconds older
+  const hideTwins = () => {
+    const loads = [...document.querySelectorAll("#live-now .live-load")];
+    const anchors = new Set(loads.map(one => `#w${Number(one.dataset.workload) + 1}`));
+    for (const table of document.querySelectorAll("#overview table.figures")) {
+      const rows = [...table.tBodies[0].rows];
+      for (const row of rows) row.hidden = anchors.has(row.querySelector("th a").getAttribute("href"));
+      table.hidden = rows.every(row => row.hidden);
     }
   };
 
@@ -194,5 +206,6 @@
   }
 
   addButtons();
+  hideTwins();
   open();
 })();

@@ -37,7 +37,7 @@ def fed(file, numbers):
         workload=0,
         seq=1,
         intervals=list(intervals),
-        rows=file.encrypted(intervals),
+        rows=file.encrypt(intervals),
     )
     feed = RowFeed(file.header, file.key)
     feed.add(batch)
@@ -142,7 +142,7 @@ def test_a_missing_file_is_named(tmp_path):
 def test_rows_travel_closed(tmp_path):
     file, _ = made(tmp_path, "password\ncorrect horse\n")
 
-    encrypted = file.encrypted(Intervals([(1, 2)]))
+    encrypted = file.encrypt(Intervals([(1, 2)]))
 
     assert b"horse" not in encrypted
     assert data_rows.decrypt(encrypted, file.key) == "correct horse\n"

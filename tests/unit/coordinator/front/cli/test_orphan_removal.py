@@ -41,7 +41,7 @@ def test_the_task_of_a_run_that_can_be_resumed_is_left_out(
     directory: RunDirectory, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert list(removable(tmp_path)) == ["00000000"]
-    assert f"left out: run {directory.path.name} may still continue" in capsys.readouterr().err
+    assert f"left out: run {directory.path.name} runs or can be resumed" in capsys.readouterr().err
 
 
 def test_what_the_clean_up_of_an_ended_run_could_not_remove_is_taken(

@@ -605,7 +605,7 @@ def test_the_gap_of_a_resumed_load_is_dropped_and_never_made_up():
 class RankedRows:
     """Rows of arrivals, which are their ranks themselves."""
 
-    def encrypted(self, numbers: Intervals, ranks: Sequence[int]) -> bytes:
+    def encrypt(self, numbers: Intervals, ranks: Sequence[int]) -> bytes:
         return np.array(ranks, "<i8").tobytes()
 
 

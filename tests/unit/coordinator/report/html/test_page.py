@@ -467,10 +467,12 @@ def test_a_search_has_its_trials_and_what_grew_in_tables(tmp_path: Path) -> None
 
 
 def test_a_live_page_has_no_sums_that_stay_as_they_were(tmp_path: Path) -> None:
-    html = page_of(facts_of(tmp_path, all_kinds(), state=RUNNING), live=True)
+    facts = facts_of(tmp_path, all_kinds(), state=RUNNING)
 
-    assert "iterations were sent to workers</b> so far; the sum fills as they end." in html
-    assert "iterations are planned" not in html
+    html, file = page_of(facts, live=True), page_of(facts)
+
+    assert 'class="account"' not in html
+    assert "iterations were sent to workers</b> so far; the sum fills as they end." in file
     assert "Sums by workload" not in html
     assert "Sums by workload" in page_of(facts_of(tmp_path, all_kinds()))
 

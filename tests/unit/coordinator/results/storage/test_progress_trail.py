@@ -66,3 +66,19 @@ def test_each_workload_under_load_keeps_its_trail(tmp_path: Path, monkeypatch) -
     (beside,) = status["beside"]
     trails = {one["workload"]: [point[1] for point in one["trail"]] for one in (status, beside)}
     assert trails == {1: [0.0, 1.0, 2.0, 3.0], 0: [10.0, 11.0, 12.0]}
+
+
+def test_a_workload_that_is_not_under_load_has_no_points(tmp_path: Path, monkeypatch) -> None:
+    now = 100.0
+    monkeypatch.setattr("osbench.coordinator.results.storage.progress.time.monotonic", lambda: now)
+    run = RunDirectory.create(str(tmp_path), "run")
+    recorder = ProgressRecorder(lambda snapshot: None, run)
+
+    for second, workload in enumerate((0, 1, 1, 1, 0)):
+        now = 100.0 + second * STATUS_S
+        recorder(snapshot(workload=workload, elapsed_s=second + 0.5, recent=recent(second)))
+
+    status = run.read("status.json")
+    run.close()
+    assert status is not None
+    assert [point[1] for point in status["trail"]] == [0.0, 4.0]
