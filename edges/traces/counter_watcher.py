@@ -67,7 +67,7 @@ class CounterWatcher(Watcher):
         outcomes: Sequence[WorkloadOutcome],
         selections: Mapping[int, Sequence[SpanSelection]],
     ) -> Findings:
-        """Read all counters, and write them to the run directory."""
+        """Read all counters, write them to the run directory, and return outcomes with counters."""
         from osbench.edges.traces.counters.counter_collection import (  # noqa: PLC0415 - seldom
             collect_counters,
         )

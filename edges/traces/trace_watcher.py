@@ -63,7 +63,7 @@ class TraceWatcher(Watcher):
         outcomes: Sequence[WorkloadOutcome],
         selections: Mapping[int, Sequence[SpanSelection]],
     ) -> Findings:
-        """Collect traces or times of HTTP requests, if there are any; explain slow iterations."""
+        """Explain slow iterations by traces or times of HTTP requests, if any; end the receiver."""
         assert self._run is not None
         run, requests = self._run, [one.statistics.requests for one in outcomes]
         explained = any(one.tracing.traced for one in outcomes)

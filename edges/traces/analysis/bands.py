@@ -34,7 +34,7 @@ class BandExample:
 
 @dataclass(frozen=True, kw_only=True)
 class Band:
-    """A band of slow traces (such as p99+) compared with the traces around the median.
+    """Slow traces of a band (such as p99+), or failed ones, compared with those around the median.
 
     Made by `compare`: sizes, durations and excess in seconds, the causes, and examples.
     """
@@ -54,7 +54,7 @@ class Band:
     enough: bool
     #: Largest excess first.
     causes: tuple[Cause, ...] = ()
-    #: Clear causes of several keys each; their keys are among `causes`.
+    #: Clear causes of several keys each; `causes` also has their keys, if among the largest.
     repeated: tuple[RepeatedCalls, ...] = ()
     #: Excess that is not among the causes.
     rest_s: float = 0.0

@@ -66,7 +66,7 @@ def difference(
     that the mean of `slow` is not greater, with `two_sided` that the means are equal. `clusters`
     has a number for each row of `slow`: rows with the same number are resampled together. `tests`
     is the number of columns before the greatest differences were selected, 0 without selection:
-    p-values are corrected for all of them. The result depends only on `seed` and the rows.
+    p-values are corrected for all of them. The same arguments give the same result.
     """
     chance = np.random.default_rng(seed)
     if clusters is None:

@@ -23,11 +23,7 @@ def is_ours(service: str) -> bool:
 
 @dataclass(kw_only=True)
 class SpanCounts:
-    """Counts of the spans of one service: all of them, and spans left out of trees, by reason.
-
-    Reasons: the parent was not recorded (`orphan`), or the span is work of another request
-    (`stale`).
-    """
+    """Counts of the spans of one service: all of them, and spans left out of trees, by reason."""
 
     count: int = 0
     #: Left out because the parent was not recorded, or because the thread had kept an old trace.
@@ -37,10 +33,7 @@ class SpanCounts:
 
 @dataclass(kw_only=True)
 class WorkAfterReply:
-    """Spans of one kind that ended after their parent: number, and nanoseconds after its end.
-
-    A kind is service and name; the nanoseconds are a sum.
-    """
+    """Spans of one service and name that ended after their parent: number, and time after it."""
 
     count: int = 0
     #: Total nanoseconds after that end.
@@ -74,9 +67,9 @@ class TraceCoverage:
 
     @property
     def silent(self) -> dict[str, int]:
-        """Return services that were called and wrote no spans, with the number of calling traces.
+        """Return for each OpenStack service that was called but wrote no spans its calling traces.
 
-        Empty if no service wrote any.
+        As their number, by name of the service. Empty if no service wrote any span.
         """
         if self.unanswered:
             return {}

@@ -47,7 +47,7 @@ class Survey:
 
 
 class Digest:
-    """Second pass over all traces: adds each to feature table, ranking, counts and span calls."""
+    """Second pass: adds traces to feature table, ranking and counts, iterations to span calls."""
 
     def __init__(
         self,
@@ -92,8 +92,9 @@ class Digest:
     def add_any(self, trace: Trace, *, any_root: bool = False) -> None:
         """Add a trace that is not of an iteration: each root becomes a row of the table.
 
-        The group of a row is service, name and detail of its root. `any_root`: if the trace has no
-        root, its topmost spans, whose parents are missing, are roots.
+        The group of a row is service, name and detail of its root, the outcome failed if the root
+        has an error. `any_root`: if the trace has no root, its topmost spans, whose parents are
+        missing, are roots.
         """
         whole = self.coverage.add(trace)
         tree = Tree(trace, self.clocks, any_root=any_root)

@@ -127,8 +127,8 @@ class Answer:
 class Explanation:
     """Explanations of all groups of traces, as `explain` returns them.
 
-    `answers` has one per group, the clearest first; `sentence` is the text of the first, or says
-    that there is no trace.
+    `answers` has one per group with traces, groups with a clear cause first. `sentence` is the text
+    of the first, after its name if there are several, or says that there is no trace.
     """
 
     sentence: str
@@ -168,7 +168,7 @@ def explain(
 
 
 def _without_verdict(features: Features, number: int, answer: Answer, clocks: Clocks) -> Answer:
-    """Return `answer`, without clear causes if a host of its spans has an unsteady clock.
+    """Return `answer`; its slow bands have no clear cause if a host has an unsteady clock.
 
     Its text then says that there is no verdict. `number` is the number of the group.
     """
@@ -257,7 +257,7 @@ def _is_unanswered(features: Features, rows: Ints) -> bool:
 
 
 def members(features: Features, band: str) -> frozenset[str]:
-    """Return the ids of the traces of a band in all groups together.
+    """Return the ids of the traces that are in a band of their group, of all groups together.
 
     `band` is `failed` or a name that `limits` accepts. Outliers and unusable incomplete traces are
     in no band. Raises ValueError for another name.
@@ -274,8 +274,8 @@ def members(features: Features, band: str) -> frozenset[str]:
 def _row_parts(features: Features, number: int) -> tuple[int, Ints, Ints, Ints]:
     """Return the number of traces of group `number`, and their rows in three parts.
 
-    The number includes incomplete traces. The parts: successful traces without outliers, outliers
-    among the successful traces (both fastest first), and failed traces.
+    The number includes incomplete traces, the parts only if most are incomplete. The parts:
+    successful traces without outliers, successful outliers (both fastest first), failed traces.
     """
     rows = np.flatnonzero(features.group == number)
     used = usable(features, rows)

@@ -203,11 +203,11 @@ class FeatureTable:
         whole: bool = True,
         kept: bool = True,
     ) -> None:
-        """Add the row of one trace: nanoseconds and calls on its critical path, by place.
+        """Add a row for a root of a trace: nanoseconds and calls on its critical path, by place.
 
-        `root` is the position of its root span, `group` the number of its group. Pauses of the
-        scenario do not count. `whole`: every span has start and stop; `kept`: the spans of the
-        trace are kept.
+        `root` is the position of that span, `group` the number of its group, or `NO_GROUP`. Pauses
+        of the scenario do not count. `whole`: every span has start and stop; `kept`: the spans of
+        the trace are kept.
         """
         entries, order = self._entries(tree, path)
         shape = tuple(dict.fromkeys(order))
@@ -262,7 +262,7 @@ class FeatureTable:
         return self._places.setdefault((key, host), len(self._places)), key, owner
 
     def _entries(self, tree: Tree, path: Path) -> tuple[dict[int, list[int]], list[int]]:
-        """Return [nanoseconds, calls] by place, and keys by begin of segments; without pauses."""
+        """Return [nanoseconds, calls] by place, and segments' keys by start time; no pauses."""
         entries: dict[int, list[int]] = {}
         called: set[tuple[int, int]] = set()
         order = []

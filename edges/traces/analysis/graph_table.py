@@ -50,7 +50,7 @@ class GraphTable:
     def replayable(self, traces: Sequence[str], rows: Ints) -> Ints:
         """Return the part of `rows` whose graph is known: in the random part, and not too large.
 
-        Traces without parallel branches count as known.
+        In the random part, the graph of a trace without parallel branches counts as known.
         """
         if self.below < _HASHES:
             rows = rows[[_hash(traces[at]) < self.below for at in rows.tolist()]]
@@ -93,9 +93,9 @@ class GraphRows:
     def add(self, trace_id: str, packed: Sequence[int]) -> None:
         """Add the graph of the next trace; empty if the trace has no parallel branches.
 
-        If all graphs exceed the limit together, graphs of a random half of the traces are removed
-        until they fit; later graphs of that half are not added. A mark replaces a graph that is too
-        large.
+        While all graphs together exceed the limit, the graphs of a random half of the remaining
+        traces are removed. Later graphs of the removed part are not added. A mark replaces a graph
+        that is too large.
         """
         number, at = _hash(trace_id), len(self._hashes)
         self._hashes.append(number)

@@ -46,14 +46,11 @@ _NAMED = 2
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class IterationCounters:
-    """Counters of the system under test by workload, and times of the rows of a feature table.
-
-    A row is a trace. Times are start and end of its iteration, seconds after t0; nan if unknown.
-    """
+    """Counters of the system under test by workload, and times of the rows of a feature table."""
 
     #: By number of the group.
     groups: Mapping[int, WorkloadCounters]
-    #: When each row started and ended, seconds after t0; nan if that is not known.
+    #: When the iteration of each row started and ended, seconds after t0; nan if not known.
     started_s: Floats
     ended_s: Floats
 
@@ -92,8 +89,8 @@ def resource_causes(
     """Return the counters that are clearly higher while slow iterations run.
 
     `slow` and `others` are (starts, ends) of iterations, seconds after t0; nan if unknown. Clearly:
-    beyond chance, and by much. Only resources and queues are tested. Resources come first, then by
-    p-value. Empty if there are no counters or no times, or the load was too short for a verdict.
+    beyond chance, and by much. Only resources and queues with few missing values are tested.
+    Resources come first, each kind by p-value. Empty also without times, or if the load was short.
     """
     series = [one for one in counters.series if _is_tested(one)]
     if not series:

@@ -90,8 +90,8 @@ def _on_host(cause: Cause) -> str:
 def too_few(traces: int, slow: int, unit: str) -> str:
     """Return the text that there are too few slow traces, with the number of traces still needed.
 
-    `traces` and `slow` are the numbers of all traces and of slow ones; `unit` is the word for a
-    trace in the singular.
+    `traces` and `slow` are the numbers of successful traces and of slow ones; `unit` is the word
+    for a trace in the singular.
     """
     least = ENOUGH * 100 // (100 - LEAST)
     more = count(max(least - traces, ENOUGH - slow, 1), f"more {unit}")
@@ -118,9 +118,9 @@ def no_verdict(odd: str, other: str) -> str:
 
 
 def gaps(incomplete: int, traces: int, which: str = "traces") -> str:
-    """Return a note, to be appended to a text, that incomplete traces were compared.
+    """Return a note, to be appended to a text, that most traces are incomplete and are compared.
 
-    `incomplete` of `traces` are incomplete; if that is 0, returns "". `which` is the word for them.
+    More than half are, `incomplete` of `traces`; "" if `incomplete` is 0. `which`: word for them.
     """
     if not incomplete:
         return ""
@@ -186,7 +186,7 @@ def _how(cause: Cause) -> str:
 def _more_calls(cause: Cause) -> str:
     """Return text that compares the mean numbers of calls per trace, slow and normal.
 
-    If not all traces have the call, compares the percentages of traces that have it instead.
+    If less than 99.5 % of either have the call, compares the percentages that have it instead.
     """
     if min(cause.occurs_slow, cause.occurs_base) >= _ALL:
         number = f"{cause.calls_slow:.3g}"

@@ -205,7 +205,7 @@ class CauseSearch:
         return found
 
     def _is_repeated(self, column: int, more: NDArray[np.bool_]) -> bool:
-        """Return whether a key has more calls than its usual numbers explain, and takes longer so.
+        """Return whether a key has more calls than is usual, and takes longer because of them.
 
         `column` is its position among the tested keys; `more` says of each slow trace whether it
         has more calls than 99 % of the middle.

@@ -175,10 +175,11 @@ def call_means(form: Mapping[str, Any], group: str) -> dict[SpanKey, CallMean]:
 def changed_means(
     before: Mapping[SpanKey, CallMean], after: Mapping[SpanKey, CallMean]
 ) -> list[tuple[SpanKey, float, float]]:
-    """Return kinds of spans whose calls per iteration changed beyond chance, largest change first.
+    """Return kinds of spans whose mean calls per iteration changed beyond chance, by at least 0.05.
 
-    As (key, mean before, mean after). A kind that one side lacks counts as 0 calls there, or is
-    left out if that side has `_KEPT` kinds: it may have more. Empty if a side has no traces.
+    As (key, mean before, mean after), largest change first. A kind that one side lacks counts as 0
+    calls there, or is left out if that side has `_KEPT` kinds: it may have more. Empty if a side
+    has none.
     """
     found = []
     sides = [max((one.traces for one in side.values()), default=0) for side in (before, after)]

@@ -142,11 +142,11 @@ class Potential:
 def predict(
     features: Features, changes: Sequence[SpanChange], loads: Sequence[PredictedLoad] = ()
 ) -> tuple[Prediction, ...]:
-    """Predict durations with changed spans, for each group of traces that has any of the spans.
+    """Predict durations with changed spans, for each group with any of the spans on critical paths.
 
-    All `changes` are made at once. `loads` are by number of the group. If no group has the spans on
-    a critical path, all are returned. Raises UsageError if a change matches no span or no trace can
-    be replayed, OsbenchError if the digest is damaged.
+    All `changes` are made at once. `loads` are by number of the group. If no group has any of them,
+    all groups with replayable traces are returned. Raises UsageError if a change matches no span or
+    no trace can be replayed, OsbenchError if the digest is damaged.
     """
     left = _left_fractions(features, changes)
     found = []
@@ -166,9 +166,10 @@ def predict(
 def best_places(features: Features, group: str, shown: int = 5) -> tuple[Potential, ...]:
     """Return the kinds of spans whose halving takes most off the mean of the slowest 5 %.
 
-    Returns at most `shown`, the largest gain first; empty with fewer than `FEWEST` traces. Each is
-    halved alone. Left out are waits, spans of osbench, and kinds without a gain. Raises ValueError
-    for an unknown group, OsbenchError if the digest is damaged.
+    Returns at most `shown`, the largest gain first; empty with fewer than `FEWEST` replayable
+    traces. Each is halved alone. Left out are waits, late starts, spans of osbench, kinds without a
+    gain, and all but the 60 with the most time. Raises ValueError for an unknown group,
+    OsbenchError if the digest is damaged.
     """
     rows = _rows(features, features.groups.index(group))
     if len(rows) < FEWEST:
@@ -215,7 +216,7 @@ def _is_work(features: Features, key: int) -> bool:
 
 
 def _rows(features: Features, number: int) -> Ints:
-    """Return the rows of a group's traces that can be replayed: successful and complete.
+    """Return the rows of a group's replayable traces: successful, complete, with a known graph.
 
     If most traces of the group are incomplete, incomplete ones are included.
     """

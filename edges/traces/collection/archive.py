@@ -189,9 +189,10 @@ class Archive:
             raise OsbenchError(f"cannot read {path}: {error}; restore it from a copy") from None
 
     def traces(self) -> Iterator[Trace]:
-        """Yield the kept traces one by one, up to the first record that cannot be read.
+        """Yield the kept traces one by one, up to the first record that cannot be unpacked.
 
-        Yields none if the file is missing. Raises DamagedRun if it differs from the run's digest.
+        Yields none if the file is missing. Raises DamagedRun if it differs from the run's digest,
+        OSError.
         """
         path = self._folder / "kept"
         self._files.check("traces/kept")
@@ -204,7 +205,7 @@ class Archive:
         """Yield the kept traces whose ids are in `wanted`, in the order of the file.
 
         Ends at the first record that cannot be decompressed; other traces are not unpacked. Raises
-        DamagedRun if the file differs from the run's digest.
+        DamagedRun if the file differs from the run's digest, OSError.
         """
         path = self._folder / "kept"
         self._files.check("traces/kept")

@@ -161,7 +161,7 @@ def _entries(rows: Columns, vocabulary: Vocabulary) -> tuple[Ints, Ints, Ints]:
 def _own_times(rows: Columns, line: Ints) -> tuple[Ints, Ints]:
     """Return (self time of each action, time of each row outside of actions and requests).
 
-    Nanoseconds. `line` has for each request the position of its action, -1 for none.
+    Nanoseconds. `line` has for each request the index of its action in `rows.actions`, or -1.
     """
     actions, spent = rows.actions, _request_times(rows)
     lasted = np.maximum(actions[:, 4] - actions[:, 3], 0)
@@ -203,10 +203,10 @@ def _request_times(rows: Columns) -> Ints:
 def _requests(
     rows: Columns, number: Ints, paths: Sequence[str], vocabulary: Vocabulary
 ) -> tuple[list[tuple[Ints, Ints, Ints]], Ints]:
-    """Return the phases of requests as parts, and for each request the position of its action.
+    """Return the phases of requests as parts, and for each request the index of its action.
 
-    `number` has the position in `paths` of the name of each action. A part has arrays of row,
-    number of key in `vocabulary`, and nanoseconds. The position is -1 without an action.
+    The index is in `rows.actions`, -1 without an action. `number` has for each action the index of
+    its name in `paths`. A part has arrays of row, number of key in `vocabulary`, and nanoseconds.
     """
     exchanges: NDArray[Any] = rows.exchanges
     place = exchanges["action"].astype(np.int64)

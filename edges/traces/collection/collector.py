@@ -119,8 +119,8 @@ class Collection:
         """`names` are of all workloads; `warmup_ns` is by workload.
 
         `compared` has, by workload, two parts of its load whose traces are to be compared. `wanted`
-        returns False to end the wait for late spans. `stop_storing` returns when all spans received
-        by OTLP are on disk.
+        returns False to end queries and the wait for late spans. `stop_storing` returns when all
+        spans received by OTLP are on disk.
         """
         self._directory = directory
         self._names = distinct(names)
@@ -142,9 +142,10 @@ class Collection:
         """Collect the traces from all sources, and write them to the run directory.
 
         `conn_str` is the address of the trace store, None if there is no readable store. Errors of
-        sources become notes. In the store kept traces get an expiry of `expiry_s`, incomplete ones
-        a short expiry, and others that were read are deleted. Without traced iterations or sources
-        only the overhead of tracing is returned. Raises OSError, DamagedRun.
+        sources become notes. In the store, kept and unreadable traces get an expiry of `expiry_s`,
+        other incomplete ones a short expiry; the rest of the run's traces is deleted. Without
+        traced iterations or sources only the overhead of tracing is returned. Raises OSError,
+        DamagedRun.
         """
         rows, latencies = traced_iterations(self._directory, len(self._names), self._warmup_ns)
         costs = tuple(tracing_overhead(one) for one in latencies)
@@ -322,8 +323,8 @@ class Collection:
     ) -> tuple[RedisTraces | None, set[str]]:
         """Read the traces `ids` from the store into `spool`, and their state into `read`.
 
-        Returns the store, still open, and the ids that could not be read. Without `conn_str` it
-        reads nothing and the store is None. Errors of the store become a note.
+        Returns the store, still open, and the ids that could not be read. The store is None without
+        `conn_str`, or if it cannot be opened. Errors of the store become a note.
         """
         store = None
         try:

@@ -38,8 +38,8 @@ def iteration_counters(
     """Return `counters` with start and end of each row of `features`, seconds after t0.
 
     Groups of `features` are workloads. Reads the result blocks of the run, in which the first row
-    of an iteration that ran counts. Rows without a result get nan. Returns None, without reading,
-    if there are no counters or no rows. Raises DamagedRun.
+    of an iteration that ran counts. Rows without a result, or of groups without counters, get nan.
+    Returns None, without reading, if there are no counters or no rows. Raises DamagedRun.
     """
     if not counters or not len(features):
         return None

@@ -39,9 +39,10 @@ def find_trace(
     `RUN:`; without a prefix and `run`, the last run is meant. `workload` is a name, or a position
     from 0; None for any. With `file` only that file is searched, by id; other options are unused.
 
-    A trace that the run has not kept is read from the trace store. `damaged`: a run whose files are
-    cut or changed is read as far as possible. Raises UsageError if there is no such trace or
-    several match, OsbenchError if files cannot be read.
+    A trace that the run has not kept is read from the trace store, by number or complete id.
+    `damaged`: a run whose files are cut or changed is read as far as possible. Raises UsageError if
+    there is no such trace, run or workload, several traces match, or the store or `file` cannot be
+    read; OsbenchError if files of the run cannot be read.
     """
     if file is not None:
         trace_set = of_file(file)
@@ -127,7 +128,7 @@ def _id_of(trace_set: TraceSet, directory: RunDirectory, which: str, workload: s
     """Return the trace id of iteration `which`, else the only id that begins with `which`.
 
     `workload`: its name or position; None for any, else beginnings of ids do not count. Raises
-    UsageError if there is none, or if several workloads have the iteration.
+    UsageError if there is no such id or workload, or if several workloads have the iteration.
     """
     features, number = trace_set.features, int(which)
     position = _position(workload, features.groups, trace_set.name)

@@ -19,7 +19,7 @@ _Z = 1.96
 def tracing_overhead(latencies: Latencies) -> Cost | None:
     """Return how many seconds tracing adds to p50 and p99 of service times.
 
-    None if all or none of the iterations were traced.
+    None if `latencies` has no traced, or no untraced, iterations.
     """
     traced, untraced = latencies.traced, latencies.untraced
     if not traced.count or not untraced.count:

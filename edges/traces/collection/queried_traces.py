@@ -123,9 +123,10 @@ class QueriedTraces:
     def fetch(self, ids: Sequence[str]) -> None:
         """Query these traces in this order, and write their spans to a spool in the run directory.
 
-        Traces that are missing or have gaps are queried again until `late_s`, up to four times. All
-        queries end at `limit_s`, if the spool is full, or if the backend denies access or fails
-        again and again. Replaces an earlier spool. Raises OSError if it cannot be written.
+        Traces that are missing or have gaps, or whose query may succeed later, are queried again
+        until `late_s`: twice, and up to four times while new spans come. All queries end at
+        `limit_s`, if `wanted` returns False, if the spool is full, or if the backend denies access
+        or fails again and again. Replaces an earlier spool. Raises OSError if it cannot be written.
         """
         # of a collection that was broken off
         self._path.unlink(missing_ok=True)
@@ -150,7 +151,7 @@ class QueriedTraces:
         return frozenset(one for one, state in states if state is BackendState.FOUND)
 
     def notes(self) -> Iterator[str]:
-        """Yield messages for the report: how many traces were found, and how long it took.
+        """Yield messages for the report: how many traces were found, also in part, and how fast.
 
         Then the number of traces in each state but FOUND, with the reason, and of traces not
         queried.
@@ -243,8 +244,9 @@ class QueriedTraces:
     def _take(self, response: BackendResponse, spool: SpanSpool) -> bool:
         """Note the state of a response, and write spans not seen before to the spool.
 
-        A failed query of a trace that was found before changes nothing. If there are spans and the
-        spool is full, only sets `full`. Returns whether new spans were written. Raises OSError.
+        Failures in a row are counted in any case. Otherwise a failed query of a trace that was
+        found before changes nothing, and spans for a full spool only set `full`. Returns whether
+        new spans were written. Raises OSError.
         """
         asked, trace_id = self._asked, response.trace_id
         before = asked.states.get(trace_id)

@@ -98,10 +98,10 @@ def _near_percentiles(rows: TracedIterations, ok: Ints) -> Ints:
 
 
 def _one_of_each(rows: TracedIterations, bad: Ints) -> Ints:
-    """Return two iterations of each type of error: the first, and one with median service time.
+    """Return the first iteration of each type of error, and one with median service time.
 
-    `bad` and the result are positions in `rows`. First iterations, which summaries name, come
-    before medians; frequent types before rare types. Types beyond `_CLASSES` are left out.
+    `bad` and the result are positions in `rows`, each once. First iterations, which summaries name,
+    come before medians; frequent types before rare types. Types beyond `_CLASSES` are left out.
     """
     numbers, counts = np.unique(rows.error[bad], return_counts=True)
     first, median = [], []
@@ -119,8 +119,9 @@ def queried_rows(
     """Return (random sample, reasons to keep) for queries of about `most` traces in all.
 
     Both have an entry per iteration; traces in the sample or with a reason are queried. `reasons`
-    are as `Retention.choose` returns them. Reasons of random traces outside the sample become 0. If
-    there are more iterations than `most`, at most a quarter are queried for other reasons.
+    are as `Retention.choose` returns them; for traces that are not queried they become 0. If there
+    are more iterations than `most`, at most a quarter of `most` keep reasons other than `RANDOM`:
+    examples first, then the traces with the longest service times.
     """
     own = np.flatnonzero((reasons > 0) & (reasons != RANDOM))
     if len(rows) > most:
@@ -135,10 +136,7 @@ def queried_rows(
 
 @dataclass(frozen=True, kw_only=True)
 class EvenSample:
-    """Found traces of a random sample, thinned so that no duration is overrepresented.
-
-    `chosen` has a boolean per iteration; `found` and `used` are numbers before and after.
-    """
+    """Found traces of a random sample, thinned so that no duration is overrepresented."""
 
     #: By iteration.
     chosen: NDArray[np.bool_]
@@ -158,7 +156,7 @@ def even_sample(
     `drawn` and `found` have a boolean per iteration: in the sample, and found. Backends that sample
     by duration (tail sampling) have slow traces more often. If the fractions found in strata of
     service time differ by more than chance, each stratum of the workload is thinned to the smallest
-    fraction (0 if a stratum has none), by bits of the ids. Failed iterations are not thinned.
+    fraction (0 if a stratum has none), by bits of the ids. Failures and warm-up are not thinned.
     """
     chosen = drawn & found
     lowest, highest = 1.0, 0.0

@@ -51,8 +51,9 @@ def collect_traces(
     """Collect the traces of all workloads, stop the receiver, and return results and notes.
 
     If `wanted` returns False (there is no time left) nothing is collected, or collecting ends
-    early. Without `[traces] collect` no trace is read. `selections` are the spans that SLA criteria
-    judge, by workload. Errors of the collection are logged and become notes.
+    early. Without `[traces] collect` no trace is read. Workloads without traces get results from
+    times that clients measured. `selections` are the spans that SLA criteria judge, by workload.
+    Errors of the collection are logged and become notes.
     """
     receiver, backend = sources.receiver, sources.backend
     collected = Collected()

@@ -148,8 +148,8 @@ def _trace_set(
 def of_iterations(directory: RunDirectory) -> TraceSet:
     """Return the times of a run's iterations that clients measured, as if they were traces.
 
-    Rows are iterations; there are no spans. Raises UsageError if the run has no iterations,
-    DamagedRun.
+    Rows are iterations; there are no spans. Raises UsageError if no iteration ran after the
+    warm-up, DamagedRun.
     """
     summary = directory.read("summary.json") or {"workloads": []}
     workloads = summary["workloads"]

@@ -86,8 +86,9 @@ def traced_iterations(
     """Read the traced iterations of a run, and the service times of each workload, from its blocks.
 
     An iteration that was reported again counts once; a dropped iteration is left out. `workloads`
-    is their number; `warmup_ns` is by workload. `only` has the ids of the wanted traces, None for
-    all; it does not limit the service times. Raises DamagedRun.
+    is their number. Iterations of the warm-up (`warmup_ns` by workload) are marked, and are not in
+    the service times. `only` has the ids of the wanted traces, None for all; it does not limit the
+    service times. Raises DamagedRun.
     """
     chosen = None if only is None else _Beginnings(only)
     found = _FoundRows()

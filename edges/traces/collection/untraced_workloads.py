@@ -30,7 +30,7 @@ def with_client_times(
 ) -> Collected:
     """Return `collected` with results for workloads without traces, from times measured by clients.
 
-    Added are the reasons for slow iterations (texts) and, for searches of capacity, comparisons of
+    Added are the reasons for slow iterations (texts) or, for searches of capacity, comparisons of
     two rates. Workloads without HTTP requests in actions get neither. With `queried` (traces were
     queried), a traced workload without such a text counts as untraced, too. Reading ends early if
     `wanted` returns False. Errors are logged and become notes.

@@ -166,7 +166,7 @@ class _Reading:
         """Return the counters read until now, by workload, and notes; `run` may still be going on.
 
         Workloads and series without values are left out. A workload that is not complete, or has no
-        counters, has its counters in `live`.
+        counters, gets its counters in `live` instead, if there are any.
         """
         finished, complete, done = self.finished, set(self.complete), list(self.done)
         read = workload_counters(self.loads, done)

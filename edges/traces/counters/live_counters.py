@@ -122,10 +122,11 @@ class LiveCounters:
         self.trouble = f"Counters of {shown} are not up to date: {why}. They are tried again."
 
     def look(self) -> None:
-        """Read the newest values of all counters, and write all values; only if there is load.
+        """Read the newest values of all counters; write all if any are new. Only if there is load.
 
-        Nothing is written before each query had a response. If a query fails while the server does
-        respond, it is not sent again for `LONGEST_S` s. Raises PrometheusAwayError, StorageError.
+        Nothing is written before each query has had a response or failed. If a query fails while
+        the server does respond, it is not sent again for `LONGEST_S` s. Raises PrometheusAwayError,
+        StorageError.
         """
         loads = self.loads
         if not loads:

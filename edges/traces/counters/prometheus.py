@@ -77,7 +77,7 @@ class Prometheus:
         self._queries = BoundedQueries({"Accept": "application/json", **given})
 
     def now_s(self) -> float:
-        """Return the present time of the server's clock, seconds since 1970; sends a query."""
+        """Return the server's time, seconds since 1970; raises only PrometheusAwayError."""
         try:
             now_s = float(self._ask("query", {"query": "time()"})["result"][1])
         except QueryRefusedError as error:
@@ -99,9 +99,10 @@ class Prometheus:
     def over(
         self, query: str, begin_at: float, end_at: float, step_s: float
     ) -> list[QueriedSeries]:
-        """Return the series of a PromQL query: a point per `step_s` from `begin_at` to `end_at`.
+        """Return the series of a PromQL query: points `step_s` apart, from `begin_at` to `end_at`.
 
-        `step_s` is in seconds, the times in seconds since 1970 by the server's clock.
+        `step_s` is in seconds, the times in seconds since 1970 by the server's clock. Unknown and
+        infinite values have no point.
         """
         given = {
             "query": query,

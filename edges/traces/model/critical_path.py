@@ -53,8 +53,8 @@ class Path(NamedTuple):
 def critical_path(tree: Tree, root: int, clocks: Clocks) -> Path:
     """Return the critical path of a root span: its time, divided among the spans that caused it.
 
-    `root` is its position in the tree. The lengths of the segments sum to the root's duration.
-    `clocks` has the errors of clocks, by which a child may end after its parent.
+    `root` is its position in the tree. The lengths of the segments sum to the root's duration. A
+    child may end after its parent by 1 % of its time, or by the error of `clocks` if that is more.
     """
     segments: list[PathSegment] = []
     visited: list[int] = []
@@ -94,9 +94,9 @@ def _last_first(tree: Tree, at: int) -> list[int]:
 def slack_of(tree: Tree, at: int, inner: int, length: int, clocks: Clocks) -> int:
     """Return by how many nanoseconds a child may end after its span and still count as within it.
 
-    `at` and `inner`: positions of span and child. `length`: nanoseconds of the span under
-    examination. The result is 1 % of `length`, or the rest of the span if that is more; for another
-    host at least the error of the clocks.
+    `at` and `inner`: positions of span and child. `length`: nanoseconds of the examined part of the
+    span. The result is 1 % of `length`, or the length of the rest of the span if that is more; for
+    another host at least the error of the clocks.
     """
     slack = max(int(length * _TOLERANCE), tree.end[at] - tree.start[at] - length)
     host, other = tree.spans[at].host, tree.spans[inner].host
@@ -106,8 +106,8 @@ def slack_of(tree: Tree, at: int, inner: int, length: int, clocks: Clocks) -> in
 def is_call(tree: Tree, at: int, inner: int) -> bool:
     """Return whether time of span `at` before its child `inner` was a wait for another service.
 
-    True if the child has another service or host, and span `at` is of kind client or producer, or
-    has no other child: between several requests a span may do any other work.
+    True if the child has another service or host, and span `at` either is of kind client or
+    producer or has no other child: between several requests a span may do any other work.
     """
     span, other = tree.spans[at], tree.spans[inner]
     if span.service == other.service and span.host == other.host:

@@ -80,10 +80,10 @@ class LateWork:
 def leave_out_stale(tree: Tree, root: int, usual: Usual, grace_s: float) -> None:
     """Remove stale spans below `root` from `tree`, with all spans below them, in place.
 
-    A span is late if it starts after the end of its parent. If a parent has more than twice the
-    `usual` number of late spans of a kind plus one, late spans above the usual number are stale.
-    The first is kept if no span of its kind was in time. Late spans that start more than `grace_s`
-    seconds after the root's end are stale, too. `left_out` has them as `STALE`.
+    A span is late if it starts after the end of its parent. If a parent has more late spans of a
+    kind than twice the `usual` number plus one, all after the usual number are stale, except the
+    first one if no span of its kind was in time. Late spans that start more than `grace_s` seconds
+    after the root's end are stale in any case. `left_out` has them as `STALE`.
     """
     limit = tree.end[root] + round(grace_s * 1e9)
     for at in list(tree.below(root)):

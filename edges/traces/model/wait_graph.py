@@ -181,7 +181,7 @@ class WaitGraph:
 
 
 def has_branches(tree: Tree, root: int, clocks: Clocks) -> bool:
-    """Return whether any span below the one at position `root` waited for children side by side.
+    """Return whether the span at position `root`, or any below, waited for children side by side.
 
     False means that the critical path is the only path.
     """

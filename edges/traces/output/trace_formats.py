@@ -18,7 +18,7 @@ def folded_stacks(trace_set: TraceSet, traces: Iterable[Trace]) -> Iterator[str]
     """Yield a line per stack of spans: labels from the root, and microseconds on critical paths.
 
     Labels are separated by `;`. Time spent waiting for the start of a span is a frame on top of it.
-    All lines sum to the durations of the traces. Lines are sorted by stack.
+    Apart from rounding, all lines sum to the durations of the roots. Lines are sorted by stack.
     """
     sums: dict[str, int] = {}
     for trace in traces:

@@ -44,10 +44,11 @@ def chosen_traces(
 ) -> list[list[PickedTrace]]:
     """Return the chosen iterations of each workload, at most `LIMIT` in all; each at most once.
 
-    `rows` are iterations whose traces are kept. `responses` has by workload whether response times
-    count, instead of service times; `latencies` the percentiles, seconds, of all successful
-    iterations. `examples` are the iterations that the summary names for types of errors; if the
-    trace of one is not kept, the median of the type's kept traces is chosen.
+    `rows` are iterations whose traces are kept; iterations of the warm-up are not chosen.
+    `responses` has by workload whether response times count, instead of service times; `latencies`
+    the percentiles, seconds, of all successful iterations. `examples` are the iterations that the
+    summary names for types of errors; if the trace of one is not kept, the median of the type's
+    kept traces is chosen.
     """
     picks_of_all = []
     for workload, percentiles in enumerate(latencies):
@@ -99,10 +100,10 @@ def _candidates(
 
 
 def _slow_parts(rows: TracedIterations, ok: Ints, times: Ints, order: int) -> Iterator[PickedTrace]:
-    """Yield the slowest successful iteration of each of `_PARTS` equal periods of the load.
+    """Yield the slowest successful iteration of `_PARTS` equal periods, until the last start.
 
-    `ok` has positions of successful iterations, `times` the times of all; `order` is the rank of
-    the first period.
+    Periods without one are skipped. `ok` has positions of successful iterations, `times` the times
+    of all; `order` is the rank of the first period.
     """
     if not len(ok):
         return

@@ -39,7 +39,8 @@ def show_trace(
 ) -> None:
     """Print a trace as a tree of `rows` with times, then `notes`.
 
-    Spans on the critical path have a `*`; of many similar siblings only the first are printed.
+    Spans on the critical path have a `*`. Of many similar rows in succession the first are printed,
+    then one line for the others.
     """
     _line(console, heading, "bold")
     table = TextTable(figures("start", "time", "own", "on path"), texts(""))
@@ -276,8 +277,8 @@ def _exemplars(exemplars: Iterable[BandExample]) -> str:
 def _collapsed_rows(rows: Sequence[SpanRow]) -> Iterable[tuple[SpanRow, int]]:
     """Yield (row, 0) for each row; of many equal rows in succession only the first `_ALIKE`.
 
-    Then one row has the sums of the times of the rest, and comes with their number. Rows are equal
-    if depth, label and error are.
+    Then one row has the summed durations and self times of the rest, and comes with their number.
+    Rows are equal if depth, label and error are.
     """
     at = 0
     while at < len(rows):

@@ -178,8 +178,8 @@ def _folded_rows(
 ) -> tuple[tuple[WaterfallRow, ...], tuple[WaterfallFold, ...]]:
     """Return the rows to show, at most `limit`, in tree order, and all folds.
 
-    Rows are copied, with the number of their fold. Preferred are rows with time on the critical
-    path, then long ones.
+    Rows are copied, with the number of their fold. Preferred are rows with the most time on the
+    critical path, then long ones. If there are more than `limit`, a fold shows at most 50.
     """
     around = parents([row.depth for row in rows])
     numbers = folds(around, [(row.name, row.project, row.service) for row in rows])

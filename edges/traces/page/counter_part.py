@@ -115,7 +115,7 @@ class CounterCharts:
 def counter_charts(counters: WorkloadCounters) -> CounterCharts:
     """Return charts of the fullest resources and most variable queues, and a table.
 
-    Left out of the charts are queues near 0, of all a counter without known values.
+    The charts leave out queues near 0; charts and table leave out counters without known values.
     """
     figures = figures_of(counters)
     by_label = {(one.name, one.host): one for one in counters.series}

@@ -55,7 +55,10 @@ class TracePart(PagePart):
         return [*(pick.iteration for pick in found.picks), *sorted(found.kept.values())]
 
     def explanation(self, workload: int) -> SlowReason | None:
-        """Return why a workload was slow, with a waterfall, near p99 if any; None if unknown."""
+        """Return why a workload was slow, with the waterfall near p99, or the first without one.
+
+        The text is "" if the reason is unknown. None if the section does not have the workload.
+        """
         group = self._groups.get(workload)
         if group is None:
             return None

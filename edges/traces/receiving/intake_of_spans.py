@@ -83,9 +83,10 @@ class SpanIntake:
     def take(self, body: bytes, *, as_json: bool, gzipped: bool) -> Rejection:
         """Parse a request, store the spans of the run and count all others.
 
-        Returns the number of spans that were not stored or malformed, without spans of other runs,
-        and the reason. Spans of the run count as refused if the spool is full or has failed, and as
-        late after `stop_storing`. Raises ValueError if the request cannot be read.
+        Returns the number of malformed spans, and of spans of the run that were not stored, with a
+        reason. Spans of the run count as refused if the spool is full or has failed, and as late
+        after `stop_storing`. Raises ValueError if the request cannot be read; spans read before the
+        error stay stored.
         """
         counts, of_request = self.counts, RequestSpans()
         kept = lost = 0

@@ -108,7 +108,7 @@ class OtlpReceiver:
         """Start the process, which writes spans to the folder `traces` of the run directory `run`.
 
         Creates the folder, and closes the socket in this process. Returns when the process is ready
-        for requests. Raises UsageError if it does not start.
+        for requests. Raises UsageError if it does not start, OSError.
         """
         folder = run / "traces"
         folder.mkdir(mode=0o700, exist_ok=True)
@@ -173,7 +173,8 @@ class OtlpReceiver:
 def _send_command(process: subprocess.Popen[bytes], line: str) -> dict[str, Any]:
     """Write a command to the process and return its response, a JSON object.
 
-    Returns {} if the process has ended, or does not respond within `ANSWER_S` seconds (logged).
+    Returns {} if the process has ended, responds in another form, or does not respond within
+    `ANSWER_S` seconds (logged).
     """
     assert process.stdin is not None and process.stdout is not None
     response = b""

@@ -72,7 +72,7 @@ def of_opentelemetry(attributes: Mapping[str, Any], *, everything: bool) -> Span
     """Return the kept parts of an OpenTelemetry span's attributes, by its semantic conventions.
 
     Kept are attributes that cannot have user data, with `everything` all. The detail is an SQL
-    statement, an HTTP request or a called name, without values; else "".
+    statement, an HTTP request, osbench's own detail or a called name, without values; else "".
     """
 
     def first(*names: str) -> str:

@@ -65,10 +65,10 @@ _QUERY = re.compile(r"(?<=\w)[?#].*")
 
 @lru_cache(maxsize=8192)
 def statement(sql: str) -> str:
-    """Return an SQL statement with `?` for each value and `(...)` for each list of values.
+    """Return an SQL statement with `?` for each value and `(...)` for lists of values.
 
-    Removes comments; long lists of selected columns become `...`. Text whose end of quotes is in
-    doubt becomes `?`. At most `LIMIT` characters.
+    Removes comments; long lists of selected columns become `...`. If the end of quotes or of a
+    comment is in doubt, all text from its begin becomes `?`. At most `LIMIT` characters.
     """
     text = _TOKEN.sub(_without_value, sql)
     text = _BOUND.sub("?", text)

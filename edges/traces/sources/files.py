@@ -49,9 +49,9 @@ class FileSource(TraceSource, Protocol):
 def open_file(path: Path, *, everything: bool = False) -> FileSource:
     """Open a file with traces: a log of Mistral, JSON of OSProfiler, or OTLP in JSON.
 
-    The format is detected by content; OTLP may be one document or one per line. `everything` keeps
-    arguments, parameters and queries. Raises UsageError if the file cannot be read, or has another
-    format, such as a log without a trace point in its first 1,000 lines.
+    The format is detected by content; JSON is one document, a list, or one per line. `everything`
+    keeps arguments, parameters and queries. Raises UsageError if the file cannot be read or has
+    another format, such as a log without a trace point in its first 1,000 lines.
     """
     try:
         found = lines(path)

@@ -89,7 +89,7 @@ class OtlpSpans:
     def spans(self) -> Iterator[tuple[str, Span]]:
         """Yield (trace id, span) for every span, in the order of the requests.
 
-        Counts malformed spans in `skipped`.
+        Counts malformed spans in `skipped`; entries that are not JSON objects are ignored.
         """
         for request in self._requests:
             for group in _list(request.get("resourceSpans")):

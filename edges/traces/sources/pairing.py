@@ -142,8 +142,8 @@ def pair(events: Iterable[SpanEvent], *, everything: bool = False) -> dict[str, 
     """Pair events to spans; return the traces by `trace_key` of their id, spans by start and id.
 
     The order of the events does not matter: of several starts of a span the first counts, of
-    several stops the last. A span without start or stop gets a mark. `everything` keeps arguments,
-    parameters and queries.
+    several stops the last. A span gets a mark if it has no stop, if it has no start and its stop no
+    duration, or if its duration is negative. `everything` keeps arguments, parameters and queries.
     """
     by_trace: dict[str, list[SpanEvent]] = {}
     for event in events:

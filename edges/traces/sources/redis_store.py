@@ -68,7 +68,7 @@ class RedisTraces:
         """Yield the stored parts of these traces, at most the oldest `EVENTS` events of each.
 
         Malformed events are counted in `skipped`; traces without others are left out. `lengths` has
-        the number of events by id; if None, it is queried. Raises StoreError.
+        the number of events of each valid id; if None, it is queried. Raises StoreError.
         """
         for ids in self._groups(wanted, lengths):
             # the newest event is the head of its list
@@ -143,8 +143,7 @@ class RedisTraces:
     ) -> Iterator[list[str]]:
         """Yield groups of valid ids whose events are read together: at most `_TOGETHER` events.
 
-        A trace with more is a group alone. `lengths`: number of events by id; if None, it is
-        queried. Raises StoreError.
+        `lengths`: number of events by id; if None, it is queried. Raises StoreError.
         """
         for ids in _chunks(wanted):
             group: list[str] = []

@@ -132,8 +132,8 @@ class TraceBackend:
     def check(self) -> None:
         """Query a random trace id to test the connection.
 
-        Raises UsageError if access is denied, there is no response, or the server does not have
-        this API. A busy server passes.
+        Raises UsageError if access is denied, there is no usable response, or the server does not
+        have this API. A busy server passes.
         """
         response = self.ask(secrets.token_hex(16))
         wrong = {
@@ -172,7 +172,8 @@ class TraceBackend:
         """Return the result for the body of a response with status 200.
 
         FAILED if the body is not OTLP's JSON, or has an error and no span of the trace; TOO_LARGE
-        beyond ANSWER_VALUES; MISSING without spans of the trace; PARTIAL if the backend says so.
+        beyond ANSWER_VALUES; else MISSING without spans of the trace; PARTIAL if the backend says
+        so, or if there are an error and spans.
         """
         partial, why, found = False, "", []
         try:
