@@ -20,7 +20,7 @@ from osbench.coordinator.results.accounting.totals import Accounting, Bound
 
 @dataclass(frozen=True, kw_only=True)
 class OutcomeBuilder:
-    """Builds the outcome of a run when it is over; its fields are known before."""
+    """Builds the outcome of a run, at its end or so far; its fields are known before."""
 
     run_id: str
     task: Task
@@ -35,10 +35,10 @@ class OutcomeBuilder:
     def build(
         self, outcomes: Sequence[WorkloadOutcome], found: Sequence[str], end: RunEnd
     ) -> RunOutcome:
-        """Return the outcome of a run that is over; `outcomes` are of its workloads, in order.
+        """Return the outcome of a run, final or so far; `outcomes` are of its workloads, in order.
 
-        Adds the bounds of each load, notes, among them `found` by watchers, and the exit code. The
-        present time becomes the end of the run.
+        Adds the bounds of each load, plan comparisons, notes, among them `found` by watchers, and
+        the exit code. The present time becomes the end of the run.
         """
         outcomes = [replace(one, bounds=self._bounds(one, end)) for one in outcomes]
         names = distinct([workload.name for workload in self.task.workloads])

@@ -89,7 +89,7 @@ def _rest(left: int, noun: str) -> list[Text]:
 
 
 def _texts(data: Any) -> Iterator[str]:
-    """Yield the lines of data that are not a table: lines of strings, other values as JSON."""
+    """Yield lines of data that are not a table: of strings, a trace's id, other values as JSON."""
     if isinstance(data, Mapping) and "trace_id" in data:
         yield f"trace {data['trace_id']}"
     elif isinstance(data, str):

@@ -56,10 +56,10 @@ def exit_code(
 ) -> int:
     """Return the exit code of a run: the first that applies of 2, 130, 3, 1, 4, 5, 0.
 
-    `refused`: a workload could not begin (2). `broken`: the run could not go on (3). `aborted`: a
-    failed SLA stopped the load, so iterations that did not start are expected (1). `limited`: the
-    load generator was the limit (4); 4 also if all failed verdicts are disputed. `around`: a hook
-    failed, or a context was not undone (5).
+    `refused`: a workload could not begin (2). `broken`: the run could not go on (3, as for
+    iterations lost or not started). `aborted`: a failed SLA stopped the load, so iterations that
+    did not start are expected (1). A failed verdict is 1, or 4 if all are disputed. `limited`: the
+    load generator was the limit (4). `around`: a hook failed, or a context was not undone (5).
     """
     if refused:
         return 2

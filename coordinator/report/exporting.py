@@ -174,7 +174,7 @@ class Export:
 
         So a partial file never has the target's name. The draft is removed if `write` fails. An
         exporter without `FILE` writes to the folder itself. Creates missing folders. Raises
-        ExportError if the path cannot be written.
+        ExportError if that fails, and OsbenchErrors of `write`.
         """
         try:
             self._folder.mkdir(parents=True, exist_ok=True)

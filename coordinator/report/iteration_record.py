@@ -18,10 +18,10 @@ from osbench.coordinator.results.storage.worker_log import WorkerLog
 def iteration_records(
     directory: RunDirectory, number: int, report: Report | None
 ) -> list[dict[str, Any]]:
-    """Return the iterations with `number` as JSON objects, sorted by workload: one per workload.
+    """Return JSON objects of the iterations with `number`, by workload: at most one for each.
 
-    Works while the run goes on. `report` gives workers their names; for None they are incarnations.
-    Raises OsbenchError if the run cannot be read.
+    Works while the run goes on; iterations that have not ended are left out. `report` gives workers
+    their names; for None they are incarnations. Raises OsbenchError if the run cannot be read.
     """
     asked = (directory.read("run.json") or {}).get("workloads", ())
     names = worker_names(report)

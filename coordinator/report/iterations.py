@@ -78,10 +78,10 @@ def iterations(directory: RunDirectory, report: Report | None = None) -> Iterato
 def one_iteration(
     directory: RunDirectory, number: int
 ) -> Iterator[tuple[IterationRow, Reported | None]]:
-    """Yield the iterations with `number`, one per workload, each with the block that settled it.
+    """Yield the iterations with `number`, at most one per workload, with the block of each.
 
-    The block is cut to one row; None if the coordinator dropped the iteration. Workers are named by
-    incarnation. Raises OsbenchError if the run cannot be read.
+    The block settled the iteration, and is cut to one row; None if the coordinator dropped it.
+    Workers are named by incarnation. Raises OsbenchError if the run cannot be read.
     """
     warmups = _warmups(directory)
     found: list[Reported | _Dropped] = []

@@ -39,7 +39,7 @@ _STYLES = {
 def render(report: Report, console: Console, *, details: bool = False) -> None:
     """Print the report of a run: exit code, verdicts, notes, workloads, and useful commands.
 
-    Without `details` a workload has its sum, a few rows of times, and facts that matter.
+    Without `details` only some times and facts. Of many workloads, successful ones have one line.
     """
     show(console, Text(f"Run {report.run_id}  {plain(report.task)}", style="bold"))
     if details:

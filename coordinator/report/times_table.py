@@ -41,7 +41,7 @@ def times_lines(workload: WorkloadReport, width: int) -> Iterator[Text]:
     """Yield the lines of the table of times, and notes on it, for a terminal of `width` characters.
 
     A name that leaves no room for its times has a separate line. Signs mark percentiles without
-    upper bound, and percentiles that include lateness of the generator.
+    upper bound in rows with others, and percentiles that include lateness of the generator.
     """
     rows = _cell_rows(_rows(workload), workload, marked=True)
     yield from _table(rows, width)

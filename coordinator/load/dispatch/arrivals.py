@@ -20,7 +20,7 @@ SLICE_NS = 2_000_000_000
 class Dues:
     """Due times of arrivals that were granted or dropped lately, nanoseconds after t0, by number.
 
-    Arrivals due more than `KEPT_NS` before the newest are forgotten: they are not granted again.
+    Parts due more than `KEPT_NS` before the newest are forgotten: they are not granted again.
     """
 
     def __init__(self) -> None:
@@ -53,7 +53,7 @@ class Dues:
     def ranks_of(self, numbers: Ints) -> Ints:
         """Return the ranks of `numbers` among all arrivals by their due times, from 1.
 
-        Numbers of equal times are in their order. A forgotten number is its own rank.
+        Numbers of equal times are in their order. A forgotten or unknown number is its own rank.
         """
         parts = [at for at, ranks in enumerate(self._ranks) if ranks is None]
         if parts:

@@ -118,12 +118,12 @@ class Batches:
         self.deliver(dict.fromkeys(batch.worker for batch in planned))
 
     def deliver(self, workers: Iterable[WorkerHandle]) -> None:
-        """Send batches that were not sent yet, and batches not taken for `RESEND_S` seconds again.
+        """Send batches that were not sent yet, and send batches again that workers have not taken.
 
-        Of the latter, at most `RESENT_MOST` per worker at once. If a worker takes none for
-        `UNDELIVERED_S`, its batches are recalled; the recall number `UNDELIVERED_MOST` in a row
-        makes it UNREACHABLE. Batches of an earlier coordinator that the worker has not taken are
-        recalled at once. Raises StoreUnreachable, StoreError.
+        The latter if the worker gives a sign of life more than `RESEND_S` seconds after the
+        sending, at most `RESENT_MOST` at once. If a worker takes none for `UNDELIVERED_S`, they are
+        recalled; the recall number `UNDELIVERED_MOST` in a row makes it UNREACHABLE. Batches of an
+        earlier coordinator not taken are recalled at once. Raises StoreUnreachable, StoreError.
         """
         now = time.monotonic()
         lacking = []
@@ -174,7 +174,7 @@ class Batches:
             worker.unreachable()
 
     def _recall_unknown(self, worker: WorkerHandle, delivery: _Delivery | None) -> None:
-        """Recall batches that an earlier coordinator granted: no process has them any more."""
+        """Recall an earlier coordinator's batches that the worker has not got: none is resent."""
         ours = delivery.waiting if delivery is not None else {}
         unknown = [
             seq

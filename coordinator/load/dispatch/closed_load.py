@@ -30,7 +30,7 @@ RESERVE_S = 0.25
 def blind_sizes(users: int, total: int, limit: int | None = None) -> list[int]:
     """Return the sizes of the first batches of a worker whose speed is not known yet.
 
-    They sum to `total`. The first two have an iteration per user (`users`), further ones double.
+    They sum to `total`. The first two have an iteration per user (`users` >= 1), others double.
     `limit` is the most iterations of a batch that carries rows of a data file; None: no limit.
     """
     largest = total if limit is None else min(total, limit)
@@ -49,10 +49,10 @@ def batch_size(
 ) -> int:
     """Return the size of the next batch for a worker that has had its first batches.
 
-    About `BATCH_S` seconds of its work, less near the end of the plan; one iteration per user if
-    its speed is not known. `left`: iterations of the plan not granted yet, None without end;
-    `workers`: number of workers; `limit`: most iterations of a batch that carries rows of a data
-    file, None for no limit.
+    About `BATCH_S` seconds of its work, less near the end of the plan; an iteration per user if its
+    speed is not known. It may exceed `left`, the iterations of the plan not granted yet (None:
+    without end). `workers`: number of workers; `limit`: most iterations of a batch that carries
+    rows of a data file, None for no limit.
     """
     if not worker.rate:
         size = worker.user_limit
@@ -101,8 +101,8 @@ class ClosedLoad:
     def _bound(self, workers: Sequence[WorkerHandle], elapsed_s: float) -> None:
         """Recall the newest batches of workers that have more than twice the work due to them.
 
-        A worker without a result for `BLIND_S` seconds after its first batches counts as slow.
-        Workers without queued iterations are left out.
+        A worker without a result is left out for `BLIND_S` seconds after its first batches, then
+        `slow` is called. Workers without queued iterations are left out.
         """
         for worker in workers:
             if worker.blind_s is not None and worker.stock is None:
@@ -189,10 +189,10 @@ class ClosedLoad:
         return {worker: math.ceil(rest * worker.user_limit / users) for worker in held}
 
     def _level(self, step: Step, workers: Sequence[WorkerHandle]) -> None:
-        """Recall half the batches of the worker with most work, if another worker has idle users.
+        """Recall the newer half of the batches of the fullest worker if another has idle users.
 
         Only once all iterations of the plan are granted. The numbers it gives back go to workers
-        with idle users. No effect with one worker, or if that worker has no queued iterations.
+        with idle users. No effect with one worker, or if the fullest has no queued iterations.
         """
         if self._ledger.available(step.budget) != 0 or len(workers) < 2:
             return

@@ -74,7 +74,7 @@ def split_workers(
 
     Workers with larger capacity are assigned first. A worker goes to the workload that still lacks
     most users. If no workload lacks any, the worker goes to the workload with the least capacity
-    per requested user. There an open load counts as the average of the closed loads.
+    per requested user. An open load counts there as if it requested the closed loads' average.
     """
     closed = [one.count for one in asked if not one.is_open]
     average = sum(closed) / len(closed) if closed else 1.0
@@ -100,8 +100,8 @@ def divide(
     """Divide workers among the workloads of a group, which are under load at once.
 
     Returns the workers of each, in the order of `group`. A single workload gets them all,
-    unchecked. `title` is the title of the subtask, for messages. Raises FleetError if several
-    workloads request more virtual users than the workers carry.
+    unchecked. `title` is the title of the subtask, for messages. Raises FleetError if a workload of
+    several would get fewer virtual users than it requests.
     """
     if len(group) == 1:
         return [list(workers)]

@@ -190,13 +190,13 @@ class WorkerPool:
     ) -> None:
         """Invite free workers and wait until the request is met, at most `request.wait_s` seconds.
 
-        With enough workers, waits up to `STRAGGLERS_S` more for other invited workers. `check` is
-        called in each pass and may raise. `say` gets messages on a wait longer than `SILENT_S`,
-        unless the request is private, and on workers that are not used.
+        The wait begins again after an outage of Redis. With enough workers, waits up to
+        `STRAGGLERS_S` more for other invited workers. `check` is called in each pass and may raise.
+        `say` gets messages on long waits, unless the request is private, and on workers that are
+        not used.
 
-        Raises FleetError if workers are lacking at the end, or no more can come. Raises
-        StoreUnreachable if Redis is unreachable for `patience_s` seconds. Raises other errors of
-        `poll`.
+        Raises FleetError if workers are lacking at the end, or no more can come, StoreUnreachable
+        if Redis is unreachable for `patience_s` seconds, and other errors of `poll`.
         """
         wait = _Wait()
         said = ""
@@ -350,9 +350,9 @@ class WorkerPool:
         """Read heartbeats; update all workers, and add workers that have joined.
 
         Also finds free workers for `invite`. If not `relist`, names of new workers are not looked
-        up. Raises StoreUnreachable, StoreError: then no worker's silence grows. Raises Superseded
-        if another coordinator has resumed this run, OlderCopy if a worker has taken batches that
-        this journal does not have.
+        up. Raises StoreUnreachable, StoreError, StorageError: then no worker's silence grows.
+        Raises Superseded if another coordinator has resumed this run, OlderCopy if a worker has
+        taken batches that this journal does not have.
         """
         self.clock_steps.look()
         beats = {beat.incarnation: beat for beat in self._heartbeats.present(relist=relist)}
@@ -381,7 +381,7 @@ class WorkerPool:
         Adds a new worker to the pool and the journal. Offers a worker of an earlier coordinator to
         follow this one, and sets the session of a worker that has followed. Journals blocks that
         the worker knows as acknowledged and that are not on disk. Raises Superseded, OlderCopy,
-        StoreUnreachable.
+        StorageError, StoreUnreachable.
         """
         if beat.epoch > self.epoch:
             raise Superseded(

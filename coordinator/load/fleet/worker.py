@@ -229,10 +229,10 @@ class WorkerHandle:
         """Apply the heartbeat that a poll of Redis found for this worker process, or None.
 
         Returns whether the heartbeat is new and of this coordinator's session. Without a new one,
-        or if it is of another membership, `silence_s` grows by `since_s`, the seconds since the
-        previous poll. The worker starts LEAVING if its process is in another membership, drains, or
-        is stuck. Once it uses its present limit, `held` becomes that. `now` is in monotonic
-        seconds.
+        or if it is of another membership or none, `silence_s` grows by `since_s`, the seconds since
+        the previous poll. An ACTIVE worker becomes LEAVING if its process has left this membership,
+        drains, or is stuck; a later heartbeat of its session takes back the first. Once it uses its
+        present limit, `held` becomes that. `now` is in monotonic seconds.
         """
         if beat is None or beat.beat <= self.beat.beat:
             self.silence_s += since_s
@@ -409,9 +409,9 @@ class WorkerHandle:
         whenever blocks arrive. It is averaged over about `RATE_MEMORY_S` seconds. The stock grows
         to at most `GROWTH` times `room` per report.
 
-        `dry`: some users had nothing to do. Then the rate rises to the measured one at once: the
-        memory of slow iterations, such as the first of a service, would make the worker wait again
-        and again.
+        `dry`: some users had nothing to do. Then the rate rises to the measured one at once, and
+        the stock may be `DRY_S` seconds of work: the memory of slow iterations, such as the first
+        of a service, would make the worker wait again and again.
         """
         if not rows:
             return

@@ -169,8 +169,8 @@ class LocalMode:
     def explained(self, error: BaseException) -> BaseException:
         """Return an error that ends the run, with the last log lines of the process that failed.
 
-        That is the workers' supervisor for FleetError, if its log has warnings, and the server for
-        StoreUnreachable and StoreLost. Other errors are returned as they are.
+        FleetError gets the lines of the workers' supervisor if it runs and they have a warning. For
+        StoreUnreachable and StoreLost it is the server; if that has ended, ServerDied is returned.
         """
         if isinstance(error, FleetError) and self._workers and not self._workers.exit_reason():
             said = self._workers.log_end()
@@ -248,7 +248,7 @@ class LocalMode:
         write_config(self.config_file, self._conf, changes)
 
     def _begin_server(self, lifeline: Lifeline) -> None:
-        """Start the server, with an earlier one's data if it can be read. Raises StoreError."""
+        """Start the server, with an earlier one's data if readable. Raises StoreError, OSError."""
         restored = self._earlier is not None and _restore_dump(self._earlier, self.folder)
         self._server = PrivateServer(self.folder, lifeline)
         try:

@@ -128,8 +128,8 @@ def end(
 
     Returns True when they have ended, False `KILL_S` seconds after SIGKILL. SIGKILL comes at once
     when `hurried` returns true, which is called while they are waited for. While leaders are
-    running, only they get SIGTERM, because they stop their children, and a process that gets a
-    second SIGTERM may drop its work. Otherwise the leader of each session gets it.
+    running, only they get SIGTERM: they stop their children, and a process that gets a second one
+    may drop its work. Otherwise the leader of each session gets it, or all if its leader has ended.
     """
     asked: set[Process] = set()
     kill_at = time.monotonic() + grace_s
@@ -198,10 +198,10 @@ class Keeping(NamedTuple):
     lock: str
 
     def keep(self, folder: Path) -> None:
-        """Save a dump of the server in `folder`, if the run can be resumed; errors are ignored.
+        """Write the data of the server in `folder` to `dump`, if the run can be resumed.
 
-        Called when the workers have ended: their last results have not been read. Results that
-        cannot be saved are lost with the server.
+        Errors are ignored. Called when the workers have ended: their last results have not been
+        read. Results that cannot be saved are lost with the server.
         """
         if not Path(self.plan).exists():
             return

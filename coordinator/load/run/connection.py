@@ -75,8 +75,8 @@ def open_connection(  # noqa: PLR0913 - what a run and its resumption need of it
 
     Waits at most `wait_s` seconds each for an unreachable shared Redis and broker, as long as
     `interrupts` (the count of Ctrl-C) is 0. Raises ConfigError if a shared Redis has no key file,
-    StoreError if it is unfit, StoreMissing if it is unreachable, KeyboardInterrupt after an
-    interrupt. Local mode raises StoreError, OSError.
+    StoreError if a server is unfit, StoreMissing if it is unreachable, KeyboardInterrupt if
+    interrupted meanwhile. Local mode raises StoreError, OSError.
     """
     if note := ignored_variables_note(os.environ):
         LOG.warning(note)

@@ -34,8 +34,8 @@ class Failover:
     def detect(self) -> None:
         """Update the states of workers from their heartbeats: lost, found again, or left.
 
-        A worker is lost after `lost_after_s` seconds without a heartbeat, and has left once all its
-        blocks are on disk. Losses and returns are journalled and logged. Raises StorageError.
+        A worker is lost after `lost_after_s` seconds without a sign of life, and has left once all
+        its blocks are on disk. Losses and returns are journalled. Raises StorageError.
         """
         for worker in self._services.pool.workers.values():
             if worker.state is WorkerState.LEFT:

@@ -59,9 +59,9 @@ class Run:
     def execute(self, connection: Connection) -> Report:
         """Execute the run in a new run directory; return its report, also written to disk.
 
-        A run that is cut off under load has a report, too, and stays resumable. An error that ends
-        the run without a report is noted in the directory (except Superseded), then raised. Raises
-        UsageError, PluginError if a watcher, such as a receiver of spans, cannot be used.
+        A run that an error cuts off under load has a report, too, and stays resumable if it can go
+        on. An error that ends the run without a report is noted in the directory (except
+        Superseded), then raised. Raises UsageError, PluginError if a watcher cannot be used.
         """
         plan, started_at = self._plan, time.time()
         watchers = Watchers(plan, resumed=False)

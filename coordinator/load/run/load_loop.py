@@ -83,9 +83,9 @@ class LoadLoop:
         """Prepare the workers, run the load, and return when every iteration has its final state.
 
         `turned` is called after each pass of the loop under load. Waits for hooks at the end, too.
-        No load begins if the user ends the run before. Raises ContextError if workers do not
-        prepare, FleetError if there are none, StoreLost if Redis or the broker stays unreachable,
-        StoreUnreachable if the user stops the run meanwhile.
+        No load begins if the user ends the run before. Raises OsbenchErrors: ContextError if
+        workers do not prepare, FleetError if there are none, StoreLost if Redis or the broker stays
+        unreachable, StoreUnreachable if the user stops the run meanwhile, and others.
         """
         self._prepare()
         if self._status.interruption.drains:
@@ -173,8 +173,8 @@ class LoadLoop:
     def _let_end(self) -> None:
         """Wait at most RUNNING_S seconds until no worker runs iterations, after a second Ctrl-C.
 
-        Their contexts are undone next. A third Ctrl-C ends the wait. Logs that it waits, and how
-        many iterations still run at its end.
+        Their contexts are undone next. A third Ctrl-C ends the wait. Logs that it waits and, if
+        some are left at its end, how many iterations still run.
         """
         LOG.warning(
             "contexts are undone when no iteration runs any more, at the latest in %g s; "
@@ -301,7 +301,7 @@ class LoadLoop:
 
         Sleeps before, so that reads are `wait_s` seconds apart, unless more results are waiting:
         each read is a command to Redis. A read waits for results for the longer of `wait_s` and
-        `block_s` seconds. Raises StoreUnreachable.
+        `block_s` seconds. Raises errors of `Receiver.receive`.
         """
         services = self._services
         pause_s = self._read_at + wait_s - time.monotonic()
@@ -338,7 +338,7 @@ class LoadLoop:
         """Read and acknowledge heartbeats, detect lost workers, invite others, write controls.
 
         Restores keys that Redis may have lost every TEND_S seconds, and specifications every
-        RESTATE_S. Raises StoreUnreachable, StorageError, and the error of `check` if a process of
+        RESTATE_S. Raises errors of `WorkerPool.poll`, and the error of `check` if a process of
         local mode has died.
         """
         services = self._services

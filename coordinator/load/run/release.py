@@ -79,7 +79,7 @@ def _tell_end(services: RunServices, invited: Mapping[str, str]) -> None:
     """Notify workers of the end until they have left, for at most `FAREWELL_S` seconds.
 
     `invited`: offered memberships by incarnation, of workers that have not joined; they are
-    dismissed. Receives last results meanwhile. Raises StoreUnreachable.
+    dismissed. Receives last results meanwhile. Raises StoreUnreachable and other OsbenchErrors.
     """
     pool, controls = services.pool, services.controls
     deadline = time.monotonic() + timers.FAREWELL_S

@@ -100,7 +100,7 @@ class _LoadHistory:
     missing_s: float = 0.0
 
     def lose(self, record: Record) -> str:
-        """Count the users of a lost worker as missing since it fell silent; return a message.
+        """Count the users of a lost worker as missing while it was silent; return a message.
 
         The record has the worker, its users and its silence. Also adds a mark to the charts.
         Returns "" and does nothing if the load is closed.

@@ -104,11 +104,11 @@ class RunLoad:
         self._broken = ""
 
     def run_groups(self, *, private: bool) -> None:
-        """Gather workers, run every group, and close the workloads that were not reached.
+        """Gather workers, run the groups in turn, and close the workloads that were not reached.
 
-        `private`: workers of local mode. An error under load is noted for the report and logged; an
-        interrupt raises nothing. Raises OsbenchError if the run ends before there was load,
-        Superseded if another coordinator has taken over the run.
+        `private`: workers of local mode. An error after a load has begun is noted for the report
+        and logged; an interrupt raises nothing. Raises OsbenchError if the run ends before there
+        was load, Superseded if another coordinator has taken over the run.
         """
         try:
             groups = self._pass_over()
@@ -285,8 +285,8 @@ class RunLoad:
         """Acknowledge heartbeats, which keeps workers in the run while contexts are made or undone.
 
         Called repeatedly by the contexts; shows their progress, too, and detects lost workers.
-        Raises KeyboardInterrupt after a second Ctrl-C, if `undoing` after a third, or `UNDO_S`
-        after an earlier one.
+        Raises KeyboardInterrupt after a second Ctrl-C; if `undoing`, only after a third, or
+        `UNDO_S` seconds after an earlier one.
         """
         services, wish = self._services, self._status.interruption
         if wish.leaves(time.monotonic()) if undoing else wish.stops:

@@ -107,7 +107,7 @@ class Watchers:
         return Findings(outcomes=outcomes, spans=spans, notes=(*notes, *self._failures))
 
     def end(self, *, resumable: bool) -> None:
-        """Release all; the second call does nothing."""
+        """Release all; failures are logged, and a second call does nothing."""
         watchers, self._watchers = self._watchers, {}
         for name, watcher in watchers.items():
             try:

@@ -20,9 +20,9 @@ OUTAGE_S = 1.0
 
 @dataclass(frozen=True)
 class Outage:
-    """Outages of one server (Redis or the broker): its address, and the seconds that each lasted.
+    """Outages of one server (Redis or the broker): its name and address, and how long each lasted.
 
-    `str` gives the message for the report.
+    `lasted_s` is in seconds. `str` gives the message for the report.
     """
 
     server: str
@@ -94,8 +94,8 @@ class Outages:
     def lose_patience(self, error: StoreUnreachable, *, interrupted: bool) -> None:
         """Raise StoreLost if the server of `error` is unreachable for longer than `patience_s`.
 
-        `interrupted`: the user pressed Ctrl-C. Then raises after `INTERRUPTED_S` seconds more. Call
-        `take` before: raises KeyError for an unknown server.
+        `interrupted` (by Ctrl-C): also raises `INTERRUPTED_S` seconds after the first such call.
+        Call `take` before: raises KeyError for an unknown server.
         """
         now = time.monotonic()
         if now - self._away[_server(error)] > self._patience_s:

@@ -59,9 +59,9 @@ class Receiver:
         """Read blocks, discard duplicates, write new blocks to disk, count them, apply wills.
 
         Waits up to `wait_s` seconds for the first entry of the stream; the next call deletes the
-        entries from Redis. Returns the new iterations per membership and workload, with a `problem`
-        if a block is unreadable, which is also logged. Malformed entries are refused and counted.
-        Raises StoreUnreachable, StoreError; StorageError if the disk is full or fails.
+        entries from Redis. Returns counts of new iterations by membership and workload, with a
+        `problem` if a block is unreadable, which is also logged. Malformed entries are refused and
+        counted. Raises StoreUnreachable, StoreError; StorageError if the disk is full or fails.
         """
         if self._done:
             self._channel.delete(self._done)

@@ -158,7 +158,7 @@ class _Seen:
 def load_bounds(
     outcome: WorkloadOutcome, lag_limit_s: float, *, interrupted: bool = False
 ) -> tuple[Bound, ...]:
-    """Return the causes that bound a workload's load; empty if it was offered as requested.
+    """Return the causes that bound a workload's load, by the module's table; empty if none did.
 
     `lag_limit_s`: greatest allowed start lag and wake-up lateness at p99, seconds. `interrupted`:
     the user ended the run, so iterations lost without a lost worker do not count.
@@ -374,8 +374,8 @@ def _max_concurrency(seen: _Seen, dropped: int) -> Bound:
 def _why_short(seen: _Seen) -> Bound:
     """Return the cause why a load was short although no event loop or thread was late.
 
-    Open load: the service if all users were busy, other programs, busy cores, else `dispatch` (work
-    came too late). Closed load: other programs, lost workers, else `dispatch`.
+    Open load: the service if all users were busy and no host full, other programs, busy cores, else
+    `dispatch` (work came too late). Closed load: lost workers, other programs, else `dispatch`.
     """
     if seen.is_open:
         missing = _missing(seen)

@@ -95,8 +95,8 @@ def _gaps(statistics: WorkloadStatistics, least_s: float) -> list[_Gap]:
 def _drift(service: LatencyMatrix) -> Iterator[str]:
     """Yield a message if iterations became steadily slower or faster in the course of the load.
 
-    Compares medians of up to `PARTS` parts; nothing if a part has fewer than `PART_ROWS`
-    iterations.
+    Compares medians of up to `PARTS` parts; nothing if a part other than the last has fewer than
+    `PART_ROWS` iterations, or parts are few.
     """
     parts = service.rebinned(PARTS)
     counts = parts.counts()
@@ -122,8 +122,8 @@ def _drift(service: LatencyMatrix) -> Iterator[str]:
 def _outliers(service: Histogram, over_time: LatencyMatrix) -> Iterator[str]:
     """Yield a message if a few iterations took many times as long as all others.
 
-    At most `FEW` iterations, if they took `FACTOR` times as long as the next slowest and at least
-    `APART_S` longer.
+    At most `FEW` iterations, one per `OTHERS`, if they took `FACTOR` times as long as the next
+    slowest and at least `APART_S` longer.
     """
     total = service.count
     few = min(FEW, total // OTHERS)

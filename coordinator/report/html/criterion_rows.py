@@ -63,7 +63,7 @@ def criterion_rows(workload: WorkloadFacts) -> list[CriterionRow]:
     """Return the rows of all SLA criteria of a workload, in the order of its verdicts.
 
     A criterion has a row for each of its limits. It has one row with the verdict's message if it
-    judges windows of time, or its figures are not in the report.
+    judges windows of time, or the report has no figures of its kind.
     """
     configs = workload.asked.get("sla") or {}
     rows: list[CriterionRow] = []
@@ -268,7 +268,7 @@ _ROWS = {
 
 
 def limit_of(workload: WorkloadFacts, key: str, kind: str = "") -> float | None:
-    """Return the task's limit, in seconds, for `key` such as p95; None if there is none.
+    """Return the task's first limit, in seconds, for `key` such as p95; None if there is none.
 
     `kind`: "response" or "service" time; by default response for open loads, else service. Limits
     of actions or of windows do not count.
@@ -285,7 +285,7 @@ def limit_of(workload: WorkloadFacts, key: str, kind: str = "") -> float | None:
 def succeeded_text(workload: WorkloadReport, *, running: bool = False) -> str:
     """Return the percentage of planned iterations that succeeded, without sign; "100" only for all.
 
-    `running`: the percentage of ended iterations instead. A dash if there are none.
+    `running`: of the iterations that ran instead. A dash if there are none.
     """
     left = 0 if running else workload.missing
     short, whole = workload.bad + left, workload.ran + left

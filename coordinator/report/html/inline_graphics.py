@@ -150,8 +150,8 @@ def spark(counts: Sequence[int], label: str) -> Markup:
 def cpu_line(points: Sequence[tuple[float, float]], end_s: float, label: str) -> Markup:
     """Return CPU usage over the load as an SVG line from 0 to one core; more is cut off.
 
-    `points`: (seconds after t0, cores); `end_s`: right end of the axis. Empty if there are fewer
-    than MIN_LINE_POINTS points.
+    `points`: (seconds after t0, cores); `end_s`: right end of the axis. Empty if that is 0, or
+    there are fewer than MIN_LINE_POINTS points.
     """
     if len(points) < MIN_LINE_POINTS or end_s <= 0:
         return Markup("")

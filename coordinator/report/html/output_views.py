@@ -173,7 +173,7 @@ def _cell(value: Any) -> str:
 def _texts(data: Any) -> Iterable[str]:
     """Yield the lines of data that fit no table or series: strings as they are, others as JSON.
 
-    Nothing for None.
+    Nothing for None; for data of a trace its id.
     """
     if isinstance(data, Mapping) and "trace_id" in data:
         yield f"trace {data['trace_id']}"

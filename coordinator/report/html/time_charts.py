@@ -88,9 +88,9 @@ def payload(
 ) -> dict[str, Any]:
     """Return the chart data as JSON values for the page's script.
 
-    Durations are in milliseconds, times in seconds after t0. `criteria` give the limits to draw.
-    `examples`, marks in the heat map, come from parts of the page. At most `FAILED_POINTS` failed
-    iterations.
+    Durations are in milliseconds (in `staircase` seconds), times in seconds after t0. `criteria`
+    give the limits to draw. `examples`, marks in the heat map, come from parts of the page. At most
+    `FAILED_POINTS` failed iterations.
     """
     failed = workload.list_of("failed")[:FAILED_POINTS]
     return {

@@ -47,8 +47,8 @@ class OddOne:
 class WorkerRow:
     """A worker process as a row of the page.
 
-    Times are seconds of successful iterations, None without any; `share` is a fraction of the
-    workload's iterations.
+    Times are seconds of successful iterations, None without any; `lag_s` is p99 of start lag,
+    `share` a fraction of the workload's iterations.
     """
 
     label: str
@@ -114,7 +114,7 @@ class FailingWorker:
 
 
 def failing_worker(rows: Sequence[WorkerRow]) -> FailingWorker | None:
-    """Return the worker that failed clearly more often than all other workers; None if none did.
+    """Return the worker that failed clearly more often than all others together, or None.
 
     Clearly: at least `_FEW_FAILED` failures, a fraction `_MOST_ALIKE` times as great, and disjoint
     95 % intervals of both fractions. Of several, the one with the greatest fraction.

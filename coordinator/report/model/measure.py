@@ -254,7 +254,7 @@ def _outputs(outcome: WorkloadOutcome) -> Outputs:
 def _loops(statistics: WorkloadStatistics) -> Loops | None:
     """Return lateness of event loops and the places that blocked them, the longest first.
 
-    None if virtual users are threads.
+    None if virtual users are threads, or the lateness was never measured.
     """
     if not statistics.loop_lag.count:
         return None

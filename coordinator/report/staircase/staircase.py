@@ -127,7 +127,7 @@ def first_full(steps: Sequence[StaircaseStep], unit: str) -> str:
 
     `steps` are in any order; used fractions at equal loads are averaged. "" without resources; if
     none is nearly full, the fullest is named. A resource that is nearly full at the least load
-    already does not count: the load does not fill it. `unit` is written after loads.
+    already is only mentioned: the load does not fill it. `unit` is written after loads.
     """
     by_load: dict[float, dict[str, list[float]]] = {}
     for step in steps:

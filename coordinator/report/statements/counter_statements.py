@@ -19,7 +19,7 @@ _LINES = 5
 
 
 def counter_statements(workload: WorkloadReport) -> Iterator[Statement]:
-    """Yield a statement for each of `_LINES` nearly full resources, and the number of others.
+    """Yield a statement for each nearly full resource, `_LINES` at most, and the number of others.
 
     If none was, only the fullest. Nothing if no resource was watched.
     """

@@ -36,8 +36,8 @@ class _Limit(NamedTuple):
 def search_headline(search: SearchReport) -> str:
     """Return the sustained rate and the next failure: "9/s sustained with p95 <= 2s; 12/s not: 3s".
 
-    If no rate was sustained, the lowest rate with the limit that it broke, and a lower one to try.
-    Also says if there was no trial, or the search was stopped before its end.
+    If no rate was sustained, the lowest rate, why it was not, and a lower one to try if that is
+    advised. Also says if there was no trial, or the search was stopped before its end.
     """
     broken = next((one for one in search.trials if _is_broken(one, search.broke)), None)
     limit = _broken_limit(broken.detail) if broken else None
@@ -108,7 +108,7 @@ def _broken_limit(detail: str) -> _Limit | None:
 def search_statements(search: SearchReport) -> Iterator[Statement]:
     """Yield statements on a search: result, interval, actions and spans that grew, and trials.
 
-    At most `TRIALS` trials, and the number of others.
+    At most `GROWN` actions and `TRIALS` trials, and the number of other trials.
     """
     yield statement_of("capacity", search_headline(search), Look.STRONG, in_short=True)
     if interval := search_interval(search):

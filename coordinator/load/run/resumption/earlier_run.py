@@ -121,8 +121,8 @@ class EarlierRun:
     ) -> list[list[WorkerHandle]]:
         """Divide `workers` over the workloads of `group`: a list for each workload, in order.
 
-        A worker stays with the workload that it served last. The others go, one by one, to the
-        workload with the fewest workers.
+        A worker stays with a workload of the group that it was granted work of last. The others go,
+        one by one, to the workload with the fewest workers.
         """
         parts = [
             [worker for worker in workers if self._serving.get(worker.mid) == one.number]

@@ -19,9 +19,9 @@ from osbench.coordinator.load.local.server import ServerDied
 def leaves_workers(error: BaseException, *, resumed: bool, drains: bool) -> bool:
     """Return whether `error` leaves workers and contexts as they are, for another coordinator.
 
-    True for lost servers and disks and a damaged run, and for missing workers of a `resumed` run,
-    unless the user has ended the run (`drains`). True if another coordinator has the run, False if
-    its directory was removed.
+    True for lost servers, failed disks, a damaged run and, if `resumed`, any FleetError, unless the
+    user has ended the run (`drains`). True if another coordinator has the run, False if its
+    directory was removed.
     """
     if isinstance(error, Superseded):
         return True

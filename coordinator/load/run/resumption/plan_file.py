@@ -88,9 +88,9 @@ def save(plan: RunPlan, connection: Connection, directory: RunDirectory, started
 def load(directory: RunDirectory, conf: cfg.ConfigOpts) -> SavedRun:
     """Return the plan of a run, and set options of `conf` to the values saved at its first start.
 
-    Reads plug-ins and data files again. Raises UsageError if the file cannot be read, if scenarios,
-    data files or the version of osbench have changed, or if `conf` lacks the Redis of shared
-    workers. Raises other OsbenchErrors if task or plug-ins cannot be loaded.
+    Reads plug-ins and data files again. Raises UsageError if the plan or the contexts' data cannot
+    be read, if scenarios, data files or the version of osbench have changed, or if `conf` lacks the
+    Redis of shared workers. Raises other OsbenchErrors if task or plug-ins cannot be loaded.
     """
     name = directory.path.name
     saved = _read_plan(directory, conf)

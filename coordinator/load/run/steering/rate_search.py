@@ -49,9 +49,9 @@ class RateSearch:
         self._ours = False
 
     def look(self) -> None:
-        """Begin or end a trial if one is due. Raises StoreUnreachable, StorageError.
+        """Begin or end a trial if one is due. Raises StorageError.
 
-        Called at each poll. Does nothing if the workload is not under load, or the search is over.
+        Called at each poll. Does nothing before and after the load, and after an interrupt.
         """
         run, trials = self._run, self._trials
         changes = self._runner.changes

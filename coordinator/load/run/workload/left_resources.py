@@ -27,8 +27,8 @@ MOST_PLACED = 40_000
 def note_left(run: WorkloadRun, poll: Poll) -> None:
     """Search the resources that a drill has left in error, and journal them.
 
-    Does nothing for other loads, before the load has ended, and if they were searched already.
-    `poll` is called meanwhile. Raises StorageError.
+    Does nothing for other loads, before the load has ended, if they were searched already, and if
+    no context can search. `poll` is called meanwhile. Raises StorageError.
     """
     drill = run.results.drill
     if drill is None or drill.left is not None or not (run.begun and run.closed):

@@ -94,9 +94,9 @@ class StopRules:
             )
 
     def watch_script(self, elapsed_s: float, *, lost: bool) -> None:
-        """End the load if the runner's own code has failed, or its worker is `lost`.
+        """End the load if the runner's own code has failed, or its worker is `lost` while it runs.
 
-        The cause is logged and passed to `note`, once. Does nothing if the load is stopped already.
+        The cause is logged and passed to `note`, once. Does nothing if the run is stopped already.
         """
         if self._script_cause or self._status.stopped_for:
             return

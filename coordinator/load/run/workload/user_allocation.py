@@ -335,7 +335,7 @@ class ClosedUserAllocation(UserAllocation):
         return self._load.runner.planned if self.timed else self.step.budget
 
     def offered(self, duration_s: float, cut_short: str | None) -> Offered:
-        """Return the offered load next to the requested one: users, and seconds they waited.
+        """Return the offered load next to the requested one: users, and seconds that each waited.
 
         `duration_s`: seconds of load; `cut_short`: cause of an early end, or None.
         """

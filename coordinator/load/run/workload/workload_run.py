@@ -273,7 +273,7 @@ class WorkloadRun(LoadParts):
     def abandon(self, *, resumable: bool) -> None:
         """Close the ledger as it is, unless it is closed, and ask running hooks to end.
 
-        `resumable`: another coordinator may go on, so the end is not journalled. Waits for nothing.
+        `resumable`: another coordinator may go on, so that is not journalled. Raises StorageError.
         """
         if not self.closed:
             if not self.allocation.step.done and self.allocation.step.budget is None:

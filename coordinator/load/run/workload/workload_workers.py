@@ -52,7 +52,7 @@ class WorkloadWorkers:
 
     @property
     def longest(self) -> str:
-        """The longest running iteration in words: worker, duration and place; "" if none."""
+        """The longest running iteration, begin or end of a user, in words with its place; or ""."""
         found = [(run, worker.beat) for worker in self.present for run in worker.beat.longest]
         if not found:
             return ""
