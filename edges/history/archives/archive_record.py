@@ -151,8 +151,8 @@ def run_of(name: str) -> str:
 def parse_record(name: str, content: bytes) -> ArchiveRecord:
     """Return the record in the content of a record's file; `name`: of the file, without folder.
 
-    Raises ValueError if its format is another one, or name, digests and content do not fit each
-    other.
+    Raises ValueError if it is not a record, has another format, or if name, digests and content do
+    not fit each other.
     """
     try:
         document = read_json(decompress(content, MOST_BYTES))
@@ -192,7 +192,7 @@ def _entry(one: Mapping[str, Any]) -> Entry:
 
 
 def _fits(record: ArchiveRecord) -> bool:
-    """Return whether id, names of files and state are valid, and the reports fit their digests."""
+    """Return whether id, file names, state, request and summary are valid, and fit the digests."""
     summary = record.summary
     return (
         _NAME.fullmatch(record.stem) is not None

@@ -80,9 +80,9 @@ class FolderStore:
         return not self._root.exists()
 
     def listed(self, folder: str) -> dict[str, int]:
-        """Return the files directly in a folder: name -> size in bytes; {} if there is no folder.
+        """Return the entries of a folder: name -> size in bytes; {} if there is no folder.
 
-        Files with a leading dot, such as drafts, are left out. Raises ArchiveError.
+        Names with a leading dot, such as drafts, are left out. Raises ArchiveError.
         """
         found = {}
         try:
@@ -170,8 +170,8 @@ class FolderStore:
 def store_of(url: str) -> ArchiveStore:
     """Return the store at a path or a URL; a folder is not created and need not exist.
 
-    Raises UsageError for a URL that is invalid, HTTP, has a password or needs a missing package,
-    ArchiveError if the store cannot be opened, PluginError if no package has stores of Swift.
+    Raises UsageError for a URL that is invalid, HTTP, has a password or needs a missing package or
+    variable, ArchiveError if it cannot be opened, PluginError if no package has stores of Swift.
     """
     scheme, mark, _ = url.partition("://")
     if not url.strip() or (mark and not scheme):

@@ -104,7 +104,7 @@ def unpack(source: BinaryIO, folder: Path, files: Mapping[str, Entry]) -> None:
     """Unpack the packed run `source` into the new folder `folder`, whose name is the run's id.
 
     Only `files` (size and SHA-256 by name) are accepted, and checked. Raises ValueError with the
-    reason if the packed run has other files or is damaged, OSError; then part of it may be left.
+    reason if the packed run has other or fewer files or is damaged, OSError; part may be left then.
     """
     total = sum(-(-entry["bytes"] // _BLOCK) * _BLOCK for entry in files.values())
     folder.mkdir(mode=0o700)

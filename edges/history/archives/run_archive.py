@@ -130,7 +130,7 @@ class RunArchive:
     # index
 
     def runs(self) -> list[ArchivedRun]:
-        """Return all runs of the archive, sorted by id, so the oldest first.
+        """Return all runs of the archive, sorted by id.
 
         Records that are not cached are read from the store. Of several records of a run a finished
         one counts, else the one with the longest journal. Warns of two finished ones, and of
@@ -208,8 +208,8 @@ class RunArchive:
         """Pack a run that has ended and store it; return False if the archive has it already.
 
         Raises UsageError for a run that is running or has not begun, DamagedRun if its files are
-        damaged, StorageError if it cannot be packed, ArchiveError, and RefusedRun if its record
-        would be invalid, the archive has another finished run of that id or a file changes
+        damaged, StorageError if it cannot be read or packed, ArchiveError, and RefusedRun if its
+        record would be invalid, the archive has another finished run of that id or a file changes
         meanwhile.
         """
         record = _index_record(directory)

@@ -88,10 +88,10 @@ class AlternatingRuns:
         self._interrupts = Interrupts()
 
     def run(self, pairs: int) -> None:
-        """Make `pairs` pairs of runs that the load generator did not limit; at most twice as many.
+        """Make up to `2 * pairs` pairs of runs, until the generator did not limit `pairs` of them.
 
         After an interrupt no further run begins. The interrupted run lets its iterations end; its
-        pair does not count. Raises OsbenchError if a run cannot begin.
+        pair does not count. Raises OsbenchError if a run cannot begin or has no report.
         """
         with self._interrupts.noted():
             for number in range(2 * pairs):
@@ -135,8 +135,8 @@ class AlternatingRuns:
     def lack_of_pairs(self, pairs: int) -> str:
         """Return why the pairs are too few for a verdict, and a remedy; "" if they are enough.
 
-        `pairs`: the number that was asked for. Pairs that the load generator did not limit count.
-        "" also after an interrupt, or if it limited none.
+        `ENOUGH` pairs that the load generator did not limit are needed; `pairs`, the number asked
+        for, if that is less. "" also after an interrupt, or if it limited none.
         """
         made, limited, needed = len(self._limited), sum(self._limited), min(pairs, ENOUGH)
         if self.interrupted or not limited or made - limited >= needed:
@@ -162,8 +162,8 @@ class AlternatingRuns:
         """Return the comparison of the pairs of runs that had the requested load.
 
         `chosen` has margin and `anyway`, which keeps all pairs; `names` the names of the two sides
-        in the result. Raises UsageError if the runs cannot be compared; after an interrupt, or if
-        there is no pair, OsbenchError with exit code 130.
+        in the result. Raises UsageError if the runs cannot be compared; OsbenchError with
+        exit code 130 if this is after an interrupt, or if there is no pair.
         """
         if not self._pairs:
             raise _interrupt_error("interrupted before both tasks had run")

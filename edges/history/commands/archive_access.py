@@ -38,7 +38,7 @@ def run_of_both(
     """Return the directory of the run that a name means, among local and archived runs.
 
     A local run goes first; an archived one is fetched. The name is an id, its beginning, or "last".
-    Raises UsageError if none or several fit, ArchiveError.
+    Raises UsageError if none or several fit, and the errors of `ArchivedRun.fetch`.
     """
     data_dir = str(settings.data_dir)
     here = {one.path.name: one for one in RunDirectory.all(data_dir)}

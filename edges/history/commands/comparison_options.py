@@ -92,7 +92,7 @@ def read_side(
     warns of runs with the tag that lacked the requested load, which are left out. `damaged`: named
     runs whose files are cut or changed are read as far as they can be, tagged ones are left out.
     `archived`: runs of an archive that names may mean, too. Raises UsageError, DamagedRun,
-    ArchiveError.
+    ArchiveError, StorageError.
     """
     data_dir = str(settings.conf.data_dir)
     found = []

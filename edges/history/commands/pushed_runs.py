@@ -149,8 +149,8 @@ def _each(
     """Call `step` for each run; return how many times it did something, and an exit code.
 
     `name` returns a run's id and `verb` is the participle, for a line on stderr. The code is the
-    worst of all runs: a refused or damaged run is printed and skipped. Raises ArchiveError if the
-    archive itself fails.
+    worst of all runs. Raises ArchiveError if the archive itself fails; other errors, such as of a
+    refused run, are printed, and the run is skipped.
     """
     done, codes = 0, [0]
     for number, one in enumerate(chosen, 1):

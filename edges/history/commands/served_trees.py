@@ -52,7 +52,7 @@ class Commit:
 def find_commit(repository: Path, revision: str) -> Commit:
     """Return the commit that a revision such as HEAD^1 means in the repository.
 
-    Raises UsageError if there is no such commit, or no git.
+    Raises UsageError if there is no such commit or repository, or no git.
     """
     found = _git(repository, "rev-parse", "--quiet", "--verify", f"{revision}^{{commit}}")
     if found.returncode:
@@ -88,7 +88,7 @@ def running_services(
 
     Output of each goes to its file in `logs`. Services are ended and trees removed at the end, also
     if this process is killed. Raises OsbenchError if a tree cannot be made, its setup fails or its
-    service does not accept connections in time.
+    service ends or does not accept connections in time.
     """
     lifeline = Lifeline()
     folder = Path(tempfile.gettempdir()) / f"osbench-trees-{os.getpid()}"

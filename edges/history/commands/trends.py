@@ -194,7 +194,7 @@ def _groups(settings: CommandSettings, wanted: TrendsOptions) -> dict[str, list[
 
     Without `--task`, `--fingerprint`, or `--check` with `--tag`, only the group of the newest run.
     With `--by-load` the loads may differ. Prints a warning on runs without the requested load,
-    which are left out. Raises UsageError if no run matches.
+    which are left out. Raises UsageError if no run matches, DamagedRun, ArchiveError.
     """
     groups: dict[str, list[ComparedRun]] = {}
     data_dir = str(settings.conf.data_dir)

@@ -165,7 +165,7 @@ def read_compared_run(directory: RunDirectory) -> ComparedRun:
     """Read the finished run of a directory, with its timeline.
 
     Raises UsageError if the run has not finished or its summary has another format, OsbenchError if
-    a file cannot be read, DamagedRun if one is cut or changed.
+    a file cannot be read, DamagedRun if one is cut, changed or of another form.
     """
     name = directory.path.name
     summary = summary_of(directory)
@@ -260,7 +260,7 @@ def earlier_runs(
     left_out: Callable[[str], None] | None = None,
     archived: Iterable[ArchivedRun] = (),
 ) -> list[ComparedRun]:
-    """Return other runs with the fingerprint of a compared run, oldest first.
+    """Return other runs of `finished_runs` with the fingerprint of a compared run, oldest first.
 
     Only the newest `most` of them. `left_out` and `archived` as in `finished_runs`, and DamagedRun
     is raised likewise.

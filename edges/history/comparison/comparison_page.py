@@ -120,7 +120,7 @@ def compare_command(result: ComparisonResult) -> str:
 
 
 def _page_environment() -> Environment:
-    """Return a new Jinja environment with the templates of the pages and the filters they use."""
+    """Return a new Jinja environment with the templates of the pages and their common filters."""
     environment = Environment(
         loader=PackageLoader(_PACKAGE, "assets"),
         autoescape=True,
@@ -217,9 +217,9 @@ def _forest(row: ChangeRow, reach: float, margin: float | None) -> Markup:
 def _drawn_series(trend: RunsTrend, one: TrendSeries, *, linked: bool) -> Markup:
     """Return a drawing (SVG) of a series by run, with its lasting changes; "" without values.
 
-    The axis begins at 0, and is common to the percentiles of one time. Each run has a point with
-    its value, which leads to its report if it is `linked`. Each change has a line with its size,
-    and levels before and after it.
+    The axis begins at 0, and is common to the percentiles of a workload or action. Each run with a
+    value has a point, which leads to its report if it is `linked`. Each change has a line with its
+    size, and levels before and after it.
     """
     if all(value is None for value in one.values_s):
         return Markup("")
@@ -281,9 +281,9 @@ def _drawn_times(staircase: Staircase) -> Markup:
 def _drawn_by_load(
     staircase: Staircase, lines: Sequence[Sequence[tuple[float, float]]], low: float
 ) -> Markup:
-    """Return a drawing (SVG) of lines by load, from load 0 to the greatest, with the knee marked.
+    """Return a drawing (SVG) of lines by load, from load 0 to the greatest; a knee is marked.
 
-    From the knee on p95 grows faster than throughput. `lines` are points (load, value); `low` is
+    From a knee on p95 grows faster than throughput. `lines` are points (load, value); `low` is
     the value at the bottom.
     """
     most = staircase.steps[-1].load
@@ -336,7 +336,7 @@ def _series_top(one: TrendSeries, trend: RunsTrend) -> str:
 
 
 def _top_s(trend: RunsTrend, one: TrendSeries) -> float | None:
-    """Return the greatest value of all percentiles of the time of a series, in seconds."""
+    """Return the greatest value, seconds, of all series of its workload and action, or None."""
     alike = [
         series
         for series in trend.series

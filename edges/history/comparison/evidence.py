@@ -117,8 +117,8 @@ class Evidence:
     def shifted(self, key: SeriesKey) -> Shifted | None:
         """Return the result of the test of a percentile's difference between both sides.
 
-        `key` names the percentile. The shift is in natural logarithms of seconds. None if the basis
-        allows no test.
+        `key` names the percentile. The shift is in natural logarithms of seconds. None if there are
+        too few values for a test.
         """
         before, after = log_values(self.before, key), log_values(self.after, key)
         match self.basis:

@@ -55,10 +55,10 @@ class RunPages:
     ) -> str:
         """Return the page with the trend of `run`: percentiles of runs with its fingerprint.
 
-        The fingerprint stands for task, load and number of workers. `alike`, `shared`: runs to
-        choose from, oldest first; the newest `TREND_RUNS` are shown. Unreadable ones are named on
-        the page. Raises UsageError if no run of that fingerprint had the requested load, or `run`
-        has no results.
+        The fingerprint stands for task, load, deployment and number of workers. `alike`, `shared`:
+        runs to choose from; the newest `TREND_RUNS` are shown. Unreadable ones are named on the
+        page. Raises UsageError if no run of that fingerprint had the requested load, and the errors
+        of `read_compared_run`.
         """
         wanted = read_compared_run(run).fingerprint
         notes: list[str] = []

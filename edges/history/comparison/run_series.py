@@ -43,9 +43,9 @@ def common_workloads(runs: Sequence[ComparedRun]) -> list[str]:
 def common_keys(runs: Sequence[ComparedRun], workload: str) -> list[SeriesKey]:
     """Return the percentiles of a workload for which all runs have enough iterations.
 
-    Enough are `_BEYOND` above the percentile. Percentiles of the iteration come first. Percentiles
-    of 0 s in some run, actions that take as long as the iteration, and all but the `_ACTIONS`
-    longest, are left out.
+    Enough are `_BEYOND` above the percentile. Percentiles of the iteration come first. Left out are
+    percentiles of 0 s and actions as long as the iteration, in some run, and all but the `_ACTIONS`
+    actions with the most time.
     """
     found = []
     for action in ("", *_actions(runs, workload)):

@@ -137,7 +137,7 @@ def _base(earlier: Sequence[float], level: float) -> Sequence[float]:
 
 
 def _findable(series: TrendSeries, level: float) -> float | None:
-    """Return the growth that is found in 80 % of checks, as a part; None with too few runs."""
+    """Return the growth that 80 % of checks find, as a fraction; None with too few runs."""
     known = [math.log(value) for value in series.values_s if value is not None]
     base = _base(known[:-1], level)
     if len(known) < ENOUGH or len(base) < ENOUGH - 1:

@@ -78,8 +78,8 @@ def alert_document(
     """Return the JSON document of a webhook with one alert.
 
     `name`: of the alert. `started_at`, `ended_at`: ISO 8601; without an end the alert is `firing`,
-    else `resolved`. Texts are cut; secrets in `details` are masked, in `summary` they must be
-    masked already. Empty labels are left out.
+    else `resolved`. Texts are cut; secrets in `details` are masked, in `summary` and `labels` they
+    must be masked already. Empty labels are left out.
     """
     status = "firing" if ended_at is None else "resolved"
     named = {"alertname": name} | {key: plain(value, 200) for key, value in labels.items() if value}

@@ -103,7 +103,7 @@ class _Intervals:
         """Count a duration `value_ns` in the interval of `instant_ns` after t0, both nanoseconds.
 
         Times before t0 count as t0. If the time is beyond the last interval, all intervals double
-        in length.
+        in length until it is not.
         """
         while instant_ns // self._width_ns >= INTERVALS:
             self._widen()

@@ -57,8 +57,8 @@ class OpenSearch(exporter.Exporter):
     def send(self, run: exporter.ExportedRun, url: str) -> str:
         """Send a document for each workload and iteration; return a line for the user.
 
-        Raises ExportError if the server cannot be reached, stays busy, or has refused some
-        documents; in the last case all others have been sent.
+        Raises ExportError if a request fails, the server stays busy, or has refused some documents;
+        in the last case all others have been sent.
         """
         pause_s = self.config.get("pause_s", PAUSE_S)
         poster = Poster({"Content-Type": "application/x-ndjson"}, pause_s)
@@ -97,8 +97,8 @@ class _Bulk:
         """Send documents; again, with growing pauses, if the server is too busy for them.
 
         `documents`: lines of the bulk request by document id. Counts accepted and refused ones.
-        Raises ExportError if the server stays busy for `TRIES` attempts, or its response is for
-        other documents.
+        Raises ExportError if a request fails, the server stays busy for `TRIES` attempts, or its
+        response does not fit the documents.
         """
         waiting = dict(documents)
         busy = ""

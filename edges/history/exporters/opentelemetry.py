@@ -66,7 +66,7 @@ class OpenTelemetry(exporter.LiveExporter):
         """Send metrics, then the spans of kept traces; return a line for the user.
 
         No spans if the option `spans` is false. Raises ExportError if the endpoint cannot be
-        reached or refuses a part.
+        reached or refuses a part, or if the variable `HEADERS` is malformed.
         """
         poster = self._poster()
         _post(poster, url, "metrics", metrics_request(run))

@@ -113,8 +113,8 @@ def calibrate(plan: RunPlan, lasts_s: float, *, quiet: bool) -> Calibrated:
     """Run a calibration of all workloads: `lasts_s` seconds of low load on the service for each.
 
     It is a separate run in the data directory, with one local worker process. Sets Redis and broker
-    in `plan.conf` to private servers. Raises CalibrationError if a workload gives no cost of a good
-    iteration, OsbenchError if the run fails, KeyboardInterrupt if it was interrupted.
+    in `plan.conf` to private servers. Raises CalibrationError if no iteration of a workload ends or
+    most fail, OsbenchError if the run has no report, KeyboardInterrupt if it was interrupted.
     """
     conf = plan.conf
     conf.set_override("redis_url", "", "messaging")

@@ -66,7 +66,7 @@ class Account:
         return self._system if is_keystone and self._system is not None else self
 
     def token(self, session: Session) -> access.AccessInfo:
-        """Return the token with its data; logs in if there is none or it ends soon.
+        """Return the token with its data; logs in if there is none, or a renewable one ends soon.
 
         Raises TimeoutError or ConnectionError if the network fails, else AuthenticationFailed.
         """
@@ -166,7 +166,7 @@ class Account:
         )
 
     def _other_regions(self, session: Session) -> str:
-        """Return the end of an error message: the regions, if the configured one is unknown."""
+        """Return the end of an error message: the regions, if the wanted one is not among them."""
         wished = self.credential.region_name
         # none: a catalogue that was reduced to one region (`login.state_of`)
         there = self.regions(session)
@@ -176,10 +176,10 @@ class Account:
 
 
 def versioned_url(url: str, service: Service) -> str:
-    """Return the URL of a service with its API version, by `service.version`.
+    """Return the URL of a service with its API version, `service.version`; "" adds none.
 
-    A configured version (`wished`) replaces the version in `url`; a default version is only added
-    to a URL without one.
+    A configured version (`wished`) replaces a version in `url`, else is added. A default version is
+    added, unless `url` ends with a version.
     """
     if not service.version:
         return url

@@ -54,7 +54,7 @@ class CloudUser:
 def cloud_user_of(kept: Mapping[str, Any], deployment: Deployment) -> CloudUser:
     """Return the user of a dict that `to_dict` made.
 
-    Address, region and TLS files are from the admin of `deployment`, else from its first user.
+    All else, such as address and region, is from the admin of `deployment`, or its first user.
     """
     like = deployment.admin or deployment.users[0]
     return CloudUser(

@@ -50,7 +50,7 @@ class _Shared:
         self._reading = threading.RLock()
 
     def get_access(self, session: Any, **options: Any) -> Any:
-        """Return the token and its data; logs in if there is none, or if it ends soon.
+        """Return the token and its data; logs in if there is none, or a renewable one ends soon.
 
         If that fails while the token is valid, logs a warning and returns the old token. Raises
         exceptions of keystoneauth1. `session` must have no auth plug-in: else keystoneauth1, after
@@ -133,7 +133,7 @@ class _Shared:
             return current
 
     def invalidate(self) -> bool:
-        """Drop the token if this thread used it; return whether to try again.
+        """Drop the token, unless it is newer than this thread's last; return whether to try again.
 
         keystoneauth1 calls it after a 401. A newer token, which another thread has requested,
         stays, and True is returned.
@@ -197,8 +197,7 @@ def login(credential: Credential, gate: LoginGate | None = None) -> Login:
     """Return an auth plug-in of keystoneauth1 for the credential; sends no request.
 
     It logs in when a token is first needed, unless the credential has one. `gate` is shared by the
-    accounts of a process; None creates one. Raises DeploymentError if keystoneauth1 has no such
-    plug-in, or if it refuses the options.
+    accounts of a process; None creates one. Raises DeploymentError as `load_plugin` does.
     """
     made: Any
     if not credential.auth_type:

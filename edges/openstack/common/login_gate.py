@@ -24,8 +24,8 @@ class LoginGate:
     """Limits logins to an overloaded Keystone; shared by all accounts of a process.
 
     From a response of 429 or 503 until a login succeeds, one thread at a time logs in, after a
-    pause that grows with each failure. If its login fails, the threads that waited raise its error,
-    too. A coroutine raises the last error if there is a pause, or if a thread is in its turn.
+    pause that grows with each such response. If it gets another one, the threads that waited raise
+    it, too. A coroutine raises the last error if there is a pause, or if a thread is in its turn.
     """
 
     def __init__(self) -> None:
@@ -39,9 +39,9 @@ class LoginGate:
     def through(self, log_in: Callable[[], T], seen: int | None = None) -> T:
         """Call `log_in` and return its result; if Keystone is overloaded, first wait for the pause.
 
-        Raises the exception of `log_in`, or of another thread's failed login meanwhile; on an event
-        loop the last exception, instead of waiting. `seen`: the value of `failures` when this
-        thread began to wait; None: now.
+        Raises the exception of `log_in`, or the 429 or 503 of another thread's login meanwhile; on
+        an event loop the last of these, instead of waiting. `seen`: the value of `failures` when
+        this thread began to wait; None: now.
         """
         last = self._error
         if last is None:

@@ -35,7 +35,7 @@ def is_once(auth_type: str, auth: Mapping[str, Any]) -> bool:
 def loader_of(auth_type: str, auth: Mapping[str, Any]) -> Any:
     """Return the keystoneauth1 loader of the auth plug-in `auth_type`; `auth`: its options.
 
-    Raises DeploymentError if it is unknown or cannot be loaded, or for invalid `auth_methods`.
+    Raises DeploymentError if unknown, not loadable, or v3multifactor without valid `auth_methods`.
     """
     if not metadata.entry_points(group=PLUGIN_NAMESPACE, name=auth_type):
         known = sorted(loading.get_available_plugin_names())

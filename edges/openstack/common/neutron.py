@@ -110,7 +110,7 @@ def router_fields(args: Mapping[str, Any] | None, external: str) -> dict[str, An
     """Return a new dict of Neutron's router attributes from Rally's arguments; {} for None.
 
     `external`: the id of an external network, or "". With `discover_external_gw` it becomes the
-    gateway, with SNAT if `enable_snat` is true.
+    gateway, with SNAT if `enable_snat` is true, unless `args` have `external_gateway_info`.
     """
     fields = dict(args or {})
     discover = fields.pop("discover_external_gw", False)
@@ -128,8 +128,8 @@ def subnet_fields(
     """Return a new dict of Neutron's subnet attributes for the network id `network`.
 
     `args`: Rally's arguments. Without `cidr` it gets address range `number`, counted from the range
-    `start_cidr`, else `first`, else a default. Adds default name servers. Raises ValueError for a
-    malformed range.
+    `start_cidr`, else `first`, else a default. Adds name servers if `args` have none. Raises
+    ValueError for a malformed range.
     """
     fields = {"network_id": network, **(args or {})}
     first = fields.pop("start_cidr", None) or first
@@ -181,7 +181,7 @@ def external_network(cloud: Cloud, wanted: str | None = None) -> str:
 def floating_network(cloud: Cloud, wanted: str | None = None) -> str:
     """Return the id of the external network for floating IPs: `wanted`, or the first for None.
 
-    Raises DeploymentError if there is none.
+    Raises DeploymentError if there is none, or `wanted` is not one.
     """
     found = external_network(cloud, wanted)
     if not found:

@@ -43,9 +43,9 @@ class NotReady(KindError):
 
 
 def explanation(document: Any) -> str:
-    """Return the error message in the JSON body of a response, at most 300 characters; "" if none.
+    """Return the error message in a response's parsed JSON, at most 300 characters; "" if none.
 
-    Searches strings, lists and nested objects, since each service has its own format.
+    Searches strings, first items of lists, and nested objects: each service has its own format.
     """
     if isinstance(document, str):
         return " ".join(document.split())[:MAX_MESSAGE_CHARS]

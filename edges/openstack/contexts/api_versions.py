@@ -38,9 +38,9 @@ class ApiVersions(context.Context):
     def setup(self) -> None:
         """Store version and type of each configured service in `made["api_versions"]`.
 
-        A service given by `service_name` is looked up in the cloud's catalogue. Raises ValueError
-        if the catalogue has no such name, ContextError if a microversion is a float: 2.90 would be
-        read as 2.9.
+        A `service_name` without `service_type` is looked up in the cloud's catalogue. Raises
+        ValueError if the catalogue has no such name, ContextError if a microversion is a float:
+        2.90 would be read as 2.9.
         """
         self.made["api_versions"] = {
             name: {

@@ -82,8 +82,8 @@ class Images(PerProjectContext):
     def make(self, cloud: Cloud, name: str) -> str:
         """Create an image in the project of `cloud` and upload its data; return its id.
 
-        `name` is its tag, and its name unless one is configured. If an earlier attempt created it,
-        it is used, and the data is uploaded only if it has none.
+        `name` is its tag, and its name unless one is configured for one image per project. An image
+        of an earlier attempt gets its data if it has none, or is replaced if its upload failed.
         """
         config = {**_former(self.config.get("image_args", {})), **self.config}
         shown = config.get("image_name") if config.get(self.COUNT, 1) == 1 else None
@@ -123,7 +123,7 @@ def _former(args: Mapping[str, Any]) -> dict[str, Any]:
 def _reuse_image(cloud: Cloud, name: str) -> tuple[str, bool]:
     """Return the id of the image with the tag `name` and whether it has data; ("", False) if none.
 
-    Such an image is from an attempt whose response was lost.
+    An earlier attempt has created it. Images with this tag whose upload failed are deleted.
     """
     for image in cloud.document("GET", "glance", "images", params={"tag": name})["images"]:
         if image["status"] in ("active", "queued"):

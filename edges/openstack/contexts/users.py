@@ -88,8 +88,9 @@ class Users(context.Context):
     def setup(self) -> None:
         """Create users, or take users of the record; log each in and store all in `made`.
 
-        New users are stored with their passwords before the first request. Raises DeploymentError
-        if a chosen user is not in the record, ContextError if a domain or role does not exist.
+        New users are stored with their passwords before the first is created. Raises
+        DeploymentError if a chosen user is not in the record, or without an admin to create users,
+        ContextError if a domain or role does not exist.
         """
         access = CloudAccess(self.surroundings, self.NAME)
         self.made[CHOICE] = self.config.get(CHOICE, RANDOM)

@@ -172,7 +172,7 @@ class CloudAccess:
         """Log in as each user again; return copies of `users` with user id, project id and token.
 
         In the same order, by up to `at_once` threads. New tokens include roles assigned since the
-        last login.
+        last login. A credential that holds a token (`state`) keeps it.
         """
 
         def authenticated(user: CloudUser) -> CloudUser:
@@ -193,8 +193,8 @@ class CloudAccess:
         """Call `work` for each item in up to `at_once` threads; return the results in item order.
 
         `what` names the operation in the progress display. A call is repeated up to 4 times after
-        transient errors, so `work` must be repeatable. After any other exception no further call
-        begins, and the exception is raised once the calls in progress have ended.
+        transient errors, so `work` must be repeatable. After another or a fifth error no further
+        call begins, and the error is raised once the calls in progress have ended.
         """
         planned: Sequence[T] = list(items)
         done = 0

@@ -49,8 +49,8 @@ class OpenStackCheck:
     def logins(self) -> Iterator[Finding]:
         """Log in with each credential of the record; yield a finding for each.
 
-        Then one on the region, if the record names one or the cloud has several. A login that has
-        not ended at `until` failed. Called once, before `services`.
+        After a successful login one on the region, if the record names one or the cloud has
+        several. A login that has not ended at `until` has failed. Called once, before `services`.
         """
         subjects = self._deployment.credentials
         tries = [_Try(subject=name, credential=one) for name, one in subjects.items()]
@@ -64,7 +64,7 @@ class OpenStackCheck:
             yield from _region(self._able[0])
 
     def services(self) -> Iterator[Finding]:
-        """Check the services of the catalogue as the first user that got a token.
+        """Check the services of the catalogue by the first token of `logins`, system_admin's last.
 
         Yields a finding for each; nothing if there was no token.
         """

@@ -42,10 +42,10 @@ _QUOTAS, _OF_NEW = "os-quota-sets", "/defaults"
 def cloud_limits(task: Task, plugins: Plugins, deployment: Deployment) -> list[Problem]:
     """Return the problems of running a task in a cloud, found by requests to the cloud.
 
-    These are missing services, unknown names of objects, and too low quotas. Logs in as the first
-    user that iterations act as, or as the admin if users are to be made. A failing login or request
-    is returned as a problem. Empty if the deployment is not of OpenStack, or no scenario declares
-    needs.
+    These are missing services, unknown objects, and too low quotas: of a workload the first kind
+    that is found. Logs in as the first user that iterations act as, or as the admin if users are to
+    be made. If a login or request fails, that is the only problem. Empty if the deployment is not
+    of OpenStack, or no scenario declares needs.
     """
     asking = [one for one in task.workloads if _needs(one, plugins) is not None]
     if deployment.platform != "openstack" or not asking:
@@ -174,7 +174,7 @@ class _Look:
                     )
 
     def _at_once(self) -> int | None:
-        """Return how many iterations run at most at the same time; None if unknown."""
+        """Return how many iterations run at most at the same time; None if unknown or open."""
         named = self._workload.runner
         cls: Any = self._plugins.get("runner", named.name)
         runner: Runner = cls(named.config)

@@ -51,8 +51,8 @@ def from_cloud(
 def from_environment(name: str, environ: Mapping[str, str]) -> NewRecord:
     """Make a record from OS_* variables, or of the cloud that OS_CLOUD names, and check it.
 
-    A note lists variables without effect. Raises DeploymentError if variables are missing or the
-    record is invalid.
+    A note lists variables without effect. Raises DeploymentError if variables are missing or
+    wrong, the cloud is unknown, or the record is invalid.
     """
     given = openstack_variables(environ)
     if "OS_CLOUD" in given:

@@ -52,7 +52,7 @@ def profiling_of(environ: Mapping[str, str]) -> dict[str, Any]:
 def unused_profiling(environ: Mapping[str, str]) -> list[str]:
     """Return notes on variables of OSProfiler that are set and have no effect, sorted by name.
 
-    OSProfiler's own command line reads OSPROFILER_CONNECTION_STRING.
+    The note on OSPROFILER_CONNECTION_STRING names the variable to set instead.
     """
     names = sorted(
         name
@@ -174,7 +174,7 @@ def _simple(given: Mapping[str, str], auth_type: str) -> tuple[dict[str, Any], s
 def _by_plugin(given: Mapping[str, str], auth_type: str) -> tuple[dict[str, Any], set[str]]:
     """Return a user of a record with an auth plug-in, and the variables that it may use.
 
-    Raises DeploymentError if the plug-in is unknown.
+    Raises DeploymentError as `loader_of` does.
     """
     # only such an environment needs it, and it is slow to import
     from osbench.edges.openstack.common.login_plugins import loader_of  # noqa: PLC0415

@@ -71,11 +71,12 @@ class ErrorSearch:
         self._kinds = [kind.detailed for kind in every.values() if kind.state]
 
     def run(self, patient: Callable[[], bool]) -> ErrorSearchResult:
-        """Return the resources in error, and the ones still changing after `CHANGING_S`.
+        """Return the resources in error, and the ones changing at the last look at their kind.
 
-        They are looked at again as long as some change and `patient` returns true. No request is
-        sent after `SEARCH_S`, or once `patient` returns false after it has returned true. Kinds
-        that cannot be listed are in `unlisted`, with the reason; resources found before stay.
+        Kinds with changing ones are looked at again, for `CHANGING_S` and as long as `patient`
+        returns true. No request is sent after `SEARCH_S`, or once `patient` returns false, if it
+        was true at first. Kinds that cannot be listed are in `unlisted`, with the reason; resources
+        found before stay.
         """
         result = ErrorSearchResult()
         begun, waits, changing = time.monotonic(), patient(), self._kinds

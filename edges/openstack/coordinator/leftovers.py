@@ -43,8 +43,8 @@ _KNOWN: Mapping[str, str] = MappingProxyType(
 def remove_left(left: LeftBehind, environment: ContextEnvironment) -> None:
     """Remove the resources that a context has left behind; return once none of them is left.
 
-    Raises ContextError, with the command that removes them, if their kinds are unknown, or some
-    cannot be removed.
+    Raises ContextError if a kind is unknown, after removing the known ones, or if some
+    resources cannot be removed. The message has the command that removes known kinds.
     """
     problems = [] if _KNOWN.keys() >= set(left.kinds) else [str(left)]
     known = [ours for theirs, ours in _KNOWN.items() if theirs in left.kinds]

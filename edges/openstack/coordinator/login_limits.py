@@ -29,8 +29,8 @@ _REQUEST_S = 30.0
 def login_limits(task: Task, plugins: Plugins, deployment: Deployment | None) -> list[Problem]:
     """Return the problems of running a task with a deployment record; no request is made.
 
-    These are users that the record lacks, a missing admin, and one-time credentials with scenarios
-    that log in more than once. Empty if the deployment is None or not of OpenStack.
+    These are users that the record lacks, a missing admin, and one-time codes or browser logins
+    with scenarios that log in in each iteration. Empty if the deployment is not of OpenStack.
     """
     if deployment is None or deployment.platform != "openstack":
         return []
@@ -58,8 +58,9 @@ def login_limits(task: Task, plugins: Plugins, deployment: Deployment | None) ->
 def role_limits(task: Task, plugins: Plugins, deployment: Deployment) -> list[Problem]:
     """Return a problem for each context or scenario that needs the role admin, if it is lacking.
 
-    Only for an admin by application credential or trust, which may have fewer roles than its user,
-    and if a plug-in needs it: then logs in as the admin. If login fails, that is the only problem.
+    Only for a system admin, else admin, by application credential or trust, which may have fewer
+    roles than its user, and if a plug-in needs it: then logs in as this admin. If login fails, that
+    is the only problem.
     """
     if deployment.platform != "openstack" or deployment.admin is None:
         return []

@@ -54,8 +54,8 @@ class PerProjectContext(Context):
         """Request an object every `POLL_S` seconds until its status is `ready`; return it then.
 
         `path`: of the object in the service's API. `key`: key of the object in the response. Raises
-        ContextError if the status begins with `failed`, in any case of letters, or after the
-        timeout of `wait`, a key of `WAITS`: rally.conf's, else Rally's default.
+        ContextError if the status in lower case begins with `failed`, or after the timeout of
+        `wait`, a key of `WAITS`: rally.conf's, else Rally's default.
         """
         limit_s = waits.limit_s(wait, waits.configured_timeouts())
         begin = time.monotonic()

@@ -89,8 +89,8 @@ def check_services(
 ) -> Iterator[ServiceResponse]:
     """Check each service of the catalogue as the user of `credential`; yield the results.
 
-    In order of service types; nothing if the login fails. `timeout_s` bounds each request. A result
-    without a detail means that the check was not done at `until`, monotonic seconds.
+    In order of service types; nothing if the login fails or is not done at `until`, monotonic
+    seconds. `timeout_s` bounds each request. A check that is not done at `until` has no detail.
     """
     versions = {name: ApiVersion(**wish) for name, wish in deployment.api_versions.items()}
     cloud = Cloud(Account(credential), ThreadSessions(credential, timeout_s), versions)

@@ -19,11 +19,11 @@ _REQUEST_S = 30.0
 
 
 def single_logins(deployment: Deployment, lasts_s: float | None) -> SingleLogins:
-    """Log in with each credential that can log in once only (a token or a one-time code).
+    """Log in with each credential that can log in once only, such as a token or one-time code.
 
-    Returns the deployment with the tokens, which coordinator and workers share. `lasts_s`: planned
-    duration of the load, None if unknown; a note warns if a token ends before. Raises
-    DeploymentError if a login fails.
+    Returns the deployment with the tokens, which coordinator and workers share, and a note on each.
+    `lasts_s`: planned duration of the load, None if unknown; the note is a warning if the token
+    ends before. Raises DeploymentError if a login fails.
     """
     states, notes = {}, []
     for place, credential in deployment.credentials.items():

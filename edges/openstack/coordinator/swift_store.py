@@ -44,7 +44,7 @@ class SwiftStore:
     def __init__(self, url: str) -> None:
         """Read OS_* variables, or the cloud of clouds.yaml that OS_CLOUD names; sends no request.
 
-        Raises UsageError if the URL has no container, or variables are missing or wrong.
+        Raises UsageError if the URL has no container, or variables or cloud are missing or wrong.
         """
         self.place = mask_url(url).rstrip("/")
         self._container, _, root = url.removeprefix("swift://").partition("/")
@@ -74,9 +74,9 @@ class SwiftStore:
             return not self._page({"prefix": self._prefix, "limit": "1"})
 
     def listed(self, folder: str) -> dict[str, int]:
-        """Return sizes (bytes) by name of a folder's objects, not of folders in it; {} if none.
+        """Return the size (bytes) of each object in a folder, by its name there; {} if none.
 
-        Raises ArchiveError, also if there is no container.
+        Folders in it are left out. Raises ArchiveError, also if there is no container.
         """
         prefix = f"{self._prefix}{folder}/"
         found: dict[str, int] = {}

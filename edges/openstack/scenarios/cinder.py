@@ -120,7 +120,7 @@ class CinderVolumes(Servers, Volumes, ImageScenario):
         create_volume_kwargs: dict[str, Any] | None = None,
         update_volume_kwargs: dict[str, Any] | None = None,
     ) -> None:
-        """Create a volume and change its name (`update_name: true`) or its `description`."""
+        """Create a volume and change its name (`update_name: true`), its `description`, or both."""
         volume = self.create_one(size, self._from_image(create_volume_kwargs or {}))
         changes = dict(update_volume_kwargs or {})
         if changes.pop("update_name", False):

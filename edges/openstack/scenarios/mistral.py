@@ -124,7 +124,7 @@ class MistralExecutions(Mistral):
         params: str | None = None,
         do_delete: bool = False,
     ) -> None:
-        """Create a workbook from a file, and run a workflow of it until it succeeds.
+        """Create a workbook from a file, run a workflow of it, and wait until it succeeds.
 
         `definition`, `wf_input` and `params` are files on the coordinator's host. Without
         `workflow_name` the first workflow runs. If `do_delete`, workbook and execution are deleted.

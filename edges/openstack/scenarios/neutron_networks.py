@@ -33,8 +33,8 @@ class NeutronNetworks(NeutronScenario):
     def prepare(cls, context: dict[str, Any], cloud: Cloud) -> None:
         """Look up external network, SNAT extension and host for ports, if the scenario needs them.
 
-        Stores them in `context` (`external`, `snat`, `host`). Raises DeploymentError if there is no
-        external network or no live agent.
+        Stores them in `context` (`external`, `snat`, `host`). Raises DeploymentError without an
+        external network for floating IPs, or without a live agent to bind ports.
         """
         args = context["args"]
         parameters = signature_of(cls.method(context)).parameters

@@ -31,8 +31,8 @@ class NeutronScenario(OpenStackScenario):
         """Return messages on arguments that cannot work; empty without problems.
 
         In addition to the checks of the base class: counts below 1, invalid address ranges and IP
-        versions, updates without attributes, and attributes that osbench sets itself, such as
-        `name`.
+        versions, updates without attributes except of security groups, and attributes that osbench
+        sets itself, such as `name`.
         """
         found = super().check_arguments(method, args)
         for name, value in args.items():

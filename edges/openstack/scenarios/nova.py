@@ -59,10 +59,10 @@ class NovaServers(ServerChanges, Volumes):
 
     @classmethod
     def prepare(cls, context: dict[str, Any], cloud: Cloud) -> None:
-        """Check the arguments before the load; look up images, flavors, and the external network.
+        """Check the arguments before the load; look up images and flavors.
 
-        Stores their ids in `context`. Raises DeploymentError if an argument is wrong or an object
-        does not exist.
+        For floating IPs also the external network. Stores ids in `context`. Raises DeploymentError
+        if an argument is wrong or an object does not exist.
         """
         super().prepare(context, cloud)
         args = context["args"]

@@ -127,7 +127,7 @@ class Octavia(OpenStackScenario):
     # pools
 
     def _pools(self, protocol: str, lb_algorithm: str) -> Iterator[str]:
-        """Create a pool in each new load balancer when its id is requested; yield it."""
+        """Yield the ids of new pools, one per new load balancer, each created on request."""
         for balancer in self._balancers():
             fields = {
                 "loadbalancer_id": balancer,

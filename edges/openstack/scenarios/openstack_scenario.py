@@ -90,7 +90,7 @@ def openstack(  # noqa: PLR0913 - one for each need of a scenario
     services of `cleanup` are removed.
     `contexts` are further contexts that it needs, which the task may configure; the contexts that
     it `requires` the task must have. `less` names the requests that only Rally's scenario of this
-    name makes.
+    name makes. The others are as in `ServiceNeeds`.
     """
     context: dict[str, Any] = dict(contexts)
     if cleanup:
@@ -189,7 +189,7 @@ class OpenStackScenario(Scenario):
 
     @classmethod
     def check_arguments(cls, method: str, args: Mapping[str, Any]) -> list[str]:
-        """Return messages on errors in `retries`, `timeouts`, and the timeouts of rally.conf."""
+        """Return messages on errors in `retries` and, if it waits, in `timeouts` and rally.conf."""
         retries, timeouts = args.get("retries", 0), args.get("timeouts")
         found = []
         if not isinstance(retries, int) or isinstance(retries, bool) or retries < 0:
@@ -215,8 +215,8 @@ class OpenStackScenario(Scenario):
 
         For a scenario that `openstack` marks `warm=False` only Keystone's versions are queried.
         Stores the `UserSelector` in `context`. Raises DeploymentError for an invalid argument
-        `session` and a missing context, service or temporary user; and errors of authentication and
-        of requests.
+        `session` and a missing deployment, account, context, service or temporary user; and errors
+        of `prepare`, of authentication and of requests.
         """
         name = context["scenario"].partition("@")[0]
         needs: ServiceNeeds = cls.method(context).needs

@@ -104,11 +104,11 @@ def check(wanted: Mapping[str, Any], place: str = "", *, picks: bool = False) ->
 
 
 def body(fields: Mapping[str, Any], wanted: Mapping[str, Any]) -> tuple[dict[str, Any], str]:
-    """Return the JSON body of a request for a server, and the least microversion, "" for any.
+    """Return the JSON body of a request for a server, and the least microversion for its networks.
 
-    `fields` are in Nova's form (`name`, `flavorRef`, `imageRef`), `wanted` in novaclient's,
-    accepted by `check`; None values are left out. With block devices the image is added as the
-    first of them.
+    It is "" if any will do. `fields` are in Nova's form (`name`, `flavorRef`, `imageRef`),
+    `wanted` in novaclient's, accepted by `check`; None values are left out. With block devices an
+    image in `fields` is added as the first of them.
     """
     server = dict(fields)
     for name, value in wanted.items():

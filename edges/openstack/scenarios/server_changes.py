@@ -128,7 +128,7 @@ class ServerChanges(Servers, ImageScenario):
     def migrate(self, server: str) -> None:
         """Migrate a server to another host, as the administrator, and wait for it.
 
-        The caller has to confirm it. Fails the iteration if there is only one hypervisor, or if the
+        The caller has to confirm it. Fails the iteration with fewer than two hypervisors, or if the
         host is the same. Raises NotReady.
         """
         before = self._host_before(server)
@@ -142,7 +142,8 @@ class ServerChanges(Servers, ImageScenario):
     def live_migrate(self, server: str, block_migration: bool, disk_over_commit: bool) -> None:
         """Migrate a running server, as the administrator, and wait until it is on another host.
 
-        Fails the iteration if there is only one hypervisor. Raises NotReady at the timeout.
+        Fails the iteration with fewer than two hypervisors. Raises NotReady if the server fails, or
+        at the timeout.
         """
         before = self._host_before(server)
         wanted = {

@@ -194,7 +194,10 @@ class Servers(ResourceScenario):
         return str(found["server"]["id"])
 
     def _with_contexts(self, wanted: Mapping[str, Any]) -> dict[str, Any]:
-        """Return a copy of `wanted` with the project's network and security group of contexts."""
+        """Return a copy of `wanted` with the security group that contexts made for the project.
+
+        Without `nics` it also gets a network that contexts made.
+        """
         found = dict(wanted)
         project = self.cloud.project_id if self._made_for_projects() else ""
         networks = self.context.get("networks", {}).get(project)

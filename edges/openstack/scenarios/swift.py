@@ -35,7 +35,7 @@ class SwiftObjects(OpenStackScenario):
         public: bool = False,
         headers: dict[str, str] | None = None,
     ) -> tuple[str, list[str]]:
-        """Create a container and upload objects of `object_size` bytes; return all names."""
+        """Create a container with objects of `object_size` bytes; return its name and theirs."""
         container = self._create_container({**(_PUBLIC if public else {}), **(headers or {})})
         with tempfile.TemporaryFile() as data:
             data.truncate(object_size)

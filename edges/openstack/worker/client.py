@@ -78,7 +78,7 @@ class Client(Cloud):
 def _asked_pause_s(response: requests.Response) -> float | None:
     """Return the pause before a retry that a response asks for, in seconds; None without.
 
-    Only 429 and 503 with a valid Retry-After, seconds or a date, ask for one.
+    Only 429 and 503 with a valid Retry-After ask for one. It is at most `LONGEST_PAUSE_S`.
     """
     asked = response.headers.get("Retry-After", "")
     if response.status_code not in _OVERLOADED or not asked:

@@ -159,8 +159,8 @@ class Call:
     def extra_action(self, method: str, url: str) -> str | None:
         """Return the action name of the next HTTP request; None for the request itself.
 
-        Called before each HTTP request. Requests to another URL are logins: REAUTHENTICATION after
-        a 401, RENEWAL before the request itself. Others are REDIRECT after a redirect, else RETRY.
+        Called before each HTTP request. Requests to other URLs are RENEWAL before the request
+        itself, REAUTHENTICATION after its 401. Others are REDIRECT after a redirect, else RETRY.
         """
         sent = (method, url)
         if sent != self._itself and self._refused:

@@ -268,7 +268,7 @@ class ClientSessions:
     def __call__(
         self, session_obj: requests.Session | None = None, **options: Any
     ) -> requests.Session:
-        """Return `session_obj` if given; else a new FastSession with keystoneauth1's adapters."""
+        """Return `session_obj` if given; else a new FastSession; `options` are for its adapter."""
         made: requests.Session = self._construct(session_obj, **options)
         if session_obj:
             return made

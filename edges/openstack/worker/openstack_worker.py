@@ -21,7 +21,8 @@ class OpenStackWorker:
     def use_fast_transport(self, bound: ResponseBound) -> dict[str, Any]:
         """Make OpenStack's clients in this process send requests by osbench's HTTP client.
 
-        Replaces a function of keystoneauth1, once. Returns an entry for contexts: the shared state.
+        Replaces a function of keystoneauth1 at the first call; later ones ignore `bound`. Returns
+        an entry for contexts: the shared state.
         """
         from osbench.edges.openstack.worker.fast_session import ClientSessions  # noqa: PLC0415
         from osbench.edges.openstack.worker.short_way import SHORT_WAY, ShortWay  # noqa: PLC0415

@@ -46,8 +46,8 @@ def _key(name: str) -> str:
 def merged_fields(of_session: Mapping[str, Any], given: Mapping[str, Any] | None) -> Fields:
     """Merge the headers of a session with a request's, which win; None as value removes a header.
 
-    Returns a new dict by name in lower case. Raises UnusualHeader if `requests` has to check a
-    header or to add User-Agent or Accept-Encoding.
+    Returns a new dict by name in lower case. Raises UnusualHeader for a header that only `requests`
+    can judge, and without User-Agent or Accept-Encoding.
     """
     fields: Fields = {}
     for several in (of_session, given or {}):

@@ -27,7 +27,7 @@ class SessionResponse(Response):
     """
 
     def __init__(self, request: DescribedRequest, response: RawResponse, site: SessionSite) -> None:
-        """Raises exceptions of `requests` for a body too long or not in its codings.
+        """Raises exceptions of `requests` for a body too long once decoded, or not in its codings.
 
         The body of a redirect without a size limit is not decoded here.
         """

@@ -104,7 +104,7 @@ def found_site(
     """Return the settings of a session for an origin, or why only `requests` can send there.
 
     `place`: scheme, host and port. `verify` and `cert` are the request's; None takes the session's.
-    Reads the environment and .netrc, as `requests` does.
+    Reads the environment and .netrc if the session's `trust_env` is set, as `requests` does.
     """
     parts = urlsplit(place)
     if "@" in parts.netloc:

@@ -30,7 +30,7 @@ AT_ONCE = 8
 class UserSelector:
     """The OpenStack accounts that the iterations of a workload use, in one process.
 
-    They come from `context` if its contexts made users, else from the deployment. Raises
+    They are of the context `users` if `context` has its users, else of the deployment. Raises
     DeploymentError if the deployment has neither users nor an admin.
     """
 
