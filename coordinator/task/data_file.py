@@ -97,8 +97,8 @@ class DataFile:
     def within(self, step: Step, totals: Totals) -> Step:
         """Return a copy of a runner's step, limited to iterations that have a row.
 
-        Budget and arrivals are cut; the load is done if every row is settled. `totals`: iterations
-        given out and settled so far.
+        Budget and arrivals are cut; the load is done also if every row is settled. `totals`:
+        iterations given out and settled so far.
         """
         rows = len(self)
         return replace(

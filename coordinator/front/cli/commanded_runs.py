@@ -44,8 +44,8 @@ def run_and_print(  # noqa: PLR0913 - one per set of options
     """Run a task in the foreground, print and export its results; return the exit code.
 
     `task`: path of a file or a directory of tasks; None if `adhoc` describes the task. `early` may
-    have started workers. A live view may stay until Ctrl-C. Raises OsbenchError if the run cannot
-    begin or has no report.
+    have started workers. A live view may stay until Ctrl-C. Raises OsbenchError if options do not
+    go together, or the run cannot begin or has no report.
     """
     run_id = mode.run_id or new_run_id()
     progress = Progress(quiet=output.quiet)
@@ -101,7 +101,7 @@ def _in_mode(
     *,
     as_json: bool,
 ) -> int:
-    """Run a task once or repeatedly; return the exit code. Raises OsbenchError."""
+    """Run one iteration, or a task repeatedly; return the exit code. Raises OsbenchError."""
     # most runs need neither, and these take a while to import
     if mode.once:
         from osbench.coordinator.front.cli.run_views.single_iteration import (  # noqa: PLC0415 - as above

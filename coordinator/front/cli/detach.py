@@ -21,7 +21,7 @@ def start_detached(data_dir: str, given_id: str) -> str:
     The id is `given_id`, or new if that is "". Its output goes to `<data_dir>/detached/RUN.log`.
     Waits as long as the process does, such as for Redis; Ctrl-C meanwhile interrupts the process,
     too. Raises OsbenchError, with that output, if the process ends before the run begins. Raises
-    ConfigError if the data directory cannot be written.
+    ConfigError if the data directory cannot be written, OSError if no process can be started.
     """
     run_id = given_id or new_run_id()
     given = [argument for argument in sys.argv[1:] if argument != "--detach"]

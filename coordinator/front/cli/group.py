@@ -38,14 +38,14 @@ class Group(click.Group):
     """A group of commands that report errors as one message and exit code, not as a traceback.
 
     Errors of osbench exit with their `exit_code`, bad usage with 2, an interrupt with 130. With
-    `--json` the message is a JSON object on stdout, as docs/results.schema.json describes.
+    `--json`, not of `report`, the message is JSON on stdout, as docs/results.schema.json describes.
     """
 
     def main(self, args: Sequence[str] | None = None, *rest: Any, **extra: Any) -> Any:
         """Run the command line (`sys.argv` if `args` is None), and exit the process with its code.
 
-        Errors are printed as the class says. With `standalone_mode=False`, errors are raised
-        instead.
+        Errors are printed as the class says. With `standalone_mode=False`, returns the result or
+        raises the error instead.
         """
         if not extra.get("standalone_mode", True):
             return super().main(args, *rest, **extra)

@@ -66,7 +66,7 @@ class OpenGroup(Group):
     ) -> tuple[str | None, click.Command | None, list[str]]:
         """Return name, imported command and remaining arguments of a command line.
 
-        Raises PluginError if the command cannot be loaded.
+        Raises click.NoSuchCommand if there is none, PluginError if it cannot be loaded.
         """
         try:
             name, _, rest = super().resolve_command(ctx, args)

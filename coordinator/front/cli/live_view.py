@@ -38,7 +38,7 @@ class LiveView:
     def begin(self, data_dir: str, run_id: str) -> None:
         """Start to serve a run, and print the address with its token to stderr.
 
-        Does nothing without an address. Raises UsageError if the address cannot be used.
+        Does nothing without an address. Raises UsageError if it, or a token, cannot be used.
         """
         if self._address is None:
             return

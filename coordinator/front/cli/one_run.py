@@ -270,7 +270,7 @@ def rerun_task(
     """Repeat the request of the run `before`, as the new run `run_id`; return its report.
 
     Plug-ins, data files and deployment are read again. Raises OsbenchError if the request is
-    unknown, or the task does not fit any more.
+    unknown, the task does not fit any more, or the run has no report.
     """
     from osbench.coordinator.load.run.resumption import run_request  # noqa: PLC0415 - takes a while
 
@@ -361,9 +361,9 @@ def _run_of(plan: RunPlan, progress: Progress) -> Run:
 def checked_plan(settings: CommandSettings, wanted: Wanted) -> tuple[Task, RunPlan]:
     """Return the checked task and the plan of its run.
 
-    If requests of iterations are to be shown (`--once`), the task is reduced to one iteration of
-    each workload, and `conf` is changed to trace it. Raises OsbenchError if task, plug-ins or
-    deployment are faulty.
+    To show requests of iterations (`--once`), the task is reduced to one iteration per workload,
+    and `conf` is changed to trace it. The record in use is left out for an ad hoc address that it
+    does not name. Raises OsbenchError if task, plug-ins or deployment are faulty.
     """
     conf = settings.conf
     task, plugins = _task(conf, wanted)
@@ -411,8 +411,8 @@ def _interruptible(
     """Pass Ctrl-C and SIGTERM on to a run within this block, and print their effect.
 
     The first drains the load, the second stops it, the third leaves even contexts. `abort` counts
-    as the first, and `abort --now` as two. `interrupts` counts them, too. Yields the relay, to be
-    given the run.
+    as one, `abort --now` as at least the second. `interrupts` counts each as one. Yields the relay,
+    to be given the run.
     """
 
     relay = _Relay()

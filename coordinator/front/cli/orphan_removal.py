@@ -35,11 +35,10 @@ def remove_orphans(
 ) -> list[str]:
     """List resources of runs that are gone, ask the user, and remove them from the cloud.
 
-    Returns a message for each resource that is left. `deployment`: name of the cloud's record, None
-    for the record in use. `older`: age such as "1d" that all resources of a run must have. `rally`:
-    of Rally's tasks. `dry_run` removes nothing; `sure` does not ask, but leaves out runs of unknown
-    age unless `older` is 0. Raises DeploymentError, UsageError, and click.Abort if the user says
-    no.
+    Returns messages on problems, such as resources that are left. `deployment`: name of the cloud's
+    record, None for the record in use. `older`: age such as "1d" that all resources of a run must
+    have. `rally`: of Rally's tasks. `dry_run` removes nothing; `sure` does not ask, but leaves out
+    runs of unknown age unless `older` is 0. Raises OsbenchError, click.Abort if the user says no.
     """
     older_s = run_retention.age_s(older)
     record = settings.deployment(deployment)
@@ -101,7 +100,8 @@ def _without_kept(
 ) -> dict[str, list[Orphan]]:
     """Return the resources to remove, by run: of runs that no directory and no worker needs.
 
-    A directory without contexts to undo needs none. Prints a note for each run that is left out.
+    A directory needs them if its run has a coordinator, or contexts to undo. Prints a note for each
+    run that is left out.
     """
     every = list(RunDirectory.all(str(settings.data_dir)))
     if rally:

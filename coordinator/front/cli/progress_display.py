@@ -89,9 +89,10 @@ class Progress:
         )
 
     def __call__(self, snapshot: Snapshot) -> None:
-        """Show a snapshot: in the table of a terminal, else as a line every `PLAIN_S` seconds.
+        """Show a snapshot: in the table of a terminal, else as a line.
 
-        Shows nothing with `quiet`, and no line while workers prepare.
+        A workload gets a line at most every `PLAIN_S` seconds, and none while workers prepare. With
+        `quiet` nothing is shown.
         """
         now = self._note(snapshot)
         if self._quiet:

@@ -35,8 +35,9 @@ def run_repeatedly(
 ) -> int:
     """Run a task `times` times and print how much the runs differ; return the worst exit code.
 
-    All runs get one tag in common. A run that is interrupted or fails to begin is the last. Raises
-    OsbenchError if the first run cannot begin, PluginError before if no package compares runs.
+    All runs get one tag in common. A run that is interrupted or fails to begin is the last.
+    `as_json`: prints the reports as JSON instead. Raises OsbenchError if the first run cannot
+    begin, and without `as_json` PluginError before any run if no package compares runs.
     """
     show_spread = None if as_json else spread_of_runs()
     tag = f"repeat-{new_run_id()}"

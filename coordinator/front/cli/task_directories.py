@@ -56,10 +56,10 @@ def run_directory(
 ) -> int:
     """Run the task files of the directory `wanted.source`; return the worst exit code of all.
 
-    All are checked before the first is run. Unless `keep_going`, the first that does not end with 0
-    is the last. Prints each report and a table, or JSON; all runs get one tag in common. `page`:
-    path of an HTML page of all runs. Raises UsageError if there is no task file, and if a file is
-    faulty unless `keep_going`.
+    All are checked before the first is run. An interrupt ends the series, and unless `keep_going`
+    an exit code other than 0 does. Prints each report and a table, or JSON; all runs get one tag in
+    common. `page`: path of an HTML page of all runs. Raises UsageError if there is no task file,
+    for an unfit `page`, and if a file is faulty unless `keep_going`.
     """
     folder = Path(str(wanted.source))
     paths = task_files(folder)

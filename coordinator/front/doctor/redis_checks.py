@@ -35,10 +35,10 @@ FEW_CONNECTIONS = 100
 
 
 def look_at_redis(conf: cfg.ConfigOpts) -> Iterator[Diagnosis]:
-    """Yield the diagnoses of the configured Redis, up to the first error that makes it unusable.
+    """Yield the diagnoses of the configured Redis; if a request fails, an error is the last one.
 
     Writes and deletes scratch keys. If none is configured, yields an OK diagnosis: runs are in
-    local mode. An unreachable server is an error among the diagnoses and is not raised.
+    local mode. Errors of the server are diagnoses and are not raised.
     """
     url = conf.messaging.redis_url
     if not url:
@@ -239,8 +239,8 @@ def _is_allowed(attempt: Callable[[], Any]) -> bool:
 def look_at_workers(conf: cfg.ConfigOpts) -> Iterator[Diagnosis]:
     """Yield the diagnoses of workers: foreign keys, other versions, capacity, clocks, threads.
 
-    Capacity is always among them, clocks and stuck threads only with faults. Nothing in local mode,
-    or if Redis or the keys cannot be used: other checks report that.
+    Capacity is always among them, the others only with faults. Nothing in local mode, or if Redis
+    or the keys cannot be used: other checks report that.
     """
     url = conf.messaging.redis_url
     if not url:

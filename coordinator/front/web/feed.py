@@ -224,7 +224,7 @@ def change(before: Any, after: Any) -> Change | None:
 
 
 def apply_change(before: Any, how: Change | None) -> Any:
-    """Return a copy of a JSON value with a change applied, as `live.js` applies it.
+    """Return a JSON value with a change applied, as `live.js` does it; `before` is not modified.
 
     `how`: a result of `change`; None changes nothing. For tests and clients in Python.
     """

@@ -48,8 +48,8 @@ class RunDocument:
     def __call__(self) -> dict[str, Any]:
         """Return the document of the run as it is now; key "over" is true once the run has ended.
 
-        Reads the run directory. The report's part is built again only if the run has written a new
-        timeline, and for at most about `SHARE` of a core; once the run has ended, at each call.
+        Reads the run directory. Builds the report's part again for a new timeline, in about `SHARE`
+        of a core (but at once if it lacks a workload), and at each call once the run has ended.
         """
         directory = self._directory
         # `run --web` serves a little before there is a run directory; in this order, since a run
@@ -172,8 +172,8 @@ def state_line(
 ) -> str:
     """Return the state of a run in a few words: phase and time if `running`, else its exit code.
 
-    If it has written no status for `QUIET_S` seconds, that is added. `status`, `summary`: contents
-    of status.json and summary.json; None if there is no such file.
+    If a running run has written no status for `QUIET_S` seconds, that is added. `status`,
+    `summary`: contents of status.json and summary.json; None if there is no such file.
     """
     if running:
         if status is None:

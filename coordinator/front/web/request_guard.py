@@ -84,7 +84,7 @@ class RequestGuard:
         """Return a redirect to the same address without its token, which sets a cookie instead.
 
         From a link of another site it is a page that leads to "/", because the cookie would not be
-        sent. None without a token; a response with 401 if the token is wrong.
+        sent. None without a token, or if the method is not GET or HEAD; 401 if the token is wrong.
         """
         query = parse_qs(scope["query_string"].decode("latin-1"), keep_blank_values=True)
         token = query.pop("token", [""])[0]

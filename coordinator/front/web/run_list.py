@@ -75,8 +75,8 @@ class ListChoice:
     def heads(self) -> list[dict[str, Any]]:
         """Return a dict for the head of each column: its name, text and sorting.
 
-        Keys: `name`, `text`, `left` (of texts), `sorted` as of `aria-sort`, and `order`, the value
-        "up" or "down" that a click on it gives.
+        Keys: `name`, `text`, `left` (if it is aligned so), `sorted` as of `aria-sort`, and `order`,
+        the value "up" or "down" that a click on it gives.
         """
         return [
             {
@@ -164,10 +164,7 @@ def _figures_so_far(status: Mapping[str, Any] | None) -> dict[str, Any]:
 
 
 def _local(at: Any) -> str:
-    """Return a time, seconds since 1970, as local text such as 2026-04-01 12:00.
-
-    "" if `at` is not a number.
-    """
+    """Return a time, seconds since 1970, as local "2026-04-01 12:00"; "" unless it is a number."""
     if not isinstance(at, int | float):
         return ""
     return time.strftime("%Y-%m-%d %H:%M", time.localtime(at))

@@ -102,7 +102,7 @@ class TaskFolder:
     def check(self, name: str) -> TaskCheck:
         """Check a task file as `validate --offline` does, in a separate process; return the result.
 
-        If the check fails or takes more than `CHECK_S` seconds, the result has that as its problem.
+        If the command gives no result within `CHECK_S` seconds, that is the problem in the result.
         Raises UsageError if the folder has no such file.
         """
         path = self.find(name)
@@ -193,10 +193,7 @@ class StartState:
 
 
 class RunStarts:
-    """Starts runs of a data directory, one at a time, and knows the last `REMEMBERED` of them.
-
-    Thread-safe.
-    """
+    """Starts runs of a data directory, one at a time; knows the last `REMEMBERED`. Thread-safe."""
 
     def __init__(
         self, data_dir: str, new_run_id: Callable[[], str], options: Sequence[str] = ()

@@ -118,9 +118,9 @@ class RunsShown:
         return self._in_words(found[:MOST]), len(found), len(rows)
 
     def before(self, name: str) -> tuple[str, str]:
-        """Return the task's title of the run `name`, and the id of its latest earlier finished run.
+        """Return the title of the run's task, and the id of the task's last finished run before it.
 
-        "" for each that does not exist.
+        "" for each if there is none.
         """
         rows = self._rows(self._every())[::-1]
         task = next((str(row["task"]) for row in rows if row["run"] == name), "")
@@ -134,8 +134,8 @@ class RunsShown:
     def alike(self, name: str) -> tuple[list[RunDirectory], list[SharedRun]]:
         """Return the runs that have ended and have the same task as the run `name`, oldest first.
 
-        That run is included. The first list has the runs in the data directory, the second others
-        in the archive.
+        If that run has ended, it is included. The first list has the runs in the data directory,
+        the second others in the archive.
         """
         archived = self.shared_runs()
         rows = rows_of(self.data_dir, RunDirectory.all(self.data_dir))

@@ -99,7 +99,8 @@ class StartPages:
     async def starting(self, request: Request) -> Response:
         """Respond with the page of a run that is starting, or that did not begin.
 
-        Redirects to the run's page once it has begun. Status 404 for an unknown run.
+        Redirects to the page of a run that has begun, or was started elsewhere. Status 404 for an
+        unknown run.
         """
         name = request.path_params["run"]
         found = await asyncio.to_thread(self._starts.state, name)

@@ -87,7 +87,7 @@ class WebApp:
     async def index(self, request: Request) -> Response:
         """Respond with the list of runs that q, sort and order in the URL choose.
 
-        If the server shows only one run, redirects to it.
+        Without these and `all`, only the newest. If the server shows only one run, redirects to it.
         """
         if self._shown.only:
             return RedirectResponse(f"/runs/{self._shown.only}", 303)

@@ -58,7 +58,7 @@ def contexts_of(workload: Workload, plugins: Plugins) -> list[Named]:
     """Return a workload's contexts with their configurations, the lowest `ORDER` first.
 
     They are the contexts of the scenario and of the task; if both configure one, the task wins.
-    Names of native contexts are without `@platform`. Raises PluginError for unknown names.
+    Names of native contexts have no `@` part. Raises PluginError for unknown names.
     """
     scenario = plugins.scenario(workload.scenario)
     given = [*scenario.context.items(), *((one.name, one.config) for one in workload.contexts)]
@@ -110,11 +110,11 @@ class ContextStack:
         If an earlier coordinator of a resumed run set them all up, they are not set up again;
         contexts set up in part are undone first.
 
-        `check` is called before each context and may raise to stop. `unanswered` is called after
-        the load and returns whether some iteration failed or timed out. Raises ContextError if a
-        context cannot be set up, KeyboardInterrupt if `poll` does. Failures to undo are added to
-        `left`. Contexts are not undone if `kept` returns true for the exception that ends this (a
-        resumed run needs them), or if `poll` interrupted a setup.
+        `check` is called before each setup and after the last, and may raise to stop. `unanswered`
+        is called after the load: has an iteration failed or timed out? Raises ContextError if a
+        context cannot be set up, or was set up in part and cannot be undone, KeyboardInterrupt if
+        `poll` does. At the end, failures to undo are only added to `left`. Contexts are not undone
+        if `kept` is true for the exception that ends this, or if `poll` interrupted a setup.
         """
         keep = left = False
         if not self._is_ready(number) and self._store.of(number):
@@ -177,7 +177,7 @@ class ContextStack:
         """Search the resources of workload `number` that are in error after its load.
 
         The first context with a search (`Context.in_error`) is asked. None if there is no such
-        context, or the contexts are being undone. Changing resources are awaited while `patient`
+        context, or undoing them has begun. Changing resources are awaited while `patient`
         returns true. If `poll` raises KeyboardInterrupt, or the search an exception, the result has
         that as its problem.
         """
@@ -217,7 +217,7 @@ class ContextStack:
 
     @property
     def silent(self) -> tuple[str, int, int, float] | None:
-        """Return the setup or cleanup without progress for `SILENT_S` seconds; None if none is.
+        """Return the step of a context without progress for `SILENT_S` seconds; None without one.
 
         A tuple: description such as "setting up context users", items done, items planned, and
         seconds since the step began. Items are 0 of 1 if the step has reported no progress.

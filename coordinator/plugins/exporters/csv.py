@@ -41,7 +41,7 @@ COLUMNS = _columns()
 
 
 class Csv(exporter.Exporter):
-    """Writes iterations.csv: a line for each iteration that ended or was dropped, in seconds.
+    """Writes iterations.csv: a line for each iteration that ended or was dropped, times in seconds.
 
     Texts that a spreadsheet would take for a formula begin with an apostrophe.
     """

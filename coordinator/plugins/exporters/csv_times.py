@@ -26,7 +26,7 @@ class CsvTimes(exporter.Exporter):
     FILE: ClassVar[str] = "times.csv"
 
     def export(self, run: exporter.ExportedRun, path: Path) -> None:
-        """Write the table to `path`, without states that no iteration has (except in start_lag)."""
+        """Write the table to `path`, with lines of start_lag, and of other states that occurred."""
         with path.open("w", encoding="utf-8", newline="") as file:
             writer = csv.writer(file, lineterminator="\n")
             writer.writerow(HEADER)

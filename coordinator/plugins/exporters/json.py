@@ -37,10 +37,7 @@ class Json(exporter.Exporter):
         self._write(run.summary, path)
 
     def export_failure(self, failure: Mapping[str, Any], path: Path) -> bool:
-        """Write error and exit code of a run that could not start to `path` as JSON.
-
-        Returns True: the exporter has written a file.
-        """
+        """Write error and exit code of a run that could not start to `path`; return True."""
         self._write({name: failure[name] for name in ("error", "exit_code")}, path)
         return True
 

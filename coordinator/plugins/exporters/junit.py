@@ -21,10 +21,10 @@ ERRORS = 10
 class Junit(exporter.Exporter):
     """Writes junit.xml: a test suite with a test case for each workload of the task.
 
-    A workload is a failure if its SLA failed. It is an error if it was not begun, if iterations
-    were lost or not started, if the load generator was the limit, and if a hook or a context
-    failed; soft checks are its output, the exceptions of its iterations its error output. The notes
-    of the run are the error output of the suite.
+    A workload is an error if it was not begun, if iterations were lost or not started, if the load
+    generator was the limit, if a hook failed, or if a context was not undone. Else it is a failure
+    if its SLA failed. Soft checks are its output, the exceptions of its iterations its error
+    output. The notes of the run are the error output of the suite.
     If the run could not start, the only test case has the name of the task.
     """
 
@@ -54,10 +54,7 @@ class Junit(exporter.Exporter):
         _write(path, summary["task"], summary["started_at"], cases, properties, notes)
 
     def export_failure(self, failure: Mapping[str, Any], path: Path) -> bool:
-        """Write a suite of a run that could not start to `path`: a test case of the task, in error.
-
-        Returns True: the exporter has written a file.
-        """
+        """Write a suite of a run that could not start: its task in error. Return True."""
         error = failure["error"]
         lines = [error["message"]]
         for one in error["problems"]:

@@ -76,9 +76,9 @@ class _Families:
 
 
 def families(snapshot: exporter.RunSnapshot, at: float | None = None) -> Iterator[Metric]:
-    """Yield the metrics of a run: iterations, errors, SLA, durations; exit code once it has ended.
+    """Yield the metrics of a run: ids, iterations, errors, SLA, durations; exit code if it ended.
 
-    One metric of each name, with a value per workload; an unknown plan has the value 0. `at`:
+    One metric of each name, for all workloads; an unknown plan has the value 0. `at`:
     timestamp of each value, seconds since 1970; None: no timestamps.
     """
     summary = snapshot.summary

@@ -92,7 +92,7 @@ class HookReport:
 class Firing:
     """An execution of a hook's action, in a new daemon thread that starts at once.
 
-    It never raises: an exception of the action is in its result.
+    An exception of the action is in its result. Raises RuntimeError if no thread can be started.
     """
 
     def __init__(self, kind: type[hook.Hook], config: Any, event: hook.Event) -> None:
@@ -177,9 +177,9 @@ class ActiveHook:
     ) -> None:
         """`run` is the run's id, for the events of actions; `described`, the hook in the task.
 
-        `note` is called with the firings before they are done, to journal them. `seen`: the last
-        value of which another coordinator has evaluated the trigger, -1 for none. A trigger that
-        raises is recorded as a failure.
+        `note` is called with the firings before they are done, to journal them. `seen`: the value
+        to which another coordinator has evaluated the trigger, -1 for none. A trigger that raises
+        is recorded as a failure.
         """
         self.described = described
         self._run = run
@@ -265,7 +265,7 @@ class ActiveHook:
     def _refuse(self, values: Sequence[int]) -> None:
         """Count the firings at `values` as failed, because `AT_ONCE` are running; logs it once.
 
-        Makes at most `KEPT` results in all; the last one counts for the rest.
+        Makes results only up to `KEPT` in all, at least one; the last one counts for the rest.
         """
         if not values:
             return

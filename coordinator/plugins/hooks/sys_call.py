@@ -27,8 +27,8 @@ READ = 64 * 1024
 class SysCall(hook.Hook):
     """Runs a command: a string that is split as by a shell, but run without one.
 
-    If stdout is a JSON object with `additive` or `complete`, that is the output; otherwise it is a
-    text with return code, stdout and stderr. A return code other than 0 is a failure.
+    If it returns 0, and stdout is a JSON object with `additive` or `complete`, that is the output,
+    else a text with return code, stdout and stderr. Other return codes and timeouts are failures.
     """
 
     NAME: ClassVar[str] = "sys_call"
@@ -99,10 +99,10 @@ class SysCall(hook.Hook):
             return _charts(_start(out)) or self._text("0", out, err)
 
     def stop(self) -> None:
-        """End the command and its child processes: SIGTERM, then SIGKILL after GRACE_S seconds.
+        """End a running command and its child processes: SIGTERM, SIGKILL at most GRACE_S s later.
 
-        A command that starts later is ended at once; a running one is waited for. Called in another
-        thread, or after a timeout.
+        Waits for its end. A command that starts later is ended at once. Called in another thread,
+        or after a timeout.
         """
         self._stopping = True
         process = self._process

@@ -57,8 +57,8 @@ class RateSegment:
     def reach(self, instant_s: float) -> int:
         """Return an upper bound of the arrivals from the segment's begin to `instant_s`, after t0.
 
-        0 if the segment begins later; its end is respected. If the rate is constant, at most about
-        2 too many.
+        0 if the segment begins later; arrivals after its end do not count. If the rate is constant,
+        at most about 2 too many.
         """
         begun_s = instant_s - float(self.begin_s)
         if begun_s < 0:
@@ -70,7 +70,7 @@ class RateSegment:
         """Return the times, seconds after t0, at which the segment's integral is `first` + a rank.
 
         An array with a time for each of `ranks`, which ascend. The integral counts arrivals from
-        the segment's beginning.
+        the segment's beginning. Not for a segment whose rate is 0 throughout.
         """
         if self.rate == self.end_rate:
             # relative to the beginning of the segment: no drift, and independent of the calls
@@ -140,8 +140,8 @@ class Curve(Protocol):
 class Ramp:
     """A rate that starts with `start` and rises by `step` every `duration` seconds up to `end`.
 
-    It stays at `end`, for ever unless `length_s` cuts it. A position is the number of a step,
-    from 0.
+    Then it stays at `end`. If `length_s` is given, the rate ends there, maybe before it reaches
+    `end`. A position is the number of a step, from 0.
     """
 
     #: Arrivals per second.

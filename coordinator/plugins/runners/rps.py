@@ -91,8 +91,8 @@ class Rps(runner.Runner):
     def check(cls, config: Mapping[str, Any]) -> list[str]:
         """Return messages on a load with both or neither of its ends, and on impossible rates.
 
-        The ends are `times` and `duration`. A ramp must not fall, and arrivals of `duration` are
-        at least one and at most `MOST_PLANNED`. Empty if all is fine.
+        The ends are `times` and `duration`. A ramp must not fall. If all this is right, arrivals in
+        `duration` must be at least one and at most `MOST_PLANNED`. Empty if all is fine.
         """
         rate = config["rps"]
         ramp = rate if isinstance(rate, Mapping) else {"rps": rate}

@@ -47,8 +47,8 @@ def schedule(curve: Curve, config: Mapping[str, Any]) -> Schedule:
 class Even:
     """Even arrivals: number k is due when the integral of the rate reaches k.
 
-    At a constant rate the first is due at t0. The fraction of an arrival at the end of a segment
-    carries over to the next one.
+    The first is number 0: it is due at t0, unless the rate stays at 0 first. The fraction of an
+    arrival at the end of a segment carries over to the next one.
     """
 
     def __init__(self, curve: Curve) -> None:

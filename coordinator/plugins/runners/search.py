@@ -32,12 +32,13 @@ _RATE: Mapping[str, Any] = {
 
 
 class Search(runner.SearchingRunner):
-    """Looks for the highest rate of arrivals at which the workload's SLA criteria are met.
+    """Looks for the highest arrival rate at which the workload's SLA criteria are met.
 
     It begins with `low`, doubles the rate until a criterion breaks, or up to `high`, and then tries
     rates in between. A rate is kept for `hold` seconds after `settle` seconds that do not count,
     `repeats` times in a row. It ends when the capacity is known to `precision` (0.1 is 10 %) with
-    95 %, or after `max_trials` trials. At most `max_concurrency` iterations run at once.
+    95 %, or is outside the range, or after `max_trials` trials. At most `max_concurrency`
+    iterations run at once.
     """
 
     NAME: ClassVar[str] = "search"
@@ -124,8 +125,8 @@ class Search(runner.SearchingRunner):
     def next_rate(self, trials: Sequence[runner.Trial]) -> float | None:
         """Return the rate of the next trial, arrivals per second; None if the search is over.
 
-        `trials` are all trials so far, in order. The search is over after `max_trials`, if `low` or
-        `high` is the result, or if the capacity is known to `precision`.
+        `trials` are all trials so far, in order. The search is over after `max_trials`, or if the
+        capacity is below `low`, above `high` or known to `precision`.
         """
         if len(trials) >= int(self.config.get("max_trials", MOST_TRIALS)) or self._end(trials):
             return None

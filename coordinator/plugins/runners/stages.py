@@ -66,7 +66,7 @@ class StagedRate(runner.Runner):
 
     @classmethod
     def check(cls, config: Mapping[str, Any]) -> list[str]:
-        """Return messages on rates or durations too small, no arrivals at all, or too many."""
+        """Return messages on rates or durations above 0 and too small, no arrivals, or too many."""
         problems = _too_small(config)
         if problems:
             return problems

@@ -14,7 +14,7 @@ class DrillLimits(sla.Sla):
     """Limits on bad iterations from a fault on, time of recovery, and resources left in error.
 
     The workload's key `phases` says which hook causes the fault. Failed, timed out and dropped
-    iterations count. A fault that was not caused fails the criterion.
+    iterations count. The criterion fails if a hook of `phases` has failed, or has not fired.
     """
 
     NAME: ClassVar[str] = "drill"
@@ -57,8 +57,8 @@ class DrillLimits(sla.Sla):
     def check(self, statistics: sla.Statistics) -> sla.Verdict:
         """Return the verdict: whether bad iterations, recovery and resources are within the limits.
 
-        Fails without `phases`, or if the fault was not caused; with a limit on recovery also if the
-        load did not recover; with a limit on resources also if some could not be listed.
+        Fails without `phases`, or if a hook in it failed or did not fire; with a limit on
+        recovery also if none was found, with one on resources also if some could not be listed.
         """
         drill = statistics.drill
         if drill is None:

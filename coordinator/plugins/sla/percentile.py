@@ -41,9 +41,8 @@ _LIMIT: Mapping[str, Any] = {
 class Percentile(sla.Sla):
     """Percentiles of successful iterations, or of successful calls of an atomic action.
 
-    Values are as in the report: to 0.1 %, rounded up, never above the longest. With `over_s`, the
-    limit holds in every window of that length: iterations that end in it and took longer are
-    counted.
+    Values are as in the report: to 0.1 %, rounded up, never above the longest. With `over_s`, at
+    most 100 - `p` % of the iterations that end in any window of that length may take longer.
     """
 
     NAME: ClassVar[str] = "percentile"
@@ -106,7 +105,8 @@ class Percentile(sla.Sla):
     def breach(self, statistics: sla.Statistics, plan: int | None) -> sla.Verdict | None:
         """Return the failed verdict if a limit is exceeded even if the other iterations take 0 s.
 
-        Else None. With `over_s` only complete windows count.
+        Else None; without a plan, and for actions, that is certain only if `p` is 100. With
+        `over_s` only complete windows count.
         """
         left = sla.remaining(statistics, plan)
         for limit, windows in zip(_limits(self.config), self._windows, strict=True):

@@ -68,7 +68,7 @@ class StartLag(sla.Sla):
     def breach(self, statistics: sla.Statistics, plan: int | None) -> sla.Verdict | None:
         """Return the failed verdict if the limit is exceeded even if all others start in time.
 
-        Else None. With `over_s` only complete windows count.
+        Else None, without a plan unless `p` is 100. With `over_s` only complete windows count.
         """
         if self._windows is not None:
             verdict = self._judged(self._windows, complete=True)

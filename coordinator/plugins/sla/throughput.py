@@ -13,11 +13,11 @@ from osbench.plugin.statistics import OVER_S, Window, Windows
 class Throughput(sla.Sla):
     """Successful iterations per second of the load's window.
 
-    A closed load's window lasts from its first start to its last end. That of an open load is as
+    A closed load's window lasts from its first start to its last end. An open load's window is as
     long as its arrivals are planned for, and begins with the first end. A single iteration has no
     rate: the criterion fails.
 
-    With `over_s`, it holds in every window of that length from the start of the load to the last
+    With `over_s`, `min` holds in every window of that length from the start of the load to the last
     start of an iteration.
     """
 
@@ -53,8 +53,8 @@ class Throughput(sla.Sla):
     def check(self, statistics: sla.Statistics) -> sla.Verdict:
         """Return the verdict: whether the rate, with `over_s` the lowest of all windows, is enough.
 
-        Fails if no iteration has ended, or only one, which has no rate. A load that is shorter than
-        a window of `over_s` is judged as a whole.
+        Fails if no iteration has ended, or the load has no rate, as with one iteration. A load that
+        is shorter than a window of `over_s` is judged as a whole.
         """
         first, last = statistics.first_start, statistics.last_end
         if first is None or last is None:

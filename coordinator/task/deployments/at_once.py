@@ -29,8 +29,8 @@ def call_within(total_s: float, act: Callable[..., Answer], *given: Any, **optio
 def at_once(questions: Sequence[Callable[[], Answer]], until: float) -> list[Answer | None]:
     """Call functions in up to `AT_ONCE` daemon threads; return their results in order.
 
-    The result is None if a function has not ended at `until`, monotonic seconds; it goes on in its
-    thread. If functions raise, the first exception is raised after the wait.
+    The result is None if a function has not ended at `until`, monotonic seconds; it goes on, or is
+    still begun, in its thread. If functions raise, the first exception is raised after the wait.
     """
     answers: list[Answer | None] = [None] * len(questions)
     raised: list[BaseException] = []

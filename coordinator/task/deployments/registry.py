@@ -48,7 +48,7 @@ class Deployments:
         """Store a new record; return whether it is in use afterwards.
 
         `use`: put it into use; None: only if no record is in use. Raises DeploymentError if the
-        name is taken or invalid, or the record cannot be written.
+        name is taken or invalid, or a file cannot be read or written.
         """
         path = self._path(deployment.name)
         if self._exists(path):
@@ -86,9 +86,9 @@ class Deployments:
         return listed
 
     def used(self) -> str | None:
-        """Return the name of the record in use.
+        """Return the name of the record in use; None if there is none, or its file is gone.
 
-        None if no record is in use, or its file does not exist any more.
+        Raises DeploymentError if the file with the name cannot be read.
         """
         try:
             name = read_regular(self._in_use, _NAME_BYTES).decode().strip()
@@ -103,8 +103,8 @@ class Deployments:
     def get(self, name: str | None = None) -> Deployment:
         """Read and return the record `name`; None: the record in use.
 
-        Raises DeploymentError if there is no such record, other users may read its file, or it is
-        damaged.
+        Raises DeploymentError if there is no such record, or its file is damaged, cannot be read,
+        or can be read by other users.
         """
         if name is None:
             name = self.used()
@@ -144,7 +144,7 @@ class Deployments:
     def delete(self, name: str) -> None:
         """Delete the file of a record; if it was in use, no record is in use afterwards.
 
-        Raises DeploymentError if there is no such record, or it cannot be deleted.
+        Raises DeploymentError if there is no such record, or a file cannot be read or deleted.
         """
         was_used = self.used() == name
         try:

@@ -42,7 +42,7 @@ def signed_headers(key: str) -> tuple[str, dict[str, str]]:
 def connect_store(store: str | None, timeout_s: float) -> Any:
     """Connect to a trace store in Redis and return the client.
 
-    `store`: its URL. None if it is not of Redis, or cannot be reached within `timeout_s` seconds.
+    `store`: its URL. None without one, if it is not of Redis, or no connection within `timeout_s`.
     """
     if not store or not store.startswith(("redis://", "rediss://")):
         return None
@@ -64,7 +64,7 @@ def first_spans(
 
     `traces`: trace ids by key; `answered_at`: monotonic seconds of the responses. Polls the store
     for at most `SPANS_S` seconds; keys without spans are left out. Then deletes the spans. `is_own`
-    returns whether spans of a project, in lower case, count. Errors of Redis end the wait.
+    returns whether spans of a project, in lower case, count. Errors of Redis end all this silently.
     """
     seen: dict[str, float] = {}
     end = time.monotonic() + SPANS_S

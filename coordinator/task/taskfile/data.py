@@ -59,7 +59,7 @@ def files_of_workloads(
 ) -> dict[int, DataFile]:
     """Call `find` for each workload; return its files by workload number, from 0.
 
-    Workloads for which it returns None are left out. Raises TaskError with all problems that it
+    Workloads for which it returns no file are left out. Raises TaskError with all problems that it
     returns.
     """
     found, problems = {}, []

@@ -30,9 +30,9 @@ _MERGE = "tag:yaml.org,2002:merge"
 def parse_document(text: str) -> tuple[Any, list[Problem]]:
     """Return the value of a YAML or JSON text, and its problems; (None, []) for an empty text.
 
-    Problems are syntax errors, duplicate keys, exceeded bounds, and values that JSON does not have.
-    For the latter the value is returned all the same, else None. Logs a warning for each octal or
-    base-60 number.
+    Problems are errors of YAML, duplicate keys, exceeded bounds, and values that JSON does not
+    have. With only the last kind the value is returned all the same, else None. Logs a warning for
+    each octal or base-60 number of the value.
     """
     try:
         return _load_document(text)

@@ -107,8 +107,8 @@ def _not_one(workload: Workload, label: str, number: int) -> str:
 def _first(hook: HookConfig, runner: Runner, plugins: Plugins) -> tuple[int | None, str]:
     """Return the second of the load at which a hook fires, and a problem of its trigger or "".
 
-    The second is None if there is a problem, the trigger counts iterations, or its plug-in fails,
-    which another check reports.
+    Problems: it fires more than once, or not within a load of known length. The second is None with
+    a problem, or if the trigger counts iterations, never fires, or fails (reported elsewhere).
     """
     try:
         kind = cast(type[Trigger], plugins.get("trigger", hook.trigger.name))

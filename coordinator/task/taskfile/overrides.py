@@ -54,10 +54,10 @@ def _set_at_path(value: Any, path: str, given: Any) -> None:
 
 
 def _subtasks(value: Any) -> Iterator[tuple[str, list[tuple[str, dict[str, Any]]]]]:
-    """Yield for each well-formed subtask of a document its title and its workloads.
+    """Yield title and workloads of each subtask; in version 1 each key with a list is a subtask.
 
-    A workload is a pair: name of its scenario, its mapping in the document (not a copy). Malformed
-    subtasks and workloads are skipped.
+    A workload is a pair: name of its scenario, its mapping in the document (not a copy). Subtasks
+    and workloads are skipped unless they are mappings; `workloads` is empty unless it is a list.
     """
     if not isinstance(value, dict):
         return
@@ -86,7 +86,7 @@ def _scenario(workload: dict[str, Any]) -> str:
 def _find(what: str, called: Sequence[tuple[str, ...]], path: str) -> tuple[int, str]:
     """Return the index of the element that a path begins with, and the rest of the path.
 
-    `called`: the names of each element; an index may stand for a name. If several names fit, the
+    `called`: the names of each element; a number in the path is an index. If several names fit, the
     longest counts. `what`: the kind of element, for messages. Raises _Refused if no element fits,
     or several have that name.
     """

@@ -40,7 +40,7 @@ def parse(document: Any, source: str) -> Task:
 def sound_part(document: Any, source: str) -> Task | None:
     """Return the task of the valid parts of a document with faults; None if nothing can be used.
 
-    The caller checks its plug-ins, so that all problems are reported at once.
+    Faulty scenarios become a harmless one. Callers check plug-ins, to report all problems at once.
     """
     version, _ = _version(document)
     if not version:

@@ -246,7 +246,7 @@ def notes(task: Task, plugins: Plugins, silenced: Collection[str] = ()) -> list[
 def criteria_notes(task: Task, plugins: Plugins, silenced: Collection[str] = ()) -> list[Problem]:
     """Return a note for each criterion of a checked task that is met too easily.
 
-    `silenced`: notes to leave out.
+    Also if a workload has no criterion, or none on failures. `silenced`: notes to leave out.
     """
     return [
         note
@@ -263,7 +263,7 @@ def criteria_notes(task: Task, plugins: Plugins, silenced: Collection[str] = ())
 def _other_limits(workload: Workload, plugins: Plugins) -> Iterator[str]:
     """Yield notes on time limits that mean something else than with Rally's scenario of this name.
 
-    That is if osbench's scenario does less in an iteration, as Rally's logs in each time, and if it
+    That is if osbench's scenario does less in an iteration (Rally's logs in each time), or if it
     waits: Rally's durations depend on its sleeps before and between polls.
     """
     plugin = plugins.scenario(workload.scenario)

@@ -50,7 +50,7 @@ def _by_source(task: Task, plugins: Plugins) -> dict[str, list[SourceUse]]:
 
 
 def _uses(task: Task, plugins: Plugins) -> Iterator[tuple[str, SourceUse]]:
-    """Yield (framework, use) for each scenario, context, criterion or hook of another framework."""
+    """Yield (framework, use) for each use of another framework's plug-in, except of runners."""
     for workload in task.workloads:
         scenario = plugins.scenario(workload.scenario)
         if scenario.source != NATIVE:

@@ -66,7 +66,8 @@ def render(text: str, folder: str, args: Mapping[str, Any]) -> tuple[str, list[P
 def names(text: str, folder: str) -> frozenset[str] | None:
     """Return the names of the arguments that a template and its included files in `folder` use.
 
-    None if they are unknown: a file cannot be read or parsed, or the template computes its name.
+    None if they are unknown: a text cannot be read or parsed, or the name of a file is computed. A
+    missing file counts as empty.
     """
     environment = _environment(folder)
     found: set[str] = set()

@@ -146,7 +146,8 @@ def show(
 def _kind_and_name(plugins: Plugins, words: Sequence[str]) -> tuple[str, str]:
     """Return kind and name of the plug-in that `words`, [KIND] NAME of a command, mean.
 
-    With KIND, NAME is not looked up. Raises UsageError (unknown kind, ambiguous name), PluginError.
+    With KIND, NAME is not looked up. Raises UsageError for too many words, an unknown kind or an
+    ambiguous name, PluginError for an unknown name.
     """
     *kinds, name = words
     if len(kinds) > 1:

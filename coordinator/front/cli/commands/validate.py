@@ -38,7 +38,7 @@ class ValidationResult:
 
     #: Path of the file, or "-".
     source: str
-    #: None if the file cannot be parsed. May be set together with problems found in the cloud.
+    #: None if the task itself has problems. May be set together with problems found in the cloud.
     task: Task | None = None
     problems: tuple[Problem, ...] = ()
     #: Settings in the file that have no effect.
@@ -57,8 +57,8 @@ def examine(
     """Read and check the task file `source`; with a deployment, also against its cloud.
 
     Problems of the task are returned, not raised. `read` returns the checked task of a path, or
-    raises TaskError. `silenced`: names of notes to leave out. Raises PluginError if plug-ins cannot
-    be read.
+    raises TaskError. `silenced`: names of notes to leave out. Raises other errors of `read`, such
+    as PluginError if plug-ins cannot be read.
     """
     try:
         task = read(source)
@@ -97,7 +97,7 @@ def _count(number: int, word: str) -> str:
 
 
 def as_object(verdict: ValidationResult) -> dict[str, Any]:
-    """Return the result as a JSON object; counts are null if the file cannot be parsed."""
+    """Return the result as a JSON object; counts are null if the task itself has problems."""
     task = verdict.task
     return {
         "file": verdict.source,

@@ -104,7 +104,7 @@ def free(settings: CommandSettings, run: str) -> None:
 def dismiss(settings: CommandSettings, directory: RunDirectory) -> tuple[int, int]:
     """Free the workers of a run; return how many have left, and how many have not.
 
-    `directory` is locked: no coordinator grants anything meanwhile. Journals a higher epoch (number
+    `directory` must be locked: no coordinator grants anything then. Journals a higher epoch (number
     of coordinators) first, and waits for the workers. Raises OsbenchError.
     """
     epoch, members = 0, {}

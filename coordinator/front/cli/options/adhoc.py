@@ -115,7 +115,7 @@ class Adhoc(UrlOptions):
         """Return the task document that these options describe; `ADHOC_RULES` hold for them.
 
         It is one workload; without a load, one virtual user runs once. Reads files given as @FILE.
-        Raises UsageError for an invalid argument, header or limit.
+        Raises UsageError for an invalid argument, header, file or limit.
         """
         workload: dict[str, Any]
         if self.url is None:

@@ -114,7 +114,7 @@ class ExportOptions:
         """Return the options of each exporter in `names`, without the prefix "NAME.", by its name.
 
         The prefix may be missing if there is only one exporter. Raises UsageError if it is missing
-        and there are several.
+        or unknown, and there are several.
         """
         found: dict[str, list[str]] = {}
         for text in self.options:

@@ -19,7 +19,8 @@ def sla_of(limits: Sequence[str], of: str) -> dict[str, Any]:
     """Return the key `sla` of a workload for limits such as "p95=250ms"; {} without limits.
 
     With limits, no iteration may fail unless `failures` allows it. `of`: the time that percentiles
-    are of, "service" or "response". Raises UsageError for an unknown, repeated or malformed limit.
+    are of, "service" or "response". Raises UsageError for an unknown or malformed limit, and if
+    `mean` or `failures` is repeated.
     """
     percentiles: list[dict[str, Any]] = []
     found: dict[str, Any] = {}

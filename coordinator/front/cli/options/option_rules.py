@@ -32,7 +32,7 @@ class Given:
 
     @classmethod
     def of(cls, ctx: click.Context) -> Given:
-        """Return the parameters that the user gave to a called command; defaults do not count."""
+        """Return a command's parameters, and the names that the user gave, without defaults."""
         named = {_name(one): one for one in ctx.command.params}
         return cls(
             written={name: _written_option(name, one, ctx) for name, one in named.items()},

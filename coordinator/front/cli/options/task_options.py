@@ -80,7 +80,8 @@ def read_task(source: str, conf: cfg.ConfigOpts, options: TaskOptions) -> tuple[
     """Return the checked task of a path (`-`: standard input), and its plug-ins.
 
     Prints warnings on unused arguments of files and on classes that are not plug-ins. Raises
-    UsageError for bad or unused arguments, PluginError for bad plug-ins, TaskError for the rest.
+    UsageError for bad or, on the command line, unused arguments, and a selection that matches
+    nothing; PluginError for bad plug-ins, TaskError for the rest.
     """
     from osbench.coordinator.task.taskfile import read_args  # noqa: PLC0415 - as `selection`
     from osbench.coordinator.task.taskfile.loading import TaskTemplate  # noqa: PLC0415 - as `selection`

@@ -77,8 +77,8 @@ class UrlOptions(OptionSet):
     def request(self) -> dict[str, Any]:
         """Return the arguments of the scenario `SCENARIO` for this request.
 
-        Reads files that are given as @FILE. Raises UsageError if one cannot be read, or for a
-        malformed header.
+        Reads files that are given as @FILE. Raises UsageError if one cannot be read, `ca` does not
+        exist, or a header is malformed.
         """
         headers = self._headers()
         found: dict[str, Any] = {"url": self.url, "method": (self.method or "GET").upper()}
@@ -137,7 +137,7 @@ def _authorities(name: str) -> str:
 
 
 def _of_file(name: str, text: str) -> str:
-    """Return the content of an option's `@FILE`. Raises UsageError if it is not text in UTF-8."""
+    """Return the text of an option's `@FILE`. Raises UsageError if it is not readable as UTF-8."""
     path = Path(text[1:])
     try:
         return read_text(path)

@@ -85,7 +85,7 @@ def run_single(
     """Run one iteration of each workload and print all about it; return the exit code.
 
     Writes the exports, too. `as_json`: prints one JSON object instead of text. The code is 1 if a
-    virtual user could not start. Raises OsbenchError if the run cannot begin.
+    virtual user could not start. Raises OsbenchError if the run cannot begin or has no report.
     """
     directory = RunDirectory.of(settings.conf.data_dir, wanted.run_options.run_id)
     progress = IterationProgress(directory, silent=as_json)

@@ -69,10 +69,7 @@ def validate(value: Any, schema: Mapping[str, Any], place: str) -> list[Problem]
 
 @functools.cache
 def _fault(schema: str) -> str:
-    """Return the error in a JSON schema, given as text, or "".
-
-    Cached, because checking a schema is slower than using it.
-    """
+    """Return the error in a JSON schema, given as text, or ""; cached, as checking it is slow."""
     read = json.loads(schema)
     validator: Any = validator_for(read, default=Draft7Validator)
     try:

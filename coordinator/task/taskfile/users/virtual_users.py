@@ -22,8 +22,8 @@ LARGEST = 16 << 20
 def user_data(task: Task, workload: Workload) -> tuple[DataFile | None, list[Problem]]:
     """Return the data file of a workload's virtual users and its problems.
 
-    Each user gets a row. (None, []) if the workload names no file; None if the file cannot be read
-    or has more than `LARGEST` bytes.
+    Each user gets a row. (None, []) if the workload names no file; None with problems if the file
+    cannot be used or its rows have more than `LARGEST` bytes.
     """
     place = inside(inside(inside(workload.place, "users"), "data"), "file")
     file, problems = named_file(task, _data(workload).get("file", ""), place)
@@ -45,7 +45,7 @@ def faults(task: Task, workload: Workload, runner: Runner) -> Iterator[Problem]:
     """Yield contradictions between `users`, `think` and the runner, and faults of the data file.
 
     These are keys for closed runners with an open one, `start_rate` with `ramp_up`, a maximum below
-    its minimum, and fewer rows than users.
+    its minimum, and fewer rows than users that do not share them.
     """
     users, think, place = workload.users, workload.think, workload.place
     file, found = user_data(task, workload)
