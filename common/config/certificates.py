@@ -26,11 +26,11 @@ _PARAMETER = re.compile(r"(?<=[?&])ssl_\w+=[^&\s]*&?")
 
 
 def complete(conf: cfg.ConfigOpts) -> Iterator[str]:
-    """Add the configured certificates to [messaging] redis_url and broker_url, in `conf`.
+    """Add the configured certificates to addresses with TLS, of Redis and the broker, in `conf`.
 
-    A generator: acts while it is iterated, and yields a message per problem: an unreadable file, a
-    key without its certificate, or addresses of which none has TLS. Without certificates it does
-    nothing.
+    Parameters that an address has stay. A generator: acts while it is iterated, and yields a
+    message per problem: an unreadable file, a key without its certificate, or addresses of which
+    none has TLS. Without certificates it does nothing.
     """
     messaging = conf.messaging
     files = {name: messaging[name] for name in PARAMETERS if messaging[name]}

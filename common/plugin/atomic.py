@@ -47,8 +47,8 @@ class Names:
     def number(self, name: object) -> int:
         """Return the number of an action's name, which is assigned at the first call. Thread-safe.
 
-        A name that is not a plain string is converted, and cut to NAME_CHARS. After NAMES_LIMIT
-        names, new ones get the number of OTHER.
+        Names of all types are converted to escaped text of at most NAME_CHARS characters. After
+        NAMES_LIMIT names, new ones get the number of OTHER.
         """
         known = self.ids.get(name) if type(name) is str else None
         if known is None:

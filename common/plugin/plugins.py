@@ -74,8 +74,8 @@ class Plugins:
     An entry point is imported when its plug-in is requested, all files when any plug-in is, a
     source when a name is not native. `prefer` names the source of a plug-in that several have.
     `remedy` is the advice for an unknown name, instead of similar names. A file or class that
-    cannot be used is a fault: `warn` logs it, and the error for a missing name lists it. Every
-    method raises PluginError if a path does not exist or a name is defined twice.
+    cannot be used is a fault: `warn` logs it, and the error for a missing name lists it. Methods
+    that need the files raise PluginError if a path does not exist or a name is defined twice.
     """
 
     def __init__(
@@ -161,10 +161,10 @@ class Plugins:
     def find(self, kind: str, name: str, *, beside: ScenarioPlugin | None = None) -> Found:
         """Return the plug-in `name`, native or of a source, with its class imported.
 
-        `beside`: for a context, the scenario of the same workload, whose source is preferred; a
-        native one needs the native context, even under a name with a platform. Of runners and
-        exporters the native one is preferred; a runner's platform has no effect. Raises PluginError
-        if there is none.
+        `beside`: for a context, the scenario of the same workload, whose source is preferred. If it
+        is native, so is the context, if there is one, even under a name with a platform, unless
+        Rally is preferred. Of runners and exporters the native one is preferred; a runner's
+        platform has no effect. Raises PluginError if there is none.
         """
         prefer = self._preferred()
         if beside is not None and beside.source != NATIVE:

@@ -232,9 +232,9 @@ class Scenario:
     def one_of(self, parts: Mapping[Callable[[], R], float]) -> R:
         """Call a method that is drawn by its weight: `self.one_of({self.look: 3, self.buy: 1})`.
 
-        The call is an atomic action with the method's name. Returns the method's result, which is
-        awaited if it is `async def`. Raises ValueError if a weight is below 0 or none is above, and
-        TypeError if something other than a method is drawn.
+        The call is an atomic action with the method's name. Returns the method's result; the caller
+        awaits it if the method is `async def`. Raises ValueError if a weight is below 0 or none is
+        above, and TypeError if something other than a method is drawn.
         """
         weights = list(parts.values())
         if min(weights, default=0) < 0 or not sum(weights):
@@ -394,8 +394,8 @@ class Scenario:
     ) -> None:
         """Add chart data to this iteration's result: Rally's `additive` and `complete` items.
 
-        Values need not be plain: see `pack_output`. Raises TypeError for data that holds itself,
-        and ValueError if title, chart_plugin or data is missing.
+        Values need not be plain: see `pack_output`. Raises TypeError for data that cannot be
+        packed, and ValueError if title, chart_plugin or data is missing.
         """
         for kind, item in (("additive", additive), ("complete", complete)):
             if item is None:

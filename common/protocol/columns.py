@@ -250,9 +250,9 @@ def _packer(code: str, count: int) -> Callable[..., bytes]:
 def encode_rows(rows: Sequence[Row], names: Sequence[str], t0_ns: int) -> dict[str, Any]:
     """Return rows as a dict of columns for msgpack: bytes by column name, with "rows" and "t0".
 
-    Sparse columns of zeros are left out, as are the columns of actions, requests, trace ids and
-    outputs if no row has any. `names`: the names of actions, by index. `t0_ns`: start of the load
-    on the clock of the rows. Raises OverflowError for a number that does not fit its column.
+    Sparse columns of zeros are left out, as are the columns of actions, of requests, and of traces
+    and outputs, if no row has any. `names`: the names of actions, by index. `t0_ns`: start of the
+    load on the clock of the rows. Raises OverflowError for a number that does not fit its column.
     """
     made: list[list[bytes]] = [[] for _ in _ENCODED]
     steps: list[Any] = []

@@ -89,8 +89,8 @@ def encrypt(section: bytes, key: bytes) -> bytes:
 def decrypt(token: bytes, key: bytes) -> str:
     """Decrypt and decompress a token of `encrypt`; return the CSV text.
 
-    Raises Untrusted if it was encrypted with another key, decompresses to more than `SECTION` bytes
-    or is not UTF-8.
+    Raises Untrusted if it was not encrypted with `key`, is damaged, decompresses to more than
+    `SECTION` bytes, or is not UTF-8.
     """
     try:
         packed = Fernet(key).decrypt(token)

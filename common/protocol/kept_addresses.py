@@ -53,8 +53,8 @@ class _NamedServer:
     def look_up_again(self) -> None:
         """Start a lookup of the host name in a background thread, if it is due and none runs.
 
-        One is due AGAIN_S seconds after the last began, AGAIN_AFTER_FAILURE_S after a failed
-        connection. A failed lookup changes nothing.
+        One is due AGAIN_S seconds after the last began; already AGAIN_AFTER_FAILURE_S seconds after
+        it if the last connection failed. A failed lookup keeps the known addresses.
         """
         age_s = time.monotonic() - self.looked
         if age_s < (AGAIN_AFTER_FAILURE_S if self.failed else AGAIN_S):

@@ -212,7 +212,7 @@ class Heartbeat(Message):
 class Block(Message):
     """A numbered part of the results of one membership: one worker process's part in one run.
 
-    It has result rows, numbers of iterations that the worker gives back, and distinct failures.
+    It has parts such as result rows, returned iteration numbers, failures, log entries and spans.
     """
 
     KIND: ClassVar[str] = "block"

@@ -109,7 +109,7 @@ class Store:
         """Return the oldest entries of the result stream as pairs (id, bytes), at most `limit`.
 
         Waits at most `wait_s` seconds for the first; 0 does not wait. The entries stay in the
-        stream. Empty if there are none, or no stream.
+        stream. Empty if there are none, or the key has no stream.
         """
         block = max(1, int(wait_s * 1000)) if wait_s > 0 else None
         key = self._key("results")
@@ -151,7 +151,7 @@ class Store:
             pipe.execute()
 
     def specification(self, workload: int) -> bytes | None:
-        """Return a workload's encrypted specification; None if missing or too large."""
+        """Return a workload's encrypted specification; None if missing, too large or no hash."""
         key, field = self._key("specs"), str(workload)
         with translating_errors(self._client):
             try:

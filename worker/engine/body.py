@@ -114,10 +114,10 @@ def without_loop(function: Callable[..., Coroutine[Any, Any, Any]]) -> Callable[
 
 
 def refuse_awaitable(returned: Any) -> None:
-    """Raise TypeError if a scenario's method returned an awaitable, or a generator not yet begun.
+    """Raise TypeError if a scenario's method returned something that waits to be run.
 
-    Such an iteration would count as done although its work did not run. An asynchronous generator
-    is refused even if begun. A coroutine is closed. Other values are fine.
+    It is an awaitable, an asynchronous iterable or a generator not yet begun. Such an iteration
+    would count as done although its work did not run. A coroutine is closed.
     """
     if isinstance(returned, AsyncGenerator):
         raise TypeError("an `async def` method with `yield` does not run by itself: await instead")

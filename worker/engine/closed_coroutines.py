@@ -117,9 +117,8 @@ class ClosedCoroutines(GrantedNumbers, CoroutineEngine):
         """Wait until the rate limit lets `user` start an iteration; return that time, monotonic ns.
 
         `turn`: a time that an earlier call returned and no iteration used; 0 if none. `due`: time
-        from which the user is free, monotonic ns. Returns 0 without a time if the limit was lifted,
-        the user is beyond the user limit, the load is over, or the engine is
-        closed.
+        from which the user is free, monotonic ns. Returns 0 without a time if the rate limit was
+        lifted, the user is beyond the user limit, or the load is over.
         """
         turns = self.pacing.turns(turn, due)
         while user.number < self.user_limit and not self.stopped and monotonic_ns() < self.stop_ns:
@@ -151,8 +150,7 @@ class ClosedCoroutines(GrantedNumbers, CoroutineEngine):
     def _wake_some(self, count: int) -> None:
         """Wake up to `count` waiting users within the user limit, longest wait first.
 
-        Users beyond the user limit wait on. If the engine is closed, they are woken
-        as well, and count.
+        Users beyond the user limit wait on; if the engine is closed, they are woken as well.
         """
         outside = []
         while self._waiters and count > 0:
@@ -169,7 +167,7 @@ class ClosedCoroutines(GrantedNumbers, CoroutineEngine):
         """Wake all users that wait for a number, so that they check whether to start, wait or end.
 
         Called in the loop's thread. At and after the stop time, also ends the users' pauses; before
-        it, sets a timer that calls this function at the stop time.
+        a stop time, sets a timer that calls this function then.
         """
         if self.stopped or monotonic_ns() >= self.stop_ns:
             self._wake_pausing()

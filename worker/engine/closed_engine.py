@@ -52,9 +52,8 @@ class ClosedEngine(GrantedNumbers, ThreadEngine):
         """Wait until the rate limit lets `user` start an iteration; return that time, monotonic ns.
 
         `turn`: a time that an earlier call returned and no iteration used; 0 if none. `due`: time
-        from which the user is free, monotonic ns. Returns 0 without a time if the limit was lifted,
-        the user is beyond the user limit, the load is over, or the engine is
-        closed.
+        from which the user is free, monotonic ns. Returns 0 without a time if the rate limit was
+        lifted, the user is beyond the user limit, or the load is over.
         """
         turns = self.pacing.turns(turn, due)
         while user.number < self.user_limit and not self.stopped and monotonic_ns() < self.stop_ns:

@@ -62,9 +62,9 @@ OTHER_PLACES = "(other places)"
 
 @dataclass(frozen=True, kw_only=True)
 class _Sample:
-    """The event loop as the watchdog saw it once while its beat was late: task and CPU time.
+    """The event loop as the watchdog saw it while its beat was late: task and CPU time.
 
-    The watchdog makes one at each interval and compares it with the last.
+    Meanwhile the watchdog makes one at each interval and compares it with the last.
     """
 
     #: When the loop should have beaten, and the time of the look, monotonic nanoseconds.
@@ -179,8 +179,8 @@ class CoroutineEngine(Engine):
     async def _live(self, user: TaskUser, kind: int) -> int:
         """Run `on_start` (`kind` BEGUN) or `on_stop` (ENDED) of `user`; record times and failure.
 
-        Returns its end, monotonic ns; NOT_STARTED if it failed; GIVEN_UP if it timed out, so that
-        the user must end. Exceptions of the scenario are recorded, not raised.
+        Returns its end, monotonic ns; NOT_STARTED if it failed; GIVEN_UP if it timed out, which the
+        watchdog has recorded: the user must end. Exceptions of the scenario are not raised.
         """
         key = self._life_key()
         recorder = new_loop_recorder(self.body.names, self._calls)
@@ -236,10 +236,10 @@ class CoroutineEngine(Engine):
         """Run one iteration of `user` and append its row; failures of the scenario are recorded.
 
         `due`: monotonic ns. Returns its end, monotonic ns, or NOT_STARTED: its user is beyond the
-        user limit or the load is over, and the number went back to the coordinator; LEASE_OVER: the
-        caller must keep the number; GIVEN_UP: it timed out, the watchdog has recorded it, and the
-        user must end. Much is as in `ThreadEngine.run`: a common part would be a call more for each
-        iteration.
+        user limit or the load is over, and the number is noted for `returned`; LEASE_OVER: it did
+        not start, and the caller must keep the number; GIVEN_UP: it timed out, the watchdog has
+        recorded it, and the user must end. Much is as in `ThreadEngine.run`: a common part would be
+        a call more for each iteration.
         """
         body = self.body
         recorder = new_loop_recorder(body.names, self._calls)
@@ -343,9 +343,9 @@ class CoroutineEngine(Engine):
         """If the loop's beat is late by `BLOCKED_NS`, find which scenario code blocks the loop.
 
         The watchdog calls it at each interval; `now` is in monotonic ns. If two calls in a row find
-        the loop in the same task, and it computes or sleeps in a blocking call, the time is added
-        to the line of code in `blocked`. Time in which the loop waits for a core is not added. If
-        the beat is late by `HELD_NS`, calls `_see_held`.
+        the same beat late in the same task, and the loop computes or sleeps in a blocking call, the
+        time is added to the line of code in `blocked`. Time in which the loop waits for a core is
+        not added. If the beat is late by `HELD_NS`, calls `_see_held` until that has found a user.
         """
         overdue = self._loop.overdue_ns(now)
         last, self._sampled = self._sampled, None
@@ -380,7 +380,7 @@ class CoroutineEngine(Engine):
             self._blocked[place if known else OTHER_PLACES] += lasted
 
     def _see_held(self) -> None:
-        """If a timed-out iteration is running in the loop now, add a `HeldLoop` to `abandoned`.
+        """If code of a timed-out user is running in the loop now, add a `HeldLoop` to `abandoned`.
 
         Also logs an error. The worker process then reports itself as stuck, and gets no more work.
         """

@@ -128,7 +128,7 @@ class Engine:
 
     The coordinator grants iteration numbers in batches, and allows this process `user_limit` users.
     Creating an engine starts the watchdog, a thread that runs every `WATCH_S` seconds until the
-    engine is closed and its iterations have ended. `set_user_limit` starts users.
+    engine is closed and iterations and `on_stop` have ended. `set_user_limit` starts users.
     """
 
     #: Field of a result block that has the latenesses: of event loops, or of threads.
@@ -268,8 +268,8 @@ class Engine:
         """Set the number of virtual users in this process; start missing users and request work.
 
         `numbers`: the users' numbers in the whole load, as half-open intervals. Users beyond a
-        smaller limit end or wait after their iteration. Added users begin evenly over the time
-        since the last change, at most `SPREAD_MOST_NS`; if the limit was 0, all begin at once.
+        smaller limit end or wait after their iteration. Added users of a closed load begin one by
+        one, evenly within at most `SPREAD_MOST_NS` from now; all at once if the limit was 0.
         """
         with self._changed:
             self._numbers = UserNumbers(numbers)
@@ -524,9 +524,9 @@ class Engine:
         return bool(self.living or self.life or self.inflight)
 
     def close(self) -> None:
-        """Close the engine, without waiting: nothing starts any more, and waiting users are woken.
+        """Close the engine, without waiting: no iteration starts, and waiting users are woken.
 
-        Users end after their current iteration; the watchdog ends after them.
+        Users end after their current iteration and `on_stop`; then the watchdog ends.
         """
         self.stopped = True
         self.stop(0)
@@ -631,7 +631,7 @@ class Engine:
 
 
 def closed_actions(actions: list[int], now: int) -> list[int]:
-    """Return a copy of an iteration's actions; actions without an end, end at `now` as failed.
+    """Return a copy of an iteration's actions in which open ones have the end `now`, as failed.
 
     `actions` is flat, `WIDTH` integers per action; an incomplete action at the end of the list is
     dropped. `now`: monotonic ns.

@@ -94,9 +94,9 @@ def message_of(error: BaseException) -> str:
 def reported_error(error: BaseException) -> tuple[BaseException, str]:
     """Return the exception to report instead of `error`, and its message. Never raises.
 
-    A group of one exception, as `asyncio.TaskGroup` raises it, is replaced by its member; others
-    are reported themselves. The message of a larger group lists its members and causes; if a cause
-    is a group, the message lists the causes. So it suffices if the traceback is cut.
+    A group of one exception without a cause, as `asyncio.TaskGroup` raises it, is replaced by its
+    member. The message of another group lists its members and causes; the message of an exception
+    lists its causes if any cause is a group. So it suffices if the traceback is cut.
     """
     while _is_shell(error):
         (error,) = error.exceptions  # type: ignore[attr-defined] # it is a group
@@ -133,8 +133,8 @@ def _listed_members(group: BaseExceptionGroup[BaseException]) -> str:
 def resource_of(error: BaseException | None) -> str:
     """Return the resource that the system lacked, such as "open files"; "" if none of `RESOURCES`.
 
-    Checks error number and message of `error` and of the exceptions that caused it, at most
-    `CAUSES` in all.
+    Checks number and message of each OSError among `error` and the exceptions behind it (its cause,
+    else its context), at most `CAUSES` in all.
     """
     for _ in range(CAUSES):
         if error is None:

@@ -43,7 +43,8 @@ class Wait:
 class GrantedNumbers(Engine):
     """Base of the engines of closed load: a free user takes a granted number.
 
-    It has `user_limit` users. A number is due when the user that takes it became free.
+    It has `user_limit` users. A number is due when its user became free, or at a later turn of
+    `Pacing`, which limits the rate.
     """
 
     def __init__(self, setup: EngineSetup) -> None:
@@ -87,7 +88,7 @@ class GrantedNumbers(Engine):
             return list(rest)
 
     def _keep(self, seq: int, iteration: int) -> None:
-        """Queue the unstarted number `iteration` of batch `seq` again, first; wake a user.
+        """Queue the unstarted number `iteration` of batch `seq` again, first; wake users for it.
 
         If the batch was taken back by the coordinator, notes the number for `returned` instead.
         """
@@ -104,8 +105,8 @@ class GrantedNumbers(Engine):
 
         With it come its batch, and the time from which the user is free, monotonic ns. It must wait
         if it is beyond the user limit, no number is queued, or the lease (permission to start) or
-        the load is over. Requests work if no number is queued or the load has ended. Adds the time
-        waited to `want_ns`. Changes `wait`. Call with the lock held.
+        the load is over. May request work. Notes the state of the wait in `wait`; at its end adds
+        the time waited within the user limit to `want_ns`. Call with the lock held.
         """
         now = monotonic_ns()
         if user.number >= self.user_limit:
@@ -137,8 +138,8 @@ class GrantedNumbers(Engine):
     def _refill(self) -> bool:
         """If the iterator shared by all users is empty, fill it with the next queued numbers.
 
-        Returns False if it is empty and no number is queued. Notes the numbers on the will page
-        before users can take them. Requests work if the queue is empty afterwards.
+        Returns False if it is empty and no number is queued. Notes the numbers on the will page, if
+        there is one, before users can take them. Requests work if it takes the last queued numbers.
         """
         if operator.length_hint(self._source):
             return True

@@ -15,9 +15,9 @@ Fill = Callable[[str], Any]
 def expander(args: Mapping[str, Any], run_id: str) -> Callable[[int], dict[str, Any]]:
     """Return a function that returns the scenario's keyword arguments for an iteration number.
 
-    In strings, also within lists and mappings, {iteration} and {run} are replaced; other braces and
-    keys of mappings are unchanged. Parts without {iteration} are the same objects for all
-    iterations, so a scenario must not change its arguments.
+    In strings, also within lists, tuples and mappings, {iteration} and {run} are replaced; other
+    braces and keys of mappings are unchanged. Tuples become lists. Parts without {iteration} are
+    the same objects for all iterations, so a scenario must not change its arguments.
     """
     ready: dict[str, Any] = _with_run(dict(args), run_id)
     fill = _fill(ready)

@@ -90,7 +90,7 @@ class OpenCoroutines(GrantedArrivals, CoroutineEngine):
         self._advance()
 
     def _end_users(self) -> None:
-        """Run `on_stop` of the free users, without waiting for its tasks."""
+        """Remove the free users; start `on_stop` of the `living` ones without waiting for it."""
         while self._free:
             number = heapq.heappop(self._free)
             if number in self.living:
@@ -107,10 +107,10 @@ class OpenCoroutines(GrantedArrivals, CoroutineEngine):
     def _advance(self) -> None:
         """Start the arrivals that are due, and set an alarm for the next; in the loop's thread.
 
-        Starts none while all users are busy, or if the lease or load is over. If users must run
-        `on_start` and none is free, starts more users instead. After `PORTION_NS` of work the rest
-        follows in the loop's next turn. Requests work if no arrival is queued. If the engine is
-        closed, free users end.
+        Starts none while all users are busy, or if the lease or load is over. If users must begin
+        first and none is free, more users begin instead, unless some do already. After `PORTION_NS`
+        of work the rest follows in the loop's next turn. Requests work if no arrival is queued. If
+        the engine is closed, free users end.
         """
         end = monotonic_ns() + PORTION_NS
         while not self.stopped:

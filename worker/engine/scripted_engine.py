@@ -316,7 +316,7 @@ class ScriptedEngine(GrantedNumbers, ThreadEngine):
     # arguments
 
     def _changes(self, args: Mapping[str, Any]) -> tuple[Mapping[str, Any], set[str]] | None:
-        """Return the changed or added arguments, and the names left out; None if equal."""
+        """Return arguments unlike the workload's, and its names left out there; None if equal."""
         own = self._args
         if args is own:
             return None

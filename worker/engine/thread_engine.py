@@ -52,8 +52,8 @@ class ThreadUser(User):
 class ThreadEngine(Engine):
     """Base of the engines whose virtual users are threads: closed, open and scripted.
 
-    A thread whose iteration timed out gets IterationTimeout and ends; another thread takes its
-    place. The hot path takes no lock but the interpreter's.
+    A thread whose iteration timed out gets IterationTimeout. In closed and open loads it then ends,
+    and another thread takes its place.
     """
 
     def __init__(self, setup: EngineSetup) -> None:
@@ -134,10 +134,10 @@ class ThreadEngine(Engine):
     def _begin_life(self, user: ThreadUser) -> bool:
         """Run `on_start` of `user` until it succeeds; return whether it did.
 
-        Waits while the user is beyond the user limit or the lease (permission to start) is over.
-        After a failure, which is recorded, tries again after 1 s, then 2 s and so on up to 30 s. At
-        success sets `user.free_ns` to its end. False, and the user must end, if the load is over or
-        `on_start` timed out.
+        Waits for the user's start (`await_start`), and while it is beyond the user limit or the
+        lease (permission to start) is over. After a failure, which is recorded, tries again after
+        1 s, then 2 s and so on up to 30 s. At success sets `user.free_ns` to its end. False, and
+        the user must end, if the load is over or `on_start` timed out.
         """
         self.await_start(user)
         tries = 0
@@ -162,8 +162,8 @@ class ThreadEngine(Engine):
     def _live(self, user: ThreadUser, kind: int) -> int:
         """Run `on_start` (`kind` BEGUN) or `on_stop` (ENDED) of `user`; record times and failure.
 
-        Returns its end, monotonic ns; NOT_STARTED if it failed; GIVEN_UP if it timed out, so that
-        the user must end. Exceptions of the scenario are recorded, not raised.
+        Returns its end, monotonic ns, or NOT_STARTED if it failed. If it timed out, returns
+        GIVEN_UP or raises IterationTimeout: the user must end. Other exceptions are not raised.
         """
         key = self._life_key()
         recorder = new_recorder(self.body.names)
@@ -208,9 +208,9 @@ class ThreadEngine(Engine):
         """Run one iteration of `user` and append its row; failures of the scenario are recorded.
 
         `due`: monotonic ns. Returns its end, monotonic ns, or NOT_STARTED: its user is beyond the
-        user limit or the load is over, and the number went back to the coordinator; LEASE_OVER: the
-        caller must keep the number; GIVEN_UP: it timed out, the watchdog has recorded it, and the
-        user must end.
+        user limit or the load is over, and the number is noted for `returned`; LEASE_OVER: it did
+        not start, and the caller must keep the number. If it timed out, the watchdog has recorded
+        it: raises IterationTimeout or returns GIVEN_UP, and the user must end.
         """
         body = self.body
         recorder = new_recorder(body.names)

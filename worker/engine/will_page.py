@@ -92,7 +92,7 @@ class WillPage:
         words[_HELD] = 1
 
     def serve(self, workload: int, is_open: bool) -> None:
-        """Write the workload that begins, with no work taken; `is_open`: its load is open.
+        """Write the workload that begins, with none of its work taken; `is_open`: its load is open.
 
         Called before its engine has users, and after the last engine was closed. If the same open
         workload goes on, the latest due time taken remains.
@@ -138,8 +138,8 @@ class WillPage:
     def read(self) -> Will | None:
         """Return the will of the ended process: the limit up to which it may have taken work.
 
-        Work beyond it cannot have started. None if the process was in no run. Called by the
-        supervisor.
+        Work beyond it cannot have started. None if the page names no membership, as without a run.
+        Called by the supervisor.
         """
         words = self._words
         if not words[_HELD]:

@@ -60,7 +60,7 @@ class NameLookups:
     def kept(self, host: str, port: int) -> list[Address] | None:
         """Return the addresses of a host in the order to try them; None if a lookup is needed.
 
-        Cached hosts and IP addresses need no lookup; IP addresses are cached here.
+        Cached hosts and IP addresses without a zone need no lookup; the latter are cached here.
         """
         key = (host, port)
         kept = self._kept.get(key)

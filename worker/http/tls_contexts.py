@@ -71,7 +71,7 @@ class TlsContexts:
     def context(self, trust: Trust) -> ssl.SSLContext:
         """Return the context for TLS settings; made and cached if needed, by one thread at a time.
 
-        Raises CannotSecure if its files cannot be read.
+        Raises CannotSecure if its files cannot be read or used.
         """
         # one at a time: reading a CA bundle takes some ms of CPU
         with self._lock:

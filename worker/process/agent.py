@@ -93,7 +93,7 @@ class Agent:
     ) -> None:
         """Create the agent; `connect` returns a Redis client with a limit, seconds, for each reply.
 
-        `eager_s`: seconds between two reads of records in Redis while a workload is about to start.
+        `eager_s`: seconds between two reads of records in Redis while they may change at any time.
         """
         self._identity = identity
         self._patience = patience
@@ -152,8 +152,8 @@ class Agent:
     def receive(self, data: object) -> None:
         """Verify a batch from the broker and pass it to the session; count and log a refusal.
 
-        Data that is not a batch, has a bad signature, or comes without a run is refused. Called by
-        Celery's thread.
+        Refused are data that is not a batch or has a bad signature, batches without a run, and
+        batches that the session refuses. Called by Celery's thread.
         """
         try:
             if not isinstance(data, bytes):
@@ -220,8 +220,8 @@ class Agent:
     def _hear(self) -> None:
         """Read the records that coordinators write in Redis, and follow them; log errors of Redis.
 
-        Reads control records and the offer. Measures the clock's offset before if that is due, or
-        if Redis was unreachable.
+        Reads control records, the offer, and the specification if one is wanted. Measures the
+        clock's offset before if that is due, or if Redis was unreachable.
         """
         try:
             if self._away or time.monotonic() - self._offset_at > OFFSET_S:

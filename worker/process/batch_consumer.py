@@ -44,7 +44,7 @@ def consumer_class(receive: Callable[[bytes], None]) -> type[Consumer]:
         """Celery's consumer without its tasks: the thread that reads a message calls `receive`."""
 
         def start(self) -> None:
-            """Consume until stopped, or until the broker or the content of the queue fails it."""
+            """Consume until stopped; raise errors of the broker, and of the queue's content."""
             try:
                 super().start()
             except Exception as error:

@@ -21,8 +21,8 @@ def capture(book: LogBook) -> None:
     """Note output on stdout and stderr, and log records, in `book` from now on.
 
     Replaces sys.stdout and sys.stderr, adds a handler to the root logger, and masks secrets in
-    existing handlers. Bytes that are written to the file descriptors past Python, as by a command
-    that a scenario starts, are not captured.
+    its existing handlers with osbench's formatter. Bytes that are written to the file descriptors
+    past Python, as by a command that a scenario starts, are not captured.
     """
     root = logging.getLogger()
     for handler in root.handlers:
@@ -45,10 +45,7 @@ class CapturedStream:
         self._book = book
 
     def write(self, text: str) -> int:
-        """Write `text` to the stream with secrets masked, and note its lines.
-
-        Returns the length of `text`.
-        """
+        """Write `text` to the stream with secrets masked, note its lines; return its length."""
         self._stream.write(self._book.write(self._name, text))
         return len(text)
 

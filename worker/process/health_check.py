@@ -86,8 +86,8 @@ def complaints(conf: cfg.ConfigOpts, hang_s: float = HANG_S) -> list[str]:
     """Return a message for each supervisor and worker process that hangs; empty if none does.
 
     A process hangs without a sign of life or progress for `hang_s` seconds, or if it is stuck. If
-    no supervisor runs, a message reports that. With `[worker] label`, only processes with that
-    label count. Contacts no server.
+    no supervisor runs, the only message reports that. With `[worker] label`, only processes with
+    that label count. Contacts no server.
     """
     supervisors, processes = (_of_label(conf, of(conf)) for of in (_supervisors, _processes))
     if not supervisors:

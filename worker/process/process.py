@@ -70,13 +70,13 @@ def _raise_file_limit() -> None:
 
 
 class _Consumer:
-    """Celery's consumer in a thread: gives batches to the agent; started again after errors."""
+    """Celery's consumer in a thread: gives batches to the agent; started again whenever it ends."""
 
     def __init__(self, app: Celery, name: str, agent: Agent, repair: Callable[[], None]) -> None:
         """Configure `app` for the queue of worker `name` and start the thread.
 
         `repair` makes the queue usable again if something else than messages was put into it; it is
-        called after an error.
+        called each time before the consumer is started again.
         """
         app.conf.task_queues = (broker.queue(name),)
         app.conf.task_default_queue = redis_keys.queue(name)
@@ -132,7 +132,7 @@ def _await_servers(conf: cfg.ConfigOpts, name: str, *, private: bool) -> None:
     """Wait until Redis and the broker are reachable; logs warnings meanwhile.
 
     A `private` worker, whose servers are its run's own, does not wait. Raises StoreError if one is
-    unusable, and for a private worker StoreUnreachable if one is unreachable.
+    unusable, and for a private worker StoreMissing if one does not respond.
     """
     url, broker_url = conf.messaging.redis_url, conf.messaging.broker_url
     timeout_s = conf.messaging.redis_timeout_s
@@ -157,9 +157,9 @@ def main(
     """Serve runs until SIGTERM or SIGINT, or until `lifeline` (a pipe from the supervisor) closes.
 
     `page_fd`: memory in which the process notes its taken work, for the supervisor to read after
-    its death; None without such a reader. Calls `started` when it is ready. Then drains, for at
-    most `[worker] drain_timeout_s`, and returns 0. The server of a `private` worker ends with it:
-    no keys are removed. Raises OsbenchError if it cannot start.
+    its death; None without such a reader. Calls `started` when it is ready. At the end drains, for
+    at most `[worker] drain_timeout_s`, and returns 0. The server of a `private` worker ends with
+    it: no keys are removed. Raises OsbenchError if it cannot start.
     """
     _tune(conf)
     ring = Keyring.load(conf.security.key_file)

@@ -118,8 +118,9 @@ class Supervisor:
     def run(self) -> int:
         """Keep the worker processes running until SIGTERM or SIGINT, then drain them and return 0.
 
-        If all have failed at their start, returns a failed process's exit code. Before the end,
-        wills of killed processes are sent for at most `FAREWELL_S`.
+        Once no process runs or is to be started, returns the exit code of a failed one, or 1 for 0.
+        At the end sends wills for at most `FAREWELL_S`. Raises UsageError for a wrong or taken
+        `[worker] metrics_address`.
         """
         self._leave.on_signals()
         reading, writing = os.pipe()
@@ -167,8 +168,8 @@ class Supervisor:
     def _reap(self) -> int:
         """Remove processes that have exited, send their wills, and schedule replacements.
 
-        Returns the exit code of a process that is not replaced; 0 if all are. Its error message is
-        stored for `_report_failures`.
+        Returns the exit code of a process that is not replaced, 1 for a code of 0; 0 if all are.
+        Its error message, if any, is stored for `_report_failures`.
         """
         failed = 0
         ended = [child for child in self._children if child.process.poll() is not None]

@@ -79,7 +79,7 @@ class WillSender:
                 self._thread.start()
 
     def flush(self, timeout_s: float) -> None:
-        """Wait until each will was sent at least once, for at most `timeout_s` seconds.
+        """Wait until each will was sent once or is not needed, for at most `timeout_s` seconds.
 
         Logs the wills that were not sent. The thread goes on.
         """

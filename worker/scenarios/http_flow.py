@@ -33,7 +33,8 @@ class HttpFlow(Scenario):
     def check_arguments(cls, method: str, args: Mapping[str, Any]) -> list[str]:
         """Return a message for each mistake in the arguments; empty without mistakes.
 
-        Looks at placeholders, saved values, steps and mix. Types are checked by the schema.
+        Looks at placeholders, saved values, base, headers, relogin, steps, mix and branch. Types
+        are checked by the schema.
         """
         found = [
             f"{name} is not a placeholder: those are {{user.NAME}}, {{data.COLUMN}}, "

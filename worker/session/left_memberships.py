@@ -77,7 +77,7 @@ class LeftMemberships:
 
         Drops all blocks if the record ends the membership. A membership without blocks is removed.
         After a long silence all blocks are sent again soon. None and an unchanged record are
-        ignored; a record that is not trusted is counted as refused.
+        ignored; a record that is not trusted, or of another membership, is counted as refused.
         """
         for one in self._left:
             if (one.run, one.membership) == (run, membership) and data not in (None, one.record):

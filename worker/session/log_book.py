@@ -119,8 +119,8 @@ class LogBook:
     def write(self, source: str, text: str) -> str:
         """Keep the lines of a printed text as `add`, and return the text with secrets masked.
 
-        An incomplete line, unless it is long, waits for more of the same iteration in this thread,
-        until `take` with `final`.
+        An incomplete line, unless it is long, waits for more of the same iteration in this thread;
+        output of another iteration in it, or `take` with `final`, ends the wait.
         """
         place = _place()
         shown = self._masked(text, place.arguments)

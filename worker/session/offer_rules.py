@@ -27,8 +27,8 @@ def offer_refusal(
     """Return why a verified offer is refused; "" if it is to be followed.
 
     `challenge`: the random string in this worker's present heartbeats, which the offer has to name,
-    so that each is followed once. A worker with a session follows only a later coordinator process
-    of the same run and membership.
+    so that each is followed once. A worker without a session follows only an offer that begins a
+    membership; one with a session, only a later coordinator process of its run and membership.
     """
     checks = [
         (offer.incarnation != incarnation, OTHER_WORKER),

@@ -115,8 +115,8 @@ class Outbox:
     def send(self, store: Store, most_s: float) -> None:
         """Send the blocks that are due to the result stream: new and still unacknowledged ones.
 
-        After each attempt a block is due later: first after `timers.RESEND_S`, then twice as long
-        each time, at most `most_s` seconds. A block replaces its earlier copy in the stream. Raises
+        A block that was sent is due again after `timers.RESEND_S`, then twice as long each time, at
+        most `most_s` seconds. A block replaces its earlier copy in the stream. Raises
         StoreUnreachable, StoreError; unsent blocks stay due.
         """
         with self._sending:

@@ -78,9 +78,9 @@ class Preparation:
         """Load the scenario, call its `warm_up` and return the prepared workload.
 
         Logs OpenStack users in if the workload needs it. `observer` is called with the requests of
-        the workload's HTTP clients. Raises PluginError if the scenario is missing or has another
-        version, or if `warm_up` fails; FleetError for more virtual users than are possible; and
-        other errors, such as of logging users in.
+        osbench's own HTTP clients. Raises PluginError if scenario or runner is missing or not the
+        coordinator's, or if `warm_up` is `async def` or fails; FleetError for more virtual users
+        than are possible; and other errors, such as of logging users in.
         """
         plugin = self._scenario(specification)
         function = getattr(plugin.cls, plugin.method)

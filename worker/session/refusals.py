@@ -35,9 +35,9 @@ class Refusals:
         self._lock = threading.Lock()
 
     def count(self, reason: str, what: str) -> None:
-        """Count a refused message by `reason` and log it: first as a warning, then at debug level.
+        """Count a refused message by `reason` and log it; `what`: its kind, such as "a batch".
 
-        `what` names the kind of message, such as "a batch".
+        The first message of each reason is logged as a warning, later ones at debug level.
         """
         with self._lock:
             self._counts[reason] += 1

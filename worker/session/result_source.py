@@ -62,7 +62,7 @@ class ResultSource:
         """Return the contents of the next block; None if there is nothing to report.
 
         It has at most `BLOCK_ROWS` rows and about `BLOCK_BYTES`. Lateness, blocked times and stalls
-        only come with rows. Until `stored` is called, the same results are returned again.
+        only come with rows. Until `stored` is called, the same results come again, and newer ones.
         """
         engine = self._engine
         waiting, life = len(engine.rows), engine.life[:BLOCK_ROWS]
@@ -141,7 +141,7 @@ class ResultSource:
 
 
 def _first(rows: list[Row], *, bulky: bool) -> list[Row]:
-    """Return the first rows: at most `BLOCK_ROWS` and `BLOCK_BYTES`, but at least one.
+    """Return the first rows: at most `BLOCK_ROWS` and `BLOCK_BYTES`, but at least one, if any.
 
     `bulky`: rows may have outputs or exchanges, whose bytes count, too.
     """

@@ -34,10 +34,10 @@ QUIET_S = 3.0
 class Session:
     """A membership: this process's part in one run, from a coordinator's offer to its last block.
 
-    `offer` is called by Celery's thread, the rest by the agent's. A membership goes on under all
-    coordinator processes of its run: `takeover` changes the session, and nothing else. It ends in
-    one step (`finish`): afterwards nothing starts and no batch is taken; only the blocks of its
-    outbox are still delivered.
+    `offer` is called by Celery's thread, `state` and `facts` also by the heartbeats', the rest by
+    the agent's. A membership goes on under all coordinator processes of its run: each has a
+    separate session (`takeover`). It ends in one step, `finish` or `drop`: afterwards no batch is
+    taken. After `finish` only the blocks of its outbox are still delivered.
     """
 
     def __init__(
@@ -159,9 +159,10 @@ class Session:
     def follow(self, data: bytes | None, offset: ClockOffset, since_ns: int) -> None:
         """Apply a control record: acknowledged blocks, recalled batches, lease, load.
 
-        Ignored if it is None, repeated, or after the end; a bad signature, another session or an
-        old version is counted as refused. `offset` converts Redis time. `since_ns`: monotonic time
-        at which the record before was read; this record was written later.
+        Ignored if it is None, repeated, or after the end. Counted as refused if it is not trusted,
+        of another run, worker, membership or session, or of an old version; with the latter two
+        acknowledgements still apply. `offset` converts Redis time. `since_ns`: monotonic time at
+        which the record before was read; this record was written later.
         """
         self._equipment.log.clock = offset
         if data is None or not self.is_news(data):

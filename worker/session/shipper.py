@@ -74,10 +74,9 @@ class Shipper:
         self._thread.start()
 
     def serve(self, engine: Engine, workload: int, interval_s: float) -> None:
-        """Ship the results of an engine from now on, at last every `interval_s` seconds.
+        """Ship the results of an engine from now on: soon, then at intervals up to `interval_s` s.
 
-        The first results are shipped sooner. Earlier engines are served until they have ended and
-        all their results are in blocks.
+        Earlier engines are served until they have ended and all their results are in blocks.
         """
         with self._lock:
             self._sources.append(ResultSource(engine, workload))

@@ -25,8 +25,8 @@ def users_of(
     """Return the plan of a workload's virtual users: rows of data, think times, HTTP sessions.
 
     `context`: of the workload. `is_coroutine`: sessions are for users in an event loop. If the
-    task's `http` names a service of the catalogue, OpenStack users are logged in here. Raises
-    DeploymentError, AuthenticationFailed, ConnectionError and TimeoutError.
+    task's `http` names a service of the catalogue, OpenStack users are logged in here: raises
+    PluginError, DeploymentError, AuthenticationFailed, ConnectionError and TimeoutError.
     """
     wish = specification.users
     run = specification.run
@@ -51,7 +51,7 @@ def _sessions(
     """Return a function that opens the HTTP session of a virtual user.
 
     If the task's `http` names a service, the users are logged in here. HTTP clients are made here
-    if the scenario seems to need them, else at the first session.
+    if the task has `http` or the scenario seems to need them, else at the first session.
     """
     wish = specification.http
     service = wish.get("service", "")
@@ -74,7 +74,7 @@ def _sessions(
 def _names_http(scenario: type[Scenario]) -> bool:
     """Return whether a method of the scenario's class, inherited or not, uses the name `http`.
 
-    Uses in other functions are not seen.
+    Uses in other functions, and in `Scenario` itself, are not seen.
     """
     functions = [one for _, one in inspect.getmembers(scenario, inspect.isfunction)]
     return any(

@@ -47,7 +47,7 @@ TRAVERSE_NS = 10 * 10**9
 class Workloads:
     """Prepares the workloads of a run, one after another, and holds the engine of the present one.
 
-    Called under the session's lock, except `fetch`.
+    Called under the session's lock, except `fetch`, `close` and the facts for heartbeats.
     """
 
     def __init__(
@@ -207,9 +207,9 @@ class Workloads:
         self.return_rest()
 
     def return_rest(self) -> None:
-        """Return unstarted iterations without an engine, or of stopped engines, by a result block.
+        """Return waiting batches, and unstarted iterations of engines past their stop time.
 
-        The coordinator may grant them to another worker.
+        A result block returns them to the coordinator, which may grant them to another worker.
         """
         self._return_stock()
         now = monotonic_ns()
@@ -226,11 +226,11 @@ class Workloads:
     # instructions
 
     def follow(self, control: Control, offset: ClockOffset, since_ns: int) -> None:
-        """Apply a control record to the workload.
+        """Apply a control record to the workload; `offset` converts Redis time.
 
-        `since_ns`: monotonic time before which it was not written. A new workload number leaves the
-        present one. The load starts here once the record has a t0 and the workload is prepared.
-        Then stop time, rate and user limit are set. `offset` converts Redis time.
+        `since_ns`: monotonic time before which it was not written. Another workload number leaves
+        the present engine; so does a stopped load that is to go on. A load starts here once the
+        record has a t0 and the workload is prepared. Then stop time, rate and user limit are set.
         """
         if control.workload != self.preparing:
             self._leave()
@@ -261,7 +261,7 @@ class Workloads:
         """Read the requested specification from Redis, and begin to prepare it in a thread.
 
         Reads at most every `ASK_S` seconds, until it is found. A specification whose digest is not
-        the one in the control record is counted as refused. Raises StoreUnreachable, StoreError.
+        the one in the control record counts as refused, once. Raises StoreUnreachable, StoreError.
         """
         now = time.monotonic()
         if self._found or not self._wanted or now - self._asked_at < ASK_S:

@@ -87,7 +87,7 @@ class IterationProfiler(osprofiler.profiler._Profiler):
     def close(self, number: int, info: Mapping[str, Any] | None = None) -> None:
         """Close span `number`, adding `info`; close spans still open within it as unfinished.
 
-        Does nothing if the span is closed already, such as by surplus calls of `stop`.
+        Does nothing if the span is closed already, as by a surplus `stop`, or the trace finished.
         """
         if self._over:
             return

@@ -187,8 +187,8 @@ class StoreQueue(Generic[T]):
     def _settle(self, batch: list[tuple[T, int, int]]) -> bool:
         """Write a batch and count its spans as written or lost; return whether the store replied.
 
-        A batch is not written again after an error; `lost` is called with its parcels. Errors are
-        logged, at most one a minute.
+        A batch is not written again after an error; `lost` is called with each parcel that is not
+        stored. Errors are logged, at most one a minute.
         """
         parcels: list[Parcel] = []
         answers: list[str | None] = []

@@ -164,8 +164,8 @@ _MAY_RAISE: Mapping[str, Collection[str]] = {
 def checked_class(kind: str, cls: type) -> type:
     """Return a subclass of a user's plug-in of `kind` whose methods check the values they return.
 
-    They raise PluginError for a value of a wrong kind, and instead of any exception but
-    OsbenchError, except in methods of _MAY_RAISE. osbench's classes, and classes without such
+    They raise PluginError for a value of a wrong kind; methods that are not in _MAY_RAISE also
+    raise it instead of any exception but OsbenchError. osbench's classes, and classes without such
     methods, are returned themselves. Raises PluginError if CONFIG_SCHEMA is not a mapping.
     """
     if cls.__module__.startswith("osbench."):

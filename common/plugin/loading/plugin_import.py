@@ -124,8 +124,8 @@ class PluginImport(MetaPathFinder):
         """Allow a plug-in file to import modules of its folder; return its own module's name.
 
         Inserts this finder in `sys.meta_path`, removes older modules of these names from
-        `sys.modules`, and imports the file's package. Raises PluginError if that fails, or if
-        another plug-in's folder has a module of the same name.
+        `sys.modules`, and imports the file's package. Raises PluginError if that fails, and if a
+        module of another plug-in, or an installed package, has a name that this file needs.
         """
         beside = self._files.neighbours(file)
         for name, path in beside.items():

@@ -34,7 +34,7 @@ class FormInput:
 
 
 def form_inputs(page: str) -> Iterator[FormInput]:
-    """Yield the inputs of an HTML page that have a name, in order.
+    """Yield the elements `input` of an HTML page that have a name, in order.
 
     Inputs in comments, scripts, styles and titles are left out. Only the first PAGE_CHARS
     characters are read.

@@ -83,7 +83,7 @@ def check_pattern(pattern: str) -> None:
 def _compile_pattern(pattern: str) -> tuple[re.Pattern[str], str]:
     """Return the compiled expression, and the literal text that begins each match, or "". Cached.
 
-    Raises BadPattern if it is malformed, has several groups or might take too long.
+    Raises BadPattern if it is too long, is malformed, has several groups or might take too long.
     """
     if len(pattern) > PATTERN_CHARS:
         raise BadPattern(f"a regular expression must have at most {PATTERN_CHARS} characters")

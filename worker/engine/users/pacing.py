@@ -88,10 +88,10 @@ class Pacing:
     def set_rate(self, rate: float, first_ns: int | None = None, part: Sequence[int] = ()) -> None:
         """Set the rate limit of all processes, iterations per second; 0 means no limit.
 
-        `first_ns`: their first turn, monotonic nanoseconds; now by default. `part`: begin and end
-        of the users of this process, the number of all users, and the number of the turn (from 0)
-        from which this holds; by default this process has all. The part before holds for earlier
-        turns. Users that wait get a turn of the new rate.
+        `first_ns`: their first turn, monotonic nanoseconds; by default now, or unchanged with the
+        rate. `part`: begin and end of the users of this process, the number of all users, and the
+        number of the turn (from 0) from which this holds; by default this process has all. Users
+        that wait get a turn of the new rate; a change of the part alone spares earlier turns.
         """
         if first_ns is None:
             first_ns = self._rule[1] if rate == self._rule[0] else monotonic_ns()

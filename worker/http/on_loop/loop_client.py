@@ -128,9 +128,9 @@ class LoopClient:
     async def status(self, ready: ReadyRequest, own: Sequence[str], recorder: Recorder) -> int:
         """Send a prepared request, follow its redirects and return the final status code.
 
-        Like `request` without body and cookies, in fewer calls, as most requests of a load are of
-        this kind. `own`: header lines for the first host only. `recorder` gets the phases of each
-        request. Raises TimeoutError, ConnectionError or ValueError.
+        Like `request` without cookies and with the body discarded, in fewer calls, as most requests
+        of a load are of this kind. `own`: header lines for the first host only. `recorder` gets the
+        phases of each request. Raises TimeoutError, ConnectionError or ValueError.
         """
         pool = self._pool()
         phases = ExchangePhases(monotonic_ns())
@@ -227,7 +227,8 @@ class LoopPool:
     def put(self, origin: object, connection: LoopConnection) -> None:
         """Keep a connection for later requests to `origin`; close it if it cannot carry another.
 
-        For a new origin beyond `ORIGINS`, all connections of the origin kept first are closed.
+        Closes it also if the loop is at its end. For a new origin beyond `ORIGINS`, all connections
+        of the origin kept first are closed.
         """
         if self._over or not connection.reusable:
             connection.close()

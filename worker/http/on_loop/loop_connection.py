@@ -344,9 +344,9 @@ class LoopConnection(asyncio.Protocol):
     def _unasked(self, data: bytes) -> None:
         """Take bytes that arrive while no response is expected.
 
-        Before the first request up to 64 KiB are stored as the beginning of its response. Later
-        only messages of TLS itself are accepted, such as session tickets; other bytes close the
-        connection.
+        Before the first request about 64 KiB are stored as the beginning of its response. Further
+        and later bytes close the connection, except messages of TLS itself, such as session
+        tickets.
         """
         if not self._used and len(self._early) < _PIECE:
             self._early += data

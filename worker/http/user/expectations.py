@@ -52,7 +52,7 @@ def expected_statuses(expect: Any) -> str:
     """Return the expected statuses as text, for messages, such as "200 or 201", "200 to 299".
 
     Returns "less than 400" for None. Raises TypeError unless `expect` is None, a status code, a
-    range, or a collection of codes that is not empty.
+    range, or a sequence or set of codes that is not empty.
     """
     if expect is None:
         return "less than 400"
@@ -111,7 +111,7 @@ def outcomes(response: HttpResponse, checks: Checks) -> Iterator[tuple[str, str]
 
     `checks` maps subjects (a JSONPath, "text" or "header NAME") to expected values or functions of
     the value found, or is one function of the response. Raises TypeError for checks of another type
-    and ValueError for an unknown subject or an invalid path; errors of functions pass.
+    and ValueError for an unknown subject or an invalid path; errors of functions and the body pass.
     """
     if callable(checks):
         name = getattr(checks, "__name__", "check")
@@ -129,7 +129,7 @@ def _problem(response: HttpResponse, what: str, wanted: Any) -> str:
 
     `what` is a JSONPath, of whose values one has to match; "text", which has to contain `wanted`;
     or "header NAME". `wanted` is a value, or a function of the value found. Raises ValueError for
-    another subject or an invalid path.
+    another subject or an invalid path; errors of functions and of the body pass.
     """
     if what.startswith("$"):
         return _json_problem(response, what, wanted)

@@ -71,7 +71,7 @@ class UserHttp(Generic[R]):
     cert, proxies, hooks. TLS verification is set in the task (`http`).
 
     They return an `HttpResponse` and raise UnexpectedStatus, CheckFailed, TimeoutError,
-    ConnectionError, ValueError and TypeError.
+    ConnectionError, ValueError, TypeError and, with a user's token, AuthenticationFailed.
     """
 
     def __init__(self, clients: HttpClients, base: Base) -> None:
@@ -146,7 +146,7 @@ class UserHttp(Generic[R]):
     def _token(self, call: AskedRequest) -> Token | None:
         """Return the user's token for a request to the service of `base`.
 
-        Returns None for other hosts, and if the workload names no service.
+        Returns None for another origin, and if the workload names no service.
         """
         base = self.base
         return base.token if base.token is not None and base.is_below(call.url) else None

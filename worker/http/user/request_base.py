@@ -125,9 +125,9 @@ class Bases:
     def of(self, number: int) -> Base:
         """Return the settings of virtual user `number`: URL prefix, headers, options and token.
 
-        Equal for all users, and without a request, unless `http` names a service. Else it may
-        request a token; headers of the workload win over headers of the service. Raises
-        DeploymentError, ConnectionError, TimeoutError.
+        Equal for all users if `http` names no service. If it does, this may request a token, and
+        headers of the workload win over headers of the service. Raises DeploymentError,
+        AuthenticationFailed, ConnectionError, TimeoutError.
         """
         plain = self._plain
         if self._reach is None:

@@ -167,7 +167,8 @@ class UnkeptBody:
     def is_false(self) -> bool:
         """Check the rest; return whether the body is cut short or does not match its codings.
 
-        Called when the body has ended. A body that was not checked to its end is not false.
+        Called when the body has ended. If it was too long to be checked to its end, it is not
+        false.
         """
         while self.look():
             pass

@@ -117,9 +117,8 @@ class ResponseHead:
     def next(self, raw: bytes) -> ResponseHead:
         """Return the head parsed from `raw`, the next response's on the same connection.
 
-        Faster if it has as many lines as this head with the same names, and if no changed line
-        decides status, body or connection; else all of it is parsed. Raises BadResponse
-        if `raw` is malformed.
+        Faster if names and their order are as in this head, and no changed line decides status,
+        body or connection; else all of it is parsed. Raises BadResponse if `raw` is malformed.
         """
         lines = raw.split(b"\r\n")
         if len(lines) != len(self._lines) or not _tidy(raw, len(lines) - 1):

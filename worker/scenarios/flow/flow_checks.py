@@ -51,7 +51,7 @@ def of_flow(args: Mapping[str, Any]) -> Iterator[str]:
 def _of_relogin(args: Mapping[str, Any]) -> Iterator[str]:
     """Yield a message for each reason why `relogin` could never log a virtual user in again.
 
-    Reasons are a missing `on_start`, and a step that expects the status code that `relogin` names.
+    Reasons are a missing `on_start`, and a step that expects a status code of the step's `relogin`.
     Nothing without `relogin`.
     """
     steps = all_steps(args)

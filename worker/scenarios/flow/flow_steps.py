@@ -124,9 +124,9 @@ class FlowStep:
         """Send the request `repeat` times; after each response save parts of it, then think.
 
         Does nothing if `when` is given and not true. `values` fill the placeholders; parts are
-        saved in `values["saved"]`. If `relogin` is given and a response has a status code of the
-        step's relogin, `relogin` is awaited and the request sent once more. Raises the exceptions
-        of requests, placeholders and saved parts.
+        saved in `values["saved"]`. If `relogin` is given and a response has an unexpected status
+        code of the step's relogin, `relogin` is awaited and the request sent once more. Raises the
+        exceptions of requests, placeholders and saved parts, and ValueError for a bad `repeat`.
         """
         if self.when is not None and not _holds(self.when(values)):
             return
@@ -150,9 +150,9 @@ class FlowStep:
     ) -> HttpResponse | None:
         """Send the request once and return its response, which has an expected status.
 
-        Returns None if `may_login` and the step's relogin names the status code. Values that are
-        saved from the response are hidden in messages. Raises UnexpectedStatus, MissingValue,
-        ValueError and other errors of requests.
+        Returns None if `may_login` and the step's relogin names the status code that was not
+        expected. Secret values that are saved from the response are hidden in messages. Raises
+        UnexpectedStatus, MissingValue, ValueError and other errors of requests.
         """
         user, save = scenario.user, self.save
         HIDDEN.set(lambda text: hidden_in(text, user, save))
@@ -261,9 +261,8 @@ class Flow:
         """Play one iteration: all steps, then the steps of a branch of mix, if there is a mix.
 
         The branch is `branch_name`, or with "" drawn at random by weight. It is an atomic action,
-        unless it is a single step.
-        `values` fill the placeholders; steps add saved values. Raises KeyError if no branch has
-        that name, and exceptions of steps.
+        unless it is a single step of the same name. `values` fill the placeholders; steps add saved
+        values. Raises KeyError if no branch has that name, and exceptions of steps.
         """
         await self._played(self._steps, scenario, values)
         if self._sums:

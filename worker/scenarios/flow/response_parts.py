@@ -119,7 +119,7 @@ class ResponseParts:
     def take(self, name: str, source: str) -> Any:
         """Return the first value of the part that `source` names. Raises NothingToSave if none.
 
-        A string that may be a secret is added to the user's `hidden` under `name`.
+        A string that may be a secret, and is not short, is added to the user's `hidden` as `name`.
         """
         values = self._values(source)
         if not values:
