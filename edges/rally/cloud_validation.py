@@ -27,9 +27,10 @@ _GIVE = "no deployment is in use: give --deployment, or see osbench-coord deploy
 def problems(uses: Sequence[SourceUse], deployment: Deployment | None) -> list[Problem]:
     """Return the problems that Rally's validators find with a deployment or its cloud.
 
-    Validators that query the cloud run only if others find no problem. For them a temporary user is
-    created in the cloud, unless the record has users, and removed after. If that fails, this is the
-    only problem. `deployment` None: only problems of missing platforms.
+    Validators that query the cloud run only if others find no problem, and the cloud is an
+    OpenStack. For them a temporary user is created in it, unless the record has users, and removed
+    after. If the record cannot be used or setup fails, this is the only problem. `deployment` None:
+    only problems of missing platforms.
     """
     try:
         known = known_platforms(deployment)

@@ -45,7 +45,7 @@ def profiles() -> bool | None:
 def unused_options(file: Path) -> list[str]:
     """Return the options in a configuration file of Rally that osbench does not take.
 
-    As "[GROUP] NAME", in the order of the file; [] if it cannot be read.
+    As "[GROUP] NAME", in the order of the file; [] if it cannot be read or parsed.
     """
     cfg = importlib.import_module("oslo_config.cfg")
     sections: dict[str, dict[str, Any]] = {}

@@ -188,10 +188,10 @@ class OwnClass(NamedTuple):
 
 
 def own_classes(module: ModuleType) -> Iterator[OwnClass]:
-    """Yield the classes of a module that derive from an interface of Rally.
+    """Yield the classes, defined in a module, that derive from an interface of Rally.
 
-    A class without a plug-in name has a remedy instead. If it has subclasses, or its name begins
-    with "_", it is left out.
+    A class without a plug-in name has a remedy instead; it is left out if it has subclasses, or if
+    its own name begins with "_".
     """
     for cls in vars(module).values():
         if not isinstance(cls, type) or cls.__module__ != module.__name__:

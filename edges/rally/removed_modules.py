@@ -111,7 +111,10 @@ def imports_removed(file: Path) -> list[str]:
 
 
 def _removed_imports(tree: ast.Module) -> Iterator[tuple[int, str, str]]:
-    """Yield (line, module, imported name) of imports of removed modules; "" for the module."""
+    """Yield (line, removed module, name) of each import; the name is "" for the module itself.
+
+    Relative imports, and modules that can be imported here, are left out.
+    """
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):
             named = [(one.name, "") for one in node.names]

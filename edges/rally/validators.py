@@ -38,9 +38,9 @@ def problems(
 ) -> list[str]:
     """Return problems that Rally's validators of the type `within` find in a plug-in's use.
 
-    Validators of scenarios get `workload`, others `config`. `validation_context` is Rally's:
-    `platforms`, or users that were created. An unexpected exception of a validator is one problem.
-    Problems of the JSON schema are left out.
+    The plug-in must exist. Validators of scenarios get `workload`, others `config`.
+    `validation_context` is Rally's: `platforms`, or users that were created. Unexpected exceptions
+    are problems, too. Problems of the JSON schema are left out.
     """
     if within == SYNTAX and within not in dict(_validators(plugin_registry.plugin(kind, name))):
         return []

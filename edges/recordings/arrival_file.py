@@ -83,8 +83,8 @@ class ArrivalFile:
     def __init__(self, path: Path) -> None:
         """Open the file and read its index; blocks are read when needed.
 
-        Raises ArrivalFileError if it is unreadable, damaged or of another version. The file stays
-        open as long as this object lives.
+        Raises ArrivalFileError if it is unreadable, damaged or of another kind or version. The file
+        stays open as long as this object lives.
         """
         self.path = path
         self._kept: OrderedDict[int, tuple[Ints, Ints]] = OrderedDict()

@@ -164,8 +164,8 @@ def _part(parent: Any, name: str, kind: type, place: str, default: Any = None) -
     """Return the entry `name` of the object `parent`; `default` if the entry is missing or null.
 
     `place`: of the object, for messages. Lone surrogates in a string are replaced. Raises
-    _WrongPart if `parent` is not an object, the entry is not of type `kind`, or it is missing and
-    `default` is None.
+    _WrongPart if `parent` is not an object, the entry is not of type `kind`, or it is missing or
+    null and `default` is None.
     """
     if not isinstance(parent, Mapping):
         raise _WrongPart(f"{place} is not an object")

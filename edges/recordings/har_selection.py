@@ -103,9 +103,10 @@ def _why_none(
 
 
 def _page(web: Sequence[RecordedRequest], hosts: Collection[str]) -> RecordedRequest:
-    """Return the first HTML document that is not a redirect; without one, the first other request.
+    """Return the first HTML document that is not a redirect; without one, the first request.
 
-    Only requests to `hosts` are searched, unless it is empty or none goes there.
+    That is a redirect only if all are. Only requests to `hosts` are searched, unless it is empty or
+    none goes there.
     """
     wanted = {host.lower() for host in hosts}
     here = [one for one in web if not wanted or _is_of(one, wanted)] or list(web)

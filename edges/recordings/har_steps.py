@@ -247,8 +247,8 @@ class _Steps:
     def _multipart(self, one: RecordedRequest, notes: list[str]) -> dict[str, Any]:
         """Return the parts of a multipart body by name; a list for a repeated name.
 
-        A file whose content is not in the recording gets a size in bytes instead, and a note in
-        `notes`. Raises _NotSent if the body is not multipart.
+        A file whose content is missing or not printable gets a size in bytes instead, and a note in
+        `notes`. Raises _NotSent if the body is not multipart, or a name has a placeholder.
         """
         try:
             parts = recorded_parts(one.body) if one.body else list(one.parts)
@@ -335,8 +335,8 @@ class _Steps:
         """Split a string that a request sends into literals, `{saved.NAME}`, arguments for secrets.
 
         `name`: under which it is sent. `secret`: the string is known to be secret; `named`: `name`
-        may show that it is. `typed`: a saved value must be a string, too. Remembers the string as
-        sent.
+        may show that it is. `typed`: a saved value must be a string, too. Remembers a string as
+        sent that is one literal or one secret.
         """
         scheme = _SCHEME.fullmatch(value)
         head, rest = (f"{scheme[1]} ", scheme[2]) if scheme else ("", value)

@@ -163,11 +163,12 @@ class WrittenArrivals:
 def write_arrivals(
     path: Path, arrivals: SortedArrivals, names: Sequence[str], positions: Ints
 ) -> WrittenArrivals:
-    """Write arrivals to the new file `path`, with times since the first full second.
+    """Write arrivals to the new file `path`, with times from the begin of the first one's second.
 
     `positions`: by number of a template, its index in `names`; arrivals with -1 are left out, and
     at least one must be left. If the log has full seconds only, arrivals are spread within them.
     Raises UsageError if the file exists or cannot be written; a file that was begun is removed.
+    Raises OSError if the temporary file of `arrivals` cannot be written before.
     """
     begin_us, end_us = _bounds(arrivals, positions)
     count = peak = 0
@@ -204,7 +205,7 @@ def _chosen_arrivals(arrivals: SortedArrivals, positions: Ints) -> Iterator[tupl
 
 
 def _bounds(arrivals: SortedArrivals, positions: Ints) -> tuple[int, int]:
-    """Return the first full second before the arrivals to be written, and the first after them.
+    """Return the last full second up to the arrivals to be written, and the first after them.
 
     Both in microseconds since the epoch. `positions`: as in `write_arrivals`.
     """

@@ -188,8 +188,8 @@ class JsonFormat:
     def read(self, block: bytes) -> LogLines:
         """Return the requests in a block of complete lines.
 
-        Lines that are not JSON objects with time, method and path are listed as unreadable; blank
-        lines are skipped.
+        Lines that are not JSON objects with a valid time, and method and path or a request line,
+        are listed as unreadable; blank lines are skipped.
         """
         lines = LogLines()
         for at, line in enumerate(block.decode("utf-8", "replace").split("\n")):
@@ -305,7 +305,7 @@ _NCSA = re.compile(
 def _instant_us(text: str) -> int:
     """Convert a time in NCSA or ISO format to microseconds since the epoch; -1 for other strings.
 
-    Without a time zone it is in UTC.
+    Without a time zone it is in UTC. -1 also for ISO times outside 1990 to 2100.
     """
     try:
         found = _NCSA.fullmatch(text)

@@ -54,8 +54,8 @@ _STATUSES = 600
 def read_task(file: str, options: RecordingOptions) -> FlowTask:
     """Read an access log, write its arrivals to `options.arrivals`; return a task to replay it.
 
-    The reader "access-log" for `init`. Raises UsageError if the log has no request to replay, or a
-    file cannot be read or written.
+    The reader "access-log" for `init`. Raises UsageError if the log has no request to replay, a
+    file cannot be read or written, or `options.log_fields` are wrong.
     """
     log = LogReader(Path(file), _fields(options.log_fields), options.progress)
     with closing(SortedArrivals(options.arrivals.parent)) as arrivals:
@@ -155,8 +155,8 @@ class _Branch:
 class _Branches:
     """The templates that become branches of the task (`chosen`), most requests first.
 
-    At most `_MOST_BRANCHES`, and only GET and HEAD unless `all_methods`. Requests of other
-    templates are counted by reason in `left_out`.
+    At most `_MOST_BRANCHES`, and only GET and HEAD unless `all_methods` adds all but CONNECT.
+    Requests of other templates are counted by reason in `left_out`.
     """
 
     def __init__(self, found: _LogCounts, *, all_methods: bool) -> None:

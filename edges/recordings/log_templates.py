@@ -51,7 +51,7 @@ class RequestTemplate:
 class TemplateTable(dict[bytes, int]):
     """Numbers of templates (indexes in `templates`) by request, b"METHOD PATH" as in a log.
 
-    A request that is missing is added on access. Memory is bounded: after `_MOST_TEMPLATES`
+    A missing request gets its number on access. Memory is bounded: after `_MOST_TEMPLATES`
     templates, requests of new templates get the number 0 (`OTHER`).
     """
 

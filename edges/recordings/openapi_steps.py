@@ -163,8 +163,8 @@ class _OperationSteps:
     def _parameters(self, operation: ServiceOperation, place: str) -> dict[str, Any]:
         """Return values by name for the parameters in `place` that are required or have an example.
 
-        `place`: "query" or "header". Secrets become task arguments. Headers that `self.http` makes,
-        and names with braces, are left out.
+        `place`: "query" or "header". A default, constant or enum is an example, too. Secrets become
+        task arguments. Headers that `self.http` makes, and names with braces, are left out.
         """
         found: dict[str, Any] = {}
         for one in operation.parameters:
@@ -230,8 +230,8 @@ class _OperationSteps:
     def _written(self, value: Any, name: str, *, secret: bool = False) -> Any:
         """Return `value` as written in a step: task arguments instead of secrets, braces escaped.
 
-        `name`: its key; `secret`: it is known to be secret. Keys in which `HttpFlow` would look for
-        a placeholder are left out.
+        `name`: its key; `secret`: it is known to be secret, unless it is a mapping. Keys in which
+        `HttpFlow` would look for a placeholder are left out.
         """
         if isinstance(value, Mapping):
             # the names below say more: no value here is that of a real user
@@ -254,7 +254,8 @@ class _OperationSteps:
     def _let_in(self, operation: ServiceOperation, keys: dict[str, Any]) -> None:
         """Add an operation's credentials, as task arguments, to headers or query in `keys`.
 
-        Supports API keys, basic and bearer authentication; other security schemes are ignored.
+        They are API keys for header or query, basic authentication, or a bearer token for all other
+        HTTP schemes, OAuth 2 and OpenID Connect. Other security schemes are ignored.
         """
         for scheme in operation.security:
             kind, way = scheme.get("type"), str(scheme.get("scheme", "")).lower()

@@ -220,8 +220,8 @@ def _leaves(
 ) -> Iterator[tuple[str, str, str, Any]]:
     """Yield the strings and integers of a JSON document as (JSONPath, name, owner, value).
 
-    The owner is the kind of object that contains it, such as `order`. Parts below `_DEPTH` levels
-    are left out. `path`, `name`, `owner`: JSONPath, key and owner of `value`.
+    The owner is the kind of object that contains it, such as `order`. Parts below `_DEPTH` levels,
+    or under unprintable keys, are left out. `path`, `name`, `owner`: of `value`.
     """
     if depth > _DEPTH:
         return

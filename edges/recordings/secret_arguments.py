@@ -54,8 +54,8 @@ class SecretArguments:
 def argument_name(text: str) -> str:
     """Convert a text to an identifier for templates: lower case, words joined by "_".
 
-    At most 40 characters, and `value_` before names that are taken in templates or begin with a
-    digit.
+    At most 40 characters, then `value_` before names that are empty, taken in templates or begin
+    with a digit.
     """
     words = re.sub(r"([a-z0-9])([A-Z])", r"\1_\2", text)
     name = re.sub(r"[^a-z0-9]+", "_", words.lower()).strip("_")[:40]

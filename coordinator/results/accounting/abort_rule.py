@@ -61,8 +61,8 @@ class AbortRule:
     def verdict(self) -> Verdict:
         """Return the rule's verdict: failed if a window that has surely ended met a condition.
 
-        Its text describes the met conditions, else the worst windows. It depends on the added rows
-        alone, so a resumed coordinator finds the same.
+        Its text describes the conditions that were met first, else the worst windows. Success
+        depends on the added rows alone, so a resumed coordinator finds the same.
         """
         self.watch()
         early = ", but the load ended before this window"

@@ -173,8 +173,9 @@ class Accounts:
     # decisions that are on disk
 
     def apply(self, record: Record) -> None:
-        """Change the state by a journal record; ignore unknown kinds, and unregistered workloads.
+        """Change the state by a journal record; ignore unknown kinds.
 
+        Begin, changes and closing of an unregistered workload are kept; its other data are ignored.
         Raises KeyError, TypeError or ValueError if the record has another shape, or names a
         membership that is not known.
         """
@@ -327,9 +328,9 @@ class Accounts:
     def take(self, blocks: Sequence[Block]) -> list[Arrival]:
         """Count blocks that are on disk, each once; return an `Arrival` per group of joined blocks.
 
-        A group has one membership and workload. `incarnation` of a block is the name of its
-        membership. A block that cannot be read damages its membership; a block of an unregistered
-        workload is counted in `refused`. Adds the size of log entries to `log_chars` and `log_cut`.
+        A group has one membership and workload; if it cannot be read, each block is a group. A
+        block that cannot be read alone damages its membership. A block of an unregistered workload
+        from 0 on is counted in `refused`. Adds the size of log entries to `log_chars`, `log_cut`.
         """
         fresh: list[Block] = []
         seen: set[tuple[str, int]] = set()
@@ -437,7 +438,7 @@ def _with_text_keys(body: Mapping[Any, Any]) -> dict[str, Any]:
 
 
 def _intervals(pairs: Iterable[Sequence[Any]]) -> Intervals:
-    """Raises ValueError or TypeError if a pair is not two integers with 0 < low <= high."""
+    """Return pairs as intervals. Raises ValueError, TypeError for any without 0 < low <= high."""
     found: list[Interval] = []
     for low, high in pairs:
         if not 0 < int(low) <= int(high):

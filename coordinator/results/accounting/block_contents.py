@@ -44,7 +44,7 @@ class BlockContents:
 
     @classmethod
     def of(cls, body: Mapping[str, Any]) -> Self:
-        """Decode the fields of a block. Raises Untrusted if one has another shape."""
+        """Decode the fields of a block. Raises Untrusted or a `MALFORMED` error if one is wrong."""
         return cls(
             failures=_failures(body.get("failures", ())),
             returned=_intervals(body.get("returned", ())),
@@ -81,8 +81,8 @@ def planned_workloads(directory: RunDirectory) -> float:
 def counted_rows(directory: RunDirectory) -> Iterator[tuple[int, str, Columns]]:
     """Yield (number of the workload, name of worker, rows) of each block with rows, as they came.
 
-    Refused blocks are left out. Rows that the ledger did not count, such as stale ones, are not.
-    Raises DamagedRun, or OsbenchError if run.json cannot be read.
+    Refused blocks are left out. Rows that the ledger did not count, such as stale ones, are there.
+    Raises DamagedRun, or OsbenchError if a file cannot be read.
     """
     workloads = planned_workloads(directory)
     for body in directory.blocks():

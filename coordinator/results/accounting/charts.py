@@ -252,8 +252,8 @@ class Charts:
     def to_dict(self) -> dict[str, Any]:
         """Return lists of `additive` and `complete` charts and the counts in `cut`, as JSON values.
 
-        Additive charts have collected data. Complete ones have a count of iterations and the number
-        of the first, without data.
+        Additive charts have collected data. Complete ones have a count of outputs and the number of
+        the first iteration, without data.
         """
         return {
             "additive": [chart.shown() for chart in self._additive.values()],

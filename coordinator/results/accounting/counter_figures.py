@@ -77,7 +77,7 @@ def counter_label(name: str, host: str) -> str:
 def value_text(value: float, unit: str) -> str:
     """Return a value with its unit as text, such as "97 %", "1.20 MB/s", "12.3/s" or "5".
 
-    The unit "share" is shown in percent: 1.0 is 100 %.
+    The unit "share" is shown in percent: 1.0 is 100 %. Bytes are shown in kB, MB and so on.
     """
     if unit == SHARE_UNIT:
         return f"{100 * value:.0f} %"

@@ -90,9 +90,10 @@ def recoveries(
     """Return two recoveries: as measured, and without delays and failures by the load generator.
 
     `lasted_s`: seconds from the fault, `fault_s` after t0, to the last scheduled iteration. Both
-    are equal if the generator delayed and failed none. Both have a `doubt` and no time if no
-    iteration was due after the fault, fewer than `ENOUGH` succeeded before it, or most failed
-    before it. Time in which the generator was late sets no limits, if enough is left.
+    are equal if the generator delayed and failed none. A recovery has a `doubt` and no time if the
+    load was not as before when it ended. Both are so if `since` is empty, fewer than `ENOUGH`
+    succeeded before the fault, or most may have failed before it. Time in which the generator was
+    late sets no limits, if enough is left.
     """
     if not since.counts().sum():
         unknown = Recovery(doubt="no iteration was scheduled after the fault")
@@ -143,7 +144,10 @@ class _Load:
         return bool(self._touched.any() or self._own.any())
 
     def recovery(self, traits: list[_Trait], *, delayed: bool) -> Recovery:
-        """Return the recovery, 0 s if nothing was unusual; `delayed`: with generator's delays."""
+        """Return the recovery: 0 s if nothing was unusual, no time if something was at the end.
+
+        `delayed`: with delays and failures by the generator.
+        """
         bins = len(self._counts)
         found: list[tuple[OffStretch, int]] = []
         seen_s: list[float] = []

@@ -72,7 +72,7 @@ class PhaseRows:
     def punctual(self, lateness: LatenessOverTime) -> PhaseRows:
         """Return a copy without bins of time in which the load generator was late.
 
-        Its bins are next to each other. Time 0 has to be t0.
+        Its bins are next to each other, and it has no rows in `left`. Time 0 has to be t0.
         """
         return PhaseRows(*(_punctual(one, lateness) for one in (self.outcomes, self.response)))
 
@@ -120,7 +120,8 @@ class PhaseRows:
     def slow(self, limit_ns: float, most_ns: float | Floats = math.inf) -> Ints:
         """Return the number of successes in each bin that took `limit_ns` or more.
 
-        `most_ns`: longer ones are left out; a number for all bins, or one for each.
+        `most_ns`: longer ones are left out; a number for all bins, or one for each. Response times
+        count as the lower bounds of their buckets.
         """
         response = self.response
         counts = response.counts()

@@ -105,9 +105,9 @@ class DrillStatistics:
     def add(self, columns: Columns, lacking: NDArray[np.bool_] | None = None) -> None:
         """Count result rows in the phases they belong to; each iteration once.
 
-        Iterations that ended before the fault count in `before`. Of the others, iterations due
-        after `after` began count in `after`, and the rest in `fault`. `lacking`: which ones failed
-        because the load generator lacked resources.
+        Iterations that ended before the fault, and drops that were due before it, count in
+        `before`. Of the others, iterations due after `after` began count in `after`, and the rest
+        in `fault`. `lacking`: which ones failed because the load generator lacked resources.
         """
         if not len(columns):
             return
@@ -130,7 +130,7 @@ class DrillStatistics:
         """Store the resources that were left in error, once the load is over.
 
         `rows`: due and end (ns after t0), outcome code and number of an iteration, index of a kind
-        in `left.kinds`, number of its resources. Raises ValueError if there is no such kind.
+        in `left.kinds`, number of its resources. Raises ValueError for another kind or length.
         """
         self.left = left
         table = np.array(rows, np.int64).reshape(-1, 6)
@@ -163,10 +163,7 @@ class DrillStatistics:
         yield self._fault, ~over & ~late, fault_ns
 
     def figures(self) -> DrillFigures:
-        """Return the figures of the drill so far.
-
-        They are cached, and computed again only after new rows, phases or errors of hooks.
-        """
+        """Return the figures of the drill so far, cached until something is added or noted."""
         return self._all_figures()[0]
 
     def figures_without_delays(self) -> DrillFigures:

@@ -142,7 +142,7 @@ class ErrorGroups:
     def texts(self, worker: str, numbers: NDArray[np.uint32]) -> dict[int, Texts]:
         """Return (type, message, traceback) by failure number, without unknown numbers.
 
-        `numbers` are of `worker`. The texts are shown for the whole group, not each failure's.
+        `numbers` are of `worker`. The texts are the example of the failure's group.
         """
         meaning = self._meaning.get(worker, {})
         return {n: self._shown[meaning[n]] for n in _distinct(numbers) if n in meaning}
@@ -164,9 +164,9 @@ class ErrorGroups:
     ) -> None:
         """Count failed iterations of a worker; `numbers` has the failure number of each.
 
-        A number without a group counts in `other` until `learn` describes it. `place` returns the
-        place of failure of an iteration number; it is called only for a new lowest number of a
-        group.
+        A number without a group counts in `other`. It stays there if it is 0 or beyond a limit,
+        else until `learn` describes it. `place` returns the place of failure of an iteration
+        number; it is called only for the lowest one so far of a group, or of a number without.
         """
         meaning = self._meaning.get(worker, {})
         for number in _distinct(numbers):

@@ -175,8 +175,9 @@ class FailedIterations:
     ) -> None:
         """Count iterations that failed with the error type `etype`; ignored beyond `TYPES` types.
 
-        `due` is in ns after t0, `durations` in ns; `traces` has trace ids by iteration number, if
-        traced. The example is the lowest traced iteration, else the lowest one.
+        There must be at least one. `due` is in ns after t0, `durations` in ns; `traces` has trace
+        ids by iteration number, if traced. The example is the lowest traced iteration, else the
+        lowest one.
         """
         example = self.examples.get(etype)
         if example is None and len(self.examples) >= TYPES:

@@ -216,7 +216,7 @@ class UndisturbedStatistics:
 
 
 class _UndisturbedTimes:
-    """Times by state, each without times that may be delayed."""
+    """Times by state, as they may have been without the generator's delays."""
 
     def __init__(self, times: Times, delay: GeneratorDelay) -> None:
         self._times = times

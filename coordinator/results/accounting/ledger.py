@@ -360,8 +360,8 @@ class Ledger:
     def offer_again(self, member: str) -> None:
         """Put a member's open numbers in the pool, although they stay open there.
 
-        For idempotent workloads: others may start the numbers, too. Calling it twice changes
-        nothing; after the close it does nothing.
+        For idempotent workloads: others may start the numbers, too. Numbers that another member has
+        open without sharing them stay out of the pool. After the close it does nothing.
         """
         held = self._held.get(member)
         if held is None or self._closed:

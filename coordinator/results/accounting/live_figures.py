@@ -38,7 +38,7 @@ _PERCENTS = (50.0, 95.0, 99.0)
 
 
 class RecentRates:
-    """Rates per second of counters over the last `RATE_S` seconds, or since the first sample."""
+    """Rates per second of counters over at least `RATE_S` seconds, or since the first sample."""
 
     def __init__(self) -> None:
         #: Samples: monotonic seconds, and all counters.

@@ -56,10 +56,7 @@ class LoadChange:
 
     @classmethod
     def of(cls, record: Mapping[str, Any]) -> LoadChange:
-        """Return the change that a journal record holds.
-
-        Raises KeyError, TypeError or ValueError if the record has another shape.
-        """
+        """Return a record's change. Raises KeyError, TypeError, ValueError for another shape."""
         level = record["level"]
         return cls(
             request=str(record["request"]),

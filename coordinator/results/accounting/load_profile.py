@@ -29,7 +29,7 @@ def arrival_window(
 
     `first` and `last` are arrival times in ns after t0. The window lasts from the first to the last
     arrival, plus the gap until the next. `planned_ns` is when the next arrival would have been due;
-    if that is None, or much later because the load was cut short, the mean gap is added.
+    if that is None, not after `last`, or more than `FAR` mean gaps later, the mean gap is added.
     """
     if count < 2 or last <= first:
         return None
@@ -97,8 +97,8 @@ class LoadProfile:
     def backlog(self) -> tuple[float, float]:
         """Return the mean numbers of running iterations half-way through the starts and at the end.
 
-        The first is scaled to the rate of starts at the end. Both are 0 if there were too few
-        starts. They differ if a service does not keep up with arrivals.
+        Each is over a tenth of the time until the last start. The first is scaled to the rate of
+        starts at the end. Both are 0 if that time is too short, or there were no starts half-way.
         """
         last = int(np.flatnonzero(self.starts)[-1]) if self.starts.any() else 0
         part = last // BACKLOG_PARTS

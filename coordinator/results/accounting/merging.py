@@ -18,7 +18,8 @@ LIMIT = 10_000
 def groups(blocks: Sequence[Block]) -> Iterator[list[Block]]:
     """Yield groups of blocks of the same worker and workload, each of at most `LIMIT` rows in all.
 
-    A larger block is a group alone. The blocks of each worker and workload keep their order.
+    A larger block, or one with another shape, counts as `LIMIT` rows. The blocks of each worker and
+    workload keep their order.
     """
     open_: dict[tuple[str, int], list[Block]] = {}
     rows: dict[tuple[str, int], int] = {}
@@ -40,7 +41,7 @@ def _rows(columns: Mapping[str, Any]) -> int:
 
 
 def join(blocks: Sequence[Block]) -> Block:
-    """Return one block with the contents of all `blocks`, and number and other fields of the last.
+    """Return one block with the results of all `blocks`, and number, log and so on of the last.
 
     `blocks` are one group of `groups`. Raises Untrusted if a block has another shape or the blocks
     do not fit together. A single block is returned unchecked: its decoder checks it.

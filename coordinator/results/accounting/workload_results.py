@@ -94,11 +94,11 @@ class WorkloadResults:
     def judge(self, *, running: bool = False, users: int = 0) -> tuple[Verdict, ...]:
         """Return the verdict of each SLA criterion, then the verdicts of osbench's own rules.
 
-        The own rules are on virtual users that could not begin, on the runner's own code, and on
-        the rule to abort. A search has one verdict instead of criteria, and the rule to abort.
-        Empty until an iteration has ended or the ledger is closed. `running`: leave out criteria
-        that are judged only at the end. `users`: virtual users that the load may have at once; 0
-        if not known.
+        The own rules are on virtual users that could not begin and on the runner's own code, both
+        only if they fail, and the rule to abort. A search has one verdict, and the rule to abort.
+        Empty until an iteration has ended after the warm-up or the ledger is closed. `running`:
+        leave out criteria that are judged only at the end. `users`: virtual users that the load may
+        have at once; 0 if not known.
         """
         trials, sla = self.trials, self.sla
         if not self.statistics.ran and not self.ledger.closed:

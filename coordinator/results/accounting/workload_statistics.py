@@ -180,7 +180,7 @@ class WorkloadStatistics:
 
     @property
     def span_s(self) -> float | None:
-        """Seconds in which throughput is counted; None for fewer than two starts.
+        """Seconds in which throughput is counted; None for fewer than two starts, or if it is 0.
 
         A closed load's window lasts from its first start to its last end. The window of an open
         load is as long as its starts are planned for and begins with the first end, so that neither
@@ -242,7 +242,7 @@ class WorkloadStatistics:
             self.stalls[cause] += stalls.get(cause, 0)
 
     def add(self, columns: Columns, *, worker: str) -> None:
-        """Count a worker's rows, each iteration once; dropped ones only by reason and by phase."""
+        """Count a worker's rows, one per iteration; dropped ones only by reason and by phase."""
         if not len(columns):
             return
         outcomes = np.bincount(columns.outcome, minlength=_OUTCOMES).tolist()

@@ -213,10 +213,7 @@ class UserLives:
 
 
 def read_events(rows: Iterable[Any]) -> list[Event]:
-    """Return the events of virtual users that a block holds.
-
-    Raises Untrusted if a row has another shape.
-    """
+    """Return a block's events of virtual users. Raises Untrusted if a row has another shape."""
     return [_event(row) for row in rows]
 
 

@@ -199,7 +199,7 @@ def block_intervals(
     """Return percentiles (0 to 100) with 95 % intervals from blocks of time, in the given order.
 
     None if the matrix is empty. A load too short for blocks gives no intervals. Bins before the
-    first and after the last iteration are left out.
+    first and after the last iteration are left out. The doubt is on percentiles up to 99 only.
     """
     counts, width_s = matrix.counts(), matrix.width_s
     if not counts.sum():

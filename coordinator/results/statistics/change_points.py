@@ -43,7 +43,7 @@ class ChangePoint:
 def change_points(series: Sequence[float], significance: float) -> tuple[ChangePoint, ...]:
     """Return the lasting changes of a series, in order; empty if it is shorter than `ENOUGH`.
 
-    A change has a p-value below `significance`, a fraction. Equal input gives equal results.
+    A change has a p-value below `significance`, a fraction, and `_LEAST` numbers on either side.
     """
     values = np.asarray(series, np.float64)
     if len(values) < ENOUGH:

@@ -211,7 +211,7 @@ class LatencyMatrix:
         return found
 
     def between(self, begin_s: float, end_s: float) -> LatencyMatrix:
-        """Return a new matrix with the durations between two times, seconds after t0.
+        """Return a new matrix with the durations between two times, seconds after t0, 0 or more.
 
         Times are rounded to bounds of bins; `begin_s` becomes time 0. Times after the last used bin
         count as its end. Empty if no bin is left.

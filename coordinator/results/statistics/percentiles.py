@@ -53,10 +53,7 @@ def interval_ranks(count: int, percent: float) -> tuple[int, int] | None:
 def percentiles(
     histogram: Histogram, percents: Sequence[float] = REPORTED
 ) -> tuple[PercentileEstimate, ...]:
-    """Return percentiles (0 to 100) of a histogram with intervals, in the order of `percents`.
-
-    () if the histogram is empty.
-    """
+    """Return percentiles (0 to 100) with intervals, in the order of `percents`; () if empty."""
     if not histogram.count:
         return ()
     ranks = [rank(histogram.count, percent) for percent in percents]

@@ -97,7 +97,8 @@ def fit_scalability(
 
     Both arguments have an entry per step: mean iterations in flight, and iterations that succeeded
     per second. Steps in which either is not finite or not above 0 are ignored. A fit needs `FEWEST`
-    different concurrencies, the greatest `SPREAD` times the least, and at most the error `POOREST`.
+    different concurrencies, the greatest at least `SPREAD` times the least, positive fitted times,
+    and at most the error `POOREST`.
     """
     flights, rates = np.asarray(concurrency, float), np.asarray(throughput, float)
     usable = np.isfinite(flights) & np.isfinite(rates) & (flights > 0) & (rates > 0)
@@ -138,7 +139,7 @@ def _regression(design: Floats, times: Floats) -> tuple[Floats, Floats, float] |
     """Fit `times` to the columns of `design` by relative errors, coefficients not below 0.
 
     Return the coefficients, their covariance and the relative error (root mean square by degrees of
-    freedom); None if there is no fit with positive times.
+    freedom); None if a fitted time, or the first coefficient, is 0 or less.
     """
     free = list(range(design.shape[1]))
     found = _least_squares(design, times)

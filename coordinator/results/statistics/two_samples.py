@@ -45,7 +45,7 @@ class Shifted:
     def findable(self, level: float, power: float = 0.8) -> float:
         """Return the least shift that a two-sided test finds with probability `power`.
 
-        `level`: significance of the test, a fraction.
+        `level`: significance of the test, a fraction. `power` must be above 0.5.
         """
         deviates = quantile(1 - level / 2, self.freedom) + quantile(power, self.freedom)
         # a standard deviation of few comes out too low
@@ -67,10 +67,7 @@ class Shifted:
 
 
 def welch(first: Sequence[float], second: Sequence[float]) -> Shifted:
-    """Return the shift between two groups whose spreads may differ (Welch's test).
-
-    Each group must have at least two values.
-    """
+    """Return the shift between groups of two values or more whose spreads may differ (Welch)."""
     parts = [float(np.var(group, ddof=1)) / len(group) for group in (first, second)]
     error = math.sqrt(sum(parts))
     freedom = float(len(first) + len(second) - 2)
@@ -89,7 +86,7 @@ def pooled_shift(
     """Return the shift between two groups with a common spread (t-test with pooled variance).
 
     `others`: further groups of the same spread, which help to estimate it. None if no group has two
-    values.
+    values. Neither `first` nor `second` may be empty.
     """
     groups = [group for group in (first, second, *others) if len(group) > 1]
     freedom = sum(len(group) - 1 for group in groups)

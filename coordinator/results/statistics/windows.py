@@ -77,7 +77,7 @@ class Windows:
     def add(self, instants: Ints, bad: Bools) -> None:
         """Count iterations at times in ns after t0; `bad`: whether each counts against the limit.
 
-        Iterations before `from_s` are ignored.
+        Iterations before `from_s` are ignored; beyond `MOST_STEPS` steps the last step counts.
         """
         inside = instants >= self._from_ns
         steps = np.minimum((instants[inside] - self._from_ns) // self._step_ns, MOST_STEPS - 1)
@@ -92,8 +92,8 @@ class Windows:
     def worst(self, *, complete: bool = False) -> Window | None:
         """Return the window with the greatest fraction of bad iterations; of several, the first.
 
-        None if nothing was counted. `complete`: only windows that have surely ended; None if there
-        are none. Otherwise a load that is shorter than a window counts as a window.
+        None if no window has iterations. `complete`: only windows that have surely ended. Otherwise
+        a load that is shorter than a window counts as a window.
         """
         counts, bad = self._sums(complete=complete)
         if not len(counts) or not counts.any():
@@ -104,7 +104,8 @@ class Windows:
     def least(self, begin_ns: int, until_ns: int) -> Window | None:
         """Return the first window between two times with the fewest iterations that are not bad.
 
-        The times are nanoseconds after `from_s`. None if no whole window lies between them.
+        The times are ns after `from_s`. A begin in the first step (a fifth of a window) counts as
+        0. Windows do not reach beyond the last step with an iteration. None if there is no window.
         """
         step_ns = self._step_ns
         # the first iteration never starts at once
@@ -118,7 +119,7 @@ class Windows:
     def exceeding(self, percent: Fraction, *, complete: bool = False) -> tuple[int, int]:
         """Return counts: windows with more than `percent` % bad, windows with any iterations.
 
-        `complete`: only windows that have surely ended count.
+        `complete`: as for `worst`.
         """
         counts, bad = self._sums(complete=complete)
         allowed = percent / 100

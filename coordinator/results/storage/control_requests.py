@@ -46,7 +46,7 @@ def ask(directory: RunDirectory, request: Mapping[str, Any]) -> str:
     """Send a change of the load to the coordinator of a run, and return its reply.
 
     `request`: the workload and the change, with the keys that `Steering` reads. Raises UsageError
-    if no coordinator holds the run, or it refuses, does not take the request within `SEEN_S`
+    if no coordinator holds the run, or it refuses, ends, does not take the request within `SEEN_S`
     seconds, or does not reply within `ANSWERED_S`. Raises OsbenchError if the request cannot be
     written.
     """
@@ -63,9 +63,9 @@ def ask(directory: RunDirectory, request: Mapping[str, Any]) -> str:
 def abort(directory: RunDirectory, *, now: bool = False, timeout_s: float = SEEN_S) -> str:
     """Request that the coordinator of a run ends it, as Ctrl-C does; with `now` as two Ctrl-C do.
 
-    Returns its reply. Raises UsageError if no coordinator holds the run, or it refuses or does not
-    reply. Raises OsbenchError if the request cannot be written, and with exit code 3 if it is not
-    taken within `timeout_s` seconds, after which it is withdrawn.
+    Returns its reply. Raises UsageError if no coordinator holds the run, or it refuses, ends or
+    does not reply. Raises OsbenchError if the request cannot be written, and with exit code 3 if it
+    is not taken within `timeout_s` seconds, after which it is withdrawn.
     """
     response = _send_request(directory, ABORT, {"now": now}, timeout_s, timeout_s + _TAKEN_S)
     if response is None:
@@ -90,8 +90,8 @@ def _send_request(
 
     Returns None if the request was not taken within `seen_s` seconds; it is withdrawn then. `kind`:
     `LOAD` or `ABORT`. Deletes the files of request and reply. Raises UsageError if no coordinator
-    holds the run, the reply is an error, or none came within `answered_s` seconds. Raises
-    OsbenchError if the request cannot be written.
+    holds the run, the reply is an error, or none came before the coordinator ended or within
+    `answered_s` seconds. Raises OsbenchError if the request cannot be written.
     """
     if not directory.has_coordinator():
         raise UsageError(
@@ -161,7 +161,7 @@ class ControlRequests:
         self._kind = kind
 
     def take(self) -> Iterator[tuple[str, dict[str, Any]]]:
-        """Yield (id, content) of each waiting request, oldest first; {} without a JSON object.
+        """Yield (id, content) of each waiting request of the kind, oldest first; {} if unreadable.
 
         A request is taken when it is yielded: it can no longer be withdrawn then. Yields nothing if
         the folder is missing or cannot be read.

@@ -60,8 +60,8 @@ class KeptFiles:
         """Raise DamagedRun if file `name` differs from its digest, or the digests are damaged.
 
         Digests that should be there and are not count as damaged. Nothing is checked if damage was
-        accepted, if the run needs none, or if they do not cover the file. A file is read only once
-        as long as it stays the same.
+        accepted, or if the run needs none. A file that they do not cover is not compared. A file is
+        read only once as long as it stays the same.
         """
         listed = None if self.accepted else listing(self._path)
         if listed is None or name not in COVERED:
@@ -73,8 +73,8 @@ class KeptFiles:
     def check_sizes(self) -> None:
         """Raise DamagedRun if a covered file is missing, new or of another size.
 
-        The message names all of these files. Contents are not compared. Nothing is checked if
-        damage was accepted or the run has no digests.
+        The message names all of these files. Contents are not compared. Raises it also if digests
+        are damaged or missing. Nothing is checked if damage was accepted or the run needs none.
         """
         listed = None if self.accepted else listing(self._path)
         wrong = [] if listed is None else list(_wrong_sizes(self._path, listed))
@@ -153,7 +153,7 @@ def amended_listing(path: Path, name: str, content: bytes) -> dict[str, Any] | N
     """Return the `digests.json` to write before the file `name` is replaced by `content`.
 
     It accepts the new and the old content, as a crash may come between the two writes. None if the
-    run is not finished or its digests do not cover the file. Raises DamagedRun.
+    run is not finished, or digests do not cover the file or are missing. Raises DamagedRun.
     """
     finished = (path / _SUMMARY).exists() and (path / DIGESTS).exists()
     listed = listing(path) if finished and name in COVERED else None

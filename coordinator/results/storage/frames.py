@@ -181,7 +181,8 @@ def _whole_behind(file: BinaryIO, offset: int, end: int) -> int | None:
 def _plausible_heads(data: bytes) -> list[int]:
     """Return the offsets above 0 at which a record may begin, judged by plausible lengths only.
 
-    A candidate has at most `LARGEST_BYTES` and ends at the end of `data` or at another candidate.
+    A candidate has at most `LARGEST_BYTES`, and ends in the last bytes of `data` or at a plausible
+    length.
     """
     sizes = np.zeros(len(data) + 1, np.int64)
     for shift in range(min(4, len(data) - 3)):

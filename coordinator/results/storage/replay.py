@@ -39,8 +39,9 @@ def journal_records(
 ) -> Iterator[tuple[str, Body]]:
     """Yield the records of the journal, oldest first, each with its file and offset as text.
 
-    Raises DamagedRun for an unreadable record, unless `tolerant`, which skips it. The first `least`
-    bytes are known to have been complete.
+    Raises DamagedRun for an unreadable record, unless `tolerant`, which skips it. A torn last one
+    is skipped as well, unless it is in the first `least` bytes, which were complete once. Raises
+    OsbenchError if the file cannot be opened.
     """
     for offset, packed in placed_frames(path, tolerant=tolerant, least=least):
         try:
@@ -58,8 +59,9 @@ def block_bundles(
 ) -> Iterator[tuple[str, list[Body]]]:
     """Yield the bodies of all result blocks: (file and offset as text, list) per stored record.
 
-    Raises DamagedRun for an unreadable record, unless `tolerant`, which skips it. The first `least`
-    bytes are known to have been complete.
+    Raises DamagedRun for an unreadable record, unless `tolerant`, which skips it. A torn last one
+    is skipped as well, unless it is in the first `least` bytes, which were complete once. Raises
+    OsbenchError if the file cannot be opened.
     """
     for offset, record in placed_frames(path, tolerant=tolerant, least=least):
         try:
@@ -107,8 +109,8 @@ def bound_by(journal: Path, blocks: Path, noted: Binding) -> Binding:
     """Return `noted`, with the size of the blocks that the journal itself states if it is larger.
 
     `noted`: the run's id, and sizes known from elsewhere. Reads the journal and the first blocks.
-    Raises DamagedRun if a file is of another run or shorter than known. Journals of older releases
-    name neither their run nor sizes.
+    Raises DamagedRun if a file is of another run, shorter than known, or has an unreadable record.
+    Journals of older releases name neither their run nor sizes.
     """
     _check_size(journal, noted.journal)
     expected = noted.blocks
@@ -135,9 +137,9 @@ def replay(
 ) -> Iterator[Replayed]:
     """Yield records of the journal and bodies of blocks in the order in which they were written.
 
-    Each record says how many bodies came before it. Raises DamagedRun if bodies are missing or name
-    another run than `known`, or for an unreadable record. `tolerant` skips unreadable records and
-    checks neither run nor missing bodies.
+    Each record says how many bodies came before it. Raises DamagedRun if that is not an integer,
+    bodies are missing or name another run than `known`, or a record is unreadable. `tolerant` skips
+    unreadable records, and checks neither run nor missing bodies.
     """
     bundles = block_bundles(blocks, tolerant=tolerant, least=known.blocks)
     waiting = _Bodies(bundles, "" if tolerant else known.run_id)

@@ -71,7 +71,7 @@ def run_id_of(name: str, runs: Sequence[str], place: str) -> str:
     """Return the id in `runs` (oldest first) that a name means: an id, its beginning, or "last".
 
     `place`: the directory or archive of the runs, for the message. Raises UsageError if no run or
-    several runs fit; no run fits an empty name.
+    several runs fit. An id fits its run only; an empty name fits none.
     """
     fitting = (
         runs[-1:] if name == "last" else [run for run in runs if name and run.startswith(name)]
@@ -117,8 +117,8 @@ class RunDirectory:
     def create(cls, data_dir: str, run_id: str) -> RunDirectory:
         """Create and lock the directory of a new run, with mode 0700.
 
-        Raises OsbenchError if it exists, or cannot be made or locked. A directory that cannot be
-        locked is removed again.
+        Raises OsbenchError if it exists, cannot be made or locked, or has no room for the reserve.
+        After an error of the file system the new directory is removed again.
         """
         found = cls.of(data_dir, run_id)
         path = found.path
@@ -177,8 +177,8 @@ class RunDirectory:
 
         A record that a crash left incomplete at the end of a file is cut: nothing is written behind
         it. With `writes` False journal and blocks are left closed and unchanged. Raises UsageError
-        if another process holds the lock for `ASKED_S` seconds, OSError if its file cannot be
-        opened, DamagedRun if a file is damaged in a way that a crash does not cause.
+        if another process holds the lock for `ASKED_S` seconds, OSError or OsbenchError if a file
+        cannot be opened, DamagedRun if a file is of another run or damaged otherwise than by crash.
         """
         lock = (self.path / "lock").open("ab")
         deadline = time.monotonic() + ASKED_S
@@ -257,7 +257,8 @@ class RunDirectory:
     def accept_damage(self) -> str:
         """Read damaged files as far as possible from now on; returns their faults, or "".
 
-        Reads all files of the run. The returned message also stands in `damage`.
+        Reads all files of the run; raises OsbenchError if one cannot be opened. The returned
+        message also stands in `damage`.
         """
         found = self.files.problems()
         if not found:
@@ -313,7 +314,7 @@ class RunDirectory:
         """Delete the run's directory, and the output file of a run in the background.
 
         Raises UsageError while a coordinator holds the run, and, unless `force`, while its contexts
-        are not undone.
+        are not undone. Raises OSError if a file cannot be deleted.
         """
         refusal = self.refusal()
         if refusal and not (force and not self.has_coordinator()):
@@ -324,8 +325,8 @@ class RunDirectory:
     def decide(self, records: Iterable[dict[str, Any]]) -> None:
         """Append decisions to the journal, each with the count of blocks before it.
 
-        Returns when they are on disk. Raises StorageError if they cannot be written: then none is
-        there, and the reserve is freed for the decisions that end the run.
+        Only after `lock`. Returns when they are on disk. Raises StorageError if they cannot be
+        written: then none is there, and the reserve is freed for the decisions that end the run.
         """
         assert self._journal is not None
         before = self._count_bodies()
@@ -345,8 +346,8 @@ class RunDirectory:
     def keep(self, bodies: Iterable[dict[str, Any]]) -> None:
         """Append bodies of result blocks to the file `blocks`, compressed together.
 
-        Returns when they are on disk. Raises StorageError if they cannot be written: then none is
-        there, and the reserve is freed.
+        Only after `lock`. Returns when they are on disk. Raises StorageError if they cannot be
+        written: then none is there, and the reserve is freed.
         """
         assert self._blocks is not None
         before = self._count_bodies()
@@ -395,8 +396,8 @@ class RunDirectory:
     def _bound(self) -> Binding:
         """Return the run's id and the bytes of journal and blocks that were on disk once.
 
-        The sizes are from `status.json` and the journal. Raises DamagedRun if a file has fewer
-        bytes, or is of another run.
+        The sizes are from `status.json` and the journal. Raises DamagedRun if a file is damaged,
+        has fewer bytes, or is of another run.
         """
         # of a run that goes on, or was killed: what its last note says was on disk
         noted: Any = None

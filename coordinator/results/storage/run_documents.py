@@ -114,9 +114,9 @@ def _configurations(plugins: Sequence[Named]) -> dict[str, Any]:
 def summary_of(directory: RunDirectory) -> dict[str, Any] | None:
     """Return the summary of a finished run; None if there is none.
 
-    Raises UsageError if it has another version's format, DamagedRun if the summary is damaged or a
-    file of the run has another size than at its end. If damage was accepted, the first of its
-    `notes` states the damage.
+    Raises UsageError if it has another version's format, DamagedRun if the summary is damaged, or a
+    file of the run is missing, new or of another size. If there was damage and it was accepted, the
+    first of its `notes` states the damage.
     """
     directory.files.check_sizes()
     found = directory.read(SUMMARY)
@@ -135,10 +135,7 @@ def summary_of(directory: RunDirectory) -> dict[str, Any] | None:
 
 
 def write_summary(directory: RunDirectory, summary: dict[str, Any]) -> None:
-    """Write the digests and the summary of a run that has ended, as its last files.
-
-    Raises StorageError.
-    """
+    """Write digests and summary of a run that has ended, as its last files. Raises StorageError."""
     directory.finish(SUMMARY, summary)
 
 
@@ -168,8 +165,8 @@ def write_timeline(directory: RunDirectory, document: dict[str, Any], *, sync: b
 def read_timeline(directory: RunDirectory) -> dict[str, Any] | None:
     """Return the content of the file `timeline`: results over time, and a summary, so far.
 
-    None if the file is missing, unreadable or of another format. Raises DamagedRun if it has
-    changed since the end of its run.
+    None if the file is missing, unreadable, malformed or of another format. Raises DamagedRun if it
+    has changed since the end of its run.
     """
     directory.files.check(TIMELINE)
     try:

@@ -36,7 +36,7 @@ def run_row(directory: RunDirectory) -> dict[str, Any]:
     """Return the row of a run for lists, as `row_of` makes it, from the files of the run.
 
     The values of `FIGURES` are None without a summary. Damage is not raised: `why` of the row has
-    it.
+    it. Raises OSError if the file `lock` exists and cannot be opened.
     """
     asked, figures, damage = _documents(directory)
     try:

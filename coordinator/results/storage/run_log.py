@@ -150,7 +150,7 @@ class FollowedFile:
         """Return the lines since the last call; beyond `_AT_ONCE` bytes the oldest are left out.
 
         Then a first line says how many bytes were left out. An incomplete last line waits for the
-        next call. [] if the file cannot be read.
+        next call; blank lines are left out. [] if the file cannot be read.
         """
         left_out = 0
         try:

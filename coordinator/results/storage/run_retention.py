@@ -59,7 +59,7 @@ def superfluous(
 
 
 def check_writable(data_dir: str) -> None:
-    """Raise ConfigError, with the reason, if no run can be stored below the data directory.
+    """Raise ConfigError if the data directory is another file, or this user may not write to it.
 
     Checks the nearest existing parent if the directory does not exist.
     """

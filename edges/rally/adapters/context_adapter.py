@@ -53,8 +53,8 @@ class RallyContext(Context):
     def cleanup(self) -> None:
         """Run Rally's cleanup on the context object stored in `made`; do nothing if none is stored.
 
-        If setup did not finish, also removes users and projects by name. Raises LeftBehind, a
-        ContextError, if Rally logs that resources are left.
+        If setup of Rally's `users` did not finish, also removes its users and projects by name.
+        Raises LeftBehind, a ContextError, if Rally logs that resources are left.
         """
         packed = self.made.get(KEY)
         if packed is None:

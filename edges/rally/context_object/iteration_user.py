@@ -32,10 +32,10 @@ class Choice:
         return [users for users in found.values() if users]
 
     def user(self, iteration: int) -> Any:
-        """Return the user of an iteration, numbered from 1; None if no users were prepared.
+        """Return the user of an iteration, numbered from 1; not a copy.
 
         By `user_choice_method`: "random"; else round robin over tenants, and over the users of each
-        tenant. The user is not a copy.
+        tenant. None if there are no users, or the context object has no method.
         """
         if not self._users or self._method is None:
             return None

@@ -60,7 +60,8 @@ def of_iteration(found: Mapping[str, Iterable[Any]], trace: str | None) -> dict[
     """Convert the charts of one iteration to Rally's form, with the keys `additive` and `complete`.
 
     `found`: charts by these keys. `trace`: the trace id, which becomes a chart unless there is one;
-    None for none. Charts that Rally would refuse become text.
+    None for none. Charts that Rally would refuse become text in `complete`; malformed pairs of
+    `additive` charts are left out.
     """
     additive, complete = [], []
     for item in found["additive"]:

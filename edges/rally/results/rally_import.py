@@ -63,8 +63,8 @@ def import_file(path: Path, data_dir: str, lag_limit_s: float) -> list[str]:
     """Make a run in the data directory of every task in a file from Rally; return their ids.
 
     If one fails, none is made. `lag_limit_s`: lag, seconds, above which the load generator counts
-    as too slow. Raises UsageError if the file cannot be read or is not from Rally, or a task in it
-    was imported before.
+    as too slow. Raises UsageError if the file cannot be read or is in another format, or a task in
+    it was imported before; another OsbenchError if a run cannot be stored.
     """
     made: list[RunDirectory] = []
     try:

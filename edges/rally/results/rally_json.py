@@ -172,7 +172,7 @@ def _workload(
 
 
 def _verdicts(workload: WorkloadReport) -> list[dict[str, Any]]:
-    """Return the verdicts of the criteria, and Rally's own if the load was cut short."""
+    """Return the verdicts of criteria, and Rally's own if SLA or user cut the load short."""
     found: list[dict[str, Any]] = json_codec.to_json(workload.sla)
     if cause := _CUT_SHORT.get(workload.offered.cut_short or ""):
         found.append({"criterion": cause[0], "success": False, "detail": cause[1]})
@@ -240,7 +240,7 @@ def _firing(result: HookResult, finished_at: str) -> dict[str, Any]:
     """Convert one firing of a hook to Rally's form.
 
     If it has no end, the run's end `finished_at`, ISO 8601, stands for it, because Rally requires a
-    time.
+    time. The end stands for a missing start.
     """
     ended = _seconds(result.finished_at or finished_at)
     found: dict[str, Any] = {

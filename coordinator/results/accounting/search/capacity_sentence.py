@@ -9,7 +9,8 @@ from osbench.coordinator.formatting import three_digits
 def sentence(found: Capacity, why: str) -> str:
     """Return the result of a search as a message: the capacity with interval, or a bound of it.
 
-    Also says if the search did not end. `why`: cause at the lowest rate that failed, or "".
+    Also says if the search did not end, or had no trial. `why`: cause at the lowest rate that
+    failed, or "".
     """
     at_broke = (
         f"; at {three_digits(found.broke)}/s {why}" if found.broke is not None and why else ""

@@ -364,9 +364,9 @@ class Trials:
     def _broken(self, one: _Held, unended: int, lost: int) -> tuple[str, str]:
         """Return (cause, message) if a rate was not sustained, or is not known; else ("", "").
 
-        Causes are checked in order: disturbed, no results, failed criteria, iterations that did not
-        end (`unended`), the generator. `lost`: iterations lost with a worker. A trial that was not
-        sustained while the generator was late is disturbed, too, at most `LATE_MOST` times a rate.
+        Causes are checked in order: disturbed, no results, a late generator, failed criteria,
+        iterations that did not end (`unended`), drops and start lag. `lost`: iterations lost with a
+        worker. A late generator also disturbs a trial, at most `LATE_MOST` times a rate.
         """
         disturbed = self._disturbed(one, lost)
         if disturbed:
@@ -420,7 +420,8 @@ class Trials:
     def _disturbed(one: _Held, lost: int) -> str:
         """Return why a trial is disturbed, so that it has no result; "" if it is not.
 
-        It is if arrivals or iterations (`lost`) were lost with a worker or the coordinator.
+        It is if arrivals were dropped with a worker or the coordinator, the coordinator was gone
+        for a part of the load, or iterations (`lost`) were lost with a worker.
         """
         gone = sum(one.statistics.drops.get(reason, 0) for reason in NOT_MADE)
         if gone:
@@ -432,8 +433,8 @@ class Trials:
     def _generator(self, statistics: WorkloadStatistics) -> tuple[str, str]:
         """Return cause and message if the offered load was not the requested one; else ("", "").
 
-        It was not if more than the fraction `DROPS_ALLOWED` of arrivals was dropped, or p99 start
-        lag is above the limit.
+        It was not if more than the fraction `DROPS_ALLOWED` of arrivals was dropped, either for
+        `max_concurrency` or for lateness and capacity, or if p99 start lag is above the limit.
         """
         drops = Counter(statistics.drops)
         late, own = drops["capacity"] + drops["late"], drops["max_concurrency"]
@@ -461,8 +462,8 @@ class Trials:
     def verdict(self) -> Verdict:
         """Return the result of the search as a verdict of the criterion "search".
 
-        It fails if even the lowest rate was not sustained, or if the search did not end. It is then
-        disputed if the load generator was the limit.
+        It fails if the search did not end, or found no rate that is sustained. It is then disputed
+        if the load generator was the limit.
         """
         found = self._found()
         broken = self._at(found.broke)
