@@ -138,6 +138,7 @@ class DamagedRun(OsbenchError):
     """
 
     exit_code = 3
+    _remedy = "Restore the file from a copy, or read the rest with --damaged"
 
     @property
     def problem(self) -> str:
@@ -145,12 +146,19 @@ class DamagedRun(OsbenchError):
         return str(self.args[0])
 
     def __str__(self) -> str:
-        ways_on = "Restore the file from a copy, or read the rest with --damaged"
-        return f"{super().__str__()}. {ways_on}"
+        return f"{super().__str__()}. {self._remedy}"
+
+
+class WrongDocument(DamagedRun):
+    """A document of a run is JSON of another shape, which --damaged does not help to read."""
+
+    _remedy = "Restore the file from a copy, or run the task again"
 
 
 class OlderCopy(DamagedRun):
     """The journal is an older copy without the last decisions; a resumed run would repeat them."""
+
+    _remedy = "Restore the newest copy of the run directory, then resume the run"
 
 
 class Untrusted(OsbenchError):

@@ -41,7 +41,7 @@ def openstack_options(file: Path) -> Mapping[str, str]:
         parser.read_string(read_text(file), str(file))
     except (OSError, UnicodeDecodeError, configparser.Error) as error:
         reason = " ".join(str(error).split())
-        raise ConfigError(f"{file}: Rally's configuration file cannot be read: {reason}") from error
+        raise ConfigError(f"cannot read Rally's options in {file}: {reason}; correct it") from error
     found: dict[str, str] = {}
     for group in _GROUPS:
         if parser.has_section(group):

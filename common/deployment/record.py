@@ -29,7 +29,7 @@ from osbench.common.deployment.credential import Credential
 from osbench.common.deployment.schema import PLATFORMS, problems_of
 from osbench.common.errors import DeploymentError
 from osbench.common.files.named_files import read_text
-from osbench.common.files.yaml_documents import load_yaml
+from osbench.common.files.yaml_documents import YamlBoundError, load_yaml
 from osbench.common.network.origins import origin
 from osbench.common.secrets.masking import mask
 
@@ -257,14 +257,14 @@ def read_spec(path: Path) -> Any:
             "it there, or name a file in YAML *.yaml"
         ) from None
     except RecursionError:
-        raise DeploymentError(
-            f"{path} is nested too deeply; write a record with fewer levels"
-        ) from None
+        raise DeploymentError(f"{path} is nested too deeply; use fewer levels") from None
 
 
 def _read_yaml(path: Path, text: str) -> Any:
     try:
         return load_yaml(text)
+    except YamlBoundError as error:
+        raise DeploymentError(f"{path}: {error}") from None
     except yaml.YAMLError as error:
         mark = getattr(error, "problem_mark", None)
         place = f"line {mark.line + 1}, column {mark.column + 1}: " if mark else ""

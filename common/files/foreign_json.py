@@ -26,7 +26,7 @@ def read_json(text: str | bytes, most_values: int | None = None) -> Any:
     try:
         return json.loads(text, **_HOOKS)
     except RecursionError:
-        raise ValueError("nested too deeply") from None
+        raise ValueError("it is nested too deeply") from None
 
 
 def read_json_sequence(text: str, most_values: int) -> Iterator[Any]:
@@ -42,7 +42,7 @@ def read_json_sequence(text: str, most_values: int) -> Iterator[Any]:
         try:
             value, at = decoder.raw_decode(text, at)
         except RecursionError:
-            raise ValueError("nested too deeply") from None
+            raise ValueError("it is nested too deeply") from None
         yield value
         while at < len(text) and text[at].isspace():
             at += 1
@@ -68,10 +68,10 @@ def check_values(text: str | bytes, most_values: int) -> None:
 
 def _integer(digits: str) -> int:
     if len(digits) > _DIGITS:
-        raise ValueError(f"a number of {len(digits):,} digits")
+        raise ValueError(f"it has a number of {len(digits):,} digits")
     number = int(digits)
     if len(digits) >= _DIGITS - 2 and math.isinf(_nearest(number)):
-        raise ValueError(f"a number of {len(digits)} digits")
+        raise ValueError(f"it has a number of {len(digits)} digits")
     return number
 
 
@@ -85,12 +85,12 @@ def _nearest(number: int) -> float:
 def _float(digits: str) -> float:
     number = float(digits)
     if math.isinf(number):
-        raise ValueError("a number beyond the largest float")
+        raise ValueError("it has a number beyond the largest float")
     return number
 
 
 def _refuse(name: str) -> NoReturn:
-    raise ValueError(f"{name} is not JSON")
+    raise ValueError(f"it has {name}, which JSON does not know")
 
 
 _HOOKS: dict[str, Any] = {

@@ -40,13 +40,9 @@ class _BoundedLoader(yaml.SafeLoader):
         self._levels += 1
         self._nodes += 1
         if self._nodes > NODES:
-            raise YamlBoundError(
-                f"the document has more than {NODES:,} values; shorten or split it"
-            )
+            raise YamlBoundError(f"it has more than {NODES:,} values; shorten or split it")
         if self._levels > LEVELS + 1:
-            raise YamlBoundError(
-                f"the document is nested deeper than {LEVELS} levels; use fewer levels"
-            )
+            raise YamlBoundError(f"it is nested deeper than {LEVELS} levels; use fewer levels")
         node: yaml.Node | None = super().compose_node(parent, index)
         self._levels -= 1
         return node
@@ -54,16 +50,15 @@ class _BoundedLoader(yaml.SafeLoader):
     def construct_object(self, node: yaml.Node, deep: bool = False) -> Any:
         """Return the value of a node.
 
-        Raises yaml.YAMLError if it cannot be of its tag, such as a list tagged !!int; ValueError or
-        OverflowError for text that the tag cannot read, such as `!!int abc` (see `load_yaml`).
+        Raises yaml.YAMLError if it cannot be of its tag, such as a list tagged !!int, or
+        2026-99-99, which YAML takes for a date.
         """
         try:
             return super().construct_object(node, deep=deep)
-        except (AttributeError, LookupError):
+        except (AttributeError, LookupError, ValueError, OverflowError):
             tag = node.tag.replace(_STANDARD, "!!")
-            raise yaml.constructor.ConstructorError(
-                None, None, f"a value does not match its tag {tag}", node.start_mark
-            ) from None
+            said = f"a value does not match its tag {tag}; correct it, or put it in quotes"
+            raise yaml.constructor.ConstructorError(None, None, said, node.start_mark) from None
 
     def compose_mapping_node(self, anchor: Any) -> yaml.MappingNode:
         """Return the next mapping node; its keys on, off, yes and no stay strings.
@@ -90,17 +85,16 @@ def load_yaml(text: str) -> Any:
             if node is None:
                 return None
             if check_bounds(node):
-                raise YamlBoundError("the document holds an alias of itself; remove it")
+                raise YamlBoundError("it holds an alias of itself; remove it")
             return loader.construct_document(node)
         finally:
             loader.dispose()
     except (ValueError, OverflowError) as error:
         raise YamlBoundError(
-            f"the document holds a value that YAML cannot read: {error}; put it in quotes, or "
-            "correct it"
+            f"it holds a value that YAML cannot read: {error}; put it in quotes"
         ) from None
     except RecursionError:
-        raise YamlBoundError("the document is nested too deeply; use fewer levels") from None
+        raise YamlBoundError("it is nested too deeply; use fewer levels") from None
 
 
 def open_yaml(text: str, most: int = CHARACTERS) -> yaml.SafeLoader:
@@ -109,10 +103,12 @@ def open_yaml(text: str, most: int = CHARACTERS) -> yaml.SafeLoader:
     Raises yaml.YAMLError if `text` has more than `most` characters or characters YAML forbids.
     """
     if len(text) > most:
-        raise YamlBoundError(
-            f"the document is longer than {most:,} characters; shorten or split it"
-        )
-    return _BoundedLoader(text)
+        raise YamlBoundError(f"it is longer than {most:,} characters; shorten or split it")
+    try:
+        return _BoundedLoader(text)
+    except yaml.reader.ReaderError as error:
+        place = f"line {text.count(chr(10), 0, error.position) + 1}"
+        raise YamlBoundError(f"{place} has an unprintable character; remove it") from None
 
 
 def check_bounds(node: yaml.Node) -> bool:
@@ -125,13 +121,10 @@ def check_bounds(node: yaml.Node) -> bool:
     size, levels = measure.of(node)
     if size > NODES:
         raise YamlBoundError(
-            f"the document has more than {NODES:,} values after its aliases are expanded; "
-            "shorten or split it"
+            f"it has more than {NODES:,} values with its aliases expanded; shorten or split it"
         )
     if levels > LEVELS:
-        raise YamlBoundError(
-            f"the document is nested deeper than {LEVELS} levels; use fewer levels"
-        )
+        raise YamlBoundError(f"it is nested deeper than {LEVELS} levels; use fewer levels")
     return measure.loops
 
 

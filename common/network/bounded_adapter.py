@@ -59,7 +59,7 @@ class _BoundedLines(io.BufferedReader):
         self._lined += len(line)
         endless = not bounded and len(line) == LINE_BYTES and not line.endswith(b"\n")
         if endless or self._lined > LINES_BYTES:
-            raise http.client.HTTPException("the response has lines without an end")
+            raise http.client.HTTPException("the response has endless lines; look at the server")
         return line
 
     def read(self, size: int | None = -1, /) -> bytes:

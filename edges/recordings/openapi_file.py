@@ -58,8 +58,10 @@ class ServiceDescription:
             document = yaml.load(text.replace("\t", " "), Loader=_loader())  # noqa: S506 - safe
         except (yaml.YAMLError, ValueError, RecursionError) as error:
             line = getattr(getattr(error, "problem_mark", None), "line", None)
-            where = f" (line {line + 1})" if line is not None else ""
-            raise UsageError(f"{file} is neither JSON nor YAML{where}; correct it there") from None
+            where = f"line {line + 1}" if line is not None else str(error).partition("\n")[0]
+            raise UsageError(
+                f"{file} is neither JSON nor YAML ({where}); correct it there"
+            ) from None
         if not isinstance(document, Mapping) or not ({"openapi", "swagger"} & set(document)):
             raise UsageError(
                 f"{file} is not an OpenAPI description: it has neither the key openapi nor "

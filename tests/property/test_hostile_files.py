@@ -340,10 +340,12 @@ def test_yaml_is_read_or_refused_with_one_kind_of_error(text, tmp_path):
 
 
 def test_a_value_of_another_tag_is_named_with_its_place():
-    with pytest.raises(YAMLError, match=r"not match its tag !!bool\n.*line 2, column 4"):
+    with pytest.raises(YAMLError, match=r"not match its tag !!bool; .*\n.*line 2, column 4"):
         load_yaml("a: 1\nb: !!bool soon")
     (problem,) = document.parse_document("a: 1\nb: !!bool soon")[1]
-    assert str(problem) == "line 2, column 4: a value does not match its tag !!bool"
+    assert str(problem) == (
+        "line 2, column 4: a value does not match its tag !!bool; correct it, or put it in quotes"
+    )
 
 
 def test_ordinary_aliases_are_read():

@@ -103,7 +103,8 @@ class ExchangeRules:
                 limits = ready.limits.less((phases.begun_ns - begun_ns) / 1e9)
         except (ConnectionError, TimeoutError) as error:
             place = f"{request.verb} {addresses.shown_url(request.url)}"
-            raise type(error)(f"{place}: {with_remedy(str(error))}") from error
+            remedy = error.remedy if isinstance(error, BadResponse) else ""
+            raise type(error)(f"{place}: {with_remedy(str(error))}{remedy}") from error
         finally:
             if recorder is not None:
                 recorder.end_exchange(phases)

@@ -21,6 +21,8 @@ KEPT_S = 60.0
 #: Hosts whose addresses are kept, at most.
 HOSTS = 256
 
+#: Ends messages on a lookup that failed.
+LOOK_THERE = "; check the name, and the name servers of the worker's host"
 #: An address family, and what a socket of it connects to.
 Address = tuple[int, tuple[str, int] | tuple[str, int, int, int]]
 
@@ -55,7 +57,7 @@ class NameLookups:
         try:
             return self.in_turn(host, port, self.look_up(host, port).result(within_s))
         except FutureTimeout:
-            raise ConnectTimedOut(f"name lookup of {host} timed out") from None
+            raise ConnectTimedOut(f"name lookup of {host} timed out{LOOK_THERE}") from None
 
     def kept(self, host: str, port: int) -> list[Address] | None:
         """Return the addresses of a host in the order to try them; None if a lookup is needed.
@@ -88,7 +90,7 @@ class NameLookups:
                         target=self._look_up, args=(key, pending), daemon=True, name="name-lookup"
                     ).start()
                 except RuntimeError as error:
-                    raise CannotConnect(f"cannot look up {host}: {error}") from None
+                    raise CannotConnect(f"cannot begin to look up {host}: {error}") from None
                 # the thread takes the lock before it removes it
                 self._pending[key] = pending
         return pending
@@ -157,7 +159,8 @@ class NameLookups:
             self._keep(key, addresses)
         except (OSError, UnicodeError) as error:
             said = error.strerror if isinstance(error, OSError) else "not a host name"
-            outcome: list[Address] | CannotConnect = CannotConnect(f"cannot look up {host}: {said}")
+            wrong = f"cannot look up {host}: {said}{LOOK_THERE}"
+            outcome: list[Address] | CannotConnect = CannotConnect(wrong)
         else:
             outcome = addresses
         with self._lock:

@@ -19,11 +19,11 @@ from osbench.worker.http.exchange_steps import (
     Steps,
     Wrap,
 )
-from osbench.worker.http.name_lookups import Address, NameLookups
+from osbench.worker.http.name_lookups import LOOK_THERE, Address, NameLookups
 from osbench.worker.http.ready_requests import RequestLimits
 from osbench.worker.http.tls_contexts import TlsContexts, Trust
 from osbench.worker.http.wire.exchange_phases import ExchangePhases
-from osbench.worker.http.wire.tls_channel import TlsChannel
+from osbench.worker.http.wire.tls_channel import NO_TLS, TlsChannel
 from osbench.worker.http.wire.wire_errors import CannotConnect, CannotSecure, ConnectTimedOut
 from osbench.worker.http.wire.wire_request import WireRequest
 
@@ -86,7 +86,7 @@ class Opener:
         try:
             found: list[Address] = yield LookUp(self._lookups.look_up(host, port), left_s)
         except TimeoutError:
-            raise ConnectTimedOut(f"name lookup of {host} timed out") from None
+            raise ConnectTimedOut(f"name lookup of {host} timed out{LOOK_THERE}") from None
         return self._lookups.in_turn(host, port, found)
 
     def _connected(
@@ -105,7 +105,7 @@ class Opener:
             else:
                 self._lookups.took(*place, address)
                 return sock
-        raise CannotConnect(f"{request.host} has no address")
+        raise CannotConnect(f"{request.host} has no address{LOOK_THERE}")
 
     def _secured(
         self, sock: socket.socket, request: WireRequest, clock: _ConnectClock
@@ -124,8 +124,8 @@ class Opener:
             raise
         except OSError as error:
             if isinstance(error, TimeoutError) and error.errno is None:
-                raise ConnectTimedOut("the TLS handshake timed out") from None
-            raise CannotSecure(f"the TLS handshake failed: {error.strerror}") from error
+                raise ConnectTimedOut(f"the TLS handshake timed out{NO_TLS}") from None
+            raise CannotSecure(f"the TLS handshake failed: {error.strerror}{NO_TLS}") from error
         return tls
 
 
@@ -183,4 +183,4 @@ def _shake_hands(sock: socket.socket, tls: TlsChannel, clock: _ConnectClock) -> 
             return
         received = yield Receive(sock, clock.left_s())
         if not received:
-            raise CannotSecure("the connection ended in the TLS handshake")
+            raise CannotSecure(f"the connection ended in the TLS handshake{NO_TLS}")

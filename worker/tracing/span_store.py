@@ -35,7 +35,7 @@ class SpanStore:
             self._url: Mapping[str, Any] = parse_url(conn_str)  # type: ignore[no-untyped-call]  # redis-py has no hints here
         except ValueError:
             # the reason may quote part of the password, taken for a port
-            raise ValueError("malformed connection string of the trace store") from None
+            raise ValueError("malformed connection string; write redis://HOST:PORT") from None
         self._tls, self._unix = scheme == "rediss", scheme == "unix"
         self._timeout_s = timeout_s
         self._socket: socket.socket | None = None
@@ -134,7 +134,7 @@ def _remaining_s(deadline: float) -> float:
 
 def _answer(line: bytes) -> str | None:
     if line[:1] not in (b":", b"+", b"-"):
-        raise ConnectionError("the store does not reply as Redis does")
+        raise ConnectionError("it does not reply as Redis does; check its address")
     if line[:1] != b"-":
         return None
     return line[1:].split(b" ")[0][:32].decode("ascii", "replace")

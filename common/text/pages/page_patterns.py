@@ -67,7 +67,8 @@ def found_by(pattern: str, text: str) -> str | None:
         tries += 1
         if tries % _TRIES == 0 and thread_time() > until:
             raise SearchedTooLong(
-                f"the regular expression took over {TEXT_S:g} s of CPU; shorten it"
+                f"the regular expression {pattern!r} took over {TEXT_S:g} s of CPU; begin it "
+                'with literal text, as in id="([a-z]+)"'
             )
     return None
 
@@ -147,7 +148,7 @@ class _Cost:
         if int(most) > 1 and any(_varies(part) for part in inner):
             raise BadPattern(
                 f"the regular expression {self._pattern!r} has a repeat within a repeat, which may"
-                " take too long"
+                " take too long; leave one of them out"
             )
         self.add(inner, following)
         if least == most or name in _KEPT or following is None:

@@ -65,7 +65,7 @@ def run_and_print(  # noqa: PLR0913 - one per set of options
         if task is not None and Path(task).is_dir():
             code = _in_directory(mode, settings, wanted, exports, progress, as_json=output.as_json)
         elif mode.keep_going:
-            raise UsageError("--keep-going is for a directory of tasks")
+            raise UsageError("--keep-going is for a directory of tasks; leave it out")
         elif mode.once or mode.repeat:
             code = _in_mode(mode, settings, wanted, run_exports, progress, as_json=output.as_json)
         else:
@@ -132,7 +132,7 @@ def _in_directory(
     )
 
     if mode.once or mode.repeat:
-        raise UsageError("--once and --repeat are for one task, not for a directory")
+        raise UsageError("--once and --repeat are for one task, not for a directory; give a file")
     if wanted.view.wanted:
         raise UsageError(
             "--web is for one run, not for a directory: `osbench-coord web` shows all runs"

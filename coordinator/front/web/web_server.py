@@ -117,7 +117,7 @@ class WebServer:
         """Block as long as the server runs; raise OsbenchError once it has ended by itself."""
         while self._thread.is_alive():
             self._thread.join(0.5)
-        raise OsbenchError("the web server has ended")
+        raise OsbenchError("the web server has ended by itself; start it again")
 
     async def _end(self) -> None:
         try:

@@ -316,7 +316,6 @@ class LoadLoop:
                 continue
             worker.signed(now)
             if arrival.problem:
-                LOG.warning("worker %s: %s", worker.name, arrival.problem)
                 worker.unreadable()
             elif arrival.workload == worker.workload >= 0:
                 ledger = services.accounts.results[arrival.workload].ledger

@@ -393,7 +393,7 @@ class RunLoad:
             run.abandon(resumable=False)
             self._services.contexts.finish(one.number, poll=self._poll)
         raise ContextError(
-            "the load cannot continue: its contexts were being undone when its coordinator ended"
+            "the load cannot continue, as its contexts were being undone; run the task again"
         )
 
     def _fail(self, group: Sequence[WorkloadPlan], why: str) -> None:

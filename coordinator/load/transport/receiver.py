@@ -82,7 +82,12 @@ class Receiver:
         self._done = [entry for entry, _ in read]
         for arrival in arrivals:
             if arrival.problem:
-                LOG.warning("worker %s: %s", self._name(arrival.mid), arrival.problem)
+                LOG.warning(
+                    "worker %s: its results cannot be read, and it gets no more work: %s; "
+                    "install the coordinator's version of osbench there",
+                    self._name(arrival.mid),
+                    arrival.problem,
+                )
         return arrivals
 
     def _fits(self, block: Block) -> bool:

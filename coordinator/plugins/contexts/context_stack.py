@@ -264,7 +264,7 @@ class ContextStack:
         if len(self.left) > before:
             raise ContextError(
                 "the contexts cannot be set up again: their resources from before the coordinator "
-                "was killed still exist"
+                "was killed still exist; remove them, then run the task again"
             )
         self.history.restore(number, [])
 

@@ -134,7 +134,7 @@ class Firing:
         try:
             self._action = self._kind(self._config)
             if self._stopping:
-                raise hook.Failed("not run: the workload was over before", etype="NotRun")
+                raise hook.Failed("not run: the workload was over; fire it earlier", etype="NotRun")
             found = self._action.run(self.event)
         except hook.Failed as failure:
             details = mask_text(failure.details)[-DETAILS:]

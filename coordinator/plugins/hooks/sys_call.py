@@ -91,7 +91,7 @@ class SysCall(hook.Hook):
             except subprocess.TimeoutExpired:
                 self.stop()
                 raise hook.Failed(
-                    f"the command had not ended after {self._timeout_s:g} s",
+                    f"the command had not ended after {self._timeout_s:g} s; raise its timeout",
                     self._text("none", out, err),
                 ) from None
             if code:

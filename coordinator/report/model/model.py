@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Self
 
-from osbench.common.errors import DamagedRun
+from osbench.common.errors import WrongDocument
 from osbench.common.plugin.plugin_names import NATIVE
 from osbench.coordinator.report.model import json_codec
 from osbench.coordinator.report.model.plan_figures import PlanComparison
@@ -213,8 +213,8 @@ class Report:
             workloads = [_with_scenario(one) for one in document["workloads"]]
             return json_codec.from_json(cls, {**document, "workloads": workloads})
         except (KeyError, ValueError, TypeError, AttributeError) as error:
-            raise DamagedRun(
-                f"the summary of run {document.get('run_id')} is damaged: {error}"
+            raise WrongDocument(
+                f"summary.json of run {document.get('run_id')} is damaged: {error}"
             ) from None
 
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from typing import Any
 
-from osbench.common.errors import DamagedRun
+from osbench.common.errors import WrongDocument
 
 #: Bounds of an interval; an upper bound that is not known is None.
 Bounds = tuple[float | None, ...]
@@ -89,5 +89,5 @@ class BriefTimes:
 def _field_value(figures: Any, name: str) -> Any:
     """Return the field `name`, which a summary may name; raise DamagedRun if there is none."""
     if name not in {field.name for field in fields(figures)}:
-        raise DamagedRun(f"the summary of a run is damaged: no times are called {name!r}")
+        raise WrongDocument(f"summary.json of a run is damaged: no times are called {name!r}")
     return getattr(figures, name)

@@ -44,8 +44,9 @@ def notes_of(
     lives = [(name, one.statistics.lives) for name, one in named]
     yield from (f"{name}: {one.shortfall}" for name, one in lives if one.shortfall)
     yield from failed_hooks(named)
-    again = f"`osbench-coord cleanup {run_id}` tries again"
-    yield from (f"{problem}; {again}" for problem in end.left_behind)
+    again = f"; `osbench-coord cleanup {run_id}` tries again"
+    # cleanup cannot undo a context without the results that it needs
+    yield from (text + again * (not text.endswith("context by hand")) for text in end.left_behind)
     for of_workload in (_ending, observations, _other_clients, _false_bodies):
         yield from (f"{name}: {text}" for name, one in named for text in of_workload(one))
 

@@ -10,7 +10,7 @@ import zstandard
 
 from osbench import __version__
 from osbench.common.deployment.record import Deployment
-from osbench.common.errors import DamagedRun, UsageError
+from osbench.common.errors import UsageError, WrongDocument
 from osbench.common.files.decompression import decompress
 from osbench.common.files.regular_files import read_regular
 from osbench.common.plugin.plugins import Plugins
@@ -130,7 +130,7 @@ def summary_of(directory: RunDirectory) -> dict[str, Any] | None:
             "the osbench that wrote it"
         )
     if not is_summary(found):
-        raise DamagedRun(f"{path} is damaged")
+        raise WrongDocument(f"{path} is damaged")
     return {**found, "notes": [directory.damage, *found["notes"]]} if directory.damage else found
 
 

@@ -160,7 +160,7 @@ class Deployments:
                 self._in_use.unlink(missing_ok=True)
             except OSError as error:
                 raise DeploymentError(
-                    f"deployment {name} is deleted, but not {self._in_use}: {error.strerror}"
+                    f"deployment {name} is deleted; remove {self._in_use} too: {error.strerror}"
                 ) from None
 
     def _path(self, name: str) -> Path:

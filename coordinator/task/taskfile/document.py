@@ -41,12 +41,10 @@ def parse_document(text: str) -> tuple[Any, list[Problem]]:
         return None, [Problem(_position(error.problem_mark or error.context_mark), reasons)]
     except YamlBoundError as error:
         return None, [Problem("", str(error))]
-    except yaml.YAMLError as error:
-        return None, [Problem("", f"is not YAML: {str(error).splitlines()[0]}")]
     except (ValueError, OverflowError) as error:
-        return None, [Problem("", f"holds a value that YAML cannot read: {error}")]
+        return None, [Problem("", f"holds a value that YAML cannot read: {error}; quote it")]
     except RecursionError:
-        return None, [Problem("", "is nested too deeply")]
+        return None, [Problem("", "is nested too deeply; use fewer levels")]
 
 
 def _load_document(text: str) -> tuple[Any, list[Problem]]:
@@ -100,7 +98,7 @@ def _repeats(node: yaml.Node, above: set[int], seen: set[int]) -> Iterator[Probl
     visited, added to.
     """
     if id(node) in above:
-        yield Problem(_position(node.start_mark), "holds an alias of itself")
+        yield Problem(_position(node.start_mark), "holds an alias of itself; remove it")
     if id(node) in seen or not isinstance(node, yaml.CollectionNode):
         return
     seen.add(id(node))

@@ -132,7 +132,7 @@ def _set_at_keys(target: Any, keys: Sequence[str], given: Any) -> None:
         at: str | int = key
         if isinstance(target, list):
             if not key.isdecimal() or int(key) >= len(target):
-                raise _Refused(f"there is no {key!r} in a list of {len(target)}")
+                raise _Refused(f"there is no {key!r} in a list of {len(target)}; count from 0")
             at = int(key)
         elif not isinstance(target, dict):
             raise _Refused(f"{key!r} cannot be set in {shown_value(target)}")

@@ -166,7 +166,7 @@ def parse_record(name: str, content: bytes) -> ArchiveRecord:
     except (ArithmeticError, AttributeError, LookupError, TypeError) as error:
         raise ValueError(f"expected an index record: {error}") from None
     if not fits:
-        raise ValueError("cut or changed")
+        raise ValueError("it is cut or changed")
     return record
 
 
@@ -187,7 +187,7 @@ def _record(document: Mapping[str, Any]) -> ArchiveRecord:
 def _entry(one: Mapping[str, Any]) -> Entry:
     size, sha256 = one["bytes"], one["sha256"]
     if not isinstance(size, int) or size < 0 or not _SHA256.fullmatch(sha256):
-        raise ValueError("no index record: no size and SHA-256 of a file")
+        raise ValueError("expected an index record: a file has no size or SHA-256")
     return {"bytes": size, "sha256": sha256}
 
 

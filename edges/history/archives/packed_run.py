@@ -67,7 +67,7 @@ class _Bounded:
         data: bytes = self._file.read(min(size, self._left + 1))
         self._left -= len(data)
         if self._left < 0:
-            raise ValueError("more than the files that it is to have")
+            raise ValueError("it has more bytes than the files of its index record")
         return data
 
 

@@ -218,7 +218,8 @@ class RunArchive:
             parse_record(record.name.removeprefix(f"{INDEX}/"), record.encoded())
         except ValueError as error:
             raise RefusedRun(
-                f"run {record.run_id} cannot be archived: its record would be {plain(str(error))}"
+                f"run {record.run_id} cannot be archived: its id or its record is not valid "
+                f"({plain(str(error))}); give its folder the name that it had"
             ) from None
         mine = [name for name in self._names() if run_of(name) == record.run_id]
         for other in self._read(mine):

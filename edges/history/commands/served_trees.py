@@ -173,7 +173,9 @@ def _submodules(repository: Path, commit: Commit) -> Iterator[tuple[str, str]]:
     """Yield path and commit of each submodule that a commit has directly. Raises OsbenchError."""
     listed = _git(repository, "ls-tree", "-r", "-z", "--full-tree", commit.id)
     if listed.returncode:
-        raise OsbenchError(f"{repository}: git cannot list {commit}: {listed.stderr.strip()}")
+        raise OsbenchError(
+            f"{repository}: git cannot list {commit}: {listed.stderr.strip()}; repair it"
+        )
     for line in filter(None, listed.stdout.split("\0")):
         facts, _, path = line.partition("\t")
         mode, _, identity = facts.split(" ")

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-from osbench.common.errors import DamagedRun, OsbenchError, UsageError
+from osbench.common.errors import DamagedRun, OsbenchError, UsageError, WrongDocument
 from osbench.coordinator.formatting import distinct
 from osbench.coordinator.report.exit_code import AROUND, LIMITED
 from osbench.coordinator.report.findings.load_bounds import GENERATOR
@@ -239,7 +239,8 @@ def _of_archive(one: ArchivedRun) -> ComparedRun | None:
     if summary.get("format") != SUMMARY_FORMAT:
         raise UsageError(
             f"run {one.run_id} of {one.archive.place} has a summary of format"
-            f" {summary.get('format')}, and this osbench reads {SUMMARY_FORMAT}"
+            f" {summary.get('format')}, and this osbench reads {SUMMARY_FORMAT}; read it with the "
+            "osbench that wrote it"
         )
     return _require_shape(ComparedRun(manifest=one.record.manifest, summary=summary, archived=one))
 
@@ -248,7 +249,7 @@ def _require_shape(run: ComparedRun) -> ComparedRun:
     """Return the run; raise DamagedRun if its report or its request has another shape."""
     name, asked = run.report.run_id, run.manifest.get("workloads", [])
     if not isinstance(asked, list) or not all(isinstance(one, Mapping) for one in asked):
-        raise DamagedRun(f"run.json of run {name} is damaged: expected objects as workloads")
+        raise WrongDocument(f"run.json of run {name} is damaged: expected objects as workloads")
     return run
 
 

@@ -138,7 +138,9 @@ def _items(response: bytes, expected: int) -> list[tuple[str, int, str]]:
         ]
         items = [(str(one["_id"]), int(one["status"]), _reason(one)) for one in found]
     except (AttributeError, KeyError, TypeError, ValueError, StopIteration):
-        raise ExportError("the response to a bulk request is of another form") from None
+        raise ExportError(
+            "the response to a bulk request is of another form; give the address of OpenSearch"
+        ) from None
     if len(items) != expected:
         raise ExportError(
             f"expected {expected} results of a bulk request, got {len(items)}; give an address of "

@@ -120,7 +120,8 @@ class Cloud:
             return read_json(response.content)
         except ValueError:
             raise RequestFailed(
-                f"{method} {_shown_url(response.url)}: the response is not JSON",
+                f"{method} {_shown_url(response.url)} (HTTP {response.status_code}): the response "
+                "is not JSON; look at that server, or at a proxy between",
                 status=response.status_code,
                 request_id=_request_id(response),
             ) from None

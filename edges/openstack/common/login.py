@@ -87,7 +87,8 @@ class _Shared:
         """
         if self.once and self._ended:
             raise exceptions.AuthorizationFailure(
-                f"its token has ended or was refused, and {self.once} cannot log in again"
+                f"its token has ended or was refused, and {self.once} cannot log in again; get "
+                "another, or give a password"
             )
         log_in = super().get_auth_ref  # type: ignore[misc]
         seen = getattr(self._handed, "failures", None)
@@ -156,7 +157,8 @@ def _log_in(log_in: Callable[..., Any], session: Any, **options: Any) -> Any:
             found.has_service_catalog()
     except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
         raise exceptions.AuthorizationFailure(
-            f"the response is not a token of Keystone: {type(error).__name__} {error}"
+            f"the response is not a token of Keystone: {type(error).__name__} {error}; check "
+            "auth_url"
         ) from None
     return found
 

@@ -146,6 +146,6 @@ def _local(place: str, folder: Path) -> Path:
             download(place, file)
     except requests.RequestException as error:
         raise ContextError(
-            f"image: cannot fetch {place}: {error}; give a URL that this host can reach"
+            f"image: cannot fetch {place}: {error}; give another URL, or a file"
         ) from None
     return path

@@ -104,7 +104,7 @@ class _Look:
         users = [] if self._makes_projects() else self._users()
         credential = users[0] if users else deployment.admin
         if credential is None:
-            raise DeploymentError("it has no admin, who makes users")
+            raise DeploymentError("it has no admin, who makes users; add one to it")
         wished = self._contexts.get("api_versions") or {}
         versions = {**deployment.api_versions, **wished}
         return Cloud(

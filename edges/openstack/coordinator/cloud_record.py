@@ -212,7 +212,7 @@ def _refuse(skipped: list[Any]) -> None:
 def _not_readable(path: object, error: object) -> str:
     mark = getattr(error, "problem_mark", None)
     place = f"line {mark.line + 1}, column {mark.column + 1}: " if mark else ""
-    return f"{path}: {place}is not YAML or JSON"
+    return f"{path}: {place}is not YAML or JSON; correct it there"
 
 
 def _spec(region: Any) -> dict[str, Any]:

@@ -202,7 +202,7 @@ class CloudOrphanSearch:
         if credential.auth_type:
             raise DeploymentError(
                 f"the admin of the deployment logs in by {credential.auth_type}, and cannot look"
-                " into other projects"
+                " into other projects; give it a password"
             )
         with _assign_role(admin, project.identity):
             inside = replace(

@@ -269,7 +269,7 @@ class LocalCopy:
             download(location, file)
         except requests.RequestException as error:
             raise DeploymentError(
-                f"image_location: cannot fetch {location}: {root_cause(error)}; give a URL that "
-                "this host can reach"
+                f"image_location: cannot fetch {location}: {root_cause(error)}; give another "
+                "URL, or a file"
             ) from None
         file.flush()

@@ -26,9 +26,9 @@ class ImageScenario(ResourceScenario):
         def look() -> bool | None:
             found = self.show(IMAGE, image, traced=False)
             if found["status"] in _FAILED:
-                raise NotReady(f"the image is {found['status']}")
+                raise NotReady(f"the image is {found['status']}; see the log of Glance")
             if found.get("os_glance_failed_import"):
-                raise NotReady("the import of the image failed")
+                raise NotReady("the import of the image failed; see the log of Glance")
             return True if found["status"] == "active" else None
 
         self.wait_until("the image", wait, look)

@@ -272,7 +272,8 @@ class KeystoneBasic(OpenStackScenario):
         else:
             found = [one for one in self._list("services") if one.get("name") == service_name]
             if not found:
-                raise RequestFailed(f"there is no service named {service_name}", status=404)
+                said = f"there is no service named {service_name}; create it, or name another"
+                raise RequestFailed(said, status=404)
             service = found[0]
         with ActionTimer(self, "keystone_v3.get_services"):
             self.admin.document("GET", "keystone", f"services/{service['id']}")

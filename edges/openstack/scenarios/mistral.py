@@ -157,7 +157,9 @@ class MistralExecutions(Mistral):
             path = f"executions/{identity}"
             found = self.cloud.document("GET", "mistral", path, traced=False)
             if found["state"] == "ERROR":
-                raise NotReady(f"the execution failed: {found.get('state_info') or 'no reason'}")
+                raise NotReady(
+                    f"the execution failed: {found.get('state_info') or 'see the log of Mistral'}"
+                )
             return identity if found["state"] == "SUCCESS" else None
 
         return self.wait_until("the execution", "mistral_execution", look)

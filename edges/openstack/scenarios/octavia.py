@@ -186,7 +186,7 @@ class Octavia(OpenStackScenario):
             path = _path(kind, identity)
             found = self.cloud.document("GET", "octavia", path, traced=False)[kind]
             if found["provisioning_status"] == "ERROR":
-                raise NotReady(f"the {kind} is in ERROR")
+                raise NotReady(f"the {kind} is in ERROR; see the log of Octavia")
             return True if found["provisioning_status"] == "ACTIVE" else None
 
         self.wait_until(f"the {kind}", _WAIT, look)

@@ -288,7 +288,10 @@ class OpenStackScenario(Scenario):
                 waited_s = time.monotonic() - begin
                 if waited_s >= limit_s:
                     option = waits_of_clouds.option_of(wait)
-                    raise NotReady(f"{what} is not ready after {limit_s:g} s ({option})")
+                    raise NotReady(
+                        f"{what} is not ready after {limit_s:g} s; see the log of its service, or "
+                        f"raise {option}"
+                    )
                 pause_s = min(max(POLL_S, POLL_SHARE * waited_s), POLL_MOST_S)
                 # the last look is at the limit, which a rounded clock must reach
                 pause(min(pause_s, max(limit_s - waited_s, _LEAST_S)))

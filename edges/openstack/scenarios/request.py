@@ -70,7 +70,11 @@ class OpenStack(OpenStackScenario):
             try:
                 document = response.json()
             except ValueError:
-                raise AssertionError("the response is not JSON") from None
+                raise AssertionError(
+                    f"{method} {path or '/'} of {service_type} (HTTP {response.status_code}): the "
+                    "response is not JSON, which checks need; correct service_type or path, or "
+                    "leave checks out"
+                ) from None
             for place, wanted in checks.items():
                 found = jsonpath.values(document, place)
                 self.checked(wanted in found, f"{place} is {_values_text(found)}, not {wanted!r}")

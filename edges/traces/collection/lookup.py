@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -46,7 +47,7 @@ def find_trace(
     """
     if file is not None:
         trace_set = of_file(file)
-        return _only(trace_set, id_beginning(which)), trace_set, None
+        return _only(trace_set, id_beginning(which), shlex.quote(str(file))), trace_set, None
     run, which = _run_and_which(which, run)
     trace_id = id_beginning(which)
     directory = RunDirectory.find(str(locations.data_dir), run)
@@ -59,7 +60,7 @@ def find_trace(
     if number is not None:
         trace_id = _id_of(trace_set, directory, which, workload)
     try:
-        found = _only(trace_set, trace_id)
+        found = _only(trace_set, trace_id, directory.path.name)
     except UsageError:
         if is_trace_key(trace_id):
             return _from_store(locations, directory, number, trace_id, workload)
@@ -145,14 +146,15 @@ def _id_of(trace_set: TraceSet, directory: RunDirectory, which: str, workload: s
             return begun[0]
         raise UsageError(
             f"iteration {number} of {trace_set.name} has no trace: it was not sampled, did not run,"
-            " or was part of the warm-up; `osbench-coord trace explain` names some that have one"
+            f" or was part of the warm-up; `osbench-coord trace explain {directory.path.name}` "
+            "names some that have one"
         )
     if len(rows) > 1:
         raise UsageError(f"iteration {number} is in several workloads; choose with --workload")
     return features.traces[int(rows[0])]
 
 
-def _only(trace_set: TraceSet, begin: str) -> Trace:
+def _only(trace_set: TraceSet, begin: str, source: str) -> Trace:
     found = [trace for trace in trace_set.traces() if trace.trace_id.startswith(begin)]
     if len(found) == 1:
         return found[0]
@@ -162,7 +164,8 @@ def _only(trace_set: TraceSet, begin: str) -> Trace:
             "id"
         )
     raise UsageError(
-        f"{trace_set.name} has kept no trace {begin!r}; `osbench-coord trace explain` names some"
+        f"{trace_set.name} has kept no trace {begin!r}; `osbench-coord trace explain {source}` "
+        "names some"
     )
 
 
@@ -191,7 +194,7 @@ def _from_store(
     if not found:
         raise UsageError(
             f"{refusal}, and the trace store of its deployment does not have it either; "
-            "`osbench-coord trace explain` names some"
+            f"`osbench-coord trace explain {directory.path.name}` names some"
         )
     digest = digest_of(found)
     trace_set = TraceSet(

@@ -111,7 +111,9 @@ def of_run(directory: RunDirectory) -> TraceSet:
         return _trace_set(directory, found, features, archive.traces)
     except (AttributeError, KeyError, TypeError, ValueError):
         path = directory.path / "traces" / "collection.json"
-        raise OsbenchError(f"cannot read {path}: it is not such a document") from None
+        raise OsbenchError(
+            f"{path} is damaged: it has another shape; restore it from a copy"
+        ) from None
 
 
 def _trace_set(

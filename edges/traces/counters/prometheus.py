@@ -194,7 +194,9 @@ def _series(data: Mapping[str, Any]) -> list[QueriedSeries]:
     """
     kind, found = data.get("resultType"), data.get("result")
     if kind not in ("vector", "matrix") or not isinstance(found, Sequence):
-        raise QueryRefusedError("the query has no series as its result")
+        raise QueryRefusedError(
+            "the query has no series as its result; put a scalar into vector(...)"
+        )
     try:
         return [
             QueriedSeries(

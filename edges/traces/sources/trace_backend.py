@@ -140,7 +140,7 @@ class TraceBackend:
             BackendState.REFUSED: "set [traces] query_headers (or OS_TRACES__QUERY_HEADERS)",
             BackendState.UNREACHABLE: "look at its address, and whether it runs",
             BackendState.TIMED_OUT: "look at its address, and whether it runs",
-            BackendState.FAILED: "look at its address",
+            BackendState.FAILED: f"look at its {'log' if _is_fault(response.why) else 'address'}",
         }
         if response.state in wrong:
             raise UsageError(
@@ -222,6 +222,11 @@ class TraceBackend:
             response_bytes=ANSWER_BYTES,
         )
         return self._queries.get(url, bounds)
+
+
+def _is_fault(why: str) -> bool:
+    """Return whether a message of `_refusal` is of a status of the server's own faults, 5xx."""
+    return why.startswith("HTTP 5")
 
 
 def _refusal(status: int, body: bytes) -> tuple[BackendState, str]:

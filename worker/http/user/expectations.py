@@ -154,7 +154,7 @@ def _json_problem(response: HttpResponse, path: str, wanted: Any) -> str:
     try:
         document = response.json()
     except (ValueError, RecursionError):
-        return "the response is not JSON"
+        return f"the response is not JSON, which {path} needs; correct the URL, or check text"
     found = jsonpath.matches(query, document)
     if callable(wanted):
         return "" if any(wanted(one) for one in found) else f"{path} does not hold"

@@ -80,7 +80,8 @@ class HttpResponse:
             try:
                 self._body = self._answer.content()
             except BadResponse as error:
-                raise BadResponse(f"{addresses.shown_url(self.url)}: {error}") from error
+                said = f"{addresses.shown_url(self.url)}: {error}{error.remedy}"
+                raise BadResponse(said) from error
         return self._body
 
     @property

@@ -79,7 +79,7 @@ class BrowserJar(RequestsCookieJar):
         applying.sort(key=_place)
         line = "; ".join(f"{cookie.name}={cookie.value or ''}" for cookie in applying)
         if _UNSAFE.search(line):
-            raise ValueError("a cookie of the user contains a character that HTTP forbids")
+            raise ValueError("a cookie of the user has a character that HTTP forbids; remove it")
         return line
 
     def extract_cookies(self, response: Any, request: Any) -> None:

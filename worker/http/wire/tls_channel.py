@@ -6,6 +6,8 @@ import ssl
 
 from osbench.worker.http.wire.wire_errors import CannotSecure, EarlyEnd
 
+#: Ends messages on a port that may not serve TLS.
+NO_TLS = "; check that this port serves HTTPS"
 #: Plain bytes that are read at once: a record of TLS.
 _PIECE = 16 * 1024
 
@@ -94,4 +96,5 @@ def _reason(error: ssl.SSLError) -> str:
     if verify:
         return f"certificate verify failed: {verify}"
     reason = error.reason or "the TLS connection failed"
-    return f"TLS: {reason.lower().replace('_', ' ')}"
+    hint = NO_TLS if reason == "WRONG_VERSION_NUMBER" else ""
+    return f"TLS: {reason.lower().replace('_', ' ')}{hint}"

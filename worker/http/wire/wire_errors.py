@@ -8,6 +8,8 @@ class BadResponse(ConnectionError):
 
     #: Whether the head of the response had arrived, as in the classes below.
     in_body = False
+    #: Ends messages to users.
+    remedy = "; look at that server, or at a proxy before it"
 
 
 class DifferentLengths(BadResponse):
@@ -16,6 +18,8 @@ class DifferentLengths(BadResponse):
 
 class TooLongResponse(BadResponse):
     """The response has more bytes, as sent or decoded, than its bound allows."""
+
+    remedy = ""
 
 
 class EarlyEnd(ConnectionError):

@@ -121,7 +121,10 @@ class ResponseParts:
 
         A string that may be a secret, and is not short, is added to the user's `hidden` as `name`.
         """
-        values = self._values(source)
+        try:
+            values = self._values(source)
+        except SearchedTooLong as error:
+            raise SearchedTooLong(f"{self._step}: save {name}: {error}") from None
         if not values:
             raise NothingToSave(f"{self._step}: the response has no value at {source}")
         found = values[0]
@@ -156,7 +159,7 @@ class ResponseParts:
             raise
         except (ValueError, RecursionError):
             raise NothingToSave(
-                f"{self._step}: the response is not JSON: no value at {path}"
+                f"{self._step}: the response is not JSON, which {path} needs; save a regex instead"
             ) from None
 
     def _page(self) -> str:

@@ -70,7 +70,7 @@ def _duration(text: str, value: str) -> float:
     except ValueError:
         raise UsageError(f"--limit {text}: {value!r} must be {WANTED}") from None
     if not 0 < found < math.inf:
-        raise UsageError(f"--limit {text}: give a time above 0")
+        raise UsageError(f"--limit {text}: give a time above 0, as in p95=300ms")
     return found
 
 

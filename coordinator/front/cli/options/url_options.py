@@ -124,7 +124,7 @@ def _body(text: str) -> str:
         try:
             return read_stdin()
         except (OSError, UnicodeDecodeError):
-            raise UsageError("--body @-: standard input is not text in UTF-8; pipe one") from None
+            raise UsageError("--body @-: standard input is not UTF-8; pipe UTF-8 text") from None
     return _of_file("--body", text) if text.startswith("@") else text
 
 

@@ -80,7 +80,7 @@ class WorkloadRun(LoadParts):
         self._take_over()
         self.workers.note_prepared(strict=True)
         if not self.workers.present:
-            raise FleetError("all workers of the run have died before the load")
+            raise FleetError("all workers of the run have died before the load; see their logs")
         self.view.show()
 
     def call_off(self) -> None:

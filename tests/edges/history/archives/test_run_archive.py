@@ -193,7 +193,7 @@ def test_a_run_that_goes_on_or_never_began_is_refused(here: Path, team: Path) ->
 def test_a_run_whose_id_is_no_name_in_an_archive_is_refused(
     here: Path, team: Path, name: str
 ) -> None:
-    with pytest.raises(RefusedRun, match="cannot be archived: its record would be"):
+    with pytest.raises(RefusedRun, match="cannot be archived: its id or its record"):
         archive(team, here).push(unfinished(here, name))
 
     assert content(team) == {}

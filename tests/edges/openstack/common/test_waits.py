@@ -106,7 +106,7 @@ def test_a_broken_rally_conf_is_refused(rally_file, text):
     file = rally_file("")
     file.write_bytes(text.encode("utf-8", "surrogateescape"))
 
-    with pytest.raises(ConfigError, match="Rally's configuration file cannot be read: "):
+    with pytest.raises(ConfigError, match="cannot read Rally's options in "):
         waits.configured_timeouts()
 
 

@@ -167,4 +167,4 @@ def test_new_users_without_an_admin_are_one_problem():
         parse(document, "task.yaml"), PLUGINS, Deployment.from_spec("cloud", spec)
     )
 
-    assert found.message == "deployment cloud: it has no admin, who makes users"
+    assert found.message == ("deployment cloud: it has no admin, who makes users; add one to it")

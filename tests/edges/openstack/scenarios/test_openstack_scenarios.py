@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import threading
 import time
@@ -12,6 +13,7 @@ import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 from jinja2 import Template
+from requests import Response
 
 from helpers.cloud_workload import READY, RUN, Workload, actions, requests
 from helpers.corpus import corpus
@@ -589,6 +591,15 @@ def test_a_request_of_the_task_is_checked(cloud):
 # what goes wrong
 
 
+def test_a_response_that_is_not_json_names_the_request_and_what_needs_json(cloud, monkeypatch):
+    args = {"service_type": "identity", "path": "users", "checks": {"$.users": []}}
+    workload = Workload(cloud, "OpenStack.request", args)
+    monkeypatch.setattr(Response, "json", lambda self: json.loads("<html>"))
+
+    with pytest.raises(AssertionError, match=r"GET users of identity \(HTTP 200\): .* not JSON"):
+        workload.run()
+
+
 def test_a_refusal_tells_request_status_reason_and_an_id(cloud):
     workload = Workload(cloud, "KeystoneBasic.create_user")
     cloud.faults.append([r"POST /v3/users", 403, 1])
@@ -634,7 +645,7 @@ def test_what_never_gets_ready_is_reported(cloud):
     args = {"image": {"name": "i"}, "flavor": {"name": "f"}}
     args["timeouts"] = {"nova_server_boot_timeout": 0.05}
     workload = Workload(cloud, "NovaServers.boot_server", args)
-    said = r"^the server is not ready after 0.05 s \(nova_server_boot_timeout\)$"
+    said = r"^the server is not ready after 0.05 s; .* raise nova_server_boot_timeout$"
 
     with pytest.raises(NotReady, match=said):
         workload.run()

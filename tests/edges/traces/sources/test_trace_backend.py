@@ -232,6 +232,14 @@ def test_credentials_that_are_lacking_are_told_before_the_run(tempo: FakeTempo) 
         backend(tempo).check()
 
 
+@pytest.mark.parametrize(("status", "where"), [(500, "log"), (302, "address")])
+def test_a_failed_check_says_where_to_look(tempo: FakeTempo, status: int, where: str) -> None:
+    tempo.status, tempo.text, tempo.zipped = status, "it broke", False
+
+    with pytest.raises(UsageError, match=f"HTTP {status} it broke; look at its {where}$"):
+        backend(tempo).check()
+
+
 @pytest.mark.parametrize("kind", ["tempo", "jaeger"])
 def test_a_server_without_the_api_is_told_before_the_run(kind: str) -> None:
     with serving(FakeTempo()) as tempo, pytest.raises(UsageError) as told:

@@ -157,6 +157,7 @@ def test_a_file_in_yaml_loads(tmp_path):
         ("c.json", '{"openstack": {"admin": {"password": "pw-hidden" "x"}}}', "line 1, column 50"),
         ("c.yaml", "a: *pw-hidden\n", "line 1, column 4: is not YAML"),
         ("c.yaml", "openstack: [pw-hidden\n", "is not YAML"),
+        ("c.yaml", "a: 1\nb: \x01pw-hidden\n", "line 2 has an unprintable character; remove it"),
         ("c.yaml", "'!extras': {at: 2020-01-01}\nosbench: {}\n", "is not text, a number"),
     ],
 )

@@ -168,7 +168,7 @@ def test_other_failures_of_a_kept_connection_are_those_of_the_request(
 
     assert asked.played.kinds == ["Ask"]
     assert type(asked.played.error) is type(error)
-    assert asked.said == f"GET {PLACE}: {error}"
+    assert asked.said == f"GET {PLACE}: {error}{getattr(error, 'remedy', '')}"
     assert asked.played.error is not None
     assert asked.played.error.__cause__ is error
     assert error.in_body is not untouched  # type: ignore[attr-defined]

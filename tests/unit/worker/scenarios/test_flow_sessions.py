@@ -11,6 +11,7 @@ from requests.cookies import RequestsCookieJar
 from requests.structures import CaseInsensitiveDict
 
 from osbench.common.plugin.scenario import VirtualUser
+from osbench.common.text.pages import page_patterns
 from osbench.worker.http.user.expectations import UnexpectedStatus
 from osbench.worker.http.user.request_base import Base
 from osbench.worker.scenarios.flow.flow_steps import Flow
@@ -67,6 +68,14 @@ def play(args: dict[str, Any], site: Site, user: VirtualUser | None = None) -> H
 
 
 # what is saved
+
+
+def test_a_pattern_that_takes_long_fails_the_step(monkeypatch):
+    monkeypatch.setattr(page_patterns, "TEXT_S", 0.0)
+    args = {"steps": [{"name": "look", "path": "/", "save": {"x": "regex a.*b"}}]}
+
+    with pytest.raises(page_patterns.SearchedTooLong, match=r"look: save x: .* 'a\.\*b' took"):
+        play(args, Site("c" + "a" * 5000))
 
 
 @pytest.mark.parametrize(

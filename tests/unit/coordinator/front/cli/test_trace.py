@@ -404,7 +404,9 @@ def test_an_id_is_found_by_its_beginning(call, kept):
     # no iteration has this number
     assert found["3365"] in call("show", "336")
     assert "'f' could be any of 3 traces of 20260401-b" in call("show", "f", code=2)
-    assert "20260401-b has kept no trace 'zzz'" in call("show", "zzz", code=2)
+    assert (
+        "20260401-b has kept no trace 'zzz'; `osbench-coord trace explain 20260401-b` names some"
+    ) in call("show", "zzz", code=2)
     assert "has no trace: it was not sampled" in call("show", "999", code=2)
 
 

@@ -168,7 +168,7 @@ def test_it_tells_what_each_membership_has_done(desk):
     assert found == {MIDS["w1"]: (0, 3, pytest.approx(0.003)), MIDS["w2"]: (0, 0, 0.0)}
 
 
-def test_results_that_cannot_be_read_are_told_and_the_others_count(desk):
+def test_results_that_cannot_be_read_are_told_and_the_others_count(desk, caplog):
     desk.send("w1", 1, 1)
     desk.send("w1", 2, columns={"rows": 1})
     desk.send("w1", 3, 3)
@@ -179,6 +179,7 @@ def test_results_that_cannot_be_read_are_told_and_the_others_count(desk):
     assert (desk.ok, desk.results.refused) == (7, 1)
     problems = [(one.mid, one.problem) for one in arrivals if one.problem]
     assert problems == [(MIDS["w1"], "malformed result block: 't0'")]
+    assert "its results cannot be read, and it gets no more work: malformed" in caplog.text
     assert desk.accounts.memberships[MIDS["w1"]].acknowledged == 3
 
 

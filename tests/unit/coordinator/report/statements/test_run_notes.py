@@ -73,6 +73,8 @@ def test_contexts_left_behind_say_how_to_undo_them() -> None:
     assert notes(RunEnd(left_behind=["A.b: users"])) == [
         "A.b: users; `osbench-coord cleanup r` tries again"
     ]
+    by_hand = "A.b: it needs the result of users: remove the resources of this context by hand"
+    assert notes(RunEnd(left_behind=[by_hand])) == [by_hand]
 
 
 def test_the_end_of_the_data_and_workers_without_a_part_are_notes() -> None:

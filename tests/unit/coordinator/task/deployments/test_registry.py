@@ -113,7 +113,7 @@ def test_a_file_of_the_record_in_use_that_cannot_be_removed_is_named(kept, monke
 
     monkeypatch.setattr(Path, "unlink", refused)
 
-    with pytest.raises(DeploymentError, match=r"a is deleted, but not .*: Permission denied"):
+    with pytest.raises(DeploymentError, match=r"a is deleted; remove .* too: Permission denied"):
         kept.delete("a")
 
     assert (kept.used(), kept.names()) == (None, [])

@@ -107,4 +107,4 @@ def test_other_numbers_are_not(caplog, text):
 def test_a_document_that_is_too_long_is_refused_by_its_length() -> None:
     found = faults("a: 1\n" + "# more\n" * 600_000)
 
-    assert found == {"": "the document is longer than 4,194,304 characters; shorten or split it"}
+    assert found == {"": "it is longer than 4,194,304 characters; shorten or split it"}
