@@ -359,6 +359,12 @@ _COORDINATOR = [
         "Seconds that a run waits for Redis and the broker, and for enough free workers, before it "
         "gives up.",
     ),
+    cfg.BoolOpt(
+        "join",
+        default=True,
+        help="A run without --workers also takes workers that become free while its load runs. "
+        "--join and --no-join of a run override this.",
+    ),
     _plugin_path(),
     _metrics_address("a run in progress"),
 ]

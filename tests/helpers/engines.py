@@ -91,7 +91,7 @@ class Cores(IdleCores):
         return self.idle
 
 
-def _adapted(work: Callable[[Scenario], Any], users: str) -> Callable[[Scenario], Any]:
+def adapted(work: Callable[[Scenario], Any], users: str) -> Callable[[Scenario], Any]:
     """The same for the users of an engine: an `async def` body is written once for both kinds."""
     if inspect.iscoroutinefunction(work) == (users == COROUTINES):
         return work
@@ -193,7 +193,7 @@ def closed(
     kind = ClosedEngine if users == THREADS else ClosedCoroutines
     engine = kind(
         EngineSetup(
-            body=body(_adapted(work, users), timeout_s=timeout_s, **more),
+            body=body(adapted(work, users), timeout_s=timeout_s, **more),
             t0_ns=monotonic_ns() + t0_in_ns,
             request_work=request_work,
             page=page,
@@ -222,7 +222,7 @@ def opened(
     kind = OpenEngine if users == THREADS else OpenCoroutines
     engine = kind(
         ArrivalSetup(
-            body=body(_adapted(work, users), timeout_s=timeout_s, **more),
+            body=body(adapted(work, users), timeout_s=timeout_s, **more),
             t0_ns=monotonic_ns() + t0_in_ns,
             request_work=request_work,
             page=page,

@@ -15,6 +15,13 @@ if TYPE_CHECKING:
     from world.coordinators import SimulatedRun
 
 
+def _here() -> str:
+    """The process that runs."""
+    fiber = present.fiber()
+    assert fiber is not None
+    return fiber.process.name
+
+
 @dataclass(frozen=True, slots=True)
 class Start:
     """An iteration has begun."""
@@ -44,6 +51,9 @@ class Knowledge:
         self.most_at_once = 0
         #: What its plug-ins have noted, in turn.
         self.notes: list[str] = []
+        #: Processes on which the user with a number is alive, and numbers that two had at once.
+        self.users: dict[int, set[str]] = {}
+        self.doubled: set[int] = set()
 
     def begins(self, number: int) -> Random:
         """An iteration begins on the process that runs; returns the chance of that process."""
@@ -67,6 +77,18 @@ class Knowledge:
         ran_ns = [scheduler.now - at_ns for at_ns in self._open[key]]
         self.took_s.setdefault(key, []).extend(ns / 1e9 * fiber.process.rate for ns in ran_ns)
         del self._open[key][0]
+
+    def user_begins(self, number: int) -> None:
+        """A virtual user begins on the process that runs."""
+        here = _here()
+        well = {one.name for one in present.world().workers if one.is_up and not one.hurt}
+        if self.users.setdefault(number, set()) & (well - {here}):
+            self.doubled.add(number)
+        self.users[number].add(here)
+
+    def user_ends(self, number: int) -> None:
+        """A virtual user has ended on the process that runs."""
+        self.users[number].discard(_here())
 
     def _at_once(self) -> int:
         """Iterations that run, less those that have timed out and those of hurt processes."""

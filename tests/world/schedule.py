@@ -26,6 +26,8 @@ OLD = frozenset({"replay", "rollback", "restart", "redis-clock"})
 #: How likely workers soon leave a run whose coordinator is not heard, and how soon, seconds.
 HASTY = 0.3
 HASTY_S = 4.0
+#: How likely workers come one by one, and a run takes them; and that its users have a life then.
+JOINED, LIVED = 0.3, 0.6
 #: How likely a thread is put aside where it looks at the clock, in a schedule that does that.
 ASIDE = 0.002
 
@@ -88,9 +90,19 @@ class Schedule:
     def _load(self) -> None:
         chance, world = self._chance, self.world
         workers = chance.randint(1, 3)
-        for _ in range(workers + chance.randint(0, 2)):
+        hired = workers + chance.randint(0, 2)
+        late = Random(f"join/{self._seed}")
+        join = late.random() < JOINED
+        workload = self._workload()
+        if join:
+            if late.random() < LIVED:
+                workload["scenario"] = "lived"
+            for _ in range(1, hired):
+                world.scheduler.at(int(late.uniform(0.5, CALM_S) * S), world.hire)
+            workers, hired = max(2, workers), 1
+        for _ in range(hired):
             world.hire()
-        world.add(workers=workers, **self._workload())
+        world.add(workers=workers, join=join, **workload)
         if chance.random() < 0.4:
             world.add(
                 at_s=chance.uniform(0.5, CALM_S - 1),

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from world import test_scenes_joining as joining
 from world import test_scenes_rules as rules
 from world import test_scenes_workers as workers
 
@@ -63,6 +64,7 @@ SHOWN: dict[str, int] = {
     "settled-before-final": 2,
     "fresh-clock": 6,
     "told-delay": 55,
+    "moved-ends": 9,
 }
 
 #: Rules that chance needs too seldom, each with the scene that shows it.
@@ -70,6 +72,8 @@ IN_SCENES: dict[str, Callable[[], None]] = {
     "challenge": rules.test_an_offer_that_is_put_back_is_not_followed,
     "changing-heartbeat": rules.test_a_dead_worker_that_redis_keeps_is_not_invited,
     "epoch-written": rules.test_a_run_is_resumed_twice,
+    "join-most": joining.test_no_more_join_than_were_asked_for_and_no_more_than_there_are_users,
+    "moved-number": joining.test_workers_that_come_in_a_ramp_have_its_users_and_no_others,
     "lease-sent": workers.test_a_worker_that_was_stopped_and_goes_on_starts_nothing_twice,
     "one-grant": rules.test_a_worker_is_not_granted_what_it_may_have_begun,
     "over-followed": rules.test_a_worker_forgets_what_it_had_left_of_a_run_that_is_over,

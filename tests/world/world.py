@@ -127,9 +127,10 @@ class World:
         scenario: str = "work",
         args: dict[str, Any] | None = None,
         idempotent: bool = False,
+        join: bool = False,
         **workload: Any,
     ) -> SimulatedRun:
-        """A run that begins at an instant."""
+        """A run that begins at an instant; `join`: it takes up to `workers` as they come."""
         subtask = {
             "title": "simulated",
             "scenario": {f"Simulated.{scenario}": args or {}},
@@ -138,14 +139,20 @@ class World:
             **workload,
         }
         document = {"version": 2, "title": "simulated", "subtasks": [subtask]}
-        return self.begin(document, at_s=at_s, workers=workers, idempotent=idempotent)
+        return self.begin(document, at_s=at_s, workers=workers, idempotent=idempotent, join=join)
 
     def begin(
-        self, document: dict[str, Any], *, at_s: float, workers: int, idempotent: bool = False
+        self,
+        document: dict[str, Any],
+        *,
+        at_s: float,
+        workers: int,
+        idempotent: bool = False,
+        join: bool = False,
     ) -> SimulatedRun:
         """A run of a task that begins at an instant."""
         run_id = f"20270115-{len(self.runs):06}-{self.seed % 65536:04x}"
-        options = RunOptions(workers=workers, run_id=run_id)
+        options = RunOptions(workers=workers, join=join, run_id=run_id)
         plan = plan_run(parse(document, "-"), self.plugins, None, self.conf, options)
         run = SimulatedRun(self, plan, idempotent=idempotent)
         self.runs[run_id] = run

@@ -64,13 +64,14 @@ class ClosedCoroutines(GrantedNumbers, CoroutineEngine):
     async def _serve(self, user: TaskUser) -> None:
         """Run one virtual user to its end: wait for t0, then `on_start`, iterations and `on_stop`.
 
-        Ends if the engine is closed, an iteration timed out, or `on_start` cannot succeed. The user
-        is removed from the engine then, unless another has replaced it.
+        Ends if the engine is closed, its number went to another worker, an iteration timed out, or
+        `on_start` cannot succeed. The user is removed from the engine then, unless another has
+        replaced it.
         """
         try:
             while (wait_ns := self.t0_ns - monotonic_ns()) > 0:
                 await asyncio.sleep(wait_ns / 1e9)
-            await self._pause_until(user.free_ns)
+            await self._pause_until(user.free_ns, user)
             if not self.body.users.has_life:
                 await self._work(user)
             elif await self._begin_life(user):
@@ -81,6 +82,13 @@ class ClosedCoroutines(GrantedNumbers, CoroutineEngine):
             self._alive.discard(user)
             if self._users.get(user.number) is user:
                 del self._users[user.number]
+        # its number may have come back while it ended
+        if monotonic_ns() < self.stop_ns:
+            self._start(user.number, monotonic_ns())
+
+    @property
+    def _to_end(self) -> int:
+        return sum(number >= self.places for number in self._users.copy())
 
     async def _work(self, user: TaskUser) -> None:
         due, seq, turn = user.free_ns, 0, 0
@@ -100,7 +108,7 @@ class ClosedCoroutines(GrantedNumbers, CoroutineEngine):
                     due = ended
                     if think is not None:
                         due += think()
-                        await self._pause_until(due)
+                        await self._pause_until(due, user)
                     elif ended > loop.late_ns and self._turn is user:
                         await let_others_run()
                     continue
@@ -123,7 +131,7 @@ class ClosedCoroutines(GrantedNumbers, CoroutineEngine):
         turns = self.pacing.turns(turn, due)
         while user.number < self.user_limit and not self.stopped and monotonic_ns() < self.stop_ns:
             try:
-                await self._pause_until(next(turns))
+                await self._pause_until(next(turns), user)
             except StopIteration as taken:
                 return int(taken.value)
         return 0
@@ -132,11 +140,12 @@ class ClosedCoroutines(GrantedNumbers, CoroutineEngine):
         """Wait until `user` may start an iteration; return a shared iterator of granted numbers.
 
         With it come the batch of the numbers, and the time from which the user is free, monotonic
-        ns; `due` is that time as known before. None if the engine is closed. After the stop time,
-        or while the user is beyond the user limit, it waits on.
+        ns; `due` is that time as known before. None if the engine is closed, or the user's number
+        went to another worker. After the stop time, or while the user is beyond the user limit, it
+        waits on.
         """
         wait = Wait(due, self.stop_ns)
-        while not self.stopped:
+        while not self._is_over(user):
             with self._changed:
                 found = self._offer(user, wait)
             if found is not None:
@@ -166,11 +175,13 @@ class ClosedCoroutines(GrantedNumbers, CoroutineEngine):
     def _wake(self) -> None:
         """Wake all users that wait for a number, so that they check whether to start, wait or end.
 
-        Called in the loop's thread. At and after the stop time, also ends the users' pauses; before
-        a stop time, sets a timer that calls this function then.
+        Called in the loop's thread. Also ends the pauses of users that must end; at and after the
+        stop time, of all. Before a stop time, sets a timer that calls this function then.
         """
         if self.stopped or monotonic_ns() >= self.stop_ns:
             self._wake_pausing()
+        elif len(self._users) > self.places:
+            self._wake_pausing(self.places)
         for _, waiter in self._waiters:
             if not waiter.done():
                 waiter.set_result(None)

@@ -14,11 +14,21 @@ from osbench.worker.engine.thread_engine import ThreadEngine, ThreadUser
 class ClosedEngine(GrantedNumbers, ThreadEngine):
     """Engine of closed load on threads: `user_limit` users, a thread each, run granted numbers."""
 
+    def _run_user(self, user: ThreadUser) -> None:
+        super()._run_user(user)
+        # its number may have come back while it ended
+        if monotonic_ns() < self.stop_ns:
+            self.start_user(user.number, monotonic_ns())
+
+    @property
+    def _to_end(self) -> int:
+        return sum(number >= self.places for number in self._users.copy())
+
     def await_start(self, user: ThreadUser) -> None:
         wait_s = (self.t0_ns - monotonic_ns()) / 1e9
         if wait_s > 0:
             time.sleep(wait_s)
-        self.pause_until(user.free_ns)
+        self.pause_until(user.free_ns, user)
 
     def serve(self, user: ThreadUser) -> None:
         self.await_start(user)
@@ -37,7 +47,7 @@ class ClosedEngine(GrantedNumbers, ThreadEngine):
                     due = ended
                     if think is not None:
                         due += think()
-                        self.pause_until(due)
+                        self.pause_until(due, user)
                     continue
                 if ended == GIVEN_UP:
                     return
@@ -58,7 +68,7 @@ class ClosedEngine(GrantedNumbers, ThreadEngine):
         turns = self.pacing.turns(turn, due)
         while user.number < self.user_limit and not self.stopped and monotonic_ns() < self.stop_ns:
             try:
-                self.pause_until(next(turns))
+                self.pause_until(next(turns), user)
             except StopIteration as taken:
                 return int(taken.value)
         return 0
@@ -67,12 +77,13 @@ class ClosedEngine(GrantedNumbers, ThreadEngine):
         """Wait until `user` may start an iteration; return a shared iterator of granted numbers.
 
         With it come the batch of the numbers, and the time from which the user is free, monotonic
-        ns; `due` is that time as known before. None if the engine is closed. After the stop time,
-        or while the user is beyond the user limit, it waits on.
+        ns; `due` is that time as known before. None if the engine is closed, or the user's number
+        went to another worker. After the stop time, or while the user is beyond the user limit, it
+        waits on.
         """
         wait = Wait(due, self.stop_ns)
         with self._changed:
-            while not self.stopped:
+            while not self._is_over(user):
                 found = self._offer(user, wait)
                 if found is not None:
                     return found

@@ -123,8 +123,8 @@ class CoroutineEngine(Engine):
         #: Time up to which blocked time is counted: no time is counted for two tasks.
         self._counted_ns = 0
         self._held: HeldLoop | None = None
-        #: Users that pause: woken when nothing starts any more.
-        self._pausing: set[asyncio.Future[None]] = set()
+        #: Users that pause, by what wakes them: when nothing starts any more, or they must end.
+        self._pausing: dict[asyncio.Future[None], TaskUser] = {}
         super().__init__(setup)
 
     def _renew(self, user: TaskUser, now: int) -> None:
@@ -158,11 +158,11 @@ class CoroutineEngine(Engine):
 
         Waits while the user is beyond the user limit or the lease (permission to start) is over.
         After a failure, which is recorded, tries again after 1 s, then 2 s and so on up to 30 s. At
-        success sets `user.free_ns` to its end. False, and the user must end, if the load is over or
-        `on_start` timed out.
+        success sets `user.free_ns` to its end. False, and the user must end, if the load is over,
+        its number went to another worker, or `on_start` timed out.
         """
         tries = 0
-        while not self.stopped and monotonic_ns() < self.stop_ns:
+        while not self._is_over(user) and monotonic_ns() < self.stop_ns:
             now = monotonic_ns()
             if user.number < self.user_limit and now < self.lease_ns:
                 ended = await self._live(user, BEGUN)
@@ -173,7 +173,7 @@ class CoroutineEngine(Engine):
                     return False
                 tries += 1
                 now += pause_ns(tries)
-            await self._pause_until(max(now, monotonic_ns() + SHORT_NS))
+            await self._pause_until(max(now, monotonic_ns() + SHORT_NS), user)
         return False
 
     async def _live(self, user: TaskUser, kind: int) -> int:
@@ -210,27 +210,35 @@ class CoroutineEngine(Engine):
         self._note_life(kind, user, begun, ended, failure)
         return NOT_STARTED if failure else ended
 
-    async def _pause_until(self, at_ns: int) -> None:
-        """Suspend the calling user until `at_ns`, monotonic ns.
+    async def _pause_until(self, at_ns: int, user: TaskUser) -> None:
+        """Suspend `user`, which calls this, until `at_ns`, monotonic ns.
 
-        Returns earlier at the stop time, or if the engine is closed.
+        Returns earlier at the stop time, if the engine is closed, or if the number of the user went
+        to another worker.
         """
         loop = self._loop.loop
         # timers of a loop are exact to a millisecond: it may be too early
-        while not self.stopped and (left_ns := min(at_ns, self.stop_ns) - monotonic_ns()) > 0:
+        while not self._is_over(user):
+            left_ns = min(at_ns, self.stop_ns) - monotonic_ns()
+            if left_ns <= 0:
+                return
             over = loop.create_future()
             timer = loop.call_later(left_ns / 1e9, _end_pause, over)
-            self._pausing.add(over)
+            self._pausing[over] = user
             try:
                 await over
             finally:
-                self._pausing.discard(over)
+                del self._pausing[over]
                 timer.cancel()
 
-    def _wake_pausing(self) -> None:
-        """Wake users in `_pause_until`, which then check whether to end; in the loop's thread."""
-        for over in list(self._pausing):
-            _end_pause(over)
+    def _wake_pausing(self, first: int = 0) -> None:
+        """Wake users in `_pause_until` from position `first` on, in the loop's thread.
+
+        They check then whether to end.
+        """
+        for over, user in list(self._pausing.items()):
+            if user.number >= first:
+                _end_pause(over)
 
     async def run(self, iteration: int, due: int, user: TaskUser) -> int:  # noqa: PLR0912 - a part would be a call
         """Run one iteration of `user` and append its row; failures of the scenario are recorded.

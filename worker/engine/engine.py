@@ -167,6 +167,8 @@ class Engine:
         #: Positions of users that have begun and are to end by `on_stop`.
         self.living: set[int] = set()
         self._numbers = UserNumbers()
+        #: Users from this position on have to end: their numbers went to other workers.
+        self.places = NEVER
         self.pacing = Pacing()
         self._lives = itertools.count(1)
         self._limit_ns = setup.body.timeout_ns or NEVER
@@ -267,12 +269,14 @@ class Engine:
     def set_user_limit(self, user_limit: int, numbers: Sequence[Interval] = ()) -> None:
         """Set the number of virtual users in this process; start missing users and request work.
 
-        `numbers`: the users' numbers in the whole load, as half-open intervals. Users beyond a
-        smaller limit end or wait after their iteration. Added users of a closed load begin one by
-        one, evenly within at most `SPREAD_MOST_NS` from now; all at once if the limit was 0.
+        `numbers`: the users' numbers in the whole load, as half-open intervals; closed loads end
+        users beyond them, with `on_stop`. Users beyond a smaller limit end or wait after their
+        iteration. Added users of a closed load begin one by one, evenly within at most
+        `SPREAD_MOST_NS` from now; all at once if the limit was 0.
         """
         with self._changed:
             self._numbers = UserNumbers(numbers)
+            self.places = len(self._numbers) or NEVER
             now = max(self.t0_ns, monotonic_ns())
             self._spread_ns = min(now - self._limited_ns, SPREAD_MOST_NS) if self.user_limit else 0
             self._limited_ns, self._users_before = now, self.user_limit
@@ -294,8 +298,21 @@ class Engine:
 
     @property
     def surplus(self) -> int:
-        """Return the count of running iterations whose users are beyond the user limit."""
-        return sum(user.number >= self.user_limit for user, *_ in self.inflight.copy().values())
+        """Return the count of running iterations whose users are beyond the user limit.
+
+        Users that have to end for good count until they have ended.
+        """
+        beyond = sum(user.number >= self.user_limit for user, *_ in self.inflight.copy().values())
+        return beyond + self._to_end
+
+    @property
+    def _to_end(self) -> int:
+        """The number of users that have not ended although they must, by `_is_over`; here 0."""
+        return 0
+
+    def _is_over(self, user: User) -> bool:
+        """Return whether `user` must end: engine closed, or its number went to another worker."""
+        return self.stopped or user.number >= self.places
 
     def _new_state(self, user: User) -> VirtualUser:
         """Raises NoRow if a data file has no row for the user."""
@@ -346,7 +363,8 @@ class Engine:
         failure the row is NOT_BEGUN or NOT_ENDED. A user that begins is added to `living` if the
         scenario has `on_stop`; a user that ends is removed.
         """
-        number = self._numbers.at(user.number)
+        # the number of its position may have gone to another worker
+        number = user.state.number if user.state else self._numbers.at(user.number)
         self.life.append((kind + (failure > 0), number, begun, ended, failure))
         if kind == BEGUN and not failure and self.body.users.ends:
             self.living.add(user.number)

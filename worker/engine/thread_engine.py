@@ -137,11 +137,11 @@ class ThreadEngine(Engine):
         Waits for the user's start (`await_start`), and while it is beyond the user limit or the
         lease (permission to start) is over. After a failure, which is recorded, tries again after
         1 s, then 2 s and so on up to 30 s. At success sets `user.free_ns` to its end. False, and
-        the user must end, if the load is over or `on_start` timed out.
+        the user must end, if the load is over, `on_start` timed out, or its number went elsewhere.
         """
         self.await_start(user)
         tries = 0
-        while not self.stopped and monotonic_ns() < self.stop_ns:
+        while not self._is_over(user) and monotonic_ns() < self.stop_ns:
             now = monotonic_ns()
             if user.number < self.user_limit and now < self.lease_ns:
                 ended = self._live(user, BEGUN)
@@ -152,7 +152,7 @@ class ThreadEngine(Engine):
                     return False
                 tries += 1
                 now += pause_ns(tries)
-            self.pause_until(max(now, monotonic_ns() + SHORT_NS))
+            self.pause_until(max(now, monotonic_ns() + SHORT_NS), user)
         return False
 
     def _end_life(self, user: ThreadUser) -> None:
@@ -189,12 +189,13 @@ class ThreadEngine(Engine):
         self._note_life(kind, user, begun, ended, failure)
         return NOT_STARTED if failure else ended
 
-    def pause_until(self, at_ns: int) -> None:
-        """Sleep in the calling thread until `at_ns`, monotonic.
+    def pause_until(self, at_ns: int, user: ThreadUser) -> None:
+        """Sleep in the thread of `user` until `at_ns`, monotonic.
 
-        Returns earlier at the stop time, or within `SHORT_NS` after the engine is closed.
+        Returns earlier at the stop time, or within `SHORT_NS` after the engine is closed or the
+        number of the user went to another worker.
         """
-        while not self.stopped:
+        while not self._is_over(user):
             left = min(at_ns, self.stop_ns) - monotonic_ns()
             if left <= 0:
                 return

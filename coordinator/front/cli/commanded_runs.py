@@ -81,6 +81,7 @@ def run_and_print(  # noqa: PLR0913 - one per set of options
 def _run_options(course: CourseOptions, mode: ModeOptions, run_id: str) -> RunOptions:
     return RunOptions(
         workers=course.workers or (1 if mode.once else None),
+        join=course.join,
         wait_s=course.wait_for_workers,
         run_id=run_id,
         tags=course.tag,

@@ -171,6 +171,16 @@ class WorkerPool:
         return [worker for worker in self.present if worker.workload < 0 and not worker.leaving]
 
     @property
+    def newcomers(self) -> list[WorkerHandle]:
+        """The idle workers that have served no workload of the run yet."""
+        return [worker for worker in self.idle if not worker.served]
+
+    @property
+    def staying(self) -> list[WorkerHandle]:
+        """The live workers of this coordinator that are not leaving."""
+        return [worker for worker in self.present if not worker.leaving]
+
+    @property
     def invited(self) -> dict[str, str]:
         """Ids of memberships that were offered to workers which have not joined, by incarnation.
 
@@ -204,7 +214,7 @@ class WorkerPool:
             check()
             try:
                 self.poll()
-                self.invite(None if request.count is None else request.count - len(self._joined))
+                self.invite(None if request.count is None else request.count - len(self.staying))
                 self._tell_unverified()
             except StoreUnreachable:
                 if wait.away_s() >= patience_s:
@@ -239,12 +249,8 @@ class WorkerPool:
         if self._invited:
             say(not_joined(self._invited))
 
-    @property
-    def _joined(self) -> list[WorkerHandle]:
-        return [worker for worker in self.present if not worker.leaving]
-
     def _shortage(self, request: WorkerRequest) -> Shortage:
-        joined = self._joined
+        joined = self.staying
         return Shortage(
             request=request,
             got=len(joined),

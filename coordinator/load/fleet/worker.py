@@ -101,10 +101,14 @@ class WorkerHandle:
     workload: int = -1
     uses_coroutines: bool = False
     readiness: Readiness = Readiness.PENDING
+    #: It has served a workload under this coordinator.
+    served: bool = False
     #: Virtual users it should have, has been assigned, and may still have in use.
     target: int = 0
     user_limit: int = 0
     held: int = 0
+    #: How many of its numbers of virtual users it may use; None for all. It ends the other users.
+    numbers: int | None = None
     generation: int = 0
     #: Most iterations that it may start per second; 0 for no limit.
     pace: float = 0.0
@@ -255,9 +259,14 @@ class WorkerHandle:
             # heartbeats that somebody put back had caused it
             self.leave_reason = None
             self.state = WorkerState.ACTIVE if self.state is WorkerState.LEAVING else self.state
-        if beat.generation == self.generation and not beat.surplus:
+        if self.follows:
             self.held = self.user_limit
         return True
+
+    @property
+    def follows(self) -> bool:
+        """Return whether the worker uses its present limit, and all users beyond it have ended."""
+        return self.beat.generation == self.generation and not self.beat.surplus
 
     def signed(self, now: float) -> None:
         """Note a sign of life (a new heartbeat or result block) at `now`, monotonic seconds.
@@ -322,8 +331,9 @@ class WorkerHandle:
         `workload` is its number; its virtual users are `coroutines` or threads.
         """
         self.workload, self.uses_coroutines = workload, coroutines
+        self.served = True
         self.readiness = Readiness.PENDING
-        self.generation = 0
+        self.generation, self.numbers = 0, None
         self.granted, self.pace, self.pace_part = NOT_GRANTED, 0.0, ()
         self.target = self.user_limit = self.held = 0
         self.rate = 0.0

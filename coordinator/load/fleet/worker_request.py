@@ -11,6 +11,8 @@ from osbench.coordinator.formatting import plain
 
 #: Workers of another version that are named.
 NAMED = 5
+#: More than any run has of workers or virtual users.
+ANY_NUMBER = 1 << 30
 
 
 def processes(count: int) -> str:
@@ -65,13 +67,15 @@ class WorkerRequest:
     coroutines: int
     #: Longest wait for them, seconds.
     wait_s: float
+    #: Further ones may join under load, so it begins with `least`, whatever users they carry.
+    grows: bool = False
     #: They are the run's own (local mode) and come by themselves.
     private: bool = False
 
     @property
     def wanted(self) -> int:
-        """Number of worker processes to wait for: `count`, or `least` if that is None."""
-        return self.least if self.count is None else self.count
+        """Number of worker processes to wait for: `count`, or `least` if it is open or may grow."""
+        return self.least if self.count is None or self.grows else self.count
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -100,8 +104,11 @@ class Shortage:
 
     @property
     def is_met(self) -> bool:
-        """Return whether there are as many worker processes as wanted, with all virtual users."""
-        return self.got >= self.request.wanted and self.carries_users
+        """Return whether there are as many worker processes as wanted, with all virtual users.
+
+        A request that grows needs not all of the users.
+        """
+        return self.got >= self.request.wanted and (self.request.grows or self.carries_users)
 
     @property
     def is_final(self) -> bool:

@@ -8,6 +8,8 @@
    not started came back with them. The will of a dead process says the same (`Receiver.receive`).
 4. `replace`: a free worker takes its place, such as the new process that the supervisor of its host
    starts.
+5. `enlist`: a run that takes more workers under load gives new ones to the workloads that can use
+   them (ADR 55). Virtual users and arrivals move to them by the usual grants.
 
 `run_history.py` makes messages, marks and missing users of the records that are written here.
 """
@@ -15,7 +17,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable
+from collections.abc import Mapping
 from typing import Any
 
 from osbench.coordinator.load.fleet.worker import WorkerHandle, WorkerState
@@ -30,6 +32,8 @@ class Failover:
 
     def __init__(self, services: RunServices) -> None:
         self._services = services
+        #: Workers up to which new ones join under load; 0 if none do.
+        self.most_workers = 0
 
     def detect(self) -> None:
         """Update the states of workers from their heartbeats: lost, found again, or left.
@@ -81,15 +85,37 @@ class Failover:
         """
         for worker in self._services.pool.idle[: max(0, workers.lacking)]:
             LOG.warning("worker %s replaces a worker that was lost or left", worker.name)
-            described = self._described(worker, workers.workload)
-            self._services.port.decide([{"do": "joined", "mid": worker.mid, **described}])
-            workers.add(worker)
+            self._add(worker, workers)
 
-    def invite(self, workloads: Iterable[WorkloadWorkers]) -> None:
-        """Invite new workers to the run: as many as `workloads` lack together, less the idle ones.
+    def enlist(self, loads: Mapping[WorkloadWorkers, int]) -> None:
+        """Assign new workers of the run to workloads under load; log and journal each.
 
-        Does not wait for them. Raises StoreUnreachable.
+        `loads`: the most workers that each workload can use. A worker goes to the workload with
+        the fewest. Does nothing while a workload lacks workers. Raises StoreUnreachable,
+        StorageError.
+        """
+        if any(workers.lacking > 0 for workers in loads):
+            return
+        for worker in self._services.pool.newcomers:
+            able = [one for one, most in loads.items() if one.count < most]
+            if not able:
+                return
+            LOG.info("worker %s joins the load", worker.name)
+            self._add(worker, min(able, key=lambda one: one.count), more=True)
+
+    def _add(self, worker: WorkerHandle, workers: WorkloadWorkers, **more: bool) -> None:
+        described = self._described(worker, workers.workload)
+        self._services.port.decide([{"do": "joined", "mid": worker.mid, **described, **more}])
+        workers.add(worker)
+
+    def invite(self, loads: Mapping[WorkloadWorkers, int]) -> None:
+        """Invite free workers to the run: as many as workloads lack, or as may join them.
+
+        `loads`: the most workers that each workload can use. Does not wait for them. Raises
+        StoreUnreachable.
         """
         pool = self._services.pool
-        lacking = sum(max(0, workers.lacking) for workers in workloads)
-        pool.invite(max(0, lacking - len(pool.idle)))
+        lacking = sum(max(0, workers.lacking) for workers in loads) - len(pool.idle)
+        room = self.most_workers - len(pool.staying)
+        useful = sum(max(0, most - workers.count) for workers, most in loads.items())
+        pool.invite(max(0, lacking, min(room, useful - len(pool.newcomers))))

@@ -351,9 +351,9 @@ class LoadLoop:
         services.pool.poll(relist=tends)
         services.clock.refresh()
         self._failover.detect()
-        self._failover.invite(
-            workload.workers for workload in self._workloads if workload.wants_workers
-        )
+        wanting = {one.workers: one.most_workers for one in self._workloads if one.wants_workers}
+        self._failover.invite(wanting)
+        self._failover.enlist(wanting)
         if now - self._restated >= RESTATE_S:
             self._restated = now
             services.channel.restate(workload.plan.number for workload in self._workloads)

@@ -19,7 +19,7 @@ from osbench.common.ports import clock as time
 from osbench.common.task import Subtask, Task, Workload
 from osbench.coordinator.formatting import distinct, titles
 from osbench.coordinator.load.fleet.assignment import AskedUsers, WorkerNeeds, needs
-from osbench.coordinator.load.fleet.worker_request import WorkerRequest
+from osbench.coordinator.load.fleet.worker_request import ANY_NUMBER, WorkerRequest
 from osbench.coordinator.load.run.sampling import Sampling, planned_in_all, sampling
 from osbench.coordinator.results.storage.progress import Snapshot
 from osbench.coordinator.task.data_file import DataFile
@@ -54,6 +54,9 @@ class RunOptions:
 
     #: Worker processes to take, None for all that are free.
     workers: int | None = None
+    #: Whether to take further ones, up to `workers`, while load runs; None for `[coordinator] join`
+    #: without `workers`, else False.
+    join: bool | None = None
     #: Longest wait for them, seconds; None for that of the configuration.
     wait_s: float | None = None
     #: Id of the run if it was given out before; "" for a new one.
@@ -206,6 +209,14 @@ class RunPlan:
         wait_s = self.options.wait_s
         return float(self.conf.coordinator.wait_for_workers_s if wait_s is None else wait_s)
 
+    @property
+    def most_workers(self) -> int:
+        """Worker processes up to which the run takes new ones under load; 0 if it takes none."""
+        most, join = self.options.workers, self.options.join
+        if join is None:
+            join = most is None and bool(self.conf.coordinator.join)
+        return (ANY_NUMBER if most is None else most) if join else 0
+
     def request(self, *, private: bool) -> WorkerRequest:
         """Return the request for workers of the run: how many, for which load, how long to wait.
 
@@ -215,6 +226,7 @@ class RunPlan:
         return WorkerRequest(
             count=self.local_processes if private else self.options.workers,
             least=self.needs.workers,
+            grows=bool(self.options.join) and not private,
             threads=self.needs.threads,
             coroutines=self.needs.coroutines,
             wait_s=self.wait_s,

@@ -122,8 +122,11 @@ class _LoadHistory:
         return sentence
 
     def join(self, record: Record) -> None:
-        """Add a mark to the charts: a worker has replaced a lost worker, or one which had left."""
-        text = f"Worker {_place(record)} took the place of a worker that was lost or left."
+        """Add a mark to the charts: a worker has joined, or replaced a lost worker or one which had left."""
+        done = "joined the load"
+        if not record.get("more"):
+            done = "took the place of a worker that was lost or left"
+        text = f"Worker {_place(record)} {done}."
         self.marks.append(_mark(JOIN, float(record["at_s"]), f"{_name(record)} joins", text))
 
     def hold(self, record: Record) -> None:

@@ -218,6 +218,13 @@ class RunLoad:
         seconds for the workers of its load, then goes on without them, with a message if none is
         left. Raises FleetError, KeyboardInterrupt.
         """
+        if not private:
+            self._failover.most_workers = self._plan.most_workers
+        elif self._plan.options.join:
+            raise FleetError(
+                "--join takes shared workers, and local mode has its own: set [messaging] "
+                "redis_url, or leave --join out"
+            )
         if private or self._earlier.t0_at(groups[0]) is None:
             self._gather(groups, private)
             return

@@ -29,33 +29,42 @@ class UserRegister:
         #: Memberships that are over, perhaps before anybody sees that they are silent.
         self._over: set[str] = set()
 
-    def of(self, mid: str) -> list[Interval]:
-        """Return the numbers of a membership's users, as half-open intervals; [] if it has none."""
-        return self._of.get(mid, [])
+    def of(self, mid: str, first: int | None = None) -> list[Interval]:
+        """Return the numbers of a membership's users, as half-open intervals; [] if it has none.
+
+        `first`: only so many of them, in the order in which they were assigned.
+        """
+        numbers = self._of.get(mid, [])
+        return numbers if first is None else _parted(numbers, first)[0]
+
+    def beyond(self, mid: str, first: int) -> list[Interval]:
+        """Return the numbers of a membership's users without the `first` ones."""
+        return _parted(self.of(mid), first)[1]
 
     def count(self, mid: str) -> int:
         """Return how many user numbers a membership has."""
-        return sum(high - low for low, high in self.of(mid))
+        return _size(self.of(mid))
 
-    def wanted(self, mid: str, count: int) -> list[Interval]:
-        """Return the numbers that a membership lacks to have `count`: freed ones, then new ones.
+    def wanted(self, mid: str, least: int, most: int, planned: int) -> list[Interval]:
+        """Return the numbers that a membership lacks to have `most`: freed ones, then new ones.
 
-        Changes nothing: pass the result to `give`. Empty if it lacks none, and for a membership
-        that is over, whose freed numbers are for others.
+        New ones beyond `planned` only complete `least` numbers. Changes nothing: pass
+        the result to `give`. Empty if it lacks none, and for a membership that is over, whose freed
+        numbers are for others.
         """
         if mid in self._over:
             return []
-        lack = count - self.count(mid)
-        found: list[Interval] = []
-        for low, high in self._free:
-            if lack <= 0:
-                break
-            part = min(high - low, lack)
-            found.append((low, low + part))
-            lack -= part
-        if lack > 0:
-            found.append((self._last + 1, self._last + 1 + lack))
+        have = self.count(mid)
+        found, _ = _parted(list(self._free), max(0, most - have))
+        have += _size(found)
+        fresh = max(least - have, min(most - have, planned - self._last))
+        if fresh > 0:
+            found.append((self._last + 1, self._last + 1 + fresh))
         return found
+
+    def spare(self, planned: int) -> int:
+        """Return how many numbers up to `planned` no membership has: freed and new ones."""
+        return len(self._free) + max(0, planned - self._last)
 
     def give(self, mid: str, numbers: list[Interval]) -> None:
         """Assign numbers to a membership, in addition to its present ones.
@@ -72,11 +81,32 @@ class UserRegister:
         """Return whether any membership was ever given numbers."""
         return self._last > 0
 
+    def take_back(self, mid: str, numbers: list[Interval]) -> None:
+        """Free the last numbers of a membership, which are `numbers`: their users have ended."""
+        self._of[mid] = self.of(mid, self.count(mid) - _size(numbers))
+        self._free.update(Intervals(numbers))
+
     def free(self, mid: str) -> None:
         """Mark a membership as over and free its numbers: none of its users runs any more."""
         self._over.add(mid)
         for low, high in self._of.pop(mid, []):
             self._free.add(low, high)
+
+
+def _size(numbers: Iterable[Interval]) -> int:
+    return sum(high - low for low, high in numbers)
+
+
+def _parted(numbers: Iterable[Interval], first: int) -> tuple[list[Interval], list[Interval]]:
+    """Return the `first` numbers, and the others, in the order of intervals."""
+    head: list[Interval] = []
+    tail: list[Interval] = []
+    for low, high in numbers:
+        middle = low + min(high - low, first)
+        first -= middle - low
+        head += [(low, middle)] if low < middle else []
+        tail += [(middle, high)] if middle < high else []
+    return head, tail
 
 
 def _without(numbers: Intervals, low: int, high: int) -> list[Interval]:

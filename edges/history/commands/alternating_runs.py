@@ -52,7 +52,10 @@ class PairOptions(FleetOptions):
             options=options,
             deployment=self.deployment,
             run_options=RunOptions(
-                workers=self.workers, wait_s=self.wait_for_workers, tags=self.tag
+                workers=self.workers,
+                join=self.join,
+                wait_s=self.wait_for_workers,
+                tags=self.tag,
             ),
         )
 

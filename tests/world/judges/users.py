@@ -1,4 +1,4 @@
-"""A closed load never has more virtual users at once than it asks for."""
+"""A closed load never has more virtual users at once than it asks for, nor two of one number."""
 
 from __future__ import annotations
 
@@ -13,3 +13,8 @@ def of_run(run: SimulatedRun) -> Iterator[Finding]:
     asked = run.plan.task.workloads[0].runner.config.get("concurrency")
     if asked is not None and run.known.most_at_once > asked:
         yield Finding("too many users", f"{run.known.most_at_once} of {asked}")
+    hurt = any(one.hurt for one in run.world.workers)
+    if asked is not None and run.known.users and not hurt and max(run.known.users) > asked:
+        yield Finding("a user too many", f"number {max(run.known.users)} of {asked}")
+    if run.known.doubled:
+        yield Finding("two users with one number", str(sorted(run.known.doubled)[:8]))

@@ -31,7 +31,28 @@ from osbench.coordinator.load.transport.controls import Controls
 from osbench.coordinator.load.transport.receiver import Receiver
 from osbench.coordinator.results.accounting.accounts import Accounts
 from osbench.coordinator.results.accounting.ledger import Ledger
+from osbench.coordinator.results.accounting.workload_users import UserRegister
 from world.mutants.mutant import Change, mutant, timers_with
+
+# workers that join
+
+
+@mutant("moved-number", "a user begins on another worker when its number is free")
+def _moved_number() -> Sequence[Change]:
+    return [(UserRegister, "spare", lambda self, planned: planned)]
+
+
+@mutant("join-most", "no more workers join a run than it was to take")
+def _join_most() -> Sequence[Change]:
+    real = Failover.invite
+
+    def invite(self: Failover, loads: Any) -> None:
+        most, self.most_workers = self.most_workers, self.most_workers and 99
+        real(self, loads)
+        self.most_workers = most
+
+    return [(Failover, "invite", invite)]
+
 
 # grants
 

@@ -10,6 +10,7 @@ from typing import Any
 from osbench.common.machine.redis_clock import ClockOffset
 from osbench.common.protocol import timers
 from osbench.common.protocol.messages import Batch, Control, Offer
+from osbench.common.values.intervals import Interval
 from osbench.worker.engine import engine as engine_module
 from osbench.worker.engine.will_page import WillPage
 from osbench.worker.process import agent
@@ -38,6 +39,19 @@ def _tolerant(*reasons: str) -> Callable[..., str]:
         return "" if found in reasons else found
 
     return refusal
+
+
+@mutant("moved-ends", "a user whose number moves to another worker ends, and is told until it has")
+def _moved_ends() -> Sequence[Change]:
+    real = engine_module.Engine.set_user_limit
+
+    def set_user_limit(
+        self: engine_module.Engine, user_limit: int, numbers: Sequence[Interval] = ()
+    ) -> None:
+        real(self, user_limit, numbers)
+        self.places = engine_module.NEVER
+
+    return [(engine_module.Engine, "set_user_limit", set_user_limit)]
 
 
 @mutant(

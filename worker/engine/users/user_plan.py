@@ -98,6 +98,9 @@ class UserNumbers:
         """`numbers` are half-open intervals, in the order of positions."""
         self._numbers = tuple((low, high) for low, high in numbers)
 
+    def __len__(self) -> int:
+        return sum(high - low for low, high in self._numbers)
+
     def at(self, position: int) -> int:
         """Return the number of the user at `position`, from 0; `position` + 1 beyond intervals."""
         left = position

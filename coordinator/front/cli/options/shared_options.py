@@ -142,6 +142,13 @@ class FleetOptions(OptionSet):
         metavar="N",
         help="Number of worker processes. Default: all that are free.",
     )
+    #: None if it is not given.
+    join: bool | None = option(
+        "--join/--no-join",
+        type=click.BOOL,
+        help="Take workers that become free under load, up to --workers. Default: [coordinator] "
+        "join, with --workers no.",
+    )
     #: Longest wait for workers, seconds.
     wait_for_workers: float | None = workers_wait()
 

@@ -12,8 +12,10 @@ from collections.abc import Sequence
 from itertools import accumulate
 
 from osbench.common.plugin.runner import Step, Totals, split
+from osbench.common.values.intervals import Interval
 from osbench.coordinator.load.dispatch.moved_users import regrant
 from osbench.coordinator.load.fleet.worker import NOT_GRANTED, WorkerHandle
+from osbench.coordinator.load.fleet.worker_request import ANY_NUMBER
 from osbench.coordinator.load.run.workload.load_parts import LoadParts, Phase
 from osbench.coordinator.results.accounting.totals import Offered
 
@@ -53,6 +55,7 @@ class UserAllocation:
         self.step = step if data is None else data.within(step, totals)
         load.rules.apply(self.step, elapsed_s)
         others = [worker for worker in workers.present if worker not in active]
+        self._take_back(active)
         limits = self._limits(capacity, elapsed_s)
         regrant([*active, *others], [*limits, *[0] * len(others)], self._unheard())
         self._pace(active)
@@ -74,15 +77,28 @@ class UserAllocation:
         The numbers are journalled. `most`: the greatest number of users of each of `workers`, in
         order. Raises StorageError.
         """
-        load = self._load
-        register = load.results.users
+        register = self._load.results.users
         for worker, many in zip(workers, most, strict=True):
-            numbers = register.wanted(worker.mid, many)
+            numbers = register.wanted(worker.mid, worker.user_limit, many, self._numbers)
             if numbers:
-                record = {"do": "users", "workload": load.number, "mid": worker.mid}
-                load.services.port.decide([{**record, "numbers": numbers}])
+                self._decide("users", worker, numbers)
                 # workers receive them with the next control record
                 worker.granted = NOT_GRANTED
+
+    def _decide(self, what: str, worker: WorkerHandle, numbers: list[Interval]) -> None:
+        record = {"do": what, "workload": self._load.number, "mid": worker.mid, "numbers": numbers}
+        self._load.services.port.decide([record])
+
+    @property
+    def _numbers(self) -> int:
+        """Numbers of virtual users, from 1 on, that the plan needs; here without bound."""
+        return ANY_NUMBER
+
+    def _take_back(self, workers: Sequence[WorkerHandle]) -> None:
+        """Free the numbers of users that have ended because they move to a worker that has joined.
+
+        Does nothing unless the load is closed. Raises StorageError.
+        """
 
     def _limits(self, capacity: Sequence[int], elapsed_s: float) -> Sequence[int]:
         """Return how many virtual users each active worker is to have, in their order.
@@ -170,7 +186,7 @@ class OpenUserAllocation(UserAllocation):
     def _limits(self, capacity: Sequence[int], elapsed_s: float) -> Sequence[int]:
         # beyond the capacity of workers if the user wishes so
         most = self._load.specification.max_concurrency
-        return split(most, [1 << 30] * len(capacity)) if most else capacity
+        return split(most, [ANY_NUMBER] * len(capacity)) if most else capacity
 
     def _most(self, workers: Sequence[WorkerHandle], capacity: Sequence[int]) -> Sequence[int]:
         return [worker.target for worker in workers]
@@ -220,7 +236,39 @@ class ClosedUserAllocation(UserAllocation):
     def _limits(self, capacity: Sequence[int], elapsed_s: float) -> Sequence[int]:
         # as far as its users start already
         asked, due = self.step.users or (), self._due(elapsed_s)
-        return asked if due >= sum(asked) else split(due, capacity)
+        limits = list(asked if due >= sum(asked) else split(due, capacity))
+        active, register = self._load.workers.active, self._load.results.users
+        if any(worker.numbers is not None for worker in active):
+            # a user moves when its number is free
+            spare = register.spare(self._numbers)
+            for place, worker in enumerate(active):
+                lack = max(0, limits[place] - register.count(worker.mid))
+                limits[place] -= max(0, lack - spare)
+                spare = max(0, spare - lack)
+        return limits
+
+    @property
+    def _numbers(self) -> int:
+        return self._load.plan.runner.concurrency
+
+    def _take_back(self, workers: Sequence[WorkerHandle]) -> None:
+        register = self._load.results.users
+        for worker in workers:
+            if worker.numbers is not None and worker.follows:
+                numbers = register.beyond(worker.mid, worker.numbers)
+                if numbers:
+                    self._decide("users_back", worker, numbers)
+                worker.numbers = None
+
+    def _number(self, workers: Sequence[WorkerHandle], most: Sequence[int]) -> None:
+        super()._number(workers, most)
+        register = self._load.results.users
+        for worker, many in zip(workers, most, strict=True):
+            # one number stays: without any, users have the numbers of their positions
+            kept = max(1, many) if many < register.count(worker.mid) else None
+            if kept != worker.numbers:
+                worker.numbers = kept
+                worker.generation += 1
 
     def _due(self, elapsed_s: float) -> int:
         """Return how many virtual users the load is to have `elapsed_s` seconds after t0.

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from osbench.common.errors import FleetError, StoreUnreachable
 from osbench.coordinator.load.dispatch.arrivals import Ints
 from osbench.coordinator.load.fleet.worker import NOT_GRANTED, Granted, WorkerHandle
+from osbench.coordinator.load.fleet.worker_request import ANY_NUMBER
 from osbench.coordinator.load.run.failover import Failover
 from osbench.coordinator.load.run.workload.ending import Ending
 from osbench.coordinator.load.run.workload.load_hooks import LoadHooks
@@ -199,6 +200,13 @@ class WorkloadRun(LoadParts):
         """Return whether lost workers are to be replaced: under load, and not interrupted."""
         return self.under_load and not self.status.interruption.drains
 
+    @property
+    def most_workers(self) -> int:
+        """The most workers that the load can use: one for each virtual user; one for a script."""
+        if self.plan.is_scripted:
+            return 1
+        return ANY_NUMBER if self.is_open else self.runner.concurrency
+
     def _note_cpu(self) -> None:
         elapsed_s = self.elapsed()
         for worker in self.workers.present:
@@ -226,7 +234,7 @@ class WorkloadRun(LoadParts):
                 "told_at": self.services.clock.now_s(),
                 "user_limit": worker.user_limit,
                 "generation": worker.generation,
-                "numbers": self.results.users.of(worker.mid),
+                "numbers": self.results.users.of(worker.mid, worker.numbers),
                 "pace": worker.pace,
                 "pace_part": list(worker.pace_part),
                 "stop_s": stop_s,

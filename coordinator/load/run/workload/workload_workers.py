@@ -92,7 +92,12 @@ class WorkloadWorkers:
 
         Negative if there are more now. Workers that are leaving count as missing.
         """
-        return self._size - len([worker for worker in self.present if not worker.leaving])
+        return self._size - self.count
+
+    @property
+    def count(self) -> int:
+        """The number of live workers of the workload that are not leaving."""
+        return sum(not worker.leaving for worker in self.present)
 
     # before the load
 

@@ -454,3 +454,79 @@ def test_users_that_wait_for_their_turn_end_soon_after_the_stop_instant(kind):
         until(lambda: not engine.users)
 
     assert len(engine.rows) == 1
+
+
+def test_users_whose_numbers_go_to_another_worker_end_and_the_others_keep_their_state(kind):
+    lives: list[tuple[str, int]] = []
+
+    def on_start(scenario):
+        scenario.user.since = scenario.context["iteration"]
+        lives.append(("start", scenario.user.number))
+
+    def on_stop(scenario):
+        lives.append(("stop", scenario.user.number))
+
+    async def work(scenario):
+        await nap(0.001)
+
+    with engines.closed(work, users=kind, on_start=on_start, on_stop=on_stop) as engine:
+        engine.add(batch((1, 1_000_000)))
+        engine.set_user_limit(4, [(11, 15)])
+        until(lambda: len(engine.living) == 4)
+        engine.set_user_limit(2, [(11, 13)])
+        until(lambda: not engine.surplus)
+
+        assert engine.living == {0, 1}
+        assert sorted(lives) == [
+            *(("start", number) for number in (11, 12, 13, 14)),
+            *(("stop", number) for number in (13, 14)),
+        ]
+        # other numbers come in their place, and begin as new users
+        engine.set_user_limit(3, [(11, 13), (21, 23)])
+        until(lambda: ("start", 21) in lives)
+        assert Counter(lives)["start", 11] == 1
+    ended = [number for event, number, *_ in engine.life if event == LifeEvent.ENDED]
+    assert ended[:2] in ([13, 14], [14, 13])
+
+
+def test_a_user_that_thinks_ends_at_once_if_its_number_goes_to_another_worker(kind):
+    with engines.closed(
+        lambda scenario: None, users=kind, plan={"think": lambda: 3_600 * S}
+    ) as engine:
+        engine.add(batch((1, 1_000)))
+        engine.set_user_limit(4, [(1, 5)])
+        until(lambda: len(engine.rows) == 4)
+        engine.set_user_limit(2, [(1, 3)])
+        until(lambda: not engine.surplus)
+
+        assert engine.users == 2
+
+
+def test_a_number_that_comes_back_while_its_user_ends_has_a_user_again(kind):
+    began: Counter[int] = Counter()
+    stopping = threading.Event()
+    go_on = threading.Event()
+
+    def on_start(scenario):
+        began[scenario.user.number] += 1
+
+    async def on_stop(scenario):
+        stopping.set()
+        await engines.waited_for(go_on)
+
+    async def work(scenario):
+        await nap(0.001)
+
+    ends = engines.adapted(on_stop, kind)
+    with engines.closed(work, users=kind, on_start=on_start, on_stop=ends) as engine:
+        engine.add(batch((1, 1_000_000)))
+        engine.set_user_limit(2, [(1, 3)])
+        until(lambda: len(engine.living) == 2)
+        engine.set_user_limit(1, [(1, 2)])
+        until(stopping.is_set)
+        assert engine.surplus
+        engine.set_user_limit(2, [(1, 3)])
+        go_on.set()
+        until(lambda: began[2] == 2)
+
+    assert began[1] == 1

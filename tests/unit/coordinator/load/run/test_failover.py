@@ -23,7 +23,13 @@ class Desk:
         self.workers = {f"m-{name}": handle(name, user_limit=3) for name in ("w1", "w2")}
         self.invited: list[int] = []
         self.idle: list[Any] = []
-        pool = SimpleNamespace(workers=self.workers, idle=self.idle, invite=self.invited.append)
+        pool = SimpleNamespace(
+            workers=self.workers,
+            idle=self.idle,
+            newcomers=self.idle,
+            staying=self.workers.values(),
+            invite=self.invited.append,
+        )
         services: Any = SimpleNamespace(
             port=SimpleNamespace(decide=self.decisions.extend),
             pool=pool,
@@ -123,6 +129,57 @@ def test_idle_workers_take_the_place_of_those_that_lack(desk):
 def test_as_many_are_invited_as_lack_and_are_not_there(desk, lacking, invited):
     desk.idle.append(handle("w3"))
 
-    desk.failover.invite([SimpleNamespace(lacking=one) for one in lacking])  # type: ignore[misc]
+    desk.failover.invite({_Load(lacking=one): 9 for one in lacking})
 
     assert desk.invited == [invited]
+
+
+@pytest.mark.parametrize(
+    ("most_workers", "useful", "invited"), [(6, (9, 9), 4), (3, (9, 9), 1), (6, (1, 2), 1)]
+)
+def test_as_many_are_invited_as_may_join_and_are_of_use(desk, most_workers, useful, invited):
+    desk.failover.most_workers = most_workers
+    loads = {_Load(count=1): most for most in useful}
+
+    desk.failover.invite(loads)
+
+    assert desk.invited == [invited]
+
+
+def test_a_new_worker_joins_the_load_with_the_fewest_that_can_use_it(desk):
+    desk.idle += [handle("w3"), handle("w4"), handle("w5")]
+    full, small, large = _Load(count=1), _Load(count=1, workload=1), _Load(count=2, workload=2)
+
+    desk.failover.enlist({full: 1, large: 9, small: 3})
+
+    assert [one.name for one in small.added] == ["w3", "w5"]
+    assert [one.name for one in large.added] == ["w4"]
+    assert [(one["do"], one["mid"], one["workload"], one["more"]) for one in desk.decisions] == [
+        ("joined", "m-w3", 1, True),
+        ("joined", "m-w4", 2, True),
+        ("joined", "m-w5", 1, True),
+    ]
+
+
+def test_nobody_joins_a_load_while_another_lacks_workers(desk):
+    desk.idle.append(handle("w3"))
+
+    desk.failover.enlist({_Load(): 9, _Load(lacking=1): 9})
+
+    assert not desk.decisions
+
+
+class _Load:
+    """Workers of a workload, to which further ones are added."""
+
+    def __init__(self, lacking: int = 0, count: int = 1, workload: int = 0) -> None:
+        self.lacking, self.workload = lacking, workload
+        self.added: list[Any] = []
+        self._count = count
+
+    @property
+    def count(self) -> int:
+        return self._count + len(self.added)
+
+    def add(self, worker: Any) -> None:
+        self.added.append(worker)

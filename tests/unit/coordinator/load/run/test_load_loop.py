@@ -7,6 +7,7 @@ from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
+from unittest.mock import Mock
 
 import pytest
 
@@ -34,7 +35,7 @@ class Workload:
 
     def __init__(self) -> None:
         self.steps: list[str] = []
-        self.workers = SimpleNamespace(ready=False)
+        self.workers = Mock(ready=False)
         self.plan = SimpleNamespace(number=0, users=1)
         self.users_to_end = 0
         self.specification = SimpleNamespace(timeout_s=0.0)
@@ -44,6 +45,7 @@ class Workload:
         self.runs_short = False
         self.scant = 0
         self.wants_workers = True
+        self.most_workers = 1
 
     def prepare(self) -> None:
         self.steps.append("prepare")
@@ -124,7 +126,7 @@ class Desk:
         )
         #: Iterations that each worker has in hand.
         self.in_hand = 100
-        failover: Any = SimpleNamespace(detect=nothing, invite=nothing)
+        failover: Any = SimpleNamespace(detect=nothing, invite=nothing, enlist=nothing)
         workload: Any = self.workload
         note = partial(self.workload.steps.append, "note")
         self.loop = LoadLoop(self.services, self.status, failover, [workload], note)

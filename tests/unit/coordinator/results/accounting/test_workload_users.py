@@ -29,7 +29,7 @@ from osbench.coordinator.results.accounting.workload_users import (
 
 
 def given(register: UserRegister, mid: str, count: int) -> list[tuple[int, int]]:
-    numbers = register.wanted(mid, count)
+    numbers = register.wanted(mid, count, count, 0)
     register.give(mid, numbers)
     return numbers
 
@@ -53,7 +53,7 @@ def test_numbers_of_who_is_certainly_gone_are_given_again():
     assert given(register, "c", 2) == [(1, 3)]
     assert given(register, "d", 3) == [(3, 4), (7, 9)]
     register.free("nobody")
-    assert register.wanted("e", 1) == [(9, 10)]
+    assert register.wanted("e", 1, 1, 0) == [(9, 10)]
 
 
 def test_who_is_certainly_gone_is_given_no_numbers_while_it_is_not_seen_to_be_silent():
@@ -72,7 +72,7 @@ def test_a_register_is_the_same_after_a_replay():
         replayed.give(mid, numbers)
 
     assert replayed.of("a") == register.of("a")
-    assert replayed.wanted("z", 2) == register.wanted("z", 2)
+    assert replayed.wanted("z", 2, 2, 0) == register.wanted("z", 2, 2, 0)
 
 
 def test_lives_are_counted_with_their_errors():
@@ -146,7 +146,7 @@ def test_numbers_of_the_journal_are_taken_again():
     accounts.apply({"do": "users", "workload": 9, "mid": "m", "numbers": [[1, 2]]})
 
     assert results.users.of("m") == [(1, 4), (7, 8)]
-    assert results.users.wanted("n", 1) == [(8, 9)]
+    assert results.users.wanted("n", 1, 1, 0) == [(8, 9)]
 
 
 def test_the_number_of_errors_of_lives_is_bounded():
