@@ -109,11 +109,8 @@ class Runner:
 
     @property
     def concurrency(self) -> int:
-        """Return the number of virtual users: of a closed runner all, of an open one the limit.
-
-        0 means no limit.
-        """
-        return int(self.config.get("concurrency", 1))
+        """Return the number of virtual users; for an open load the most at once, 0 for no limit."""
+        return int(self.config.get(*("max_concurrency", 0) if self.OPEN else ("concurrency", 1)))
 
     @property
     def planned(self) -> int | None:

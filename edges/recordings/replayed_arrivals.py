@@ -100,11 +100,6 @@ class Replay(runner.Runner):
         return [f"to {config['to']:g} s is beyond the end: the arrivals take {span_s:g} s"]
 
     @property
-    def concurrency(self) -> int:
-        """Return the most iterations that may run at once; 0 is any number."""
-        return int(self.config.get("max_concurrency", 0))
-
-    @property
     def planned(self) -> int:
         """Return the number of arrivals between `from` and `to`."""
         return self._stop - self._start

@@ -86,10 +86,6 @@ class ClosedCoroutines(GrantedNumbers, CoroutineEngine):
         if monotonic_ns() < self.stop_ns:
             self._start(user.number, monotonic_ns())
 
-    @property
-    def _to_end(self) -> int:
-        return sum(number >= self.places for number in self._users.copy())
-
     async def _work(self, user: TaskUser) -> None:
         due, seq, turn = user.free_ns, 0, 0
         source: Iterator[int] = iter(range(0))

@@ -20,10 +20,6 @@ class ClosedEngine(GrantedNumbers, ThreadEngine):
         if monotonic_ns() < self.stop_ns:
             self.start_user(user.number, monotonic_ns())
 
-    @property
-    def _to_end(self) -> int:
-        return sum(number >= self.places for number in self._users.copy())
-
     def await_start(self, user: ThreadUser) -> None:
         wait_s = (self.t0_ns - monotonic_ns()) / 1e9
         if wait_s > 0:

@@ -298,17 +298,8 @@ class Engine:
 
     @property
     def surplus(self) -> int:
-        """Return the count of running iterations whose users are beyond the user limit.
-
-        Users that have to end for good count until they have ended.
-        """
-        beyond = sum(user.number >= self.user_limit for user, *_ in self.inflight.copy().values())
-        return beyond + self._to_end
-
-    @property
-    def _to_end(self) -> int:
-        """The number of users that have not ended although they must, by `_is_over`; here 0."""
-        return 0
+        """Return the count of running iterations whose users are beyond the user limit."""
+        return sum(user.number >= self.user_limit for user, *_ in self.inflight.copy().values())
 
     def _is_over(self, user: User) -> bool:
         """Return whether `user` must end: engine closed, or its number went to another worker."""

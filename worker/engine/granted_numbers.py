@@ -5,6 +5,7 @@ from __future__ import annotations
 import operator
 from collections import deque
 from collections.abc import Iterator
+from typing import Any
 
 from osbench.common.ports import threads as threading
 from osbench.common.ports.clock import monotonic_ns
@@ -47,6 +48,9 @@ class GrantedNumbers(Engine):
     `Pacing`, which limits the rate.
     """
 
+    #: By position.
+    _users: dict[int, Any]
+
     def __init__(self, setup: EngineSetup) -> None:
         #: Batch, and half-open interval of its numbers.
         self._stock: deque[tuple[int, int, int]] = deque()
@@ -86,6 +90,11 @@ class GrantedNumbers(Engine):
                 if left:
                     rest.add(left[0], left[-1] + 1)
             return list(rest)
+
+    @property
+    def surplus(self) -> int:
+        """Also counts users beyond `places`, until they have ended."""
+        return super().surplus + sum(number >= self.places for number in list(self._users))
 
     def _keep(self, seq: int, iteration: int) -> None:
         """Queue the unstarted number `iteration` of batch `seq` again, first; wake users for it.

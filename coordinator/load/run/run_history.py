@@ -122,10 +122,9 @@ class _LoadHistory:
         return sentence
 
     def join(self, record: Record) -> None:
-        """Add a mark to the charts: a worker has joined, or replaced a lost worker or one which had left."""
-        done = "joined the load"
-        if not record.get("more"):
-            done = "took the place of a worker that was lost or left"
+        """Add a mark to the charts: a worker joined the load, or replaces a lost one."""
+        instead = "took the place of a worker that was lost or left"
+        done = "joined the load" if record.get("more") else instead
         text = f"Worker {_place(record)} {done}."
         self.marks.append(_mark(JOIN, float(record["at_s"]), f"{_name(record)} joins", text))
 

@@ -99,11 +99,6 @@ class Search(runner.SearchingRunner):
         return runner_schema.seed_without_effect(config)
 
     @property
-    def concurrency(self) -> int:
-        """Return the most iterations that may run at once; 0 is any number."""
-        return int(self.config.get("max_concurrency", 0))
-
-    @property
     def hold_s(self) -> float:
         """Return the seconds of a trial that are judged."""
         return float(self.config.get("hold", HOLD_S))

@@ -83,11 +83,6 @@ class StagedRate(runner.Runner):
         return runner_schema.seed_without_effect(config)
 
     @property
-    def concurrency(self) -> int:
-        """Return the most iterations that may run at once; 0 is any number."""
-        return int(self.config.get("max_concurrency", 0))
-
-    @property
     def lasts_s(self) -> float:
         """Return the sum of the durations of all stages, seconds."""
         return self._curve.lasts_s

@@ -82,7 +82,7 @@ class Accounts:
             "member": self._enrol,
             "start": self._start,
             "users": self._number,
-            "users_back": self._take_back,
+            "users_back": self._number,
             "control": self._control,
             "phase": self._phase,
             "left": self._leave,
@@ -259,13 +259,8 @@ class Accounts:
         results = self.results.get(int(record["workload"]))
         if results is not None:
             numbers = [(int(low), int(high)) for low, high in record["numbers"]]
-            results.users.give(str(record["mid"]), numbers)
-
-    def _take_back(self, record: Record) -> None:
-        results = self.results.get(int(record["workload"]))
-        if results is not None:
-            numbers = [(int(low), int(high)) for low, high in record["numbers"]]
-            results.users.take_back(str(record["mid"]), numbers)
+            users = results.users
+            (users.give if record["do"] == "users" else users.take_back)(record["mid"], numbers)
 
     def _lose(self, record: Record) -> None:
         member = self.memberships[record["mid"]]

@@ -35,11 +35,11 @@ class UserRegister:
         `first`: only so many of them, in the order in which they were assigned.
         """
         numbers = self._of.get(mid, [])
-        return numbers if first is None else _parted(numbers, first)[0]
+        return numbers if first is None else _split_at(numbers, first)[0]
 
     def beyond(self, mid: str, first: int) -> list[Interval]:
         """Return the numbers of a membership's users without the `first` ones."""
-        return _parted(self.of(mid), first)[1]
+        return _split_at(self.of(mid), first)[1]
 
     def count(self, mid: str) -> int:
         """Return how many user numbers a membership has."""
@@ -55,7 +55,7 @@ class UserRegister:
         if mid in self._over:
             return []
         have = self.count(mid)
-        found, _ = _parted(list(self._free), max(0, most - have))
+        found, _ = _split_at(list(self._free), max(0, most - have))
         have += _size(found)
         fresh = max(least - have, min(most - have, planned - self._last))
         if fresh > 0:
@@ -97,7 +97,7 @@ def _size(numbers: Iterable[Interval]) -> int:
     return sum(high - low for low, high in numbers)
 
 
-def _parted(numbers: Iterable[Interval], first: int) -> tuple[list[Interval], list[Interval]]:
+def _split_at(numbers: Iterable[Interval], first: int) -> tuple[list[Interval], list[Interval]]:
     """Return the `first` numbers, and the others, in the order of intervals."""
     head: list[Interval] = []
     tail: list[Interval] = []

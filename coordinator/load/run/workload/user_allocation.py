@@ -33,6 +33,8 @@ class UserAllocation:
 
     def __init__(self, load: LoadParts) -> None:
         self._load = load
+        #: Numbers of virtual users, from 1 on, that the plan needs.
+        self._numbers = ANY_NUMBER
         #: The last step of the runner.
         self.step = Step()
 
@@ -55,7 +57,6 @@ class UserAllocation:
         self.step = step if data is None else data.within(step, totals)
         load.rules.apply(self.step, elapsed_s)
         others = [worker for worker in workers.present if worker not in active]
-        self._take_back(active)
         limits = self._limits(capacity, elapsed_s)
         regrant([*active, *others], [*limits, *[0] * len(others)], self._unheard())
         self._pace(active)
@@ -88,17 +89,6 @@ class UserAllocation:
     def _decide(self, what: str, worker: WorkerHandle, numbers: list[Interval]) -> None:
         record = {"do": what, "workload": self._load.number, "mid": worker.mid, "numbers": numbers}
         self._load.services.port.decide([record])
-
-    @property
-    def _numbers(self) -> int:
-        """Numbers of virtual users, from 1 on, that the plan needs; here without bound."""
-        return ANY_NUMBER
-
-    def _take_back(self, workers: Sequence[WorkerHandle]) -> None:
-        """Free the numbers of users that have ended because they move to a worker that has joined.
-
-        Does nothing unless the load is closed. Raises StorageError.
-        """
 
     def _limits(self, capacity: Sequence[int], elapsed_s: float) -> Sequence[int]:
         """Return how many virtual users each active worker is to have, in their order.
@@ -223,6 +213,7 @@ class ClosedUserAllocation(UserAllocation):
     def __init__(self, load: LoadParts) -> None:
         super().__init__(load)
         workload = load.plan.workload
+        self._numbers = load.plan.runner.concurrency
         #: Users that start a second, and iterations of all, at most; None for no bound.
         self._start_rate: float | None = workload.users.get("start_rate")
         self._max_rate: float | None = workload.users.get("max_rate")
@@ -247,18 +238,16 @@ class ClosedUserAllocation(UserAllocation):
                 spare = max(0, spare - lack)
         return limits
 
-    @property
-    def _numbers(self) -> int:
-        return self._load.plan.runner.concurrency
-
-    def _take_back(self, workers: Sequence[WorkerHandle]) -> None:
+    def ask(self) -> None:
+        """Also frees the numbers of users that have ended to move to a worker that has joined."""
         register = self._load.results.users
-        for worker in workers:
+        for worker in self._load.workers.active:
             if worker.numbers is not None and worker.follows:
                 numbers = register.beyond(worker.mid, worker.numbers)
                 if numbers:
                     self._decide("users_back", worker, numbers)
                 worker.numbers = None
+        super().ask()
 
     def _number(self, workers: Sequence[WorkerHandle], most: Sequence[int]) -> None:
         super()._number(workers, most)
