@@ -241,7 +241,7 @@ def _nameless(kind: str, cls: type) -> str:
 
 def _marks_methods(node: ast.ClassDef) -> bool:
     """Return whether a method of the class has a decorator call `X.configure(...)`."""
-    methods = [one for one in node.body if isinstance(one, ast.FunctionDef)]
+    methods = [one for one in node.body if isinstance(one, ast.FunctionDef | ast.AsyncFunctionDef)]
     return any(
         isinstance(mark, ast.Call)
         and isinstance(mark.func, ast.Attribute)

@@ -113,12 +113,17 @@ class ServiceDescription:
     def operations(self) -> Iterator[ServiceOperation]:
         """Yield the operations in the order of paths in the file, and of `METHODS` within a path.
 
-        Raises UsageError if a path or an operation is not a mapping.
+        Paths in other files are left out and noted in `elsewhere`. Raises UsageError if a path or
+        an operation is not a mapping.
         """
         for path, item in self._document["paths"].items():
             resolved = self.mapping(item)
-            if not resolved and item not in ({}, None):
-                raise UsageError(f"{self._file}: paths.{path}: expected a mapping by method")
+            reference = item.get("$ref") if isinstance(item, Mapping) else None
+            if not resolved and item not in ({}, None) and reference not in self.elsewhere:
+                wrong = f"{reference} is not there; correct the reference"
+                if not isinstance(reference, str):
+                    wrong = "expected a mapping of operations by method, such as get and post"
+                raise UsageError(f"{self._file}: paths.{path}: {wrong}")
             for method in METHODS:
                 if method in resolved:
                     yield self._operation(method, str(path), resolved)

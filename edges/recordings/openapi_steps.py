@@ -75,9 +75,10 @@ def task_of(description: ServiceDescription, file: str) -> FlowTask:
         branches.setdefault((operation.method not in _READS, operation.tag), []).append(step)
     made = {key: found for key, found in branches.items() if any(s.keys for s in found)}
     if not made:
-        raise UsageError(
-            f"{file} describes no operation that a flow can make; describe at least one in paths"
-        )
+        remedy = "describe at least one in paths"
+        if description.elsewhere:
+            remedy = "bundle the files that it refers to into one"
+        raise UsageError(f"{file} describes no operation that a flow can make; {remedy}")
     # without any that only reads there would be no load at all
     off = any(not changes for changes, _ in made)
     return FlowTask(

@@ -118,12 +118,7 @@ class ClosedCoroutines(GrantedNumbers, CoroutineEngine):
             source, seq, due = found
 
     async def _await_turn(self, user: TaskUser, turn: int, due: int) -> int:
-        """Wait until the rate limit lets `user` start an iteration; return that time, monotonic ns.
-
-        `turn`: a time that an earlier call returned and no iteration used; 0 if none. `due`: time
-        from which the user is free, monotonic ns. Returns 0 without a time if the rate limit was
-        lifted, the user is beyond the user limit, or the load is over.
-        """
+        """Do the same as `ClosedEngine._await_turn`, without blocking the thread."""
         turns = self.pacing.turns(turn, due)
         while user.number < self.user_limit and not self.stopped and monotonic_ns() < self.stop_ns:
             try:
@@ -133,13 +128,7 @@ class ClosedCoroutines(GrantedNumbers, CoroutineEngine):
         return 0
 
     async def _more(self, user: TaskUser, due: int) -> Found | None:
-        """Wait until `user` may start an iteration; return a shared iterator of granted numbers.
-
-        With it come the batch of the numbers, and the time from which the user is free, monotonic
-        ns; `due` is that time as known before. None if the engine is closed, or the user's number
-        went to another worker. After the stop time, or while the user is beyond the user limit, it
-        waits on.
-        """
+        """Do the same as `ClosedEngine._more`, without blocking the thread."""
         wait = Wait(due, self.stop_ns)
         while not self._is_over(user):
             with self._changed:

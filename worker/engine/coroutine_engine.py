@@ -154,13 +154,7 @@ class CoroutineEngine(Engine):
     # how users begin and end
 
     async def _begin_life(self, user: TaskUser) -> bool:
-        """Run `on_start` of `user` until it succeeds; return whether it did.
-
-        Waits while the user is beyond the user limit or the lease (permission to start) is over.
-        After a failure, which is recorded, tries again after 1 s, then 2 s and so on up to 30 s. At
-        success sets `user.free_ns` to its end. False, and the user must end, if the load is over,
-        its number went to another worker, or `on_start` timed out.
-        """
+        """Do the same as `ThreadEngine._begin_life`, except for the wait until the user's start."""
         tries = 0
         while not self._is_over(user) and monotonic_ns() < self.stop_ns:
             now = monotonic_ns()
@@ -177,11 +171,7 @@ class CoroutineEngine(Engine):
         return False
 
     async def _live(self, user: TaskUser, kind: int) -> int:
-        """Run `on_start` (`kind` BEGUN) or `on_stop` (ENDED) of `user`; record times and failure.
-
-        Returns its end, monotonic ns; NOT_STARTED if it failed; GIVEN_UP if it timed out, which the
-        watchdog has recorded: the user must end. Exceptions of the scenario are not raised.
-        """
+        """Do the same as `ThreadEngine._live`, without blocking the thread."""
         key = self._life_key()
         recorder = new_loop_recorder(self.body.names, self._calls)
         begun = monotonic_ns()

@@ -60,8 +60,8 @@ class Run:
         """Execute the run in a new run directory; return its report, also written to disk.
 
         A run that an error cuts off under load has a report, too, and stays resumable if it can go
-        on. An error that ends the run without a report is noted in the directory (except
-        Superseded), then raised. Raises UsageError, PluginError if a watcher cannot be used.
+        on. Another error is noted in the directory (except Superseded), then raised. Before, raises
+        UsageError or PluginError for a watcher, OsbenchError if there can be no directory.
         """
         plan, started_at = self._plan, time.time()
         watchers = Watchers(plan, resumed=False)

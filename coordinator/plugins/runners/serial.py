@@ -34,6 +34,11 @@ class Serial(runner.Runner):
         ]
 
     @property
+    def concurrency(self) -> int:
+        """Return 1, the number of virtual users."""
+        return 1
+
+    @property
     def planned(self) -> int:
         """Return `times`, the number of iterations."""
         return int(self.config.get("times", 1))

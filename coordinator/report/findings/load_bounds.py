@@ -251,7 +251,7 @@ def _at(histogram: Histogram, percent: float) -> float:
 
 
 def _of_processes(seen: _Seen) -> Iterator[Bound]:
-    """Yield causes in processes; if there are any, lateness and a short load follow from them."""
+    """Yield causes in workers: lock kept, stopped, loop blocked, no files or ports left."""
     allowed_s = max(BLOCKED_ALLOWED * seen.duration_s, seen.lag_limit_s)
     lock_s, stopped_s = (seen.stalls[cause] / 1e9 for cause in ("lock", "stopped"))
     if lock_s > allowed_s:

@@ -85,10 +85,10 @@ class HeatTable:
 
 
 def bands(matrix: LatencyMatrix, end_s: float) -> Bands:
-    """Return percentiles over time, in bins wide enough to have enough iterations on average.
+    """Return percentiles over time, in bins widened up to a minute to have enough iterations.
 
-    p99 has separate bins, which may be wider. `end_s`: end of the load, seconds after t0, at which
-    the last bin is cut.
+    p99 has wider bins; bins with too few iterations for it are left out. `end_s`: end of the load,
+    seconds after t0, at which the last bin is cut.
     """
     counts, width_s = matrix.counts(), matrix.width_s
     whole = int(counts.sum())

@@ -30,10 +30,7 @@ class UserRegister:
         self._over: set[str] = set()
 
     def of(self, mid: str, first: int | None = None) -> list[Interval]:
-        """Return the numbers of a membership's users, as half-open intervals; [] if it has none.
-
-        `first`: only so many of them, in the order in which they were assigned.
-        """
+        """Return numbers of a membership's users, half-open intervals: all, or the `first` ones."""
         numbers = self._of.get(mid, [])
         return numbers if first is None else _split_at(numbers, first)[0]
 
@@ -48,9 +45,8 @@ class UserRegister:
     def wanted(self, mid: str, least: int, most: int, planned: int) -> list[Interval]:
         """Return the numbers that a membership lacks to have `most`: freed ones, then new ones.
 
-        New ones beyond `planned` only complete `least` numbers. Changes nothing: pass
-        the result to `give`. Empty if it lacks none, and for a membership that is over, whose freed
-        numbers are for others.
+        New ones beyond `planned` only complete `least` numbers. Changes nothing: pass the result to
+        `give`. Empty also for a membership that is over, whose freed numbers are for others.
         """
         if mid in self._over:
             return []

@@ -110,9 +110,10 @@ def listing(path: Path) -> dict[str, Any] | None:
 
 
 def _listing(path: Path) -> tuple[dict[str, Any] | None, str]:
-    """Return (content of `digests.json`, ""), or (None, fault); the fault is "" if none is needed.
+    """Return (content of `digests.json`, ""), or (None, fault); "" if no digests are needed.
 
-    A run whose file `plan` is there can be resumed: without a summary it needs no digests.
+    They are if there is a summary, and `run.json` announces them. Digests without a summary are a
+    fault, unless the run can be resumed (file `plan`).
     """
     has_summary = (path / _SUMMARY).exists()
     try:

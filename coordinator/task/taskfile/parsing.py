@@ -76,7 +76,7 @@ def _sound_item(item: Mapping[str, Any], schema: Mapping[str, Any]) -> dict[str,
 
 
 def _with_stand_ins(task: Task, document: Mapping[str, Any]) -> Task:
-    """Return a task of version 1 with a harmless scenario in workloads without valid arguments."""
+    """Return a task of version 1, a harmless scenario for items or `args` other than mappings."""
     (name,) = _STAND_IN["scenario"]
 
     def sound(workload: Workload, item: Any) -> Workload:

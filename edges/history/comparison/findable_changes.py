@@ -11,8 +11,9 @@ UNFINDABLE = 99.0
 
 
 def findable_sentence(changes: Sequence[tuple[float, str]]) -> str:
-    """Return a message on the changes that such runs would have shown; "" without a test.
+    """Return a message, with a space before it, on the changes that such runs would have shown.
 
+    It advises more runs if only an enormous change could be found. "" without a test.
     `changes`: for each percentile the least change that is found in 80 % of comparisons, as a part
     of it, and its name.
     """

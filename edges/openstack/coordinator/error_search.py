@@ -52,7 +52,7 @@ class _NoResponse(Exception):
 
 
 class ErrorSearch:
-    """The search for resources in error of one workload, by the names of the resources.
+    """The search for resources of one workload that are in error or still change, by their names.
 
     Resources of iterations and of contexts count, in the services that iterations use. Removes
     nothing.

@@ -69,9 +69,9 @@ def _class(found: Any) -> type[Runner]:
 
 
 def _model(found: Any) -> tuple[type[Runner], Any] | None:
-    """Return osbench's runner class for a Rally runner's load, and Rally's class of the same.
+    """Return osbench's and Rally's class of that runner of Rally's four from which one derives.
 
-    None for a runner that starts iterations by its own code.
+    None if it derives from none, or overrides a method of it other than `__init__`.
     """
     for name, (module, attribute) in OWN.items():
         theirs = getattr(importlib.import_module(module), attribute)

@@ -164,8 +164,8 @@ def of_iterations(directory: RunDirectory) -> TraceSet:
     features = found.features
     if not len(features):
         raise UsageError(
-            f"run {directory.path.name} has neither traces nor iterations to explain; choose "
-            "another run"
+            f"run {directory.path.name} has no traces, and no iteration after its warm-up; wait "
+            "for its end, or choose another run"
         )
     return TraceSet(
         name=f"{directory.path.name} (PARTIAL)" if directory.damage else directory.path.name,

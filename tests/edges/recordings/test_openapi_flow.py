@@ -238,10 +238,9 @@ def test_lists_in_paths_headers_and_queries_of_a_task():
         ("openapi: 3.1.0\npaths: {}", "no operation that a flow can make"),
         ("openapi: 3.1.0\npaths: {/a: 5}", "paths./a: expected a mapping"),
         ("openapi: 3.1.0\npaths: {/a: {get: []}}", "paths./a.get: expected a mapping"),
-        (
-            "openapi: 3.1.0\npaths: {/a: {$ref: other.yaml}}",
-            "paths./a: expected a mapping by method",
-        ),
+        ("openapi: 3.1.0\npaths: {/a: [get]}", "paths./a: expected a mapping of operations"),
+        ("openapi: 3.1.0\npaths: {/a: {$ref: other.yaml}}", "bundle the files that it refers to"),
+        ("openapi: 3.1.0\npaths: {/a: {$ref: '#/b'}}", "paths./a: #/b is not there; correct the"),
     ],
 )
 def test_a_malformed_description_is_one_message(text: str, said: str):

@@ -44,15 +44,15 @@ def progress(directory: RunDirectory) -> Iterator[dict[str, Any]]:
 
 
 def exit_code(directory: RunDirectory) -> int:
-    """Return the exit code of a run that is over; `LOST` if its coordinator was killed.
+    """Return the exit code of a run that is over; for damaged files that of the error.
 
-    For damaged files, the exit code of the error.
+    `LOST` if none was noted, as after a killed coordinator or an unforeseen exception.
     """
     try:
         summary = summary_of(directory)
+        code = summary["exit_code"] if summary is not None else failure.exit_code(directory)
     except OsbenchError as error:
         return error.exit_code
-    code = summary["exit_code"] if summary is not None else failure.exit_code(directory)
     return LOST if code is None else int(code)
 
 

@@ -194,10 +194,7 @@ class OpenUserAllocation(UserAllocation):
                 return
 
     def offered(self, duration_s: float, cut_short: str | None) -> Offered:
-        """Return the offered load next to the requested load: rates in arrivals per second.
-
-        `duration_s`: seconds of load; `cut_short`: cause of an early end, or None.
-        """
+        """Return the offered load next to the requested load: rates in arrivals per second."""
         dispatcher, statistics = self._load.dispatcher, self._load.results.statistics
         return Offered(
             duration_s=duration_s,
@@ -212,8 +209,8 @@ class ClosedUserAllocation(UserAllocation):
 
     def __init__(self, load: LoadParts) -> None:
         super().__init__(load)
-        workload = load.plan.workload
-        self._numbers = load.plan.runner.concurrency
+        plan, workload = load.plan, load.plan.workload
+        self._numbers = plan.runner.concurrency
         #: Users that start a second, and iterations of all, at most; None for no bound.
         self._start_rate: float | None = workload.users.get("start_rate")
         self._max_rate: float | None = workload.users.get("max_rate")
@@ -332,10 +329,7 @@ class ClosedUserAllocation(UserAllocation):
 
     @property
     def linger_s(self) -> float:
-        """Seconds after the stop time in which users report how long they waited.
-
-        0 unless a time ends the load.
-        """
+        """Seconds after the stop time in which users report their waits; 0 if no time ends it."""
         return LINGER_S if self.timed else 0.0
 
     @property
@@ -348,10 +342,7 @@ class ClosedUserAllocation(UserAllocation):
 
     @property
     def scant(self) -> int:
-        """The number of workers that take work, if one has few granted iterations for each user.
-
-        Else 0, and before and after the load.
-        """
+        """Under load, the number of workers if one has few granted iterations per user; else 0."""
         takers = self._load.workers.takers if self._is_loaded else []
         return len(takers) if any(one.user_limit and one.scant for one in takers) else 0
 
@@ -372,10 +363,7 @@ class ClosedUserAllocation(UserAllocation):
         return self._load.runner.planned if self.timed else self.step.budget
 
     def offered(self, duration_s: float, cut_short: str | None) -> Offered:
-        """Return the offered load next to the requested one: users, and seconds that each waited.
-
-        `duration_s`: seconds of load; `cut_short`: cause of an early end, or None.
-        """
+        """Return the offered load next to the requested one: users, and seconds they waited."""
         load, results = self._load, self._load.results
         history, users = load.services.history, load.runner.concurrency
         wanting_s = results.want_ns / 1e9 + history.missing_user_s(load.number, load.elapsed())

@@ -472,4 +472,4 @@ def test_a_run_without_traces_says_what_it_takes(call, tmp_path):
         said = call(name, "last", code=2)
         assert "run 20260401-a has no traces (tracing: no key)" in said
     said = call("explain", "last", code=2)
-    assert "run 20260401-a has neither traces nor iterations to explain" in said
+    assert "run 20260401-a has no traces, and no iteration after its warm-up" in said

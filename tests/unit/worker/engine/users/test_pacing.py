@@ -63,7 +63,8 @@ def test_starts_of_all_workers_are_at_an_even_distance(monkeypatch, users):
         SimpleNamespace(mid=str(at), user_limit=count, pace=0.0, pace_part=())
         for at, count in enumerate(users)
     ]
-    plan = SimpleNamespace(workload=SimpleNamespace(users={"max_rate": 2}))
+    workload, runner = SimpleNamespace(users={"max_rate": 2}), SimpleNamespace(concurrency=9)
+    plan = SimpleNamespace(workload=workload, runner=runner)
     load = SimpleNamespace(plan=plan, elapsed=lambda: -1.0)
     ClosedUserAllocation(load)._pace(workers)  # type: ignore[arg-type]
     for worker in workers:
