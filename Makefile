@@ -71,7 +71,7 @@ WORLD_TESTS = $(WORLD) $(PYTEST) -p world.ports tests/world
 .PHONY: help setup demo test test-all test-rest units timing costs coverage coverage-units lint types check clean bench docs
 .PHONY: test-python repeats release lab lab-stop conformance chaos world world-tests assets assets-build assets-check
 .PHONY: otlp-sdks zuul-trial archive-s3 archive-swift statistics pictures containers hosts soak truth what-if audit
-.PHONY: sbom lowest words mutants house
+.PHONY: sbom lowest words mutants house elastic
 
 help:
 	@echo "make setup   installs all that the other targets need into .venv"
@@ -87,6 +87,7 @@ help:
 	@echo "make pictures makes docs/sample-report.html and docs/pictures again, from a real run"
 	@echo "make bench   osbench beside its peers, for some minutes (docs/bench.md)"
 	@echo "make soak    a run of HOURS (2) after which no process or key has grown (docs/scaling.md)"
+	@echo "make elastic a staircase of load on workers that start and end by its metrics (docs/scaling.md)"
 	@echo "make chaos   runs under random faults, judged by the server under load (docs/chaos.md)"
 	@echo "make truth   plants known causes and values, and compares them with what is printed (docs/truth.md)"
 	@echo "make what-if predictions of trace explain --what-if beside runs with faster calls"
@@ -252,6 +253,9 @@ bench: timing $(PEERS)/.ready
 soak: $(VENV)/.ready
 	PYTHONPATH=tests:tests/lab nice $(BIN)/python -m soak --hours $(HOURS) --rate $(RATE) \
 		--speed $(SPEED) --output build/soak
+
+elastic: $(VENV)/.ready
+	PYTHONPATH=tests $(BIN)/python -m elastic
 
 # a round takes about half a minute and, mostly, waits
 chaos: ROUNDS = 20

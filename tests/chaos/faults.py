@@ -48,6 +48,12 @@ def kill_host(arena: Arena, fault: Fault) -> Iterator[float]:
         arena.start_host()
 
 
+def start_host(arena: Arena, fault: Fault) -> Iterator[float]:
+    """One more host comes: a run that takes all workers takes its worker, too."""
+    arena.start_host()
+    yield 0.0
+
+
 def stop_process(arena: Arena, fault: Fault) -> Iterator[float]:
     """The worker process stands still, its supervisor goes on."""
     host = host_of(arena, fault)
@@ -355,7 +361,8 @@ _MEDDLES: dict[str, Callable[[Arena, Fault], Iterator[float]]] = {
 FAULTS: dict[str, Callable[[Arena, Fault], Iterator[float]]] = {
     one.__name__.replace("_", "-"): one
     for one in (
-        *(kill_process, kill_host, stop_process, stop_host, stop_supervisor, drain_host),
+        *(kill_process, kill_host, start_host, stop_process, stop_host, stop_supervisor),
+        drain_host,
         *(kill_coordinator, stop_coordinator, interrupt),
         *(redis_restart, redis_cut_off, redis_rollback, redis_empty, redis_flush, redis_forget),
         *(redis_hang, redis_full, failover),

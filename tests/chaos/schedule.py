@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 #: How likely each kind of fault is, against the others; what they do stands in `chaos.faults`.
 #: Kinds with 0 come in addition, from a random sequence of their own.
@@ -17,6 +17,7 @@ WEIGHTS = {
     "kill-coordinator": 4.0,
     "stop-coordinator": 2.0,
     "interrupt": 0.0,
+    "start-host": 0.0,
     "redis-restart": 2.0,
     "redis-cut-off": 1.5,
     "redis-rollback": 2.0,
@@ -53,6 +54,8 @@ WEIGHTS = {
 #: Faults of RabbitMQ, and how many rounds have it as their broker.
 BROKER_FAULTS = tuple(kind for kind in WEIGHTS if kind.startswith("broker-"))
 BROKER_SHARE = 0.4
+#: In how many rounds hosts start while the runs are under way, whose workers then join.
+STARTED_SHARE = 0.5
 
 #: After these nothing may be missing: the run goes on and ends exact.
 GENTLE = frozenset(
@@ -73,6 +76,7 @@ GENTLE = frozenset(
         "repeat",
         "clock-step",
         "drain-host",
+        "start-host",
     )
 )
 #: Seconds of gentle faults in all, up to which nothing may be missing.
@@ -191,6 +195,10 @@ def schedule_of(seed: int) -> Schedule:
     if has_rabbitmq:
         chosen = broker.sample(BROKER_FAULTS, k=broker.randint(1, 2))
         faults += [_fault(broker, kind) for kind in chosen]
+    later = random.Random(f"{seed} start-host")
+    if later.random() < STARTED_SHARE:
+        started = [_fault(later, "start-host") for _ in range(later.randint(1, 2))]
+        faults += [replace(fault, for_s=0.0) for fault in started]
     return Schedule(
         seed=seed,
         hosts=hosts,

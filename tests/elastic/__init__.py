@@ -1,0 +1,1 @@
+"""A staircase of load whose workers an autoscaler starts and ends by their metrics."""
