@@ -71,7 +71,7 @@ WORLD_TESTS = $(WORLD) $(PYTEST) -p world.ports tests/world
 .PHONY: help setup demo test test-all test-rest units timing costs coverage coverage-units lint types check clean bench docs
 .PHONY: test-python repeats release lab lab-stop conformance chaos world world-tests assets assets-build assets-check
 .PHONY: otlp-sdks zuul-trial archive-s3 archive-swift statistics pictures containers hosts soak truth what-if audit
-.PHONY: sbom lowest words mutants house elastic
+.PHONY: sbom lowest words mutants house elastic far
 
 help:
 	@echo "make setup   installs all that the other targets need into .venv"
@@ -93,6 +93,7 @@ help:
 	@echo "make what-if predictions of trace explain --what-if beside runs with faster calls"
 	@echo "make containers  deploy/compose.yaml in a container engine (BUILD=options of the build)"
 	@echo "make hosts   runs over network namespaces with delay, loss, cuts and wrong clocks (root; docs/operations.md)"
+	@echo "make far     workers and coordinator at up to 100 ms from Redis (root; docs/scaling.md)"
 	@echo "make statistics  how often intervals and verdicts are right (docs/comparing.md)"
 	@echo "make house   counts the lines of the core, of each edge, and of all that follows one run"
 	@echo "make mutants COUNT random changes of the product for each SEED, and which tests find them"
@@ -278,6 +279,9 @@ containers: $(VENV)/.ready
 
 hosts: $(VENV)/.ready
 	PYTHONPATH=tests $(BIN)/python -m helpers.net_hosts --repeat $(or $(REPEAT),1)
+
+far: $(VENV)/.ready
+	PYTHONPATH=tests $(BIN)/python -m helpers.net_hosts.far
 
 # killed workers and runs, at many more moments than in `make test-all`
 repeats: $(VENV)/.ready

@@ -112,6 +112,11 @@ class RedisClock:
             self._offset = measure(self._client, within_s=_WITHIN_S)
             self._measured = time.monotonic()
 
+    @property
+    def trip_s(self) -> float:
+        """The shortest round trip to Redis of the last measurement, seconds."""
+        return 2 * self._offset.uncertainty_ns / 1e9
+
     def now_s(self) -> float:
         """Return the current Redis time, seconds since 1970."""
         return self._offset.now_s()

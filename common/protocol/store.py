@@ -52,8 +52,14 @@ class Store:
         """
         results = self._key("results")
         with translating_errors(self._client):
-            turn = self._turn()
-            if not self._usable(results):
+            pipe = self._client.pipeline(transaction=False)
+            pipe.incr(self._key("turns"))
+            pipe.xinfo_stream(results)
+            pipe.time()
+            turn, info, clock = pipe.execute(raise_on_error=False)
+            if isinstance(turn, Exception):
+                turn = self._restart_turns(turn)
+            if not _is_usable(info, clock):
                 pipe = self._client.pipeline(transaction=True)
                 # its entries are sent again by workers that got no acknowledgement
                 pipe.delete(results)
@@ -66,29 +72,13 @@ class Store:
                 self._renewed_at = now
                 for part in PARTS:
                     self._client.expire(self._key(part), redis_keys.RUN_TTL_S)
-        return turn
+        return int(turn)
 
-    def _turn(self) -> int:
-        turns = self._key("turns")
-        try:
-            return self._client.incr(turns)
-        except redis.ResponseError as error:
-            if not str(error).removeprefix("ERR ").startswith(_NO_COUNT):
-                raise
-            self._client.delete(turns)
-            return 0
-
-    def _usable(self, results: str) -> bool:
-        try:
-            info = self._client.xinfo_stream(results)
-        except redis.ResponseError as error:
-            if wrong_type(error) or str(error).startswith(("no such key", "ERR no such key")):
-                return False
-            raise
-        last = cast(bytes | str, info["last-generated-id"])
-        text = decoded_text(last) if isinstance(last, bytes) else last
-        seconds, _ = self._client.time()
-        return int(text.partition("-")[0]) < seconds * 1000 + FUTURE_MS
+    def _restart_turns(self, error: Exception) -> int:
+        if not str(error).removeprefix("ERR ").startswith(_NO_COUNT):
+            raise error
+        self._client.delete(self._key("turns"))
+        return 0
 
     def append(self, entry: bytes, *, instead_of: str = "") -> str:
         """Add an entry to the result stream, then remove the entry with id `instead_of` ("": none).
@@ -174,14 +164,16 @@ class Store:
         specs = self._key("specs")
         mapping = cast(Any, {str(workload): data for workload, data in records.items()})
         with translating_errors(self._client):
-            try:
-                self._client.hset(specs, mapping=mapping)
-            except redis.ResponseError as error:
-                if not wrong_type(error):
-                    raise
+            pipe = self._client.pipeline(transaction=False)
+            pipe.hset(specs, mapping=mapping)
+            pipe.expire(specs, redis_keys.RUN_TTL_S)
+            (wrong, *_) = pipe.execute(raise_on_error=False)
+            if isinstance(wrong, Exception):
+                if not wrong_type(wrong):
+                    raise wrong
                 self._client.delete(specs)
                 self._client.hset(specs, mapping=mapping)
-            self._client.expire(specs, redis_keys.RUN_TTL_S)
+                self._client.expire(specs, redis_keys.RUN_TTL_S)
 
     def close(self, left: Iterable[str] = ()) -> None:
         """Delete the keys of the run, except control records, which expire by themselves.
@@ -195,3 +187,17 @@ class Store:
                 pipe.expire(redis_keys.control(self._run, membership), redis_keys.OVER_TTL_S)
             pipe.delete(*map(self._key, PARTS))
             pipe.execute()
+
+
+def _is_usable(info: Any, clock: Any) -> bool:
+    """Return whether the replies show a stream that takes entries; raise other errors."""
+    if isinstance(info, redis.ResponseError) and (
+        wrong_type(info) or str(info).startswith(("no such key", "ERR no such key"))
+    ):
+        return False
+    for reply in (info, clock):
+        if isinstance(reply, Exception):
+            raise reply
+    last = info["last-generated-id"]
+    text = decoded_text(last) if isinstance(last, bytes) else last
+    return bool(int(text.partition("-")[0]) < clock[0] * 1000 + FUTURE_MS)

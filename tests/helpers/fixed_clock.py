@@ -17,6 +17,11 @@ class FixedClock:
     def refresh(self, age_s: float = 0.0) -> None:
         """Measures nothing."""
 
+    @property
+    def trip_s(self) -> float:
+        """It measures nothing."""
+        return 0.0
+
     def now_s(self) -> float:
         """The instant."""
         return self.at

@@ -40,7 +40,6 @@ SHOWN: dict[str, int] = {
     "left-sent": 5,
     "bounds": 3,
     "taken-once": 2,
-    "user-limit-kept": 91,
     "surplus-told": 4,
     "sync": 7,
     "journal-first": 2,
@@ -82,6 +81,7 @@ IN_SCENES: dict[str, Callable[[], None]] = {
     "silence": rules.test_no_worker_is_lost_because_redis_hangs,
     "told-again": rules.test_a_worker_that_follows_late_goes_on_with_what_it_served,
     "unheard-held": rules.test_users_of_a_worker_that_follows_late_are_not_given_to_others,
+    "user-limit-kept": joining.test_a_new_coordinator_gives_nobody_the_users_that_are_about_to_move,
     "version": rules.test_a_control_record_that_is_put_back_changes_no_share,
     "watched": rules.test_no_worker_is_lost_because_redis_hangs,
 }

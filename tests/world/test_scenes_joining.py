@@ -172,3 +172,15 @@ def test_workers_that_come_in_a_ramp_have_its_users_and_no_others() -> None:
         assert code_and_ok(run)[0] == 0
         assert set(run.known.users) == set(range(1, 25))
         assert len(by_process(run, 14.0, 18.0)) == 6
+
+
+def test_a_new_coordinator_gives_nobody_the_users_that_are_about_to_move() -> None:
+    long = {"least_s": 12.0, "most_s": 12.0}
+    with staffed(1) as world:
+        run = joined(world, runner=LASTING, args=long)
+        world.scheduler.after(1.0, world.hire)
+        world.scheduler.after(5.0, lambda: run.kill_coordinator(0.5))
+
+        assert not play_out(world)
+        assert run.known.most_at_once == USERS
+        assert by_process(run, 12.0, SECONDS)["w1"]

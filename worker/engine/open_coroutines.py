@@ -236,11 +236,7 @@ class OpenCoroutines(GrantedArrivals, CoroutineEngine):
         return None
 
     def look(self, now: int) -> None:
-        """Drop arrivals that are more than `max_lag_ns` late; measure whether a core is idle.
-
-        Each dropped arrival gets a row; after the stop time none is dropped. Called by the
-        watchdog; `now` in monotonic ns.
-        """
+        """Drop arrivals more than `max_lag_ns` late, with a row; measure whether a core is idle."""
         self._sleep.look(now)
         if now < self.stop_ns:
             self._drop_late(now, full=self._full)

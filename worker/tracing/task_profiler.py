@@ -54,11 +54,7 @@ class TaskProfiler(IterationProfiler):
             self.close(stack[-1], info)
 
     def open(self, name: str, info: Mapping[str, Any] | None = None) -> int:
-        """Open a span within the innermost open span of this task; return its number for `close`.
-
-        `info` is copied with secrets masked. Once the trace is finished, no span is opened, and the
-        number belongs to none.
-        """
+        """Open a span within the innermost open span of this task; return its number."""
         number = self._next
         if not self._over:
             self._next = number + 1
@@ -69,10 +65,7 @@ class TaskProfiler(IterationProfiler):
         return number
 
     def close(self, number: int, info: Mapping[str, Any] | None = None) -> None:
-        """Close span `number`, adding `info`; close spans of this task within it as unfinished.
-
-        Does nothing if the span is not open in this task, as after surplus calls of `stop`.
-        """
+        """Close span `number`, adding `info`, and unfinished spans of this task within it."""
         stack = _STACK.get()
         if self._over or number not in stack:
             return
@@ -83,12 +76,6 @@ class TaskProfiler(IterationProfiler):
         _STACK.set(stack[:-1])
 
     def finish(self, root_info: str) -> Trace:
-        """Close all open spans and return the trace; later calls of other methods change nothing.
-
-        `root_info`: info added to the root, as JSON members. Open spans but the root become
-        unfinished. Spans above `SPAN_LIMIT` are left out and counted in `cut`. May be called from
-        another thread.
-        """
         now = monotonic_ns()
         self._over = True
         # Open spans first: `_take` adds to the closed ones before it takes from the open ones.

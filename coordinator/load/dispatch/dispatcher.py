@@ -34,10 +34,7 @@ class CountedLoad(ClosedLoad):
     def place(
         self, step: Step, workers: Sequence[WorkerHandle], elapsed_s: float, stop_s: float | None
     ) -> None:
-        """Grant batches to workers that lack a quarter or more of the iterations to have ahead.
-
-        `elapsed_s`: seconds after t0; `stop_s` is ignored. Raises errors of `Batches.grant`.
-        """
+        """Grant batches to workers that lack a quarter or more of the iterations to have ahead."""
         recent = self._settled_lately(elapsed_s)
         grants: list[Grant] = []
         for worker in workers:

@@ -134,11 +134,11 @@ class OpenLoad:
         """
         self._plan(step, stop_s)
         now = time.monotonic()
-        hands = [worker for worker in workers if worker.age_s(now) < PASSED_S] or list(workers)
+        hands = [one for one in workers if one.age_s(now) < PASSED_S + one.turn_s] or list(workers)
         self._drop_late(elapsed_s)
         found = self._moved(hands)
         if hands:
-            heard_s = max(worker.age_s(now) for worker in hands)
+            heard_s = max(worker.age_s(now) - 2 * worker.turn_s for worker in hands)
             found += self._deal(self._take_due(elapsed_s, heard_s, len(hands)), hands)
         self._batches.grant(found)
 

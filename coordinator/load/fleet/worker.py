@@ -126,6 +126,8 @@ class WorkerHandle:
     stock: int | None = None
     #: Time at which its first batches were granted, seconds after t0.
     blind_s: float | None = None
+    #: Seconds by which turns of the coordinator last longer than they should, lately.
+    turn_s: float = 0.0
     #: `Heartbeat.clock_set_s` of its first heartbeat.
     clock_set_s: list[float] | None = None
 
@@ -225,7 +227,7 @@ class WorkerHandle:
         """
         if self.recall or self.membership.final:
             return False
-        return self.has_users and self.age_s(now) < timers.FRESH_S
+        return self.has_users and self.age_s(now) < timers.FRESH_S + self.turn_s
 
     # transitions
 
@@ -379,9 +381,9 @@ class WorkerHandle:
     def trips_s(self) -> float:
         """Estimated seconds from the end of an iteration until a batch that replaces it arrives.
 
-        That is `TRIPS` round trips to Redis.
+        That is `TRIPS` round trips to Redis, and two turns of the coordinator beyond the usual.
         """
-        return timers.TRIPS * self.trip_s
+        return timers.TRIPS * self.trip_s + 2 * self.turn_s
 
     @property
     def known(self) -> bool:

@@ -25,9 +25,9 @@ LOG = logging.getLogger(__name__)
 
 #: Length of a turn while workers have little to do; otherwise `READ_S`.
 EAGER_S = 0.005
-#: t0 is sent earlier by this many round trips of the most distant worker: one read of the control
-#: record may just have missed it.
-LEAD_TRIPS = 2
+#: t0 is sent earlier by this many round trips of coordinator and most distant worker: a read of the
+#: control record may just have missed it, and batches come after it.
+LEAD_TRIPS = 6
 #: Specifications are written again this often, seconds.
 RESTATE_S = 1.0
 #: Interval in which the keys of the run are checked, and new workers looked for, seconds.
@@ -36,6 +36,9 @@ TEND_S = 0.5
 RUNNING_S = 10.0
 #: Interval of messages on the iterations that an interrupted run waits for, seconds.
 WAITS_S = 10.0
+#: Round trips to Redis in a turn; turns count as this much longer than usual at most, seconds; the
+#: part of that which the next turn remembers.
+TURN_TRIPS, LONGEST_TURN_S, TURN_MEMORY = 7, 0.7, 0.9
 #: Longest wait for virtual users that end by `on_stop`.
 USERS_END_S = 60.0
 #: Seconds within which workers report that users have ended.
@@ -73,6 +76,8 @@ class LoadLoop:
             RateSearch(services, one) for one in self._workloads if one.runner.is_search
         ]
         self._polled = self._read_at = self._restated = self._tended = 0.0
+        #: By how much turns last longer than `POLL_S`, lately.
+        self._turn_s = 0.0
         #: Of a load that was resumed.
         self._stall: StallWatch | None = None
         #: When the run was interrupted, and when the last message on its iterations was.
@@ -94,6 +99,8 @@ class LoadLoop:
                 workload.end_hooks()
             return
         self._patiently(self._services.clock.measure)
+        # as it is not known yet how long turns last
+        self._note_turn(TURN_TRIPS * self._services.clock.trip_s)
         t0_at = self._services.clock.now_s() + self._lead_s()
         for workload in self._workloads:
             self._start(workload, t0_at)
@@ -102,13 +109,13 @@ class LoadLoop:
     def _lead_s(self) -> float:
         """Return the seconds from sending t0, the start of the load, to t0 itself.
 
-        They grow with the longest round trip of a worker to Redis and, in local mode, with the
-        virtual users of each worker.
+        They grow with the round trips of the coordinator and its workers to Redis and, in local
+        mode, with the virtual users of each worker.
         """
         trips_s = [worker.trip_s for worker in self._services.pool.present]
         users = sum(workload.plan.users for workload in self._workloads)
         lead_s = self._services.limits.lead_s(users / max(1, len(trips_s)))
-        return lead_s + LEAD_TRIPS * max(trips_s, default=0.0)
+        return lead_s + LEAD_TRIPS * (max(trips_s, default=0.0) + self._services.clock.trip_s)
 
     def resume(self, t0_at: float, earlier: EarlierRun, turned: Callable[[], None]) -> None:
         """Go on with a load that began at `t0_at`, Redis time since 1970; return as `run` does.
@@ -117,8 +124,9 @@ class LoadLoop:
         due times of granted arrivals. Also raises FleetError if there is no progress for `STALL_S`
         seconds.
         """
-        # under load it would take too long
-        self._services.channel.ready()
+        # under load it would take too long; batches wait for a broker that is unreachable
+        with contextlib.suppress(StoreUnreachable):
+            self._services.channel.ready()
         self._stall = StallWatch(self._services)
         for workload in self._workloads:
             number = workload.plan.number
@@ -207,7 +215,8 @@ class LoadLoop:
         for workload in self._workloads:
             self._patiently(workload.prepare)
         # meanwhile, since it takes as long as they do
-        self._services.channel.ready()
+        with contextlib.suppress(StoreUnreachable):
+            self._services.channel.ready()
         deadline = time.monotonic() + PREPARE_S
         while not all(workload.workers.ready for workload in self._workloads):
             if self._status.interruption.drains:
@@ -246,6 +255,7 @@ class LoadLoop:
                 return
 
     def _turn(self, running: Sequence[WorkloadRun]) -> None:
+        begun = time.monotonic()
         self._receive(self._between_reads_s(running))
         poll = time.monotonic() - self._polled >= timers.POLL_S
         if poll:
@@ -261,6 +271,14 @@ class LoadLoop:
         if self._outages and not self._services.channel.broker_away_s:
             self._outages.broker_answers()
             self._show_outages()
+        self._note_turn(time.monotonic() - begun)
+
+    def _note_turn(self, lasted_s: float) -> None:
+        """Let workers get more work ahead, for some turns, if a turn lasts longer than usual."""
+        longer_s = min(lasted_s - timers.POLL_S, LONGEST_TURN_S)
+        self._turn_s = max(longer_s, TURN_MEMORY * self._turn_s)
+        for worker in self._present:
+            worker.turn_s = self._turn_s
 
     def _bound_stop(self) -> None:
         """After an interrupt, log how many iterations are awaited; abandon them after `STOP_S`."""
@@ -343,7 +361,7 @@ class LoadLoop:
         services = self._services
         services.check()
         self._polled = now = time.monotonic()
-        tends = now - self._tended >= TEND_S or bool(self._outages)
+        tends = now - self._tended >= TEND_S + 4 * self._turn_s or bool(self._outages)
         if tends:
             self._tended = now
             services.channel.tend()
@@ -354,7 +372,7 @@ class LoadLoop:
         wanting = {one.workers: one.most_workers for one in self._workloads if one.wants_workers}
         self._failover.invite(wanting)
         self._failover.enlist(wanting)
-        if now - self._restated >= RESTATE_S:
+        if now - self._restated >= RESTATE_S + 4 * self._turn_s:
             self._restated = now
             services.channel.restate(workload.plan.number for workload in self._workloads)
         loaded = frozenset(workload.plan.number for workload in self._workloads)

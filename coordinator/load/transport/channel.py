@@ -66,8 +66,8 @@ class Channel:
         return self._make_publisher()
 
     def ready(self) -> None:
-        """Make the publisher, so that the first batch is sent at once; connects to nothing."""
-        assert self._publisher is not None
+        """Connect the publisher, so that the first batch is sent at once. Errors: see `publish`."""
+        self.publish(())
 
     def refuse(self, reason: str) -> None:
         """Count an entry of the result stream that cannot be used, under `reason`."""

@@ -70,10 +70,7 @@ class Constant(runner.Runner):
         return ramped_users(self.config, elapsed_s)
 
     def step(self, elapsed_s: float, totals: runner.Totals, capacity: Sequence[int]) -> runner.Step:
-        """Return the load now: virtual users within the `capacity` of workers, `times` as budget.
-
-        Done when `times` iterations are settled.
-        """
+        """Return the load now: all virtual users, until `times` iterations are settled."""
         return runner.Step(
             users=runner.split(self.users(elapsed_s), capacity),
             budget=self.planned,

@@ -178,11 +178,7 @@ class Rps(runner.Runner):
         return points(self.ramp)
 
     def step(self, elapsed_s: float, totals: runner.Totals, capacity: Sequence[int]) -> runner.Step:
-        """Return the due times of arrivals not planned yet, up to `HORIZON_S` seconds ahead.
-
-        Seconds after t0; `capacity` is not used. Done when `planned` arrivals are planned and
-        settled.
-        """
+        """Return arrivals up to `HORIZON_S` seconds ahead; done when all planned are settled."""
         times = self.planned
         arrivals = self._schedule.due(totals.allotted, times, elapsed_s + HORIZON_S)
         return runner.Step(

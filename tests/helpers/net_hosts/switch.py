@@ -50,6 +50,8 @@ class Cable:
     loss: float = 0.0
     #: Nothing passes, and neither end is told.
     cut: bool = False
+    #: Bits per second that pass; 0 is any number. Frames wait for each other.
+    bits_s: float = 0.0
 
 
 @dataclass
@@ -64,6 +66,8 @@ class Port:
     received: Cable = field(default_factory=Cable)
     #: When the last frame to each other host arrives: frames of one way do not overtake each other.
     arrivals: dict[str, float] = field(default_factory=dict)
+    #: When each direction of its cable is free for another frame.
+    free_at: dict[str, float] = field(default_factory=dict)
 
 
 class Switch:
@@ -109,9 +113,14 @@ class Switch:
 
     def _send(self, port: Port, other: Port, frame: bytes) -> None:
         at = time.monotonic()
-        for cable in (port.sent, other.received):
+        ways = (port, "sent", port.sent), (other, "received", other.received)
+        for end, way, cable in ways:
             if cable.cut or self._chance.random() < cable.loss:
                 return
+            if cable.bits_s:
+                at = end.free_at[way] = (
+                    max(at, end.free_at.get(way, at)) + 8 * len(frame) / cable.bits_s
+                )
             at += cable.delay_s + cable.jitter_s * self._chance.random()
         port.arrivals[other.name] = at = max(at, port.arrivals.get(other.name, 0.0))
         self._count += 1

@@ -55,10 +55,7 @@ class SteeredRunner(Runner):
 
     @property
     def planned(self) -> int | None:
-        """The number of planned iterations after all changes; None if the plan has none.
-
-        Changes of a closed load do not affect it.
-        """
+        """The number of planned iterations; changes count only for an open load."""
         if not self.is_open or not self.changes:
             return self._plan.planned
         return self._planned(len(self.changes))
@@ -79,11 +76,7 @@ class SteeredRunner(Runner):
         return self._plan.users(elapsed_s) if level is None else int(level)
 
     def asked(self) -> Sequence[tuple[float, float]]:
-        """Return the requested load over time, with its changes: (seconds after t0, level).
-
-        In order of time. The level is linear between two points: arrivals per second, or virtual
-        users.
-        """
+        """Return the requested load over time, with its changes."""
         points = list(self._plan.asked())
         for change in self.changes:
             level = level_at(points, change.at_s)
@@ -93,10 +86,7 @@ class SteeredRunner(Runner):
         return points
 
     def step(self, elapsed_s: float, totals: Totals, capacity: Sequence[int]) -> Step:
-        """Return the load to be offered at `elapsed_s` seconds after t0: as planned, or as changed.
-
-        `totals` counts iterations so far; `capacity` has the virtual users each worker can have.
-        """
+        """Return the load to be offered at `elapsed_s`, as planned or as changed."""
         if not self.changes:
             return self._plan.step(elapsed_s, totals, capacity)
         if self.is_open:

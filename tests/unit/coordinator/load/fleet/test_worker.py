@@ -264,3 +264,13 @@ def test_a_worker_that_has_dropped_its_workload_holds_no_users():
     assert not worker.go_on(1)
 
     assert (worker.user_limit, worker.held, worker.generation) == (0, 0, 0)
+
+
+def test_long_turns_of_the_coordinator_let_a_worker_have_more_work_and_be_silent_for_longer():
+    worker = handle(alive_at=10.0)
+    before = worker.trips_s
+    worker.turn_s = 0.5
+
+    assert worker.trips_s == before + 1.0
+    assert worker.takes_work(10.0 + timers.FRESH_S + 0.49)
+    assert not worker.takes_work(10.0 + timers.FRESH_S + 0.51)

@@ -17,7 +17,7 @@ from helpers.virtual_time import VirtualTime
 from osbench.common.errors import BrokerAway, StoreLost, StoreUnreachable
 from osbench.common.protocol import timers
 from osbench.coordinator.load.fleet.worker import LeaveReason
-from osbench.coordinator.load.run.load_loop import LoadLoop
+from osbench.coordinator.load.run.load_loop import LONGEST_TURN_S, LoadLoop
 from osbench.coordinator.load.run.run_history import RunHistory
 from osbench.coordinator.load.run.services import Limits
 from osbench.coordinator.load.run.status import RunStatus
@@ -318,6 +318,22 @@ def test_a_block_of_a_worker_that_nobody_saw_join_makes_it_known():
     desk.loop.run(lambda: None)
 
     assert desk.restored[0] == "membership"
+
+
+def test_workers_learn_that_turns_last_long_and_soon_forget_it():
+    desk = Desk()
+    worker = SimpleNamespace(turn_s=0.0)
+    desk.services.pool.present = [worker]
+
+    desk.loop._note_turn(timers.POLL_S / 2)
+    assert worker.turn_s == 0.0
+    desk.loop._note_turn(timers.POLL_S + 0.5)
+    assert worker.turn_s == pytest.approx(0.5)
+    desk.loop._note_turn(60.0)
+    assert worker.turn_s == LONGEST_TURN_S
+    for _ in range(50):
+        desk.loop._note_turn(0.0)
+    assert worker.turn_s < 0.01
 
 
 def test_a_run_that_was_told_to_stop_waits_a_minute_for_iterations_and_says_so(time, caplog):

@@ -12,6 +12,7 @@ import pytest
 from osbench.common.config.config import load
 from osbench.common.errors import TaskError
 from osbench.common.plugin.plugins import Plugins
+from osbench.coordinator.load.fleet.worker_request import ANY_NUMBER
 from osbench.coordinator.load.run import plan
 from osbench.coordinator.load.run.plan import RunOptions, RunPlan, plan_run
 from osbench.coordinator.plugins.runners.constant import Constant
@@ -85,6 +86,31 @@ def test_local_mode_has_no_more_processes_than_users_and_room_for_all_users(
     assert plan.local_processes * plan.local_users >= users
     assert plan.request(private=True).count == plan.local_processes
     assert plan.request(private=False).count == processes
+
+
+@pytest.mark.parametrize(
+    ("workers", "join", "most", "wanted"),
+    [
+        (None, None, ANY_NUMBER, 1),
+        (3, None, 0, 3),
+        (3, True, 3, 1),
+        (None, True, ANY_NUMBER, 1),
+        (None, False, 0, 1),
+    ],
+)
+def test_workers_join_a_run_without_a_number_of_workers_or_as_asked(workers, join, most, wanted):
+    options = RunOptions(workers=workers, join=join)
+    plan = planned({"workloads": [workload()]}, options=options)
+
+    assert plan.most_workers == most
+    assert plan.request(private=False).wanted == wanted
+
+
+def test_by_configuration_nobody_joins():
+    plan = planned({"workloads": [workload()]})
+    plan.conf.set_override("join", False, "coordinator")
+
+    assert plan.most_workers == 0
 
 
 def test_a_data_file_that_cannot_be_used_is_refused_before_any_connection(tmp_path):

@@ -116,6 +116,14 @@ def test_a_worker_in_place_of_another_is_marked() -> None:
     assert mark.text == "Worker h:8 took the place of a worker that was lost or left."
 
 
+def test_a_worker_that_joins_is_marked() -> None:
+    place = {"host": "h", "pid": 8, "label": "", "more": True}
+
+    (mark,) = history({"do": "joined", "mid": "m", "workload": 0, "at_s": 5.0, **place}).marks(0, 0)
+
+    assert (mark.kind, mark.label, mark.text) == (JOIN, "h joins", "Worker h:8 joined the load.")
+
+
 def test_missing_users_count_while_they_are_asked_for() -> None:
     found = history(held(-0.3, 4, 0), held(2.0, 4, 1), held(3.0, 4, 5), held(5.0, 0, 0))
 

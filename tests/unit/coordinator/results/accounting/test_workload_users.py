@@ -65,6 +65,32 @@ def test_who_is_certainly_gone_is_given_no_numbers_while_it_is_not_seen_to_be_si
     assert given(register, "b", 4) == [(1, 4), (4, 5)]
 
 
+def test_new_numbers_beyond_the_plan_are_for_users_that_have_none():
+    register = UserRegister()
+    register.give("a", register.wanted("a", 4, 40, 40))
+
+    assert register.of("a") == [(1, 41)]
+    assert register.spare(40) == 0
+    assert register.wanted("b", 0, 20, 40) == []
+    assert register.wanted("b", 3, 20, 40) == [(41, 44)]
+
+
+def test_the_last_numbers_of_a_membership_move_to_another():
+    register = UserRegister()
+    for numbers in ([(1, 11)], [(31, 41)]):
+        register.give("a", numbers)
+    register.give("b", [(11, 31)])
+
+    back = register.beyond("a", 8)
+    assert back == [(9, 11), (31, 41)]
+    assert register.of("a", 8) == [(1, 9)]
+    register.take_back("a", back)
+
+    assert register.of("a") == [(1, 9)]
+    assert register.spare(40) == 12
+    assert register.wanted("c", 0, 10, 40) == [(9, 11), (31, 39)]
+
+
 def test_a_register_is_the_same_after_a_replay():
     register, replayed = UserRegister(), UserRegister()
     record = [(mid, given(register, mid, count)) for mid, count in (("a", 2), ("b", 4), ("a", 3))]
