@@ -35,7 +35,7 @@ SHOWN: dict[str, int] = {
     "anchored-start": 1,
     "resumed-report": 24,
     "recall-unused": 24,
-    "missing-blocks": 78,
+    "missing-blocks": 400,
     "recall-strays": 500551,
     "left-sent": 5,
     "bounds": 3,

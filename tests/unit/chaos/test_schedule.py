@@ -24,7 +24,7 @@ def test_schedules_are_within_their_bounds() -> None:
         schedule = schedule_of(seed)
 
         assert 2 <= schedule.hosts <= 4
-        assert 1 <= len(schedule.faults) <= 7
+        assert 1 <= len(schedule.faults) <= 9
         kinds = [fault.kind for fault in schedule.faults]
         assert any(kind in BROKER_FAULTS for kind in kinds) == schedule.has_rabbitmq
         assert sum(run.workers or schedule.hosts for run in schedule.runs) <= schedule.hosts
