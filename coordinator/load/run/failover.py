@@ -9,7 +9,7 @@
 4. `replace`: a free worker takes its place, such as the new process that the supervisor of its host
    starts.
 5. `enlist`: a run that takes more workers under load gives new ones to the workloads that can use
-   them (ADR 55). Virtual users and arrivals move to them by the usual grants.
+   them (ADR 56). Virtual users and arrivals move to them by the usual grants.
 
 `run_history.py` makes messages, marks and missing users of the records that are written here.
 """
