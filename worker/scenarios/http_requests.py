@@ -116,4 +116,5 @@ def _names(requests: Any) -> list[str]:
     return [
         f"{str(one.get('method', 'GET')).upper()} {urlsplit(str(one.get('url'))).path or '/'}"
         for one in requests
+        if isinstance(one, Mapping)
     ]

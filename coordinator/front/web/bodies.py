@@ -57,7 +57,8 @@ def parse_change(body: bytes) -> dict[str, Any]:
     if len(changes) != 1 or len(request) != 1:
         raise UsageError(f"the request must ask for exactly one change: {_FORM}")
     (name,) = changes
-    if not _fits(name, request[name]) or not (workload is None or isinstance(workload, int | str)):
+    named = workload is None or (isinstance(workload, int | str) and workload is not True)
+    if not _fits(name, request[name]) or not named or workload is False:
         raise UsageError(f"{name} has an impossible value: {_FORM}")
     return {"workload": None if workload is None else str(workload), name: request[name]}
 

@@ -149,7 +149,7 @@ class PrivateServer:
                     )
                 try:
                     return self._verify(client)
-                except redis.ConnectionError:
+                except (redis.ConnectionError, redis.TimeoutError):
                     if time.monotonic() >= give_up_at:
                         raise StoreError(
                             f"the private server of local mode does not respond at {self.socket} "

@@ -32,7 +32,7 @@ Ints = NDArray[np.int64]
 Record = dict[str, Any]
 _REASONS = {word: outcome for outcome, word in DROP_REASONS.items()}
 #: Errors that a record or body may raise if this code has not written it.
-_MALFORMED = (Untrusted, AttributeError, KeyError, IndexError, TypeError, ValueError)
+_MALFORMED = (Untrusted, AttributeError, KeyError, IndexError, TypeError, ValueError, OverflowError)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

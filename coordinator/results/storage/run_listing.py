@@ -36,7 +36,7 @@ def run_row(directory: RunDirectory) -> dict[str, Any]:
     """Return the row of a run for lists, as `row_of` makes it, from the files of the run.
 
     The values of `FIGURES` are None without a summary. Damage is not raised: `why` of the row has
-    it. Raises OSError if the file `lock` exists and cannot be opened.
+    it, also a file `lock` that cannot be opened.
     """
     asked, figures, damage = _documents(directory)
     try:
@@ -44,7 +44,7 @@ def run_row(directory: RunDirectory) -> dict[str, Any]:
         ended = _ending(directory) if state in (BROKEN_OFF, RESUMABLE) else {}
     except DamagedRun as error:
         state, ended, damage = BROKEN_OFF, {}, damage or error.problem
-    except OsbenchError as error:
+    except (OsbenchError, OSError) as error:
         state, ended, damage = BROKEN_OFF, {}, damage or str(error)
     if damage and state == BROKEN_OFF:
         state = DAMAGED

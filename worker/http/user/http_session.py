@@ -342,7 +342,8 @@ def attach(options: dict[str, Any]) -> None:
     parts = [*_fields(form), *((name, _file(name, value)) for name, value in files.items())]
     body, content_type = encode_multipart_formdata(parts)
     headers = dict(options.get("headers") or {})
-    headers.setdefault("Content-Type", content_type)
+    if "content-type" not in map(str.lower, headers):
+        headers["Content-Type"] = content_type
     options.update(data=body, headers=headers)
 
 

@@ -6,6 +6,7 @@ import asyncio
 import json
 import time
 from collections.abc import Iterator
+from http import HTTPStatus
 from typing import Any
 
 import pytest
@@ -171,6 +172,13 @@ def test_bodies_are_json_forms_or_files(customer, server):
     assert "content" in body
 
 
+def test_files_keep_the_content_type_that_was_given_in_any_case(customer, server):
+    kind = "multipart/mixed; boundary=x"
+    customer.ask("post", "/item", files={"f": b"content"}, headers={"content-type": kind})
+
+    assert server.told[0]["headers"]["content-type"] == kind
+
+
 def test_files_may_be_open_and_forms_may_have_lists(customer, server, tmp_path):
     (tmp_path / "lamp.csv").write_text("from a file")
     with (tmp_path / "lamp.csv").open("rb") as lamp:
@@ -268,7 +276,7 @@ def test_two_users_have_two_jars(server):
     assert "cookie" not in server.told[0]["headers"]
 
 
-@pytest.mark.parametrize("expect", [404, {404, 410}, [404], range(400, 500)])
+@pytest.mark.parametrize("expect", [404, HTTPStatus.NOT_FOUND, {404, 410}, [404], range(400, 500)])
 def test_a_status_may_be_expected(customer, expect):
     assert customer.ask("get", "/status/404", expect=expect).status == 404
 

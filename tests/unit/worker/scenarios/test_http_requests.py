@@ -20,7 +20,7 @@ from osbench.common.plugin.atomic import Recorder
 from osbench.common.plugin.plugins import Plugins
 from osbench.worker.engine.body import without_loop
 from osbench.worker.http import ready_requests
-from osbench.worker.scenarios.http_requests import HttpRequests, UnexpectedStatus
+from osbench.worker.scenarios.http_requests import HttpRequests, UnexpectedStatus, _names
 from osbench.worker.tracing.profiling import Tracer
 
 #: Headers that only distinguish the client programs.
@@ -431,3 +431,10 @@ def test_every_http_workload_of_rally_fits():
                 seen += 1
 
     assert seen >= 8
+
+
+def test_a_request_that_is_no_object_has_no_name():
+    assert _names([{"url": "http://h/a"}, 7, None, {"method": "put", "url": "/b?c=1"}]) == [
+        "GET /a",
+        "PUT /b",
+    ]

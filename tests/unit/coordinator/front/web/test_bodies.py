@@ -32,6 +32,7 @@ def test_one_change_is_passed_on(asked: dict[str, Any], wanted: dict[str, Any]) 
         *(b'{"rate": -1}', b'{"rate": NaN}', b'{"rate": Infinity}', b'{"rate": true}'),
         *(b'{"rate": "5"}', b'{"users": 1.5}', b'{"users": null}', b'{"pause": false}'),
         *(b'{"pause": 1}', b'{"workload": {}, "rate": 1}', b'{"workload": 1.5, "rate": 1}'),
+        *(b'{"workload": true, "rate": 1}', b'{"workload": false, "rate": 1}'),
     ],
 )
 def test_what_asks_for_no_one_change_is_refused_with_the_form(body: bytes) -> None:

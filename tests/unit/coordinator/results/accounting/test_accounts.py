@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import msgpack
 import pytest
 import zstandard
@@ -125,6 +127,7 @@ def test_results_follow_their_decisions(directory):
         ({"do": "drop", "workload": 0, "numbers": [1]}, "TypeError: "),
         ({"do": "drop", "workload": 0, "numbers": [], "why": "rain"}, "KeyError: 'rain'"),
         ({"do": "close", "workload": "x"}, "ValueError: "),
+        ({"do": "close", "workload": math.inf}, "OverflowError: "),
         ({"do": "open", "epoch": 1, "blocks": "all"}, "does not say how many blocks"),
         ("open", "journal is damaged at byte 0"),
         ({"epoch": 1}, "journal is damaged at byte 0"),

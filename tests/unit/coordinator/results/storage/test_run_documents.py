@@ -56,6 +56,17 @@ def test_a_damaged_summary_is_named_and_does_not_hide_other_runs(
     assert "is damaged" in run_row(directory)["why"]
 
 
+def test_a_lock_that_cannot_be_opened_does_not_hide_other_runs(directory: RunDirectory) -> None:
+    directory.close()
+    (directory.path / "lock").unlink(missing_ok=True)
+    (directory.path / "lock").mkdir()
+
+    row = run_row(directory)
+
+    assert row["state"] == "damaged"
+    assert "lock" in row["why"]
+
+
 def test_a_summary_of_another_version(directory: RunDirectory) -> None:
     directory.write(SUMMARY, to_json(full_report()) | {"format": 7})
     with pytest.raises(UsageError, match="has format 7, and this osbench reads 1"):
