@@ -168,7 +168,7 @@ def explain(
 
 
 def _without_verdict(features: Features, number: int, answer: Answer, clocks: Clocks) -> Answer:
-    """Return `answer`; its slow bands have no clear cause if a host has an unsteady clock.
+    """Return `answer`, without any clear cause if a host has an unsteady clock.
 
     Its text then says that there is no verdict. `number` is the number of the group.
     """
@@ -179,11 +179,18 @@ def _without_verdict(features: Features, number: int, answer: Answer, clocks: Cl
     wrong = [one for one in clocks.unsteady if hosts & {one.reference, one.host}]
     if not wrong:
         return answer
-    bands = tuple(
-        replace(band, causes=tuple(replace(cause, clear=False) for cause in band.causes))
-        for band in answer.bands
+    failures = _unclear(answer.failures) if answer.failures is not None else None
+    return replace(
+        answer,
+        bands=tuple(map(_unclear, answer.bands)),
+        failures=failures,
+        sentence=no_verdict(*clocks.odd(wrong[0])),
     )
-    return replace(answer, bands=bands, sentence=no_verdict(*clocks.odd(wrong[0])))
+
+
+def _unclear(band: Band) -> Band:
+    causes = tuple(replace(cause, clear=False) for cause in band.causes)
+    return replace(band, causes=causes, repeated=())
 
 
 def _with_counters(

@@ -201,8 +201,24 @@ def test_a_clock_that_moves_from_call_to_call_gives_no_verdict():
         "No verdict: the clocks of stock and web moved against each other "
     )
     assert not any(band.clear for answer in found.answers for band in answer.bands)
+    assert not any(band.repeated for answer in found.answers for band in answer.bands)
     note = "the clocks of stock and web moved against each other from call to call: no correction"
     assert any(note in line for line in trace_notes(digest.coverage, digest.clocks, 0))
+
+
+@pytest.mark.parametrize("most", [0, 60])
+def test_failed_traces_get_no_verdict_either_if_a_clock_moves_from_call_to_call(most: int):
+    chance = random.Random(2)
+
+    def slow_and_failed(root: Work, chance: random.Random) -> None:
+        slow_stock(root, chance)
+        root.error = "no stock"
+
+    found, _ = explained(lambda _: chance.uniform(-most, most), slow_and_failed)
+
+    (answer,) = found.answers
+    assert answer.failures is not None
+    assert (answer.failures.clear is None) == (most > 0)
 
 
 def test_calls_that_are_not_waited_for_do_not_move_a_clock():
