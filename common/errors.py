@@ -166,7 +166,7 @@ class Untrusted(OsbenchError):
 
 
 class Problem:
-    """A problem of an input file: its place, "" if unknown, and a message with secrets masked."""
+    """A problem of an input file: place, "" if unknown, and message; secrets of URLs are masked."""
 
     __slots__ = ("message", "place")
 

@@ -152,8 +152,8 @@ def _masked_member(name: str, inner: Any, place: Place, beside: frozenset[str]) 
 def _members(value: Mapping[Any, Any]) -> Iterator[tuple[Any, str, Any, frozenset[str]]]:
     """Yield (name, deciding name, value, all names in lower case) of each member of a mapping.
 
-    In `{name: password, value: x}` the deciding name of the value is "password"; else it is the
-    name.
+    In `{name: password, value: x}` "password" decides on the value; `key` or `header` may stand
+    for `name`. Every other name decides on its own value.
     """
     pair = _named_pair(value)
     beside = names_beside(map(str, value))

@@ -64,7 +64,11 @@ def read_task(file: str, options: RecordingOptions) -> FlowTask:
         if not branches.chosen:
             raise UsageError(_nothing(log, branches.left_out))
         names = [branch.name for branch in branches.chosen]
-        made = write_arrivals(options.arrivals, arrivals, names, branches.positions)
+        try:
+            made = write_arrivals(options.arrivals, arrivals, names, branches.positions)
+        except OSError as error:
+            folder = options.arrivals.parent
+            raise UsageError(f"cannot write a file in {folder}: {error.strerror}") from None
     paths = [_RequestPath(branch.template) for branch in branches.chosen]
     return FlowTask(
         title="Load of an access log",

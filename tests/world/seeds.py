@@ -36,7 +36,6 @@ SHOWN: dict[str, int] = {
     "resumed-report": 24,
     "recall-unused": 24,
     "missing-blocks": 400,
-    "recall-strays": 500551,
     "left-sent": 5,
     "bounds": 3,
     "taken-once": 2,
@@ -49,7 +48,7 @@ SHOWN: dict[str, int] = {
     "torn-tail": 1,
     "lock": 1,
     "sequence": 5,
-    "recall": 2,
+    "recall": 51,
     "void": 2,
     "pop-first": 3,
     "final": 4,
@@ -62,7 +61,7 @@ SHOWN: dict[str, int] = {
     "acknowledged-alone": 1,
     "settled-before-final": 2,
     "fresh-clock": 6,
-    "told-delay": 55,
+    "told-delay": 237,
     "moved-ends": 9,
 }
 

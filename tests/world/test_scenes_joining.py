@@ -163,8 +163,10 @@ def test_a_long_iteration_keeps_its_user_where_it_is_until_it_ends() -> None:
 
 def test_workers_that_come_in_a_ramp_have_its_users_and_no_others() -> None:
     stages = [{"users": 24, "duration": 12}, {"users": 24, "duration": 6}]
+    slow = {"least_s": 0.2, "most_s": 0.2}
     with staffed(1) as world:
-        run = joined(world, runner={"user_stages": {"stages": stages}}, scenario="lived")
+        runner = {"user_stages": {"stages": stages}}
+        run = joined(world, runner=runner, scenario="lived", args=slow)
         for at_s in (2.0, 4.0, 4.5, 7.0, 9.0):
             world.scheduler.after(at_s, world.hire)
 

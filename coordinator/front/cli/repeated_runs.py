@@ -35,9 +35,9 @@ def run_repeatedly(
 ) -> int:
     """Run a task `times` times and print how much the runs differ; return the worst exit code.
 
-    All runs get one tag in common. A run that is interrupted or fails to begin is the last.
-    `as_json`: prints the reports as JSON instead. Raises OsbenchError if the first run cannot
-    begin, and without `as_json` PluginError before any run if no package compares runs.
+    All runs get one tag in common. A run that is interrupted or has no report is the last.
+    `as_json`: prints the reports as JSON instead. Raises OsbenchError if the first run has no
+    report, and without `as_json` PluginError before any run if no package compares runs.
     """
     show_spread = None if as_json else spread_of_runs()
     tag = f"repeat-{new_run_id()}"
@@ -59,10 +59,10 @@ def run_repeatedly(
 def _run_all(
     settings: CommandSettings, wanted: Wanted, progress: Progress, tag: str, times: int
 ) -> tuple[list[Report], OsbenchError | None]:
-    """Run a task `times` times, or until a run fails to begin or is interrupted.
+    """Run a task `times` times, or until a run is interrupted or has no report.
 
-    Returns the reports, and the failure to begin or None. Raises OsbenchError if the first run
-    cannot begin.
+    Returns the reports, and the error of that last run or None. Raises OsbenchError if the first
+    run has no report.
     """
     reports: list[Report] = []
     interrupts = Interrupts()

@@ -325,7 +325,7 @@ class WorkerPool:
         )
 
     def restore(self, membership: Membership) -> None:
-        """Add a worker known only from the journal of a resumed run, with an invented heartbeat.
+        """Add a worker that is known only from the journal so far, with an invented heartbeat.
 
         The number of that heartbeat is 0. The worker is LEFT if all its blocks are on disk, LOST if
         the journal says so, else ACTIVE and silent.

@@ -23,7 +23,7 @@ from osbench.coordinator.results.accounting.search.trials import DISTURBED, Tria
 
 @dataclass(frozen=True, kw_only=True)
 class Figure:
-    """A key figure with its heading, its limit or requested value, and its colour."""
+    """A key figure with its heading, a note such as its limit, and its colour."""
 
     head: str
     number: Markup

@@ -50,7 +50,7 @@ class LoadBins:
 
 @dataclass(frozen=True, kw_only=True)
 class ChartData:
-    """Data of all charts of one workload: over time, and distributions of durations."""
+    """Data of a workload's charts over time and of durations; without charts of a staircase."""
 
     end_s: float
     load: LoadBins

@@ -174,7 +174,7 @@ _START = itemgetter(2)
 
 
 class FeatureTable:
-    """Builds the feature table: each call of `add` adds the row of a trace, `close` returns it."""
+    """Builds the feature table: `add` adds a row for a root of a trace, `close` returns it."""
 
     def __init__(self, groups: Sequence[str] = (), clocks: Clocks | None = None) -> None:
         self._clocks = clocks or Clocks()

@@ -16,7 +16,8 @@ if TYPE_CHECKING:
 class Collected:
     """Result of collecting the traces of a run, for its report.
 
-    Tuples have an entry per workload, mappings are by its number. Only `notes` are of the run.
+    Tuples have an entry per workload, or none; mappings are by its number. Only `notes` are of the
+    run.
     """
 
     #: By workload.

@@ -55,7 +55,7 @@ class TracePart(PagePart):
         return [*(pick.iteration for pick in found.picks), *sorted(found.kept.values())]
 
     def explanation(self, workload: int) -> SlowReason | None:
-        """Return why a workload was slow, with the waterfall near p99, or the first without one.
+        """Return why a workload was slow; its example is the waterfall near p99, else the first.
 
         The text is "" if the reason is unknown. None if the section does not have the workload.
         """

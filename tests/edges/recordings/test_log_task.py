@@ -254,3 +254,12 @@ def test_hostile_paths_make_a_task_that_loads(here: Path) -> None:
     assert done.exit_code == 0, done.output
     assert checked.exit_code == 0, checked.output
     assert "49" not in (here / "load.yaml").read_text("utf-8")
+
+
+@pytest.mark.usefixtures("here")
+def test_a_folder_that_is_not_there_is_one_message():
+    refused = CliRunner().invoke(main, ["init", "none/t.yaml", "--from-access-log", "access.log"])
+
+    assert refused.exit_code == 2
+    assert "cannot write a file in none: No such file or directory" in refused.output
+    assert len(refused.output.splitlines()) == 1

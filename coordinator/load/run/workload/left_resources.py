@@ -72,7 +72,7 @@ def note_left(run: WorkloadRun, poll: Poll) -> None:
 
 
 def _rows(run: WorkloadRun, created: Mapping[tuple[int, int], int]) -> tuple[list[list[int]], str]:
-    """Return rows for `DrillStatistics.leave`, of iterations that are in a phase.
+    """Return rows for `DrillStatistics.leave`, of counted iterations after the warm-up.
 
     `created`: number of resources by iteration and place of their kind. The second value is "", or
     the reason why there are no rows.

@@ -225,12 +225,13 @@ class ClosedUserAllocation(UserAllocation):
         # as far as its users start already
         asked, due = self.step.users or (), self._due(elapsed_s)
         limits = list(asked if due >= sum(asked) else split(due, capacity))
-        active, register = self._load.workers.active, self._load.results.users
-        if any(worker.numbers is not None for worker in active):
-            # a user moves when its number is free
-            spare = register.spare(self._numbers)
-            for place, worker in enumerate(active):
-                lack = max(0, limits[place] - register.count(worker.mid))
+        register = self._load.results.users
+        spare = register.spare(self._numbers)
+        held = [register.count(worker.mid) for worker in self._load.workers.active]
+        # numbers that are free, or that workers have in excess, suffice: a user waits for one
+        if spare + sum(held) >= max(self._numbers, sum(limits)):
+            for place, have in enumerate(held):
+                lack = max(0, limits[place] - have)
                 limits[place] -= max(0, lack - spare)
                 spare = max(0, spare - lack)
         return limits
