@@ -442,7 +442,7 @@ def _first_record() -> Sequence[Change]:
 @mutant(
     "user-limit-kept",
     "a worker that is taken over holds the users that it has",
-    behind=("unheard-held",),
+    behind=("unheard-held", "moved-number"),
 )
 def _user_limit_kept() -> Sequence[Change]:
     real = WorkerHandle.go_on
