@@ -8,6 +8,9 @@ from typing import Any
 
 import pytest
 
+from osbench.common.errors import PluginError
+from osbench.worker.session.preparation import Preparation
+from world import present
 from world.coordinators import SimulatedRun
 from world.fibers import S
 from world.scenes import (
@@ -134,12 +137,16 @@ def test_what_a_worker_took_over_goes_back_when_it_ends(ends: str) -> None:
         assert after.total() >= 0.95 * USERS / SHORT["most_s"] * (SECONDS - 14.0) * 0.9
 
 
+def rows(folder: Path, count: int = USERS) -> dict[str, Any]:
+    """A data file with a row for each of so many users."""
+    file = folder / "users.csv"
+    file.write_text("row\n" + "".join(f"r{number}\n" for number in range(1, count + 1)))
+    return {"data": {"file": str(file), "unique": True}}
+
+
 def test_a_user_keeps_its_number_and_its_row_when_it_moves(tmp_path: Path) -> None:
-    file = tmp_path / "users.csv"
-    file.write_text("row\n" + "".join(f"r{number}\n" for number in range(1, USERS + 1)))
-    users = {"data": {"file": str(file), "unique": True}}
     with staffed(1) as world:
-        run = joined(world, workers=4, runner=LASTING, scenario="lived", users=users)
+        run = joined(world, workers=4, runner=LASTING, scenario="lived", users=rows(tmp_path))
         for at_s in (3.0, 6.0, 9.0):
             world.scheduler.after(at_s, world.hire)
 
@@ -147,6 +154,138 @@ def test_a_user_keeps_its_number_and_its_row_when_it_moves(tmp_path: Path) -> No
         assert code_and_ok(run)[0] == 0
         assert len(report(run)["workloads"][0]["workers"]) == 4
         assert set(run.known.notes) == {f"{one} {{'row': 'r{one}'}}" for one in range(1, USERS + 1)}
+
+
+@pytest.mark.parametrize(
+    ("more", "runner"),
+    [
+        ({"start_rate": 10}, {"constant_for_duration": {"concurrency": 40, "duration": 9}}),
+        ({}, {"constant_for_duration": {"concurrency": 40, "duration": 9, "ramp_up": 5}}),
+        (
+            {},
+            {
+                "user_stages": {
+                    "stages": [{"users": 40, "duration": 5}, {"users": 40, "duration": 4}]
+                }
+            },
+        ),
+    ],
+    ids=["start_rate", "ramp_up", "stages"],
+)
+def test_a_worker_that_comes_in_a_ramp_needs_no_further_rows(
+    tmp_path: Path, more: dict[str, Any], runner: dict[str, Any]
+) -> None:
+    slow = {"least_s": 0.3, "most_s": 0.6}
+    with staffed(1) as world:
+        users = {**rows(tmp_path, 40), **more}
+        run = joined(world, runner=runner, scenario="lived", args=slow, users=users)
+        world.scheduler.after(2.0, world.hire)
+
+        assert not play_out(world)
+        assert code_and_ok(run)[0] == 0
+        assert set(run.known.users) == set(range(1, 41))
+
+
+@pytest.mark.parametrize("kill_s", [2.2, 2.5, 3.0])
+def test_a_move_is_ended_by_a_new_coordinator(tmp_path: Path, kill_s: float) -> None:
+    long = {"least_s": 4.0, "most_s": 4.0}
+    with staffed(1) as world:
+        run = joined(world, runner=LASTING, scenario="lived", args=long, users=rows(tmp_path))
+        world.scheduler.after(1.0, world.hire)
+        world.scheduler.after(kill_s, lambda: run.kill_coordinator(5.2 - kill_s))
+
+        assert not play_out(world)
+        assert set(run.known.users) == set(range(1, USERS + 1))
+        assert code_and_ok(run)[1] >= 32
+
+
+@pytest.mark.parametrize("seed", [1, 2, 3])
+def test_a_worker_that_drains_in_a_move_gives_its_users_to_the_other(
+    tmp_path: Path, seed: int
+) -> None:
+    with staffed(1, seed=seed) as world:
+        args = {"least_s": 0.1, "most_s": 4.0}
+        run = joined(world, runner=LASTING, scenario="lived", args=args, users=rows(tmp_path))
+        world.scheduler.after(3.0, world.hire)
+        first = world.workers[0]
+
+        def has_moved() -> bool:
+            session = first.agent._session if first.agent is not None else None
+            engine = session.workloads.engine if session is not None else None
+            return engine is not None and engine.places == USERS // 2 and not engine.surplus
+
+        when(world, has_moved, first.drain)
+
+        assert not play_out(world)
+        assert code_and_ok(run)[0] == 0
+        assert set(run.known.users) == set(range(1, USERS + 1))
+
+
+def test_a_worker_without_users_is_told_nothing_again_and_again() -> None:
+    with staffed(4) as world:
+        few = {"constant_for_duration": {"concurrency": 2, "duration": 40}}
+        run = world.add(workers=4, runner=few, args=SHORT, scenario="lived")
+
+        def pause() -> None:
+            assert run.services is not None
+            served = [one.name for one in run.services.pool.workers.values() if one.user_limit]
+            next(one for one in world.workers if served[0].startswith(one.name)).pause(14.0)
+
+        world.scheduler.after(5.0, pause)
+
+        assert not play_out(world)
+        assert run.services is not None
+        assert max(one.generation for one in run.services.pool.workers.values()) < 20
+
+
+def test_workers_that_cannot_prepare_take_no_place(monkeypatch: pytest.MonkeyPatch) -> None:
+    prepare = Preparation.prepare
+
+    def refuse(self: Preparation, *given: Any) -> Any:
+        fiber = present.fiber()
+        if fiber is not None and fiber.process.name in ("w1", "w2", "w3"):
+            raise PluginError("the plug-in differs")
+        return prepare(self, *given)
+
+    monkeypatch.setattr(Preparation, "prepare", refuse)
+    with staffed(1) as world:
+        four = {"constant_for_duration": {"concurrency": 4, "duration": SECONDS}}
+        run = joined(world, runner=four)
+        for at_s in (3.0, 4.0, 5.0, 8.0):
+            world.scheduler.after(at_s, world.hire)
+
+        assert not play_out(world)
+        assert set(by_process(run, 0.0, 60.0)) == {"w0", "w4"}
+
+
+def test_workloads_at_once_wait_for_all_workers_that_were_asked_for() -> None:
+    workloads = [
+        {
+            "scenario": {"Simulated.lived": {"least_s": 1.0, "most_s": 1.0}},
+            "runner": {"constant_for_duration": {"concurrency": 100, "duration": 4}},
+        },
+        {"scenario": {"Simulated.work": SHORT}, "runner": open_load(10, 4)},
+    ]
+    both = {"title": "both", "run_in_parallel": True, "workloads": workloads}
+    document = {"version": 2, "title": "both", "subtasks": [both]}
+    with staffed(2) as world:
+        run = world.begin(document, at_s=0.0, workers=4, join=True)
+        for at_s in (1.0, 1.5):
+            world.scheduler.after(at_s, world.hire)
+
+        assert world.play(200.0)
+        assert report(run)["exit_code"] == 0
+
+
+def test_an_open_load_whose_users_have_rows_keeps_its_workers(tmp_path: Path) -> None:
+    runner = {"rps": {"rps": 40, "times": 400, "max_concurrency": USERS}}
+    with staffed(1) as world:
+        run = joined(world, runner=runner, scenario="lived", users=rows(tmp_path))
+        world.scheduler.after(4.0, world.hire)
+
+        assert not play_out(world)
+        assert code_and_ok(run) == (0, 400)
+        assert set(by_process(run, 0.0, 60.0)) == {"w0"}
 
 
 def test_a_long_iteration_keeps_its_user_where_it_is_until_it_ends() -> None:

@@ -62,12 +62,7 @@ class ClosedCoroutines(GrantedNumbers, CoroutineEngine):
         self._start(user.number, now)
 
     async def _serve(self, user: TaskUser) -> None:
-        """Run one virtual user to its end: wait for t0, then `on_start`, iterations and `on_stop`.
-
-        Ends if the engine is closed, its number went to another worker, an iteration timed out, or
-        `on_start` cannot succeed. The user is removed from the engine then, unless another has
-        replaced it.
-        """
+        """Run one virtual user: wait for t0, then `on_start`, iterations and `on_stop`."""
         try:
             while (wait_ns := self.t0_ns - monotonic_ns()) > 0:
                 await asyncio.sleep(wait_ns / 1e9)

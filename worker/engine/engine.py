@@ -275,8 +275,11 @@ class Engine:
         `SPREAD_MOST_NS` from now; all at once if the limit was 0.
         """
         with self._changed:
-            self._numbers = UserNumbers(numbers)
-            self.places = len(self._numbers) or NEVER
+            found = UserNumbers(numbers)
+            self.places = len(found) or NEVER
+            # a user beyond a shorter list keeps its number until it has ended
+            if not self._numbers.begins_with(found):
+                self._numbers = found
             now = max(self.t0_ns, monotonic_ns())
             self._spread_ns = min(now - self._limited_ns, SPREAD_MOST_NS) if self.user_limit else 0
             self._limited_ns, self._users_before = now, self.user_limit

@@ -127,11 +127,7 @@ class OpenEngine(GrantedArrivals, ThreadEngine):
         time.sleep(REST_NS / 1e9)
 
     def look(self, now: int) -> None:
-        """Drop arrivals that are more than `max_lag_ns` late; measure whether a core is idle.
-
-        Each dropped arrival gets a row. Called by the watchdog; `now` in monotonic ns. Drops
-        nothing while a user holds `_turn`: that user drops them.
-        """
+        """Drop arrivals more than `max_lag_ns` late, unless a user does; measure idle cores."""
         self._sleep.look(now)
         if not self._arrivals or not self._turn.acquire(blocking=False):
             return

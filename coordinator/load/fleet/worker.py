@@ -160,6 +160,11 @@ class WorkerHandle:
         return self.present and self.leave_reason is not None
 
     @property
+    def returns_numbers(self) -> bool:
+        """Return whether numbers of users come back from the worker: it stays, or drains."""
+        return self.leave_reason in (None, LeaveReason.DRAINING)
+
+    @property
     def gone(self) -> bool:
         """Return whether the worker process has left, by heartbeats of another run, or of none."""
         return self.leave_reason is LeaveReason.GONE

@@ -90,18 +90,15 @@ class Failover:
     def enlist(self, loads: Mapping[WorkloadWorkers, int]) -> None:
         """Assign new workers of the run to workloads under load; log and journal each.
 
-        `loads`: the most workers that each workload can use. A worker goes to the workload with
-        the fewest. Does nothing while a workload lacks workers. Raises StoreUnreachable,
-        StorageError.
+        `loads`: the most workers that each can use; the one with the fewest comes first. Does
+        nothing while one lacks workers. Raises StoreUnreachable, StorageError.
         """
         if any(workers.lacking > 0 for workers in loads):
             return
         for worker in self._services.pool.newcomers:
-            able = [one for one, most in loads.items() if one.count < most]
-            if not able:
-                return
-            LOG.info("worker %s joins the load", worker.name)
-            self._add(worker, min(able, key=lambda one: one.count), more=True)
+            if able := [one for one, most in loads.items() if one.count < most]:
+                LOG.info("worker %s joins the load", worker.name)
+                self._add(worker, min(able, key=lambda one: one.count), more=True)
 
     def _add(self, worker: WorkerHandle, workers: WorkloadWorkers, **more: bool) -> None:
         described = self._described(worker, workers.workload)
@@ -111,8 +108,7 @@ class Failover:
     def invite(self, loads: Mapping[WorkloadWorkers, int]) -> None:
         """Invite free workers to the run: as many as workloads lack, or as may join them.
 
-        `loads`: the most workers that each workload can use. Does not wait for them. Raises
-        StoreUnreachable.
+        `loads`: the most workers that each can use. Waits for none. Raises StoreUnreachable.
         """
         pool = self._services.pool
         lacking = sum(max(0, workers.lacking) for workers in loads) - len(pool.idle)

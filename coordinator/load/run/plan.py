@@ -226,7 +226,8 @@ class RunPlan:
         return WorkerRequest(
             count=self.local_processes if private else self.options.workers,
             least=self.needs.workers,
-            grows=bool(self.options.join) and not private,
+            # workloads that run at once are given all their workers before
+            grows=bool(self.options.join) and not private and self.needs.workers == 1,
             threads=self.needs.threads,
             coroutines=self.needs.coroutines,
             wait_s=self.wait_s,

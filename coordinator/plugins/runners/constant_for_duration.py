@@ -76,11 +76,7 @@ class ConstantForDuration(runner.Runner):
         return ramped_users(self.config, elapsed_s)
 
     def step(self, elapsed_s: float, totals: runner.Totals, capacity: Sequence[int]) -> runner.Step:
-        """Return the load now: virtual users within the `capacity` of workers, until `duration`.
-
-        Done when iterations that were running then have ended. With a duration of 0, each virtual
-        user has one iteration, and then it is done.
-        """
+        """Return the load now: all users until `duration`; done when iterations have ended."""
         users = runner.split(self.users(elapsed_s), capacity)
         duration_s = float(self.config["duration"])
         if duration_s == 0:

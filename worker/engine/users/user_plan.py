@@ -101,6 +101,14 @@ class UserNumbers:
     def __len__(self) -> int:
         return sum(high - low for low, high in self._numbers)
 
+    def begins_with(self, others: UserNumbers) -> bool:
+        """Return whether `others`, not empty, are the first of these numbers."""
+        mine, theirs = self._numbers, others._numbers
+        last = len(theirs) - 1
+        if not 0 <= last < len(mine) or mine[:last] != theirs[:last]:
+            return False
+        return mine[last][0] == theirs[last][0] and theirs[last][1] <= mine[last][1]
+
     def at(self, position: int) -> int:
         """Return the number of the user at `position`, from 0; `position` + 1 beyond intervals."""
         left = position

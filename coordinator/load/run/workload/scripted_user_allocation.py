@@ -56,11 +56,7 @@ class ScriptedUserAllocation(ClosedUserAllocation):
         """Do nothing: the code decides how many users there are, so that none can be missing."""
 
     def offered(self, duration_s: float, cut_short: str | None) -> Offered:
-        """Return the offered load: its users are the most that the code had at the same time.
-
-        `duration_s`: seconds of load; `cut_short`: cause of an early end, or None. Seconds that
-        users waited for granted numbers are reported per user.
-        """
+        """Return the offered load; its users are the most that the code had at the same time."""
         results = self._load.results
         wanting_s = results.want_ns / 1e9
         asked_s = results.busy_s + wanting_s

@@ -182,10 +182,7 @@ class OpenUserAllocation(UserAllocation):
         return [worker.target for worker in workers]
 
     def skip_gap(self) -> None:
-        """Drop arrivals that were due up to now, while there was no coordinator.
-
-        Asks the runner repeatedly, as it plans arrivals in parts.
-        """
+        """Drop arrivals that were due up to now, while there was no coordinator."""
         elapsed_s = self._load.elapsed()
         while True:
             self.ask()
@@ -225,21 +222,21 @@ class ClosedUserAllocation(UserAllocation):
         # as far as its users start already
         asked, due = self.step.users or (), self._due(elapsed_s)
         limits = list(asked if due >= sum(asked) else split(due, capacity))
-        register = self._load.results.users
-        spare = register.spare(self._numbers)
-        held = [register.count(worker.mid) for worker in self._load.workers.active]
-        # numbers that are free, or that workers have in excess, suffice: a user waits for one
-        if spare + sum(held) >= max(self._numbers, sum(limits)):
-            for place, have in enumerate(held):
-                lack = max(0, limits[place] - have)
-                limits[place] -= max(0, lack - spare)
-                spare = max(0, spare - lack)
+        workers, register = self._load.workers, self._load.results.users
+        # a user waits for a number that returns; those of other workers perhaps never do
+        returning = sum(register.count(one.mid) for one in workers.present if one.returns_numbers)
+        wanted = max(self._numbers, sum(limits))
+        spare = max(register.spare(self._numbers), wanted - returning)
+        for place, worker in enumerate(workers.active):
+            lack = max(0, limits[place] - register.count(worker.mid))
+            limits[place] -= max(0, lack - spare)
+            spare = max(0, spare - lack)
         return limits
 
     def ask(self) -> None:
         """Also frees the numbers of users that have ended to move to a worker that has joined."""
         register = self._load.results.users
-        for worker in self._load.workers.active:
+        for worker in self._load.workers.present:
             if worker.numbers is not None and worker.follows:
                 numbers = register.beyond(worker.mid, worker.numbers)
                 if numbers:
@@ -252,7 +249,7 @@ class ClosedUserAllocation(UserAllocation):
         register = self._load.results.users
         for worker, many in zip(workers, most, strict=True):
             # one number stays: without any, users have the numbers of their positions
-            kept = max(1, many) if many < register.count(worker.mid) else None
+            kept = max(1, many) if max(1, many) < register.count(worker.mid) else None
             if kept != worker.numbers:
                 worker.numbers = kept
                 worker.generation += 1

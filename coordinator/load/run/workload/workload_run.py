@@ -202,10 +202,13 @@ class WorkloadRun(LoadParts):
 
     @property
     def most_workers(self) -> int:
-        """The most workers that the load can use: one for each virtual user; one for a script."""
-        if self.plan.is_scripted:
-            return 1
-        return ANY_NUMBER if self.is_open else self.runner.concurrency
+        """The most workers that the load can use: one for each virtual user; one for a script.
+
+        0 for an open load whose users have rows, as their numbers do not move.
+        """
+        if self.is_open:
+            return ANY_NUMBER if self.plan.user_data is None else 0
+        return 1 if self.plan.is_scripted else self.runner.concurrency
 
     def _note_cpu(self) -> None:
         elapsed_s = self.elapsed()

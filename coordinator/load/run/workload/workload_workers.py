@@ -92,12 +92,13 @@ class WorkloadWorkers:
 
         Negative if there are more now. Workers that are leaving count as missing.
         """
-        return self._size - self.count
+        return self._size - sum(not worker.leaving for worker in self.present)
 
     @property
     def count(self) -> int:
-        """The number of live workers of the workload that are not leaving."""
-        return sum(not worker.leaving for worker in self.present)
+        """The number of live workers that are not leaving and can prepare the workload."""
+        failed = Readiness.FAILED
+        return sum(not (one.leaving or one.readiness is failed) for one in self.present)
 
     # before the load
 

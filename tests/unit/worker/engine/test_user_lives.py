@@ -13,9 +13,10 @@ import pytest
 from helpers import engines
 from helpers.engines import COROUTINES, MS, THREADS, S, arrivals, batch, nap, until
 from osbench.common.values.outcomes import LifeEvent, Outcome
+from osbench.worker.engine import thread_engine
 from osbench.worker.engine.users import user_plan
 from osbench.worker.engine.users.pacing import Pacing, thinking
-from osbench.worker.engine.users.user_plan import NoRow, UserPlan, pause_ns
+from osbench.worker.engine.users.user_plan import NoRow, UserNumbers, UserPlan, pause_ns
 from servers.child import PATIENCE_S
 
 ROWS = [{"name": "ann"}, {"name": "bob"}, {"name": "eve"}]
@@ -530,3 +531,48 @@ def test_a_number_that_comes_back_while_its_user_ends_has_a_user_again(kind):
         until(lambda: began[2] == 2)
 
     assert began[1] == 1
+
+
+def test_a_user_that_begins_while_its_number_moves_has_that_number(monkeypatch):
+    begun, there, go_on = [], threading.Event(), threading.Event()
+    make = thread_engine.new_recorder
+
+    def held_up(names):
+        if threading.current_thread().name == "user-3":
+            there.set()
+            go_on.wait(PATIENCE_S)
+        return make(names)
+
+    async def work(scenario):
+        await nap(0.001)
+
+    monkeypatch.setattr(thread_engine, "new_recorder", held_up)
+    with engines.closed(
+        work, users=THREADS, on_start=lambda one: begun.append(one.user.number)
+    ) as engine:
+        engine.add(batch((1, 61)))
+        engine.set_user_limit(4, [(11, 15)])
+        assert there.wait(PATIENCE_S)
+        engine.set_user_limit(2, [(11, 13)])
+        go_on.set()
+        until(lambda: not engine.surplus)
+
+    assert set(begun) <= {11, 12, 13, 14}
+
+
+@pytest.mark.parametrize(
+    ("others", "expected"),
+    [
+        ([(1, 5)], True),
+        ([(1, 3)], True),
+        ([(1, 5), (9, 10)], True),
+        ([(1, 5), (9, 12)], True),
+        ([], False),
+        ([(1, 6)], False),
+        ([(2, 5)], False),
+        ([(1, 4), (9, 10)], False),
+        ([(1, 5), (9, 12), (20, 22)], False),
+    ],
+)
+def test_numbers_begin_with_others(others, expected):
+    assert UserNumbers([(1, 5), (9, 12)]).begins_with(UserNumbers(others)) is expected
