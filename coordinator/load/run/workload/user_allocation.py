@@ -223,7 +223,7 @@ class ClosedUserAllocation(UserAllocation):
         asked, due = self.step.users or (), self._due(elapsed_s)
         limits = list(asked if due >= sum(asked) else split(due, capacity))
         workers, register = self._load.workers, self._load.results.users
-        # a user waits for a number that returns; those of other workers perhaps never do
+        # a user waits for a number that returns; numbers of other workers perhaps never do
         returning = sum(register.count(one.mid) for one in workers.present if one.returns_numbers)
         wanted = max(self._numbers, sum(limits))
         spare = max(register.spare(self._numbers), wanted - returning)
