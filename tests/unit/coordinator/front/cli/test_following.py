@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+from osbench.common.errors import DamagedRun
 from osbench.coordinator.front.cli.run_views.following import exit_code, lines
 from osbench.coordinator.results.storage import failure
 from osbench.coordinator.results.storage.run_directory import RunDirectory
@@ -66,4 +67,6 @@ def test_a_run_without_a_report_has_the_code_of_its_failure_or_3(tmp_path: Path)
     assert exit_code(directory) == 130
     directory.write("failure.json", {"message": "no worker", "exit_code": 2})
     assert exit_code(directory) == 2
+    (directory.path / "failure.json").write_text("{broken")
+    assert exit_code(directory) == DamagedRun.exit_code
     directory.close()

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import importlib.util
 from pathlib import Path
+from unittest.mock import Mock
 
 import pytest
+import redis
 
 from osbench.common.errors import StoreError
-from osbench.coordinator.load.local.server import find_server
+from osbench.coordinator.load.local import server as server_module
+from osbench.coordinator.load.local.server import PrivateServer, find_server
 
 
 @pytest.fixture
@@ -93,3 +96,20 @@ def test_a_server_that_cannot_be_executed_is_named_with_the_reason(path: Path) -
 
     with pytest.raises(StoreError, match="Exec format error"):
         find_server()
+
+
+@pytest.mark.parametrize("silent", [redis.TimeoutError, redis.ConnectionError])
+def test_a_server_that_does_not_respond_is_one_message(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, silent: type[Exception]
+) -> None:
+    def verify(*_: object) -> None:
+        raise silent("no reply")
+
+    found = PrivateServer.__new__(PrivateServer)
+    found.socket, found.url = tmp_path / "socket", f"unix://{tmp_path}/socket"
+    found._child = Mock(exit_reason=lambda: "", log_end=lambda: "its log is empty")
+    monkeypatch.setattr(PrivateServer, "_verify", verify)
+    monkeypatch.setattr(server_module, "_START_S", 0.01)
+
+    with pytest.raises(StoreError, match="its log is empty"):
+        found.await_response()
