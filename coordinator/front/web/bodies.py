@@ -57,8 +57,8 @@ def parse_change(body: bytes) -> dict[str, Any]:
     if len(changes) != 1 or len(request) != 1:
         raise UsageError(f"the request must ask for exactly one change: {_FORM}")
     (name,) = changes
-    named = workload is None or (isinstance(workload, int | str) and workload is not True)
-    if not _fits(name, request[name]) or not named or workload is False:
+    named = isinstance(workload, int | str | None) and not isinstance(workload, bool)
+    if not _fits(name, request[name]) or not named:
         raise UsageError(f"{name} has an impossible value: {_FORM}")
     return {"workload": None if workload is None else str(workload), name: request[name]}
 

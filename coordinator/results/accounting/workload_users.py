@@ -42,7 +42,7 @@ class UserRegister:
         """Return how many user numbers a membership has."""
         return _size(self.of(mid))
 
-    def wanted(self, mid: str, least: int, most: int, planned: int) -> list[Interval]:
+    def numbers_for(self, mid: str, least: int, most: int, planned: int) -> list[Interval]:
         """Return the numbers that a membership lacks to have `most`: freed ones, then new ones.
 
         New ones beyond `planned` only complete `least` numbers. Changes nothing: pass the result to

@@ -72,7 +72,7 @@ def fits(status: int, expect: Any) -> bool:
 
     Raises TypeError for another `expect` than `expected_statuses` takes.
     """
-    if isinstance(expect, int) and expect is not True and expect is not False:
+    if isinstance(expect, int) and not isinstance(expect, bool):
         return status == expect
     if expect is None:
         return status < 400

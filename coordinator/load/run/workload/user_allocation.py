@@ -80,7 +80,7 @@ class UserAllocation:
         """
         register = self._load.results.users
         for worker, many in zip(workers, most, strict=True):
-            numbers = register.wanted(worker.mid, worker.user_limit, many, self._numbers)
+            numbers = register.numbers_for(worker.mid, worker.user_limit, many, self._numbers)
             if numbers:
                 self._decide("users", worker, numbers)
                 # workers receive them with the next control record

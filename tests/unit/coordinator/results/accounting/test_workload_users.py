@@ -29,7 +29,7 @@ from osbench.coordinator.results.accounting.workload_users import (
 
 
 def given(register: UserRegister, mid: str, count: int) -> list[tuple[int, int]]:
-    numbers = register.wanted(mid, count, count, 0)
+    numbers = register.numbers_for(mid, count, count, 0)
     register.give(mid, numbers)
     return numbers
 
@@ -53,7 +53,7 @@ def test_numbers_of_who_is_certainly_gone_are_given_again():
     assert given(register, "c", 2) == [(1, 3)]
     assert given(register, "d", 3) == [(3, 4), (7, 9)]
     register.free("nobody")
-    assert register.wanted("e", 1, 1, 0) == [(9, 10)]
+    assert register.numbers_for("e", 1, 1, 0) == [(9, 10)]
 
 
 def test_who_is_certainly_gone_is_given_no_numbers_while_it_is_not_seen_to_be_silent():
@@ -67,12 +67,12 @@ def test_who_is_certainly_gone_is_given_no_numbers_while_it_is_not_seen_to_be_si
 
 def test_new_numbers_beyond_the_plan_are_for_users_that_have_none():
     register = UserRegister()
-    register.give("a", register.wanted("a", 4, 40, 40))
+    register.give("a", register.numbers_for("a", 4, 40, 40))
 
     assert register.of("a") == [(1, 41)]
     assert register.spare(40) == 0
-    assert register.wanted("b", 0, 20, 40) == []
-    assert register.wanted("b", 3, 20, 40) == [(41, 44)]
+    assert register.numbers_for("b", 0, 20, 40) == []
+    assert register.numbers_for("b", 3, 20, 40) == [(41, 44)]
 
 
 def test_the_last_numbers_of_a_membership_move_to_another():
@@ -88,7 +88,7 @@ def test_the_last_numbers_of_a_membership_move_to_another():
 
     assert register.of("a") == [(1, 9)]
     assert register.spare(40) == 12
-    assert register.wanted("c", 0, 10, 40) == [(9, 11), (31, 39)]
+    assert register.numbers_for("c", 0, 10, 40) == [(9, 11), (31, 39)]
 
 
 def test_a_register_is_the_same_after_a_replay():
@@ -98,7 +98,7 @@ def test_a_register_is_the_same_after_a_replay():
         replayed.give(mid, numbers)
 
     assert replayed.of("a") == register.of("a")
-    assert replayed.wanted("z", 2, 2, 0) == register.wanted("z", 2, 2, 0)
+    assert replayed.numbers_for("z", 2, 2, 0) == register.numbers_for("z", 2, 2, 0)
 
 
 def test_lives_are_counted_with_their_errors():
@@ -172,7 +172,7 @@ def test_numbers_of_the_journal_are_taken_again():
     accounts.apply({"do": "users", "workload": 9, "mid": "m", "numbers": [[1, 2]]})
 
     assert results.users.of("m") == [(1, 4), (7, 8)]
-    assert results.users.wanted("n", 1, 1, 0) == [(8, 9)]
+    assert results.users.numbers_for("n", 1, 1, 0) == [(8, 9)]
 
 
 def test_the_number_of_errors_of_lives_is_bounded():
