@@ -36,7 +36,7 @@ RESOURCES = {
 #: Exceptions that lie behind one which are looked at.
 CAUSES = 10
 #: Modules whose frames are left out of tracebacks: they enclose every scenario.
-_OURS = frozenset(
+ENCLOSING = {
     f"osbench.worker.engine.{name}"
     for name in (
         "body",
@@ -45,10 +45,9 @@ _OURS = frozenset(
         "engine",
         "loop.loop_thread",
         "open_coroutines",
-        "scripted_engine",
         "thread_engine",
     )
-)
+}
 
 #: A frame and the number of the line at which it is.
 Place = tuple[FrameType, int]
@@ -60,7 +59,7 @@ def places_of(frame: FrameType | None) -> list[Place]:
     The engine's frame and its callers are left out. Empty if `frame` is None.
     """
     found: list[Place] = []
-    while frame is not None and frame.f_globals.get("__name__") not in _OURS:
+    while frame is not None and frame.f_globals.get("__name__") not in ENCLOSING:
         found.append((frame, frame.f_lineno or 0))
         frame = frame.f_back
     return found
@@ -190,7 +189,7 @@ def awaiting_places(awaited: Any) -> list[Place]:
     found: list[Place] = []
     while awaited is not None:
         frame = getattr(awaited, "cr_frame", None) or getattr(awaited, "gi_frame", None)
-        if frame is not None and frame.f_globals.get("__name__") not in _OURS:
+        if frame is not None and frame.f_globals.get("__name__") not in ENCLOSING:
             found.append((frame, frame.f_lineno or 0))
         awaited = getattr(awaited, "cr_await", None) or getattr(awaited, "gi_yieldfrom", None)
     return found[::-1]
@@ -310,7 +309,7 @@ class KeptFailures(Failures):
 
 def _traceback_text(error: BaseException) -> str:
     shown: TracebackType | None = error.__traceback__
-    while shown is not None and shown.tb_frame.f_globals.get("__name__") in _OURS:
+    while shown is not None and shown.tb_frame.f_globals.get("__name__") in ENCLOSING:
         shown = shown.tb_next
     try:
         return "".join(traceback.format_exception(type(error), error, shown))

@@ -8,6 +8,7 @@ from collections.abc import Callable
 
 from osbench.common.errors import OsbenchError, PluginError, Untrusted
 from osbench.common.machine.redis_clock import ClockOffset
+from osbench.common.plugin.entry_points import load_object
 from osbench.common.plugin.scripted_runner import ScriptedLoad, ScriptedRunner
 from osbench.common.ports import clock as time
 from osbench.common.ports import threads as threading
@@ -24,7 +25,6 @@ from osbench.worker.engine.failures import message_of
 from osbench.worker.engine.granted_arrivals import ArrivalSetup
 from osbench.worker.engine.open_coroutines import OpenCoroutines
 from osbench.worker.engine.open_engine import OpenEngine
-from osbench.worker.engine.scripted_engine import ScriptedEngine
 from osbench.worker.session.equipment import Equipment
 from osbench.worker.session.preparation import Prepared
 from osbench.worker.session.refusals import OTHER_SPECIFICATION
@@ -375,7 +375,7 @@ class Workloads:
             )
             if ready.script is not None:
                 drive = self._once(control.workload, ready.script)
-                engine = ScriptedEngine(setup, drive, specification.args)
+                engine = load_object("engine", "scripted")(setup, drive, specification.args)
             else:
                 engine = (ClosedCoroutines if ready.body.is_coroutine else ClosedEngine)(setup)
         tell_forgotten_awaits(engine.forget)

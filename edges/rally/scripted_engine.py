@@ -33,7 +33,7 @@ from osbench.worker.engine.engine import (
     User,
     closed_actions,
 )
-from osbench.worker.engine.failures import MASKED_CHARS, reported_error
+from osbench.worker.engine.failures import ENCLOSING, MASKED_CHARS, reported_error
 from osbench.worker.engine.granted_numbers import Found, GrantedNumbers, Wait
 from osbench.worker.engine.thread_engine import ThreadEngine, ThreadUser, await_injection
 
@@ -43,6 +43,8 @@ LOG = logging.getLogger(__name__)
 MOST_REFUSED = 1000
 REFUSED_PAUSE_S = 0.1
 SCRIPT_ENDED = int(LifeEvent.SCRIPT_ENDED)
+
+ENCLOSING.add(__name__)
 
 
 class NotedRows(list[Row]):

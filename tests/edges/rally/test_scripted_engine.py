@@ -19,10 +19,10 @@ from osbench.common.plugin.scenario import Scenario
 from osbench.common.plugin.scripted_runner import DoneIteration, LoadOver, ScriptedLoad
 from osbench.common.protocol.messages import Batch
 from osbench.common.values.outcomes import LifeEvent, Outcome
-from osbench.worker.engine import scripted_engine
+from osbench.edges.rally import scripted_engine
+from osbench.edges.rally.scripted_engine import ScriptedEngine
 from osbench.worker.engine.engine import EngineSetup
 from osbench.worker.engine.failures import KeptFailures
-from osbench.worker.engine.scripted_engine import ScriptedEngine
 from servers.child import PATIENCE_S
 
 ENDED, FAILED = int(LifeEvent.SCRIPT_ENDED), int(LifeEvent.SCRIPT_FAILED)
