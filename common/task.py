@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+#: Shares of a load are integers, and all of the load is this.
+WHOLE = 1_000_000
 #: Length of the windows of `Workload.abort` if it has no `over_s`, seconds.
 ABORT_OVER_S = 10.0
 
@@ -69,6 +71,8 @@ class Workload:
     abort: Mapping[str, Any] = field(default_factory=dict)
     #: Labels of the hooks that begin phases of a drill, by phase: fault, after; {}: no drill.
     phases: Mapping[str, str] = field(default_factory=dict)
+    #: Shares of the load by zone of its workers, of `WHOLE`; {}: workers of all zones are equal.
+    zones: Mapping[str, int] = field(default_factory=dict)
     #: Workload-level switch over deployment and configuration file; None leaves it to them.
     enable_profiler: bool | None = None
 

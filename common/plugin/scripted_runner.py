@@ -6,7 +6,16 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Protocol
 
+from osbench.common.plugin.entry_points import load_object
 from osbench.common.plugin.runner import Runner, Step, Totals, split
+
+
+def scripted_part(name: str) -> Any:
+    """Return the class or function for such runners: allocation, dispatcher, engine, faults.
+
+    Raises PluginError if no package provides it.
+    """
+    return load_object("scripted_load", name)
 
 
 @dataclass(frozen=True, kw_only=True)

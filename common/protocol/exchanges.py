@@ -20,8 +20,9 @@ Ints = NDArray[np.int64]
 PHASES = ("lookup", "connect", "tls", "wait", "rest")
 
 #: A request. `action`: position of the innermost open action in its iteration, -1 for none.
-#: `client`: `OWN`, `OWN_TWICE`, or the number among the names of actions of "libcurl: why" and the
-#: like; then nothing was measured. `sent`, `received`: bytes. `status`: code of the response, 0
+#: `client`: `OWN` or `OWN_TWICE`, less `PER_SERVER` for each number up to that of the server among
+#: the names of actions, from 1; or the number there of "libcurl: why" and the like: then nothing
+#: was measured. `sent`, `received`: bytes. `status`: code of the response, 0
 #: without one; with `FALSE_BODY`, of any client, if the body was cut short or not in the content
 #: codings that its head names.
 EXCHANGE = np.dtype(
@@ -40,6 +41,7 @@ EXCHANGE_BYTES = EXCHANGE.itemsize
 #: without a response.
 OWN = -1
 OWN_TWICE = -2
+PER_SERVER = 2
 
 #: A bit next to the status code.
 FALSE_BODY = 1 << 12
@@ -85,7 +87,7 @@ def read_exchanges(
     place, client = found["action"], found["client"]
     if not ((place >= -1) & (place < room)).all():
         raise ValueError("a request of an unknown action")
-    if not OWN_TWICE <= client.min() <= client.max() < names:
+    if not max(client.max(), servers_of(client).max()) < names:
         raise ValueError("a request of a client without a name")
     for phase in PHASES:
         lasted = found[phase]
@@ -99,6 +101,21 @@ def read_exchanges(
     if not 0 <= status.min() <= status.max() <= _LAST_STATUS:
         raise ValueError("a request with an impossible status code")
     return found, rows
+
+
+def servers_of(client: NDArray[np.int32]) -> Ints:
+    """Return the numbers of servers among the names of actions, by the field `client`.
+
+    -1 if the server is not known, -2 for requests by other clients than osbench's.
+    """
+    own = (OWN - client.astype(np.int64)) // PER_SERVER - 1
+    return np.where(client < 0, own, -2)
+
+
+def sent_twice(client: NDArray[np.int32]) -> NDArray[np.bool_]:
+    """Return which requests osbench's client sent twice, by the field `client`."""
+    found: NDArray[np.bool_] = (client < 0) & ((OWN_TWICE - client) % PER_SERVER == 0)
+    return found
 
 
 def action_lines(rows: Ints, actions: Ints) -> Ints:

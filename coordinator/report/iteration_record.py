@@ -7,7 +7,7 @@ from typing import Any
 
 from osbench.common.plugin.exporter import IterationRow, json_values
 from osbench.common.protocol.columns import Columns
-from osbench.common.protocol.exchanges import FALSE_BODY, OWN_TWICE, PHASES
+from osbench.common.protocol.exchanges import FALSE_BODY, PHASES, sent_twice
 from osbench.common.protocol.iteration_outputs import outputs
 from osbench.coordinator.report.iterations import one_iteration, worker_names
 from osbench.coordinator.report.model.model import Report
@@ -116,7 +116,7 @@ def _requests(columns: Columns) -> Iterator[dict[str, Any]]:
             "action": action if action >= 0 else None,
             "client": None if measured else columns.names[client],
             "phases_s": {name: float(one[name]) / 1e9 for name in PHASES} if measured else None,
-            "sent_twice": client == OWN_TWICE,
+            "sent_twice": bool(sent_twice(one["client"])),
             "false_body": bool(one["status"] & FALSE_BODY),
             "sent_bytes": int(one["sent"]),
             "received_bytes": int(one["received"]),

@@ -9,6 +9,7 @@ from helpers.fixed_clock import FixedClock
 from osbench.common.plugin.runner import Runner, Step
 from osbench.common.plugin.scenario import Scenario
 from osbench.coordinator.load.dispatch.dispatcher import Dispatcher
+from osbench.coordinator.load.fleet.zones import NO_ZONES
 from osbench.coordinator.load.run.load_clock import LoadClock
 from osbench.coordinator.load.run.run_history import RunHistory
 from osbench.coordinator.load.run.services import RunPort
@@ -78,6 +79,7 @@ def workload(runner: Any, hooks: Any) -> WorkloadRun:
         data=None,
         workload=wishes,
         scenario=scenario,
+        zones=NO_ZONES,
     )
     port: Any = SimpleNamespace()
     failover: Any = SimpleNamespace(replace=lambda _: None)
@@ -88,7 +90,7 @@ def workload(runner: Any, hooks: Any) -> WorkloadRun:
         status=status,
         failover=failover,
         results=results,
-        dispatcher=Dispatcher(port, results.ledger, 0, is_open=False, max_lag_s=1.0),
+        dispatcher=Dispatcher(port, results.ledger, 0),
         workers=WorkloadWorkers(pool, controls, 0, "A.b"),
         rules=StopRules(status, results, "A.b", lambda *_: None, abort_on_sla=False),
         hooks=hooks,

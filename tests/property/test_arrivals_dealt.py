@@ -1,4 +1,4 @@
-"""Arrivals are dealt so that nothing is lost and nothing comes twice."""
+"""Due times of arrivals are cut into slices, and found by number."""
 
 from __future__ import annotations
 
@@ -8,12 +8,9 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from osbench.common.values.intervals import Intervals
 from osbench.coordinator.load.dispatch.arrivals import (
     SLICE_NS,
     Dues,
-    deal,
-    deal_numbers,
     nanoseconds,
     slices,
 )
@@ -28,34 +25,6 @@ def test_slices_are_the_instants_in_order_and_no_fewer_would_do(dues: np.ndarray
     assert [due for part in parts for due in part.tolist()] == dues.tolist()
     assert all(part[-1] - part[0] <= SLICE_NS for part in parts)
     assert all(later[0] - part[0] > SLICE_NS for part, later in pairwise(parts))
-
-
-@given(instants, st.integers(1, 8), st.integers(0, 10**6))
-def test_hands_hold_all_instants_evenly_and_in_order(
-    dues: np.ndarray, hands: int, turn: int
-) -> None:
-    dealt = deal(dues, hands, turn)
-
-    assert len(dealt) == hands
-    assert sorted(np.concatenate(dealt).tolist()) == dues.tolist()
-    assert all(hand.tolist() == sorted(hand.tolist()) for hand in dealt)
-    sizes = [len(hand) for hand in dealt]
-    assert max(sizes) - min(sizes) <= 1
-    if len(dues):
-        assert dealt[turn % hands][0] == dues[0]
-
-
-@given(st.sets(st.integers(1, 80)), st.integers(1, 8))
-def test_moved_numbers_are_dealt_whole_and_evenly(numbers: set[int], hands: int) -> None:
-    moving = Intervals.of(np.array(sorted(numbers), np.int64))
-
-    dealt = deal_numbers(moving, hands)
-
-    found = [number for hand in dealt for number in hand.members().tolist()]
-    assert found == sorted(numbers)
-    sizes = [len(hand) for hand in dealt]
-    assert max(sizes) - min(sizes) <= 1
-    assert len(moving) == len(numbers)
 
 
 @given(st.lists(instants.filter(len), min_size=1, max_size=5), st.data())

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -51,8 +52,9 @@ agent_module.HostLoad = _IdleHost  # type: ignore[misc, assignment]
 class WorkerProcess:
     """Agent, engines and consumer; its supervisor reads the page of its will."""
 
-    def __init__(self, world: World, name: str) -> None:
+    def __init__(self, world: World, name: str, label: str = "") -> None:
         self._world = world
+        self._label = label
         rate = 1 + world.scheduler.chance.uniform(-DRIFT, DRIFT)
         self.process = Process(name, world.seed, rate=rate)
         self.incarnation = f"{name}.1.{self.process.chance.randbytes(8).hex()}"
@@ -80,7 +82,9 @@ class WorkerProcess:
         page = WillPage.__new__(WillPage)
         page.__dict__.update(vars(self._page), _incarnation=self.incarnation)
         self.agent = Agent(
-            identity=Identity(incarnation=self.incarnation, host=self.name, pid=1, label=""),
+            identity=Identity(
+                incarnation=self.incarnation, host=self.name, pid=1, label=self._label
+            ),
             connect=lambda bound_s: Client(world.redis, bound_s),  # type: ignore[arg-type, return-value]
             equipment=Equipment(
                 incarnation=self.incarnation,
@@ -104,7 +108,7 @@ class WorkerProcess:
             # the process ends, and its supervisor starts another
             world.note("worker could not start", str(error))
             self.agent, self.process.alive = None, False
-            world.scheduler.after(AGAIN_S, world.hire)
+            world.scheduler.after(AGAIN_S, partial(world.hire, self._label))
             return
         world.broker.consume(self.incarnation, self.agent.receive)
 

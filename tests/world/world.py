@@ -8,7 +8,7 @@ import logging
 import os
 import shutil
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -112,9 +112,9 @@ class World:
         written = EPOCH_S * S + self.scheduler.now - int((ADOPT_S - 5) * S)
         os.utime(self._key_file, ns=(written, written))
 
-    def hire(self) -> WorkerProcess:
+    def hire(self, label: str = "") -> WorkerProcess:
         """One more worker."""
-        found = WorkerProcess(self, f"w{len(self.workers)}")
+        found = WorkerProcess(self, f"w{len(self.workers)}", label)
         self.workers.append(found)
         return found
 
@@ -128,14 +128,19 @@ class World:
         args: dict[str, Any] | None = None,
         idempotent: bool = False,
         join: bool = False,
+        zones: Mapping[str, float] | None = None,
         **workload: Any,
     ) -> SimulatedRun:
-        """A run that begins at an instant; `join`: it takes up to `workers` as they come."""
+        """A run that begins at an instant; `join`: it takes up to `workers` as they come.
+
+        `zones`: percents of the load by zone of the workers.
+        """
         subtask = {
             "title": "simulated",
             "scenario": {f"Simulated.{scenario}": args or {}},
             "runner": runner or {"constant": {"times": 1000, "concurrency": 20}},
             **({"idempotent": True} if idempotent else {}),
+            "workers": [{"zone": zone, "share": share} for zone, share in (zones or {}).items()],
             **workload,
         }
         document = {"version": 2, "title": "simulated", "subtasks": [subtask]}

@@ -26,6 +26,7 @@ from osbench.worker.http.observer import Observer
 from osbench.worker.http.opening import Opener
 from osbench.worker.http.ready_requests import ReadyRequest, RequestLimits
 from osbench.worker.http.sent_again import SentAgain, not_again
+from osbench.worker.http.server_names import ServerNames
 from osbench.worker.http.wire.cookies import Cookies
 from osbench.worker.http.wire.exchange_phases import ExchangePhases
 from osbench.worker.http.wire.journey import Journey
@@ -42,13 +43,19 @@ class ExchangeRules:
     """
 
     def __init__(
-        self, opener: Opener, *, resends: bool = True, observer: Observer | None = None
+        self,
+        opener: Opener,
+        *,
+        resends: bool = True,
+        observer: Observer | None = None,
+        servers: ServerNames | None = None,
     ) -> None:
         """Without `resends` no request is sent a second time.
 
         `observer` is called with each request and its response or error, redirects included. With
-        an observer all bodies are kept for it.
+        an observer all bodies are kept for it. `servers` numbers the servers that respond.
         """
+        self._servers = servers
         self._opener = opener
         self._resends = resends
         self._observer = observer
@@ -82,6 +89,8 @@ class ExchangeRules:
         """
         request, limits, begun_ns = ready.request, ready.limits, phases.begun_ns
         journey = None
+        if self._servers is not None and recorder is not None:
+            self._servers.names = recorder.names
         try:
             while True:
                 response = yield from self.exchange(
@@ -163,6 +172,8 @@ class ExchangeRules:
             response = yield from _ask_driver(connection, sending)
             if request.secure:
                 self._opener.keep_session(request, connection)
+        if self._servers is not None:
+            phases.server = self._servers.number(connection.peer, response)
         if request.last:
             connection.close()
         else:

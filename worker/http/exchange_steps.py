@@ -54,6 +54,10 @@ class HttpConnection(Protocol):
     def tls(self) -> TlsChannel | None:
         """Return the TLS channel of the connection; None for plain HTTP."""
 
+    @property
+    def peer(self) -> str:
+        """Return the address of the server, IP:PORT."""
+
     def close(self) -> None:
         """Close the connection at once, even during an exchange."""
 

@@ -18,6 +18,7 @@ from osbench.worker.http.other_clients.other_exchange import OtherExchange
 from osbench.worker.http.other_clients.requests_client import RequestsClient
 from osbench.worker.http.outgoing_request import unable
 from osbench.worker.http.ready_requests import beyond
+from osbench.worker.http.server_names import SERVERS_KEY, ServerNames
 from osbench.worker.http.socket_client import SocketClient
 from osbench.worker.http.user.http_response import WholeResponse
 from osbench.worker.http.user.request_base import AskedRequest
@@ -39,14 +40,17 @@ class HttpClients:
         bound: ResponseBound = USUAL,
         *,
         observer: Observer | None = None,
+        by: str = "",
     ) -> None:
         """Create all clients. `of_run`: header lines of each request, for the host of its URL only.
 
         `bound` limits responses whose body is kept. `observer` is called with the requests of
-        osbench's own clients and their responses, not of libcurl or `requests`.
+        osbench's own clients and their responses, not of libcurl or `requests`. `by`: "address", or
+        the header of responses, by which reports count requests; "" for neither.
         """
-        self._of_loop = LoopClient(of_run, bound, observer=observer)
-        self._of_threads = SocketClient(of_run, bound=bound, observer=observer)
+        servers = ServerNames(by) if by else None
+        self._of_loop = LoopClient(of_run, bound, observer=observer, servers=servers)
+        self._of_threads = SocketClient(of_run, bound=bound, observer=observer, servers=servers)
         self._curl = CurlClient(of_run)
         self._requests = RequestsClient(of_run, bound)
         self._said: set[tuple[str, str]] = set()
@@ -56,11 +60,12 @@ class HttpClients:
     def of_workload(cls, run: str, context: Mapping[str, Any]) -> Self:
         """Return the clients of a workload; each request has the header X-Osbench-Run: `run`.
 
-        The bound of responses and the observer come from `context` (keys BOUND_KEY, OBSERVER_KEY),
-        if it has them.
+        The bound of responses, the observer and the names of servers come from `context` (keys
+        BOUND_KEY, OBSERVER_KEY, SERVERS_KEY), if it has them.
         """
         of_run = [f"X-Osbench-Run: {run}"]
-        return cls(of_run, context.get(BOUND_KEY, USUAL), observer=context.get(OBSERVER_KEY))
+        bound, by = context.get(BOUND_KEY, USUAL), context.get(SERVERS_KEY, "")
+        return cls(of_run, bound, observer=context.get(OBSERVER_KEY), by=by)
 
     def status(
         self,

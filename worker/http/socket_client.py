@@ -15,6 +15,7 @@ from osbench.worker.http.exchange_rules import ExchangeRules
 from osbench.worker.http.observer import Observer
 from osbench.worker.http.opening import Opener
 from osbench.worker.http.ready_requests import ReadyRequests, RequestLimits
+from osbench.worker.http.server_names import ServerNames
 from osbench.worker.http.socket_connection import SocketConnection
 from osbench.worker.http.wire.cookies import Cookies
 from osbench.worker.http.wire.exchange_phases import ExchangePhases
@@ -82,20 +83,24 @@ class SocketClient:
         resends: bool = True,
         bound: ResponseBound = USUAL,
         observer: Observer | None = None,
+        servers: ServerNames | None = None,
     ) -> None:
         """Create the client. `of_run`: header lines of every request, for the host of its URL only.
 
         Clients with the same `opener` share addresses and TLS sessions. A thread keeps at most
         `kept` connections. Without `resends` no request is sent a second time. Before a request
         that must not be sent twice, its idle connection is polled. `bound` limits responses whose
-        body is kept. `observer` is called with each request and its response or error.
+        body is kept. `observer` is called with each request and its response or error; `servers`
+        numbers the servers that respond.
         """
         self._ready = ReadyRequests(of_run, bound)
         self._most = kept
         self._by_thread = _ByThread(kept)
         self._resends = resends
-        self._rules = ExchangeRules(opener or Opener(), resends=resends, observer=observer)
-        self._observed = observer is not None
+        self._rules = ExchangeRules(
+            opener or Opener(), resends=resends, observer=observer, servers=servers
+        )
+        self._observed = observer is not None or servers is not None
 
     @property
     def retried(self) -> int:

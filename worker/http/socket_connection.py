@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from time import monotonic_ns
 
 from osbench.worker.http.ready_requests import RequestLimits
+from osbench.worker.http.server_names import peer_of
 from osbench.worker.http.wire.exchange_phases import ExchangePhases
 from osbench.worker.http.wire.raw_response import RawResponse
 from osbench.worker.http.wire.response_parser import ResponseParser
@@ -56,6 +57,11 @@ class SocketConnection:
     def in_body(self) -> bool:
         """Return whether the head of the last request's response has arrived, but not all of it."""
         return self._parser.in_body
+
+    @property
+    def peer(self) -> str:
+        """Return the address of the server, IP:PORT."""
+        return peer_of(self._socket)
 
     @property
     def reusable(self) -> bool:

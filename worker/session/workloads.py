@@ -8,8 +8,7 @@ from collections.abc import Callable
 
 from osbench.common.errors import OsbenchError, PluginError, Untrusted
 from osbench.common.machine.redis_clock import ClockOffset
-from osbench.common.plugin.entry_points import load_object
-from osbench.common.plugin.scripted_runner import ScriptedLoad, ScriptedRunner
+from osbench.common.plugin.scripted_runner import ScriptedLoad, ScriptedRunner, scripted_part
 from osbench.common.ports import clock as time
 from osbench.common.ports import threads as threading
 from osbench.common.ports.clock import monotonic_ns
@@ -375,7 +374,7 @@ class Workloads:
             )
             if ready.script is not None:
                 drive = self._once(control.workload, ready.script)
-                engine = load_object("engine", "scripted")(setup, drive, specification.args)
+                engine = scripted_part("engine")(setup, drive, specification.args)
             else:
                 engine = (ClosedCoroutines if ready.body.is_coroutine else ClosedEngine)(setup)
         tell_forgotten_awaits(engine.forget)

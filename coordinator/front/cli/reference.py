@@ -165,7 +165,9 @@ def _kind(schema: Mapping[str, Any]) -> str:
         "boolean": "`true` or `false`",
         "null": "`null`",
     }
-    return words.get(schema.get("type", ""), "anything") + _range(schema)
+    kinds = schema.get("type", "")
+    kinds = [kinds] if isinstance(kinds, str) else kinds
+    return " or ".join(words.get(kind, "anything") for kind in kinds) + _range(schema)
 
 
 def _range(schema: Mapping[str, Any]) -> str:

@@ -1,4 +1,4 @@
-"""Due times of arrivals by iteration number, and their division among workers. Does no I/O."""
+"""Due times of arrivals by iteration number. Does no I/O."""
 
 from __future__ import annotations
 
@@ -7,8 +7,6 @@ from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import NDArray
-
-from osbench.common.values.intervals import Intervals
 
 Ints = NDArray[np.int64]
 #: Instants older than this before the last are forgotten, nanoseconds.
@@ -97,21 +95,6 @@ def slices(dues: Ints, width_ns: int = SLICE_NS) -> list[Ints]:
         found.append(dues[:end])
         dues = dues[end:]
     return found
-
-
-def deal(dues: Ints, hands: int, turn: int) -> list[Ints]:
-    """Deal due times round-robin to `hands` workers, the first time to worker `turn` % `hands`.
-
-    Returns an array per worker, by its position from 0; an array may be empty.
-    """
-    return [dues[(hand - turn) % hands :: hands] for hand in range(hands)]
-
-
-def deal_numbers(numbers: Intervals, hands: int) -> list[Intervals]:
-    """Split a copy of `numbers` into `hands` consecutive parts; sizes differ by one at most."""
-    left = numbers.copy()
-    base, extra = divmod(len(numbers), hands)
-    return [left.take(base + (hand < extra)) for hand in range(hands)]
 
 
 def nanoseconds(seconds: Sequence[float]) -> Ints:

@@ -2,66 +2,19 @@
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Iterable, Sequence
 from typing import ClassVar
 
 from osbench.common.plugin.iteration_rows import IterationRows
 from osbench.common.plugin.runner import Step
-from osbench.common.protocol import timers
 from osbench.common.values.intervals import Intervals
 from osbench.coordinator.load.dispatch.arrivals import Ints
-from osbench.coordinator.load.dispatch.batches import Batches, Grant
+from osbench.coordinator.load.dispatch.batches import Batches
 from osbench.coordinator.load.dispatch.closed_load import ClosedLoad
-from osbench.coordinator.load.dispatch.open_load import OpenLoad
+from osbench.coordinator.load.dispatch.open_load import ArrivalRules, OpenLoad
 from osbench.coordinator.load.dispatch.port import DispatchPort
 from osbench.coordinator.load.fleet.worker import LeaveReason, WorkerHandle
 from osbench.coordinator.results.accounting.ledger import Ledger
-
-
-class CountedLoad(ClosedLoad):
-    """Grants iterations ahead by the number settled lately, instead of by their duration.
-
-    For runners whose own code starts iterations, as durations do not show how many it starts. A
-    worker has two per user, and twice the number settled in the last `STOCK_S` seconds.
-    """
-
-    def __init__(self, batches: Batches, ledger: Ledger, limit: int | None) -> None:
-        super().__init__(batches, ledger, limit)
-        #: Instants, seconds after t0, and how many iterations were settled then.
-        self._seen: deque[tuple[float, int]] = deque()
-
-    def place(
-        self, step: Step, workers: Sequence[WorkerHandle], elapsed_s: float, stop_s: float | None
-    ) -> None:
-        """Grant batches to workers that lack a quarter or more of the iterations to have ahead."""
-        recent = self._settled_lately(elapsed_s)
-        grants: list[Grant] = []
-        for worker in workers:
-            ahead = timers.STOCK_PER_USER * worker.user_limit + 2 * recent
-            lack = ahead - self._ledger.outstanding(worker.name)
-            # small batches cost a message each
-            if lack < ahead // 4:
-                continue
-            while lack > 0:
-                size = lack if self._limit is None else min(lack, self._limit)
-                numbers = self._ledger.allot(size, step.budget, worker.name)
-                if not numbers:
-                    break
-                lack -= len(numbers)
-                grants.append(Grant(worker=worker, numbers=numbers))
-        self._batches.grant(grants)
-
-    def _settled_lately(self, elapsed_s: float) -> int:
-        """Return how many iterations were settled in the last `STOCK_S` seconds, about.
-
-        `elapsed_s`: seconds after t0. Notes the present number for later calls.
-        """
-        seen, settled = self._seen, self._ledger.settled
-        seen.append((elapsed_s, settled))
-        while len(seen) > 1 and seen[1][0] <= elapsed_s - timers.STOCK_S:
-            seen.popleft()
-        return settled - seen[0][1]
 
 
 class Dispatcher:
@@ -76,31 +29,19 @@ class Dispatcher:
         ledger: Ledger,
         workload: int,
         *,
-        is_open: bool,
-        max_lag_s: float,
+        arrivals: ArrivalRules | None = None,
         data: IterationRows | None = None,
-        warmup_ns: int = 0,
-        planned_s: float | None = None,
     ) -> None:
-        """Prepare the dispatch of the workload with the number `workload`, open or closed.
+        """Prepare the dispatch of the workload with the number `workload`.
 
-        `data` has the rows of a data file, one per iteration. For open loads: arrivals that wait
-        for a worker longer than `max_lag_s` are dropped, and arrivals due before `warmup_ns` after
-        t0 do not count in `rate_planned`. `planned_s`: end of the plan, seconds after t0; None if
-        unknown.
+        `data` has the rows of a data file, one per iteration. `arrivals`: of an open load.
         """
         self._ledger = ledger
         self._data = data
         self._batches = Batches(port, ledger, workload, self._rows_of)
         self._load: OpenLoad | ClosedLoad
-        if is_open:
-            self._load = OpenLoad(
-                self._batches,
-                ledger,
-                max_lag_s=max_lag_s,
-                warmup_ns=warmup_ns,
-                planned_s=planned_s,
-            )
+        if arrivals is not None:
+            self._load = OpenLoad(self._batches, ledger, arrivals)
         else:
             limit = data.batch_limit if data is not None else None
             self._load = self.CLOSED(self._batches, ledger, limit)
@@ -195,9 +136,3 @@ class Dispatcher:
         """
         if isinstance(self._load, OpenLoad):
             self._load.skip(step, until_s)
-
-
-class ScriptedDispatcher(Dispatcher):
-    """Dispatcher of a workload whose iterations the runner's own code starts."""
-
-    CLOSED = CountedLoad

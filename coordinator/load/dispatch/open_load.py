@@ -7,6 +7,7 @@ are lost with it; later arrivals are dealt to live workers.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -15,16 +16,11 @@ from osbench.common.ports import clock as time
 from osbench.common.protocol import timers
 from osbench.common.values.intervals import Intervals
 from osbench.common.values.outcomes import Outcome
-from osbench.coordinator.load.dispatch.arrivals import (
-    Dues,
-    Ints,
-    deal,
-    deal_numbers,
-    nanoseconds,
-    slices,
-)
+from osbench.coordinator.load.dispatch.arrivals import Dues, Ints, nanoseconds, slices
 from osbench.coordinator.load.dispatch.batches import Batches, Grant
 from osbench.coordinator.load.fleet.worker import WorkerHandle
+from osbench.coordinator.load.fleet.worker_request import ANY_NUMBER
+from osbench.coordinator.load.fleet.zones import NO_ZONES, ZoneShares
 from osbench.coordinator.results.accounting.ledger import Ledger
 from osbench.coordinator.results.accounting.load_profile import arrival_window
 
@@ -35,29 +31,30 @@ PART_S_PER_WORKER = 0.004
 PASSED_S = 0.7
 
 
+@dataclass(frozen=True, kw_only=True)
+class ArrivalRules:
+    """Rules for the arrivals of an open load."""
+
+    #: Arrivals that no worker can be given are dropped when they are later, seconds.
+    max_lag_s: float
+    #: Arrivals due before do not count in `rate_planned`, nanoseconds after t0.
+    warmup_ns: int = 0
+    #: End of the plan, seconds after t0; None if not known.
+    planned_s: float | None = None
+    #: Divides arrivals among the zones of workers.
+    zones: ZoneShares = NO_ZONES
+
+
 class OpenLoad:
     """Grants the arrivals of an open load in turn to all live workers, soon before they are due."""
 
-    def __init__(
-        self,
-        batches: Batches,
-        ledger: Ledger,
-        *,
-        max_lag_s: float,
-        warmup_ns: int,
-        planned_s: float | None = None,
-    ) -> None:
-        """Begin without arrivals.
-
-        Arrivals that no worker can be given are dropped when later than `max_lag_s`. `planned_s`:
-        end of the plan, seconds after t0; None if not known. Arrivals due before `warmup_ns` after
-        t0 do not count in `rate_planned`.
-        """
-        self._planned_ns = None if planned_s is None else int(planned_s * 1e9)
+    def __init__(self, batches: Batches, ledger: Ledger, rules: ArrivalRules) -> None:
+        self._planned_ns = None if rules.planned_s is None else int(rules.planned_s * 1e9)
         self._batches = batches
         self._ledger = ledger
-        self._max_lag_s = max_lag_s
-        self._warmup_ns = warmup_ns
+        self._max_lag_s = rules.max_lag_s
+        self._warmup_ns = rules.warmup_ns
+        self._zones = rules.zones
         self._dues = Dues()
         #: Arrivals planned and not yet given out.
         self._coming = np.empty(0, np.int64)
@@ -179,11 +176,10 @@ class OpenLoad:
     def _moved(self, workers: Sequence[WorkerHandle]) -> list[Grant]:
         if not workers or not self._ledger.pool:
             return []
-        found = []
-        for worker, numbers in zip(
-            workers, deal_numbers(self._ledger.pool, len(workers)), strict=True
-        ):
-            taken = self._ledger.allot(len(numbers), 0, worker.name)
+        found, many = [], [ANY_NUMBER] * len(workers)
+        counts = self._zones.split(len(self._ledger.pool), _labels(workers), many)
+        for worker, count in zip(workers, counts, strict=True):
+            taken = self._ledger.allot(count, 0, worker.name)
             if taken:
                 found.append(self._grant(worker, taken))
         return found
@@ -192,7 +188,7 @@ class OpenLoad:
         found = []
         for part in slices(dues):
             first = self._ledger.allotted + 1
-            hands = deal(part, len(workers), first)
+            hands = self._zones.deal(part, _labels(workers), first)
             # a worker's arrivals of a slice have one run of numbers: the ledger stays small
             self._dues.add(first, np.concatenate(hands))
             for worker, hand in zip(workers, hands, strict=True):
@@ -221,3 +217,7 @@ class OpenLoad:
         gone = Intervals.of(numbers[self._dues.of(numbers) < limit])
         if gone:
             self._batches.drop(gone, Outcome.DROPPED_WORKER_LOST, self._packed_dues)
+
+
+def _labels(workers: Sequence[WorkerHandle]) -> list[str]:
+    return [worker.beat.label for worker in workers]

@@ -24,6 +24,7 @@ from osbench.coordinator.load.fleet.worker_request import (
     other_version,
     processes,
 )
+from osbench.coordinator.load.fleet.zones import NO_ZONES, ZoneShares
 
 #: A poll that comes later than this after the previous one counts as this long: a coordinator
 #: that slept declares no worker lost.
@@ -114,7 +115,14 @@ class WorkerPool:
     Polls only when `poll` or `gather` is called; has no thread.
     """
 
-    def __init__(self, port: FleetPort, heartbeats: HeartbeatReader, run_id: str) -> None:
+    def __init__(
+        self,
+        port: FleetPort,
+        heartbeats: HeartbeatReader,
+        run_id: str,
+        zones: ZoneShares = NO_ZONES,
+    ) -> None:
+        """`zones`: of which it takes workers, by their shares."""
         self._port = port
         self._heartbeats = heartbeats
         self._run = run_id
@@ -122,6 +130,7 @@ class WorkerPool:
         self.epoch = 1
         #: By membership; a worker that is lost or has left stays.
         self.workers: dict[str, WorkerHandle] = {}
+        self._zones = zones
         #: By incarnation.
         self._invited: dict[str, _Invitation] = {}
         #: The membership that was offered to each worker last, by incarnation.
@@ -208,6 +217,7 @@ class WorkerPool:
         Raises FleetError if workers are lacking at the end, or no more can come, StoreUnreachable
         if Redis is unreachable for `patience_s` seconds, and other errors of `poll`.
         """
+        self._zones = request.zones
         wait = _Wait()
         said = ""
         while True:
@@ -259,6 +269,7 @@ class WorkerPool:
             holders=self._holders,
             unverified=self._heartbeats.unverified,
             strangers=self._strangers,
+            absent=request.zones.absent(worker.beat.label for worker in joined),
         )
 
     def invite(self, count: int | None) -> None:
@@ -266,7 +277,7 @@ class WorkerPool:
 
         Free are workers that were idle in the last poll. Workers that have an open offer count
         towards `count`, and get it again, since offers expire. With 0 or less no further worker is
-        invited. Raises StoreUnreachable.
+        invited. Workers are taken in the order of `ZoneShares.order`. Raises StoreUnreachable.
         """
         free = {beat.incarnation: beat for beat in self._free}
         self._invited = {
@@ -277,8 +288,15 @@ class WorkerPool:
         }
         asked = sum(1 for name in self._invited if name in free)
         lacking = len(free) if count is None else max(0, count)
-        for name, beat in free.items():
-            if name not in self._invited and asked < lacking:
+        taken = [worker.beat.label for worker in self.staying]
+        taken += [free[name].label for name in self._invited if name in free]
+        fresh = [name for name in free if name not in self._invited]
+        labels = [free[name].label for name in fresh]
+        # places for workers of zones that have none yet
+        lacking -= 0 if count is None else len(self._zones.absent([*taken, *labels]))
+        for position in self._zones.order(labels, taken):
+            name, beat = fresh[position], free[fresh[position]]
+            if asked < lacking:
                 asked += 1
                 session = self._asked[name] = secrets.token_hex(16)
                 self._invited[name] = _Invitation(

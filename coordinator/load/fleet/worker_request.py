@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from osbench import __version__
 from osbench.common.protocol.messages import Heartbeat
 from osbench.coordinator.formatting import plain
+from osbench.coordinator.load.fleet.zones import NO_ZONES, ZoneShares
 
 #: Workers of another version that are named.
 NAMED = 5
@@ -71,6 +72,8 @@ class WorkerRequest:
     grows: bool = False
     #: They are the run's own (local mode) and come by themselves.
     private: bool = False
+    #: Zones that must each have a worker.
+    zones: ZoneShares = NO_ZONES
 
     @property
     def wanted(self) -> int:
@@ -95,6 +98,8 @@ class Shortage:
     unverified: int = 0
     #: Workers of another version.
     strangers: Sequence[Heartbeat] = ()
+    #: Zones of the load without a worker.
+    absent: Sequence[str] = ()
 
     @property
     def carries_users(self) -> bool:
@@ -106,9 +111,10 @@ class Shortage:
     def is_met(self) -> bool:
         """Return whether there are as many worker processes as wanted, with all virtual users.
 
-        A request that grows needs not all of the users.
+        A request that grows needs not all of the users. Each zone must have a worker.
         """
-        return self.got >= self.request.wanted and (self.request.grows or self.carries_users)
+        enough = self.got >= self.request.wanted and not self.absent
+        return enough and (self.request.grows or self.carries_users)
 
     @property
     def is_final(self) -> bool:
@@ -131,9 +137,10 @@ class Shortage:
         """Return a message on a wait: users and processes so far, and why others are not taken."""
         request, (carried, users) = self.request, self._scarce
         of = f" of {request.wanted}" if request.wanted > 1 else ""
+        zones = f", none of {', '.join(map(plain, self.absent))}" if self.absent else ""
         return (
             f"waiting up to {request.wait_s:g} s for workers: {min(carried, users)} "
-            f"of {users} virtual users ({self.got}{of} worker processes).{self._others()}"
+            f"of {users} virtual users ({self.got}{of} worker processes){zones}.{self._others()}"
         )
 
     def refusal(self) -> str:
@@ -146,7 +153,11 @@ class Shortage:
                 "with --workers"
             )
         more = "Start more with osbench-worker"
-        if got < request.wanted and (request.count is not None or request.least > 1):
+        if self.absent:
+            lack = f"no free worker of {', '.join(map(plain, self.absent))} within "
+            lack += f"{request.wait_s:g} s: a workload gives these zones shares of its load."
+            more = f"Start one of each, such as osbench-worker --label {plain(self.absent[0])}"
+        elif got < request.wanted and (request.count is not None or request.least > 1):
             lack = f"{processes(request.wanted)} requested and {got} free after "
             lack += f"{request.wait_s:g} s."
             if request.count and got:

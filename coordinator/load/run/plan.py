@@ -20,6 +20,7 @@ from osbench.common.task import Subtask, Task, Workload
 from osbench.coordinator.formatting import distinct, titles
 from osbench.coordinator.load.fleet.assignment import AskedUsers, WorkerNeeds, needs
 from osbench.coordinator.load.fleet.worker_request import ANY_NUMBER, WorkerRequest
+from osbench.coordinator.load.fleet.zones import NO_ZONES, ZoneShares
 from osbench.coordinator.load.run.sampling import Sampling, planned_in_all, sampling
 from osbench.coordinator.results.storage.progress import Snapshot
 from osbench.coordinator.task.data_file import DataFile
@@ -96,6 +97,8 @@ class WorkloadPlan:
     data: IterationRows | None
     #: Data file whose rows go to virtual users.
     user_data: DataFile | None = None
+    #: Divides the load among the zones of workers.
+    zones: ZoneShares = NO_ZONES
 
     @property
     def users(self) -> int:
@@ -151,6 +154,11 @@ class RunPlan:
         """All workloads, in the order of the task, which is that of their numbers."""
         for group in self.groups:
             yield from group
+
+    @property
+    def zones(self) -> ZoneShares:
+        """The zones of all workloads, with their shares of all loads."""
+        return ZoneShares(*(workload.zones for workload in self.task.workloads))
 
     @property
     def lasts_s(self) -> float | None:
@@ -232,6 +240,8 @@ class RunPlan:
             coroutines=self.needs.coroutines,
             wait_s=self.wait_s,
             private=private,
+            # workers of local mode have no labels
+            zones=NO_ZONES if private else self.zones,
         )
 
 
@@ -322,6 +332,7 @@ def _plans(
             ),
             data=data[number] if number in data else runner.rows(),
             user_data=user_data.get(number),
+            zones=ZoneShares(workload.zones),
         )
 
 

@@ -10,12 +10,12 @@ from __future__ import annotations
 import json
 import math
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 from osbench.common.plugin.hook import Event
-from osbench.coordinator.formatting import count
+from osbench.coordinator.formatting import count, plain
 from osbench.coordinator.load.transport.outages import Outage
 from osbench.coordinator.plugins.hooks.executor import FAILED, KEPT, Error, Result
 from osbench.coordinator.results.accounting.marks import JOIN, LOSS, STOP, Mark
@@ -98,6 +98,8 @@ class _LoadHistory:
     asked_until_s: float = 0.0
     #: User-seconds in which no worker held the requested users.
     missing_s: float = 0.0
+    #: Times (from, to) in which a zone had no worker, by zone; infinity while it has none.
+    zones: dict[str, list[tuple[float, float]]] = field(default_factory=dict)
 
     def lose(self, record: Record) -> str:
         """Count the users of a lost worker as missing while it was silent; return a message.
@@ -149,6 +151,37 @@ class _LoadHistory:
         lasted_s = max(0.0, at_s - max(0.0, self.since_s))
         return self.missing_s + lasted_s * max(0, self.asked - self.held)
 
+    def miss_zones(self, record: Record) -> None:
+        """Set the zones that have no worker now."""
+        at_s = max(0.0, float(record["at_s"]))
+        for zone, spans in self.zones.items():
+            if zone not in record["absent"]:
+                spans[-1] = (spans[-1][0], min(spans[-1][1], at_s))
+        for zone in record["absent"]:
+            spans = self.zones.setdefault(zone, [])
+            if not spans or spans[-1][1] < math.inf:
+                spans.append((at_s, math.inf))
+
+    def zone_losses(self) -> Iterator[str]:
+        """Yield a message on each zone that had no worker for some time of the load."""
+        for zone, spans in self.zones.items():
+            times = [
+                f"from {from_s:.0f} s " + ("on" if to_s == math.inf else f"to {to_s:.0f} s")
+                for from_s, to_s in spans
+            ]
+            yield (
+                f"zone {plain(zone)} had no worker {' and '.join(times)}: its share of the load "
+                "went to other workers"
+            )
+
+    def zone_marks(self) -> Iterator[Mark]:
+        """Yield a mark for each time in which a zone had no worker."""
+        for zone, spans in self.zones.items():
+            for from_s, to_s in spans:
+                text = f"Zone {plain(zone)} had no worker: others took its share of the load."
+                until_s = from_s if to_s == math.inf else to_s
+                yield _mark(LOSS, until_s, f"zone {plain(zone)} lost", text, from_s)
+
     def halt(self, record: Record) -> None:
         """Note cause and time of a stop before the planned end of the load; the latest counts."""
         self.stop = record["why"], float(record["at_s"])
@@ -175,6 +208,7 @@ class _LoadHistory:
 _OF_A_LOAD = {
     "joined": _LoadHistory.join,
     "held": _LoadHistory.hold,
+    "zones": _LoadHistory.miss_zones,
     "stop": _LoadHistory.halt,
     "close": _LoadHistory.close,
 }
@@ -238,9 +272,15 @@ class RunHistory:
     def losses(self) -> tuple[str, ...]:
         """Return messages on lost workers, unreachable servers and lost blocks, newest last.
 
-        One for each loss of a worker, one per server, one for all blocks.
+        One for each loss of a worker, one per server, one for all blocks. Then messages on zones
+        without workers.
         """
-        return tuple(self._losses.values())
+        zones = (
+            f"{self._names[number]}: {one}"
+            for number, load in self._loads.items()
+            for one in load.zone_losses()
+        )
+        return (*self._losses.values(), *zones)
 
     def marks(self, number: int, started: int) -> tuple[Mark, ...]:
         """Return the marks of workload `number`: workers lost and joined, a stop if `cut_short`.
@@ -249,9 +289,10 @@ class RunHistory:
         """
         load = self._loads[number]
         cause = self.cut_short(number, started)
+        marks = (*load.marks, *load.zone_marks())
         if cause is None:
-            return tuple(load.marks)
-        return (*load.marks, _mark(STOP, load.stop[1], *_STOPPED[cause]))
+            return marks
+        return (*marks, _mark(STOP, load.stop[1], *_STOPPED[cause]))
 
     def cut_short(self, number: int, started: int) -> str | None:
         """Return the cause if the load of workload `number` was stopped before its end, else None.

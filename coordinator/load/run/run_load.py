@@ -16,9 +16,11 @@ from osbench.common.errors import (
     StoreUnreachable,
     Superseded,
 )
+from osbench.common.plugin.scripted_runner import scripted_part
 from osbench.common.ports import clock as time
 from osbench.common.secrets.url_masking import mask_url
-from osbench.coordinator.load.dispatch.dispatcher import Dispatcher, ScriptedDispatcher
+from osbench.coordinator.load.dispatch.dispatcher import Dispatcher
+from osbench.coordinator.load.dispatch.open_load import ArrivalRules
 from osbench.coordinator.load.fleet.assignment import divide
 from osbench.coordinator.load.fleet.worker import WorkerHandle
 from osbench.coordinator.load.run import release
@@ -503,15 +505,19 @@ class RunLoad:
             status=self._status,
             failover=self._failover,
             results=results,
-            dispatcher=(ScriptedDispatcher if one.is_scripted else Dispatcher)(
+            dispatcher=(scripted_part("dispatcher") if one.is_scripted else Dispatcher)(
                 services.port,
                 results.ledger,
                 one.number,
-                is_open=one.runner.OPEN,
-                max_lag_s=specification.max_lag_s,
+                arrivals=ArrivalRules(
+                    max_lag_s=specification.max_lag_s,
+                    warmup_ns=results.warmup_ns,
+                    planned_s=one.runner.planned_s,
+                    zones=one.zones,
+                )
+                if one.runner.OPEN
+                else None,
                 data=one.data,
-                warmup_ns=results.warmup_ns,
-                planned_s=one.runner.planned_s,
             ),
             workers=WorkloadWorkers(
                 services.pool,

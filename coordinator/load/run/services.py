@@ -226,7 +226,7 @@ def open_services(
         accounts=accounts,
         history=history,
         port=port,
-        pool=WorkerPool(port, HeartbeatReader(client, signer), plan.run_id),
+        pool=WorkerPool(port, HeartbeatReader(client, signer), plan.run_id, plan.zones),
         clock=clock,
         load_clock=LoadClock(clock, accounts),
         contexts=ContextStack(kept, plan.plugins, on_context),

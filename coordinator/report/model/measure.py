@@ -120,6 +120,7 @@ def measured_workload(outcome: WorkloadOutcome, plan: PlanComparison | None) -> 
         drill=statistics.drill,
         staircase=staircase_of_load(outcome),
         counters=outcome.counters.figures() if outcome.counters else (),
+        breakdowns=tuple(one.figures(outcome.workers) for one in statistics.breakdowns),
         requests=json_codec.from_json(RequestsReport, requests) if requests else None,
         start_lag=time_figures(statistics.start_lag, over_time.start_lag),
         loops=_loops(statistics),

@@ -35,6 +35,7 @@ from osbench.coordinator.report.model.workload_parts import (
     UserFigures,
 )
 from osbench.coordinator.report.staircase.staircase import Staircase
+from osbench.coordinator.results.accounting.breakdown import BreakdownFigures
 from osbench.coordinator.results.accounting.counter_figures import CounterFigures
 from osbench.coordinator.results.accounting.drill_figures import DrillFigures
 from osbench.coordinator.results.accounting.stage_statistics import StageFigures
@@ -89,6 +90,8 @@ class WorkloadReport:
     staircase: Staircase | None = None
     #: Counters of the system under test, resources first, the fullest first.
     counters: tuple[CounterFigures, ...] = ()
+    #: Results by zone or by server, if the task asks for it.
+    breakdowns: tuple[BreakdownFigures, ...] = ()
     #: None if the workload made no HTTP requests.
     requests: RequestsReport | None = None
     start_lag: TimeFigures = field(default_factory=TimeFigures)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from osbench.coordinator.report.model.model import WorkloadReport
+from osbench.coordinator.report.statements.breakdown_statements import breakdown_statements
 from osbench.coordinator.report.statements.counter_statements import counter_statements
 from osbench.coordinator.report.statements.drill_statements import drill_statements
 from osbench.coordinator.report.statements.iteration_statements import (
@@ -37,6 +38,7 @@ def statements(workload: WorkloadReport) -> Iterator[Statement]:
     yield from load_statements(workload)
     yield from drill_statements(workload)
     yield from counter_statements(workload)
+    yield from breakdown_statements(workload)
     yield from request_statements(workload)
     yield from trace_statements(workload)
     yield from error_statements(workload)

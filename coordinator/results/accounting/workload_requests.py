@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from osbench.common.protocol.columns import Columns
-from osbench.common.protocol.exchanges import FALSE_BODY, OWN_TWICE, PHASES, action_lines
+from osbench.common.protocol.exchanges import FALSE_BODY, PHASES, action_lines, sent_twice
 from osbench.common.values.histogram import Histogram
 from osbench.coordinator.results.statistics.action_paths import NESTED, entries_by_group
 from osbench.coordinator.results.statistics.percentiles import times_of
@@ -74,7 +74,7 @@ class ActionRequests:
         self.new += int(np.count_nonzero(opened))
         self.reused += int(np.count_nonzero(ended & ~opened))
         self.unanswered += count - int(np.count_nonzero(ended))
-        self.twice += int(np.count_nonzero(exchanges["client"] == OWN_TWICE))
+        self.twice += int(np.count_nonzero(sent_twice(exchanges["client"])))
         for phase, found in self.phases.items():
             lasted = exchanges[phase]
             found.add(lasted[lasted > 0].astype(np.int64))

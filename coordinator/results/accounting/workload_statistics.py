@@ -14,6 +14,7 @@ from osbench.common.protocol.columns import Columns, Failure
 from osbench.common.protocol.exchanges import FALSE_BODY
 from osbench.common.values.histogram import Histogram
 from osbench.common.values.outcomes import DROP_REASONS, Outcome
+from osbench.coordinator.results.accounting.breakdown import Breakdown
 from osbench.coordinator.results.accounting.drill_figures import DrillFigures
 from osbench.coordinator.results.accounting.drill_statistics import DrillStatistics
 from osbench.coordinator.results.accounting.error_groups import ErrorGroups, FailurePlace
@@ -73,11 +74,12 @@ class WorkloadStatistics:
         is_open: bool = False,
         planned_s: float | None = None,
         drill: DrillStatistics | None = None,
+        breakdowns: Sequence[Breakdown] = (),
     ) -> None:
         """`planned_s`: seconds in which an open load's iterations are planned to start, or None.
 
         `is_open`: iterations start at planned times. `drill`: also gets all rows, to count them by
-        phase.
+        phase; `breakdowns` get rows of blocks in which iterations ran.
         """
         #: Iterations start at planned times.
         self.is_open = is_open
@@ -109,6 +111,7 @@ class WorkloadStatistics:
         self.soft_checks = SoftChecks()
         #: Iterations by phase of a drill; None for other loads.
         self.drill_phases = drill
+        self.breakdowns = breakdowns
         #: How virtual users began and ended.
         self.lives = UserLives()
         #: Iterations with a trace id.
@@ -276,8 +279,9 @@ class WorkloadStatistics:
                 self.requests.add(columns, number, paths)
         if len(columns.traced):
             self._add_traces(columns, service)
-        if columns.outputs:
-            self.soft_checks.add(columns.outputs)
+        self.soft_checks.add(columns.outputs)
+        for one in self.breakdowns:
+            one.add(columns, worker)
 
     def _add_instants(self, columns: Columns, started: Ints, ended: Ints, lag: Ints) -> None:
         self.start_lag.add(lag)

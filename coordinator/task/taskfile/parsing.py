@@ -11,7 +11,7 @@ from osbench.common.errors import Problem, TaskError
 from osbench.common.secrets.masking import mask_text
 from osbench.common.secrets.url_masking import mask_url
 from osbench.common.task import HookConfig, Named, Subtask, Task, Workload
-from osbench.coordinator.task.taskfile import mixes
+from osbench.coordinator.task.taskfile import mixes, zone_shares
 from osbench.coordinator.task.taskfile.places import inside, shown_value
 from osbench.coordinator.task.taskfile.schema import schemas
 from osbench.coordinator.task.taskfile.schema.schema_durations import in_seconds
@@ -115,7 +115,7 @@ _STAND_IN: Mapping[str, Any] = {"scenario": {"Dummy.dummy": {}}}
 #: Keys whose checks do not look at the scenario.
 _WITHOUT_SCENARIO = ("title", "runner", "sla")
 #: Keys whose checks look at the runner.
-_WITH_RUNNER = ("users", "think", "abort", "warmup", "phases")
+_WITH_RUNNER = ("users", "workers", "think", "abort", "warmup", "phases")
 
 
 def _sound_object(found: Mapping[str, Any], schema: Mapping[str, Any]) -> dict[str, Any]:
@@ -273,6 +273,7 @@ def _workload(workload: Mapping[str, Any], place: str, position: int) -> Workloa
         idempotent=workload.get("idempotent", False),
         warmup_s=float(workload.get("warmup", 0)),
         users=workload.get("users", {}),
+        zones=zone_shares.shares_of(workload.get("workers", ())),
         think=workload.get("think", {}),
         http=workload.get("http", {}),
         abort=workload.get("abort", {}),

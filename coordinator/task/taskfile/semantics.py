@@ -14,11 +14,11 @@ from osbench.common.plugin.plugin_names import NATIVE, RALLY, parse_name
 from osbench.common.plugin.plugins import Found, Plugins
 from osbench.common.plugin.runner import Runner, SearchingRunner
 from osbench.common.plugin.scenario_plugin import ScenarioPlugin
-from osbench.common.plugin.scripted_runner import ScriptedRunner
+from osbench.common.plugin.scripted_runner import ScriptedRunner, scripted_part
 from osbench.common.plugin.signature import PLACEHOLDER
 from osbench.common.plugin.sla import Sla
 from osbench.common.task import ABORT_OVER_S, Named, Subtask, Task, Workload
-from osbench.coordinator.task.taskfile import data, drill_phases, scripted_load
+from osbench.coordinator.task.taskfile import data, drill_phases, zone_shares
 from osbench.coordinator.task.taskfile.judged_actions import unknown_actions
 from osbench.coordinator.task.taskfile.parsing import DEFAULT_SLA
 from osbench.coordinator.task.taskfile.places import (
@@ -96,8 +96,9 @@ def _workload(task: Task, workload: Workload, plugins: Plugins) -> Iterator[Prob
     if runner is not None:
         yield from drill_phases.faults(workload, runner, plugins)
         yield from virtual_users.faults(task, workload, runner)
+        yield from zone_shares.faults(task, workload)
         if plugin is not None and isinstance(runner, ScriptedRunner):
-            yield from scripted_load.faults(workload, plugin)
+            yield from scripted_part("faults")(workload, plugin)
         if file is not None:
             yield from data.too_few(file, workload, runner)
     yield from _all_used(task, workload, plugin, plugins)

@@ -18,6 +18,7 @@ from osbench.worker.http.on_loop.loop_connection import LoopConnection
 from osbench.worker.http.on_loop.loop_driver import drive_on_loop, look_at
 from osbench.worker.http.opening import Opener
 from osbench.worker.http.ready_requests import ReadyRequest, ReadyRequests
+from osbench.worker.http.server_names import ServerNames
 from osbench.worker.http.wire.cookies import Cookies
 from osbench.worker.http.wire.exchange_phases import ExchangePhases
 from osbench.worker.http.wire.raw_response import RawResponse
@@ -38,17 +39,18 @@ class LoopClient:
         bound: ResponseBound = USUAL,
         *,
         observer: Observer | None = None,
+        servers: ServerNames | None = None,
     ) -> None:
         """`of_run`: header lines of every request, sent to the host of its URL only.
 
         `bound` limits responses whose body is kept. `observer` is called with each request and its
-        response or error.
+        response or error; `servers` numbers the servers that respond.
         """
         self._ready = ReadyRequests(of_run, bound)
         self._pools: dict[asyncio.AbstractEventLoop, LoopPool] = {}
         self._of_thread: dict[int, LoopPool] = {}
-        self._rules = ExchangeRules(Opener(), observer=observer)
-        self._observed = observer is not None
+        self._rules = ExchangeRules(Opener(), observer=observer, servers=servers)
+        self._observed = observer is not None or servers is not None
 
     @property
     def retried(self) -> int:

@@ -8,6 +8,7 @@ from osbench.common.protocol.exchanges import (
     FALSE_BODY,
     OWN,
     OWN_TWICE,
+    PER_SERVER,
     pack_exchange,
     pack_kept,
 )
@@ -36,6 +37,7 @@ class ExchangePhases:
         "retried",
         "secured_ns",
         "sent_bytes",
+        "server",
         "status",
     )
 
@@ -56,6 +58,8 @@ class ExchangePhases:
         #: Bytes of the request and of the response with their heads, without TLS.
         self.sent_bytes = 0
         self.received_bytes = 0
+        #: Number of the server among the names of actions, from 1; 0 if it is not noted.
+        self.server = 0
         #: Status code of the response; 0 before it is complete.
         self.status = 0
         #: The kept connection ended without a response: the request was sent again over a new one.
@@ -76,7 +80,8 @@ class ExchangePhases:
         if ended_ns and not self.connected_ns:
             # over a kept connection, as most are
             wait_ns, rest_ns = first_ns - self.begun_ns or 1, ended_ns - first_ns or 1
-            return pack_kept(action, OWN, wait_ns, rest_ns, sent, received, status)
+            own = OWN - PER_SERVER * self.server
+            return pack_kept(action, own, wait_ns, rest_ns, sent, received, status)
         opening = (
             self.looked_up_ns and (self.lookup_ns or 1),
             self.connected_ns and (self.connect_ns or 1),
@@ -84,7 +89,7 @@ class ExchangePhases:
         )
         wait_ns, rest_ns = first_ns and (self.wait_ns or 1), ended_ns and (self.rest_ns or 1)
         times = (*opening, wait_ns, rest_ns)
-        client = OWN_TWICE if self.retried else OWN
+        client = (OWN_TWICE if self.retried else OWN) - PER_SERVER * self.server
         return pack_exchange(action, client, *times, sent, received, status)
 
     @property

@@ -8,6 +8,7 @@ from osbench.common.plugin.runner import SearchingRunner
 from osbench.coordinator.load.run.plan import RunPlan, WorkloadPlan
 from osbench.coordinator.plugins.sla.evaluator import SlaEvaluator
 from osbench.coordinator.results.accounting.abort_rule import AbortRule
+from osbench.coordinator.results.accounting.breakdown import breakdowns_of
 from osbench.coordinator.results.accounting.drill_statistics import DrillStatistics
 from osbench.coordinator.results.accounting.search.trials import Trials
 from osbench.coordinator.results.accounting.stage_statistics import StageStatistics
@@ -34,5 +35,6 @@ def planned_results(one: WorkloadPlan, plan: RunPlan) -> WorkloadResults:
             is_open=runner.OPEN,
             planned_s=runner.planned_s,
             drill=DrillStatistics(workload.phases, workload.warmup_s) if workload.phases else None,
+            breakdowns=breakdowns_of(workload, is_open=runner.OPEN),
         ),
     )

@@ -11,7 +11,7 @@ import math
 from collections.abc import Sequence
 from itertools import accumulate
 
-from osbench.common.plugin.runner import Step, Totals, split
+from osbench.common.plugin.runner import Step, Totals
 from osbench.common.values.intervals import Interval
 from osbench.coordinator.load.dispatch.moved_users import regrant
 from osbench.coordinator.load.fleet.worker import NOT_GRANTED, WorkerHandle
@@ -37,6 +37,8 @@ class UserAllocation:
         self._numbers = ANY_NUMBER
         #: The last step of the runner.
         self.step = Step()
+        #: Zones of the load that had no worker when that was last noted.
+        self._absent: list[str] = []
 
     def ask(self) -> None:
         """Ask the runner for the load to be offered, and grant virtual users to workers.
@@ -62,6 +64,10 @@ class UserAllocation:
         self._pace(active)
         if load.phase is not Phase.PREPARING:
             self._number(active, self._most(active, capacity))
+
+    def _split(self, users: int, capacity: Sequence[int]) -> list[int]:
+        labels = [worker.beat.label for worker in self._load.workers.active]
+        return self._load.plan.zones.split(users, labels, capacity)
 
     def _unheard(self) -> int:
         """Return the count of users that workers of an earlier coordinator may still have.
@@ -111,10 +117,17 @@ class UserAllocation:
         """
 
     def note_held(self) -> None:
-        """Note the numbers of users that are requested and that live workers have.
+        """Note in the journal which zones of the load have no worker, if that has changed.
 
-        Does nothing unless the load is closed.
+        Of a closed load also the numbers of users that are requested and that live workers have.
         """
+        load = self._load
+        absent = load.plan.zones.absent(worker.beat.label for worker in load.workers.active)
+        if absent != self._absent:
+            self._absent = absent
+            at_s = load.rules.within(load.elapsed())
+            event = {"do": "zones", "workload": load.number, "at_s": at_s, "absent": absent}
+            load.services.port.note(event)
 
     def skip_gap(self) -> None:
         """Drop arrivals due without a coordinator; does nothing unless the load is open."""
@@ -176,7 +189,7 @@ class OpenUserAllocation(UserAllocation):
     def _limits(self, capacity: Sequence[int], elapsed_s: float) -> Sequence[int]:
         # beyond the capacity of workers if the user wishes so
         most = self._load.specification.max_concurrency
-        return split(most, [ANY_NUMBER] * len(capacity)) if most else capacity
+        return self._split(most, [ANY_NUMBER] * len(capacity)) if most else capacity
 
     def _most(self, workers: Sequence[WorkerHandle], capacity: Sequence[int]) -> Sequence[int]:
         return [worker.target for worker in workers]
@@ -220,8 +233,9 @@ class ClosedUserAllocation(UserAllocation):
 
     def _limits(self, capacity: Sequence[int], elapsed_s: float) -> Sequence[int]:
         # as far as its users start already
-        asked, due = self.step.users or (), self._due(elapsed_s)
-        limits = list(asked if due >= sum(asked) else split(due, capacity))
+        asked, due, zones = self.step.users or (), self._due(elapsed_s), self._load.plan.zones
+        whole = due >= sum(asked)
+        limits = list(asked) if whole and not zones else self._split(min(due, sum(asked)), capacity)
         workers, register = self._load.workers, self._load.results.users
         # a user waits for a number that returns; numbers of other workers perhaps never do
         returning = sum(register.count(one.mid) for one in workers.present if one.returns_numbers)
@@ -264,7 +278,7 @@ class ClosedUserAllocation(UserAllocation):
 
     def _most(self, workers: Sequence[WorkerHandle], capacity: Sequence[int]) -> Sequence[int]:
         plan = self._load.plan
-        in_all = split(plan.runner.concurrency, capacity)
+        in_all = self._split(plan.runner.concurrency, capacity)
         return [max(one.target, most) for one, most in zip(workers, in_all, strict=True)]
 
     def _pace(self, workers: Sequence[WorkerHandle]) -> None:
@@ -292,11 +306,12 @@ class ClosedUserAllocation(UserAllocation):
             worker.pace_part = (begin, end, in_all, self._paced_from)
 
     def note_held(self) -> None:
-        """Note in the journal how many users are requested, and how many live workers have.
+        """Also note how many users are requested and how many live workers have, after a change.
 
-        Nothing is noted while neither changes. Without further work no more users count as
-        requested than there are; after the stop time 0 do.
+        Without further work no more users count as requested than there are; after the stop time 0
+        do.
         """
+        super().note_held()
         load = self._load
         elapsed_s = load.elapsed()
         held = sum(worker.user_limit for worker in load.workers.present)

@@ -8,8 +8,10 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
+from typing import cast
 
 from osbench.common.errors import FleetError, StoreUnreachable
+from osbench.common.plugin.scripted_runner import scripted_part
 from osbench.coordinator.load.dispatch.arrivals import Ints
 from osbench.coordinator.load.fleet.worker import NOT_GRANTED, Granted, WorkerHandle
 from osbench.coordinator.load.fleet.worker_request import ANY_NUMBER
@@ -18,7 +20,6 @@ from osbench.coordinator.load.run.workload.ending import Ending
 from osbench.coordinator.load.run.workload.load_hooks import LoadHooks
 from osbench.coordinator.load.run.workload.load_parts import LoadParts, Phase
 from osbench.coordinator.load.run.workload.load_view import LoadView
-from osbench.coordinator.load.run.workload.scripted_user_allocation import ScriptedUserAllocation
 from osbench.coordinator.load.run.workload.user_allocation import (
     ClosedUserAllocation,
     OpenUserAllocation,
@@ -301,4 +302,5 @@ def _grant_of(worker: WorkerHandle, stop_s: float | None) -> Granted:
 def _allocation(load: LoadParts) -> UserAllocation:
     if load.is_open:
         return OpenUserAllocation(load)
-    return ScriptedUserAllocation(load) if load.runner.is_scripted else ClosedUserAllocation(load)
+    kind = scripted_part("allocation") if load.runner.is_scripted else ClosedUserAllocation
+    return cast(UserAllocation, kind(load))

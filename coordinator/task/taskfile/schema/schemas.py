@@ -137,6 +137,7 @@ _OWN: Mapping[str, Any] = {
         "description": "seconds from the start of the load that are left out of the statistics",
     },
     "users": user_schemas.USERS,
+    "workers": user_schemas.WORKERS,
     "think": user_schemas.THINK,
     "http": user_schemas.HTTP,
     "abort": ABORT,

@@ -69,6 +69,34 @@ THINK: Mapping[str, Any] = {
     "additionalProperties": False,
 }
 
+_ZONE_SHARE: Mapping[str, Any] = {
+    "properties": {
+        "zone": {
+            "type": "string",
+            "pattern": "^[^/]+$",
+            "description": "label of workers, up to its first slash",
+        },
+        "share": {
+            "type": ["string", "number"],
+            "pattern": r"^\s*[0-9]+(\.[0-9]+)?\s*%\s*$",
+            "exclusiveMinimum": 0,
+            "maximum": 100,
+            "description": "their part of the load, such as 30 %",
+        },
+    },
+    "required": ["zone", "share"],
+    "additionalProperties": False,
+}
+
+WORKERS: Mapping[str, Any] = {
+    "type": ["object", "array"],
+    **_ZONE_SHARE,
+    "items": {"type": "object", **_ZONE_SHARE},
+    "minItems": 1,
+    "description": "shares of the load by zone of the workers; other workers make the rest",
+    "examples": [[{"zone": "eu", "share": "30 %"}, {"zone": "us", "share": "70 %"}]],
+}
+
 HTTP: Mapping[str, Any] = {
     "type": "object",
     "description": "address and content of the requests of self.http",
@@ -89,6 +117,12 @@ HTTP: Mapping[str, Any] = {
             "type": "object",
             "additionalProperties": {"type": "string"},
             "description": "headers of all requests",
+        },
+        "by": {
+            "type": "string",
+            "pattern": "^[!#$%&'*+.^_`|~0-9A-Za-z-]+$",
+            "description": "report requests by the header of responses with this name, such as"
+            " x-backend; address: by the address of the server",
         },
         "timeout": {
             **DURATION,

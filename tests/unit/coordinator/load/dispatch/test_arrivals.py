@@ -6,12 +6,9 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from osbench.common.values.intervals import Intervals
 from osbench.coordinator.load.dispatch.arrivals import (
     KEPT_NS,
     Dues,
-    deal,
-    deal_numbers,
     nanoseconds,
     slices,
 )
@@ -65,15 +62,3 @@ def test_instants_are_cut_into_spans():
         [4_700_000_000],
     ]
     assert slices(ints()) == []
-
-
-def test_the_first_instant_goes_to_the_worker_whose_turn_it_is():
-    hands = deal(ints(1, 2, 3, 4, 5), 3, turn=1)
-
-    assert [hand.tolist() for hand in hands] == [[3], [1, 4], [2, 5]]
-
-
-def test_numbers_that_move_go_in_equal_runs():
-    hands = deal_numbers(Intervals([(1, 4), (10, 12)]), 2)
-
-    assert hands == [Intervals([(1, 4)]), Intervals([(10, 12)])]

@@ -19,8 +19,10 @@ from osbench.common.values.outcomes import DROP_REASONS, Outcome
 from osbench.coordinator.load.dispatch import open_load
 from osbench.coordinator.load.dispatch.batches import UNDELIVERED_MOST
 from osbench.coordinator.load.dispatch.dispatcher import Dispatcher
+from osbench.coordinator.load.dispatch.open_load import ArrivalRules
 from osbench.coordinator.load.dispatch.port import PlannedBatch
 from osbench.coordinator.load.fleet.worker import LeaveReason, WorkerHandle
+from osbench.coordinator.load.fleet.zones import NO_ZONES, ZoneShares
 from osbench.coordinator.results.accounting.ledger import Ledger
 
 
@@ -49,6 +51,7 @@ class Desk:
         idempotent: bool = False,
         warmup_s: float = 0.0,
         data: Any = None,
+        zones: ZoneShares = NO_ZONES,
     ) -> None:
         self.sent: list[PlannedBatch] = []
         self.published = 0
@@ -60,9 +63,9 @@ class Desk:
             self,
             self.ledger,
             0,
-            is_open=open_,
-            max_lag_s=1.0,
-            warmup_ns=int(warmup_s * 1e9),
+            arrivals=ArrivalRules(max_lag_s=1.0, warmup_ns=int(warmup_s * 1e9), zones=zones)
+            if open_
+            else None,
             data=data,
         )
 

@@ -33,8 +33,9 @@ def faults(workload: Workload, plugin: ScenarioPlugin) -> Iterator[Problem]:
                 f"{plugin.name} has {name} for virtual users, and the runner {runner} {_BY_ITSELF}"
                 f": {other}",
             )
-    for key in ("users", "think"):
-        if getattr(workload, key):
+    found = {"users": workload.users, "think": workload.think, "workers": workload.zones}
+    for key, value in found.items():
+        if value:
             yield Problem(
                 inside(place, key), f"has no effect: the runner {runner} {_BY_ITSELF}; {other}"
             )

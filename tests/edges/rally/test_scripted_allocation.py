@@ -11,8 +11,8 @@ from helpers.loads import workload
 from helpers.memberships import handle
 from osbench.common.plugin.scripted_runner import ScriptedRunner
 from osbench.common.values.outcomes import LifeEvent
-from osbench.coordinator.load.run.workload.scripted_user_allocation import ScriptedUserAllocation
 from osbench.coordinator.load.run.workload.workload_run import WorkloadRun
+from osbench.edges.rally.scripted_allocation import ScriptedUserAllocation
 
 
 def begun(*workers: Any) -> WorkloadRun:

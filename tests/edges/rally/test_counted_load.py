@@ -7,7 +7,7 @@ from typing import Any
 
 from osbench.common.plugin.runner import Step
 from osbench.common.values.intervals import Intervals
-from osbench.coordinator.load.dispatch.dispatcher import CountedLoad
+from osbench.edges.rally.scripted_dispatch import CountedLoad
 
 
 class Ledger:

@@ -1,0 +1,1 @@
+"""Results in parts: by zone of the workers, and by server that responded."""

@@ -1,0 +1,50 @@
+"""Names of the servers that respond, by which reports count requests."""
+
+from __future__ import annotations
+
+import contextlib
+import socket
+
+from osbench.common.plugin.atomic import Names
+from osbench.worker.http.wire.raw_response import RawResponse
+
+#: Key of a workload's context: "address", or the name of a header of responses.
+SERVERS_KEY = "servers_by"
+ADDRESS = "address"
+#: Most names in one process; more would take the numbers of actions.
+MOST = 200
+OTHERS = "(other servers)"
+
+
+def peer_of(sock: socket.socket) -> str:
+    """Return the address of the server, IP:PORT; "(unknown)" once it has ended the connection."""
+    with contextlib.suppress(OSError):
+        host, port, *_ = sock.getpeername()
+        return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
+    return "(unknown)"
+
+
+class ServerNames:
+    """Finds the name of the server that responded, and its number among the names of actions."""
+
+    def __init__(self, by: str) -> None:
+        """`by`: "address", or the name of a header."""
+        self._header = "" if by == ADDRESS else by.lower()
+        #: Names of the workload's actions; set before its first request.
+        self.names: Names | None = None
+        self._numbers: dict[str, int] = {}
+
+    def number(self, peer: str, response: RawResponse) -> int:
+        """Return the number of the server with the address `peer`, from 1; 0 without `names`."""
+        if self.names is None:
+            return 0
+        if self._header:
+            name = ", ".join(response.values(self._header)) or f"(no {self._header})"
+        else:
+            name = peer
+        found = self._numbers.get(name)
+        if found is None:
+            if len(self._numbers) >= MOST:
+                name = OTHERS
+            found = self._numbers[name] = self.names.number(name) + 1
+        return found
