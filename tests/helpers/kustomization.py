@@ -16,7 +16,7 @@ def render(folder: Path) -> list[Manifest]:
     spec = yaml.safe_load((folder / "kustomization.yaml").read_text("utf-8"))
     unknown = set(spec) - {
         "apiVersion", "kind", "namespace", "resources", "images", "patches",
-        "configMapGenerator", "secretGenerator", "generatorOptions", "components",
+        "configMapGenerator", "secretGenerator", "generatorOptions", "components", "nameSuffix",
     }  # fmt: skip
     assert not unknown, f"{folder}: this reader does not know {unknown}"
     found: list[Manifest] = []
@@ -33,16 +33,39 @@ def render(folder: Path) -> list[Manifest]:
         files = _files(folder, one)
         codes = {name: base64.b64encode(path.read_bytes()).decode() for name, path in files}
         found.append({**_generated("Secret", one["name"], codes), "type": "Opaque"})
-    for name in spec.get("components", []):
-        component = yaml.safe_load((folder / name / "kustomization.yaml").read_text("utf-8"))
-        unknown = set(component) - {"apiVersion", "kind", "patches", "images"}
-        assert not unknown, f"{folder / name}: this reader does not know {unknown}"
-        _change(found, component)
+    _add_components(found, folder, spec)
     _change(found, spec)
+    if suffix := spec.get("nameSuffix"):
+        _rename(found, suffix)
     for manifest in found:
         if manifest["kind"] != "Namespace":
             manifest["metadata"]["namespace"] = spec["namespace"]
     return found
+
+
+def _add_components(manifests: list[Manifest], folder: Path, spec: dict[str, Any]) -> None:
+    for name in spec.get("components", []):
+        component = yaml.safe_load((folder / name / "kustomization.yaml").read_text("utf-8"))
+        unknown = set(component) - {"apiVersion", "kind", "patches", "images", "components"}
+        assert not unknown, f"{folder / name}: this reader does not know {unknown}"
+        _add_components(manifests, folder / name, component)
+        _change(manifests, component)
+
+
+def _rename(manifests: list[Manifest], suffix: str) -> None:
+    """Hang a suffix to all names, and to names of volumes by which pods refer to them."""
+    names = {(one["kind"], one["metadata"]["name"]) for one in manifests}
+    for manifest in manifests:
+        manifest["metadata"]["name"] += suffix
+        pod = manifest.get("spec", {}).get("template", {}).get("spec", {})
+        for volume in pod.get("volumes", []):
+            for kind, key, field in (
+                ("ConfigMap", "configMap", "name"),
+                ("Secret", "secret", "secretName"),
+                ("PersistentVolumeClaim", "persistentVolumeClaim", "claimName"),
+            ):
+                if key in volume and (kind, volume[key][field]) in names:
+                    volume[key][field] += suffix
 
 
 def _change(manifests: list[Manifest], spec: dict[str, Any]) -> None:
@@ -76,7 +99,8 @@ def _patch(manifests: list[Manifest], patch: dict[str, Any]) -> None:
     """Change what it targets; it may target nothing."""
     target = patch["target"]
     for manifest in manifests:
-        if (manifest["kind"], manifest["metadata"]["name"]) == (target["kind"], target["name"]):
+        name = target.get("name", manifest["metadata"]["name"])
+        if (manifest["kind"], manifest["metadata"]["name"]) == (target["kind"], name):
             for step in yaml.safe_load(patch["patch"]):
                 _step(manifest, step)
 
@@ -89,7 +113,11 @@ def _step(manifest: Manifest, step: dict[str, Any]) -> None:
         place = place[int(part) if isinstance(place, list) else part]
     match step["op"]:
         case "remove":
-            del place[last]
+            del place[int(last) if isinstance(place, list) else last]
+        case "test":
+            assert place[last] == step["value"], step
+        case "replace" if isinstance(place, list):
+            place[int(last)] = step["value"]
         case "replace":
             assert last in place, step
             place[last] = step["value"]

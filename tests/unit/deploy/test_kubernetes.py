@@ -221,6 +221,55 @@ def test_a_worker_is_restarted_for_what_a_restart_cures_and_ready_where_it_takes
         assert container[probe]["exec"]["command"][:3] == ["nice", "-n", "19"]
 
 
+def test_for_openshift_one_line_takes_users_and_groups_from_all_pods(kubernetes: Path) -> None:
+    settings = kubernetes / "settings" / "kustomization.yaml"
+    before = settings.read_text()
+    assert before.count("# components: [../openshift]") == 1
+    settings.write_text(before.replace("# components:", "components:"))
+    tool = shutil.which("kubectl")
+    try:
+        rendered = {folder: render(kubernetes / folder) for folder in FOLDERS}
+        if tool:
+            for folder, found in rendered.items():
+                built = subprocess.run(
+                    [tool, "kustomize", kubernetes / folder],
+                    capture_output=True,
+                    text=True,
+                    check=True,
+                )
+                assert _plain(yaml.safe_load_all(built.stdout)) == _plain(found)
+    finally:
+        settings.write_text(before)
+
+    for found in rendered.values():
+        for pod in pods(found):
+            # restricted-v2 refuses users and groups outside of the namespace's range
+            assert pod["securityContext"] == {
+                "runAsNonRoot": True,
+                "seccompProfile": {"type": "RuntimeDefault"},
+            }
+            for container in [*pod.get("initContainers", []), *pod["containers"]]:
+                assert set(container["securityContext"]) == {
+                    "allowPrivilegeEscalation",
+                    "readOnlyRootFilesystem",
+                    "capabilities",
+                }
+
+
+def test_every_kind_of_pod_has_the_time_to_drain(kubernetes: Path) -> None:
+    (drain_s,) = [one.default for one in OPTIONS["worker"] if one.dest == "drain_timeout_s"]
+    made = (kubernetes / "base" / "secrets" / "worker.conf").read_text()
+
+    assert drain_s == 30
+    assert f"drain_timeout_s = {drain_s:g}\n" in made
+    for folder in ("base", "autoscaled", "autoscaled-by-users"):
+        manifest = named(render(kubernetes / folder), "Deployment", "osbench-worker")
+        pod = manifest["spec"]["template"]["spec"]
+        assert pod["terminationGracePeriodSeconds"] >= drain_s + SUPERVISOR_S + 10
+        # SIGTERM drains: nothing has to run before it
+        assert "lifecycle" not in pod["containers"][0]
+
+
 def test_the_sample_task_is_one(kubernetes: Path) -> None:
     done = CliRunner().invoke(coord, ["validate", str(kubernetes / "run" / "task.yaml")])
 
