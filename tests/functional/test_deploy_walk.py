@@ -6,6 +6,7 @@ import json
 import os
 import shlex
 import shutil
+import signal
 import subprocess
 import time
 from collections.abc import Iterator
@@ -13,7 +14,9 @@ from pathlib import Path
 
 import pytest
 
+from helpers.commands import environment
 from helpers.compose_stand_in import Compose
+from helpers.kubectl_command import KubectlCommand
 from helpers.kubernetes_stand_in import Cluster
 from helpers.readme import REPOSITORY, blocks
 from osbench.coordinator.results.accounting.block_contents import counted_rows
@@ -36,6 +39,7 @@ class Terminal:
         self.printed: list[str] = []
         self.compose: Compose | None = None
         self.cluster = Cluster(home)
+        self.kubectl = KubectlCommand(self.cluster)
         for name in ("deploy", "samples"):
             shutil.copytree(
                 REPOSITORY / name,
@@ -58,21 +62,30 @@ class Terminal:
 
     def close(self) -> None:
         """End all that is left."""
+        self.kubectl.close()
         if self.compose:
             self.compose.remove()
         self.cluster.remove()
 
+    def variables_of_commands(self) -> dict[str, str]:
+        """An environment with kubectl, osbench and what was exported."""
+        found = environment(self._home)
+        path = f"{self.kubectl.folder}{os.pathsep}{found['PATH']}"
+        return {**found, "PATH": path, **self.variables}
+
     def _shell(self, line: str) -> None:
-        script = f"{line}\nenv -0"
+        script = f"{line}\nenv -0" if line.startswith("export ") else line
         done = subprocess.run(
             ["bash", "-ec", script],
             cwd=self.folder,
-            env={**os.environ, **self.variables},
+            env=self.variables_of_commands(),
             capture_output=True,
             text=True,
             check=False,
         )
-        assert done.returncode == 0, (line, done.stderr)
+        assert done.returncode == 0, (line, done.stdout, done.stderr)
+        if line.startswith("deploy/kubernetes/start-run"):
+            self.printed.append(done.stdout)
         if line.startswith("export "):
             after = dict(one.split("=", 1) for one in done.stdout.rstrip("\0").split("\0"))
             name = line.removeprefix("export ").partition("=")[0]
@@ -172,24 +185,60 @@ def test_one_host_with_containers_scales_as_the_document_tells(terminal: Termina
 
 
 def test_kubernetes_scales_as_the_document_tells(terminal: Terminal) -> None:
-    install, run, more = lines("kubernetes")
+    for block in lines("kubernetes"):
+        for line in block:
+            terminal.type(line)
 
-    for line in [*install, *run, *more]:
+    assert ["Exit code 0" in printed for printed in terminal.printed] == [True] * 3
+    runs = RunDirectory.all(str(terminal.cluster.claims["osbench-runs"]))
+    # the second by plan.json
+    assert workers_of(terminal.cluster.claims["osbench-runs"]) == [2, 3, 4]
+    assert runs[0].read("run.json")["tags"] == ["first"]
+    # with the Job goes its task
+    jobs = [name for name in terminal.cluster.pods if name.startswith("job/")]
+    assert sorted(terminal.kubectl.owners.values()) == jobs
+    assert all(name.startswith("configmap/osbench-task-") for name in terminal.kubectl.owners)
+
+
+def test_ctrl_c_ends_a_run_in_a_cluster_with_its_report(terminal: Terminal) -> None:
+    install, *_ = lines("kubernetes")
+    for line in install:
         terminal.type(line)
+    command = terminal.folder / "deploy" / "kubernetes" / "start-run"
+    record = terminal.folder / "samples" / "deployments" / "webservice.json"
+    task = terminal.folder / "deploy" / "kubernetes" / "run" / "task.yaml"
+    options = ["--set", "0.0.runner.times=1000000", "--quiet"]
 
-    one, two = terminal.printed
-    assert "Exit code 0" in one
-    assert "Exit code 0" in two
-    assert workers_of(terminal.cluster.claims["osbench-runs"]) == [2, 4]
+    run = subprocess.Popen(
+        [command, "--deployment-file", record, task, *options],
+        env=terminal.variables_of_commands(),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+    )
+    claim = terminal.cluster.claims["osbench-runs"]
+    while not any(workers_of(claim)):
+        assert run.poll() is None, run.communicate()[0]
+        time.sleep(0.1)
+    run.send_signal(signal.SIGINT)
+    printed, _ = run.communicate(timeout=PATIENCE_S)
+
+    assert run.returncode == 130, printed
+    assert "Exit code 130" in printed
+    (stored,) = RunDirectory.all(str(claim))
+    summary = stored.read("summary.json")
+    assert summary is not None
+    assert summary["workloads"][0]["accounting"]["ok"] > 0
+    assert "secret/osbench-deployment-" in "".join(sorted(terminal.kubectl.owners))
 
 
 def test_scaling_down_in_a_run_loses_nothing_and_workers_outlive_their_redis(
     terminal: Terminal,
 ) -> None:
-    install, run, _ = lines("kubernetes")
+    install, _, _, run = lines("kubernetes")
     task = terminal.folder / "deploy" / "kubernetes" / "run" / "task.yaml"
     task.write_text(task.read_text("utf-8").replace("times: 2000", "times: 5000"), "utf-8")
-    for line in [*install, *run[:3]]:
+    for line in [*install, *(one for one in run[:5] if "kubectl -n" not in one)]:
         terminal.type(line)
     (job,) = terminal.cluster.pods["job/osbench-run"]
     claim = terminal.cluster.claims["osbench-runs"]

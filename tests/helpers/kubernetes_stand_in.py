@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import shutil
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -91,7 +92,10 @@ class Cluster:
 
     def apply(self, folder: Path) -> None:
         """`apply -k`."""
-        manifests = render(folder)
+        self.create(render(folder))
+
+    def create(self, manifests: Sequence[Manifest]) -> None:
+        """`create -f`, which also applies here."""
         for manifest in manifests:
             name = manifest["metadata"]["name"]
             self._applied[manifest["kind"], name] = manifest

@@ -142,6 +142,14 @@ class Container:
         """Wait until it ends by itself; returns its exit code."""
         return self._child.process.wait(within_s)
 
+    def exit_code(self) -> int | None:
+        """Its exit code; None while it runs."""
+        return self._child.process.poll()
+
+    def send(self, number: signal.Signals) -> None:
+        """Send its first process a signal."""
+        self._child.process.send_signal(number)
+
     def stop(self) -> int:
         """SIGTERM, and the time that its manifest gives it; returns its exit code."""
         self._child.process.send_signal(signal.SIGTERM)
