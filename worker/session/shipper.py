@@ -64,8 +64,7 @@ class Shipper:
         self._returned: dict[int, Intervals] = defaultdict(Intervals)
         self._voids: list[int] = []
         self._final = False
-        self._interval_s = SHORTEST_S
-        self._longest_s = 0.2
+        self._interval_s = self._longest_s = 0.2
         self._away = False
         self._lock = threading.Lock()
         self._wake = threading.Event()
@@ -81,6 +80,7 @@ class Shipper:
         with self._lock:
             self._sources.append(ResultSource(engine, workload))
             self._interval_s, self._longest_s = SHORTEST_S, interval_s
+        self._wake.set()
 
     def give_back(self, workload: int, numbers: Iterable[Interval]) -> None:
         """Queue iteration numbers that no engine has had: the next block returns them, soon."""

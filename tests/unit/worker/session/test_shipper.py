@@ -26,6 +26,7 @@ from osbench.common.protocol.messages import Block
 from osbench.common.values.intervals import Intervals
 from osbench.common.values.outcomes import Outcome
 from osbench.worker.session import result_source as module
+from osbench.worker.session import shipper as shipper_module
 from osbench.worker.session.log_book import ENTRY_CHARS, LogBook
 from osbench.worker.session.outbox import Outbox
 from osbench.worker.session.shipper import Shipper
@@ -104,6 +105,23 @@ def shipping(
     finally:
         shipper.close()
         shipper.outbox.close()
+
+
+def test_results_are_looked_for_rarely_as_long_as_there_is_no_workload(tmp_path, monkeypatch):
+    waits: list[float] = []
+
+    class NotedEvent(threading.Event):
+        def wait(self, timeout=None):
+            waits.append(timeout)
+            return super().wait(timeout)
+
+    monkeypatch.setattr(shipper_module.threading, "Event", NotedEvent)
+
+    with shipping(Wire(), tmp_path):
+        until(lambda: len(waits) >= 4)
+
+    # it waits for news, then a moment for more of them
+    assert min(waits[::2]) >= 0.2
 
 
 def test_rows_arrive_once(tmp_path):
