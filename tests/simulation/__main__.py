@@ -8,7 +8,6 @@ import os
 import signal
 import socket
 import threading
-import time
 from collections.abc import Sequence
 from pathlib import Path
 from types import SimpleNamespace
@@ -20,6 +19,7 @@ import redis
 
 from osbench.common.config.config import load
 from osbench.common.plugin.plugins import Plugins
+from osbench.common.ports import clock
 from osbench.common.protocol import redis_keys
 from osbench.common.protocol.envelope import Signer, Vault
 from osbench.common.protocol.keyring import Keyring
@@ -31,6 +31,7 @@ from osbench.worker.http.observer import Observer
 from osbench.worker.process import agent
 from osbench.worker.process.agent import Agent, Identity, Patience
 from osbench.worker.process.batch_consumer import signed_batch
+from osbench.worker.process.host_load import HostSample
 from osbench.worker.process.process import incarnation
 from osbench.worker.session import workloads
 from osbench.worker.session.equipment import Equipment
@@ -38,6 +39,8 @@ from osbench.worker.session.preparation import Preparation, Prepared
 from osbench.worker.session.refusals import Refusals
 from simulation.bulk_engines import BulkArrivals, BulkUsers
 
+#: How many true seconds a second takes: see the folder `slower`.
+SLOWER = float(os.environ.get("OSBENCH_SIMULATION_SLOWER") or 1)
 #: Longest wait for a message, as Celery waits, and between two looks at sessions, seconds.
 BRPOP_S = 1
 LOOK_S = 0.25
@@ -53,13 +56,24 @@ class SerialPreparation(Preparation):
             return super().prepare(specification, observer)
 
 
+class UnknownHost:
+    """Replaces `HostLoad`, which would read a file for each thread of the workers beside it."""
+
+    cores = 0
+    quota = 0.0
+
+    def measure(self, now_s: float) -> HostSample:
+        """Return that the load of the host is not known."""
+        return HostSample(0.0, -1.0, 0.0)
+
+
 class SimulatedWorker:
     """The agent of a worker process, and what brings it its batches."""
 
     def __init__(self, conf: Any, plugins: Plugins, ring: Keyring, label: str) -> None:
         url = conf.messaging.redis_url
         self.name = incarnation()
-        self._client = connect(url, 2.0 * BRPOP_S + 5)
+        self._client = connect(url, (2.0 * BRPOP_S + 5) * SLOWER)
         self.agent = Agent(
             identity=Identity(
                 incarnation=self.name,
@@ -67,7 +81,7 @@ class SimulatedWorker:
                 pid=os.getpid(),
                 label=label,
             ),
-            connect=lambda bound_s: connect(url, bound_s),
+            connect=lambda bound_s: connect(url, bound_s * SLOWER),
             equipment=Equipment(
                 incarnation=self.name,
                 user_limits=user_limits(conf.worker.virtual_users, processes=1),
@@ -84,6 +98,8 @@ class SimulatedWorker:
                 coordinator_lost_s=conf.worker.coordinator_lost_s,
                 max_stuck=conf.worker.max_stuck,
             ),
+            # hundreds that look 20 times a second before the load would take all cores
+            eager_s=agent.READ_S,
         )
 
     def start(self) -> None:
@@ -95,9 +111,9 @@ class SimulatedWorker:
         key = redis_keys.PREFIX + redis_keys.queue(self.name)
         while True:
             try:
-                found: Any = self._client.brpop([key], timeout=BRPOP_S)
+                found: Any = self._client.brpop([key], timeout=BRPOP_S * SLOWER)
             except redis.RedisError:
-                time.sleep(BRPOP_S)
+                clock.sleep(BRPOP_S)
                 continue
             if found is not None:
                 body = base64.b64decode(json.loads(found[1])["body"])
@@ -106,7 +122,7 @@ class SimulatedWorker:
 
 def watch(workers: Sequence[SimulatedWorker], seen: list[float], leave: threading.Event) -> None:
     """Note, until the process leaves, for how long the coordinator was not heard under load."""
-    while not leave.wait(LOOK_S):
+    while not leave.wait(LOOK_S * SLOWER):
         for worker in workers:
             session = worker.agent._session
             if session is not None and session.state == "running":
@@ -122,28 +138,28 @@ def main(config_file: str, workers: int, plugin_path: tuple[str, ...], output: P
     """Serve runs until SIGTERM."""
     for name, engine in (("OpenEngine", BulkArrivals), ("ClosedEngine", BulkUsers)):
         setattr(workloads, name, engine)
-    # hundreds that look 20 times a second before the load would take all cores
-    agent.EAGER_S = agent.READ_S  # type: ignore[misc]
+    # a full collection by each of them, of the memory of all
+    workloads._exempt_from_garbage_collection = lambda **_: None  # type: ignore[attr-defined]
     agent.NEW_S = 0.0  # type: ignore[misc]
+    agent.HostLoad = UnknownHost  # type: ignore[misc, assignment]
     conf = load([config_file])
     ring = Keyring.load(conf.security.key_file)
     leave = threading.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: leave.set())
     threading.stack_size(256 << 10)
-    found = [
-        SimulatedWorker(conf, Plugins([*plugin_path]), ring, f"simulated-{at}")
-        for at in range(workers)
-    ]
+    # each would import the same plug-ins again
+    plugins = Plugins([*plugin_path])
+    found = [SimulatedWorker(conf, plugins, ring, f"simulated-{at}") for at in range(workers)]
     for one in found:
         one.start()
     seen: list[float] = []
     watch(found, seen, leave)
     for one in found:
         one.agent.drain()
-    deadline = time.monotonic() + conf.worker.drain_timeout_s
+    deadline = clock.monotonic() + conf.worker.drain_timeout_s
     for one in found:
-        one.agent.done.wait(max(0.0, deadline - time.monotonic()))
+        one.agent.done.wait(max(0.0, deadline - clock.monotonic()))
         one.agent.deregister()
     percentiles = np.percentile(seen, [50, 99, 100]).tolist() if seen else [0.0] * 3
     output.write_text(json.dumps({"unheard_s": percentiles}), encoding="utf-8")

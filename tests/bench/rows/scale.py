@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import asdict
 
@@ -9,33 +11,52 @@ import numpy as np
 import psutil
 
 from bench.comparison import Comparison
-from bench.stage import Stage
+from bench.stage import BenchError, Stage
 from simulation.figures import PRIORITY, Figures, prefer, simulate
 
 NEEDS = ()
 
 #: Workers and iterations a second of each run.
 POINTS = ((10, 1_000), (50, 1_000), (200, 1_000), (50, 20_000), (200, 20_000), (200, 100_000))
+#: Other points, such as "500x10000 1000x10000x4": workers, iterations a second, and how many true
+#: seconds a second takes (docs/scaling.md).
+OTHERS = os.environ.get("OSBENCH_SCALE_POINTS", "")
 #: Length of a load, seconds, at least.
 LOAD_S = 12.0
 
 
 def measure(stage: Stage, say: Callable[[str], None]) -> list[Comparison]:
-    """Runs of an open load on 10 to 200 workers; CPU is that of the middle of the load."""
+    """Runs of an open load on 10 to 200 workers; CPU is that of the middle of the load.
+
+    The cost of a worker, a block and 1,000 iterations is fitted to `POINTS` alone.
+    """
     # who measures must not come late
     prefer(PRIORITY, psutil.Process())
     seconds = max(LOAD_S, stage.block_s * 2)
-    found: dict[tuple[int, int], list[Figures]] = {point: [] for point in POINTS}
+    points = read_points(OTHERS) if OTHERS else [(*point, 1.0) for point in POINTS]
+    found: dict[tuple[int, int, float], list[Figures]] = {point: [] for point in points}
     for _ in range(stage.rounds):
-        for workers, rate in POINTS:
+        for workers, rate, slower in points:
             runner = {"rps": {"rps": rate, "times": round(rate * seconds)}}
-            figures = simulate(stage, workers, runner, seconds)
-            found[workers, rate].append(figures)
+            figures = simulate(stage, workers, runner, seconds, slower=slower)
+            found[workers, rate, slower].append(figures)
             say(", ".join(f"{name} {_short(value)}" for name, value in asdict(figures).items()))
     rows: list[Comparison] = []
-    for (workers, rate), several in found.items():
+    for (workers, rate, _), several in found.items():
         rows += _point(f"{workers} workers, {rate:,}/s", several)
-    return [*rows, *_fitted(list(found.values()))]
+    return rows if OTHERS else [*rows, *_fitted(list(found.values()))]
+
+
+def read_points(text: str) -> list[tuple[int, int, float]]:
+    """Return workers, rate and how much slower time is, for each point. Raises BenchError."""
+    found = []
+    for point in text.split():
+        numbers = re.fullmatch(r"(\d+)x(\d+)(?:x(\d+(?:\.\d+)?))?", point)
+        if numbers is None:
+            raise BenchError(f"point {point!r}: expected WORKERSxRATE or WORKERSxRATExSLOWER")
+        workers, rate, slower = numbers.groups()
+        found.append((int(workers), int(rate), float(slower or 1)))
+    return found
 
 
 def _point(what: str, several: Sequence[Figures]) -> list[Comparison]:
@@ -45,7 +66,10 @@ def _point(what: str, several: Sequence[Figures]) -> list[Comparison]:
         "coordinator, memory": ("MB", lambda one: one.coordinator_mb),
         "Redis, commands": ("1/s", lambda one: one.commands_per_s),
         "Redis, bytes in": ("MB/s", lambda one: one.in_bytes_per_s / 1e6),
+        "coordinator not heard, p99": ("s", lambda one: one.unheard_s[1]),
         "coordinator not heard, most": ("s", lambda one: one.unheard_s[2]),
+        "start of the load": ("s", lambda one: one.start_s),
+        "end of the load to the report": ("s", lambda one: one.end_s),
     }
     return [
         _row(f"{name}: {what}", unit, tuple(map(value, several)))
