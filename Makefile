@@ -29,6 +29,8 @@ ROWS ?= all
 ROUNDS ?= 3
 BLOCK ?= 5
 OUTPUT ?= build/bench.json
+# of `make bench ROWS=scale`, such as POINTS="500x10000 1000x10000x4"
+POINTS ?=
 # of `make soak`: its length, iterations a second of each of its two workloads, and how many times as
 # often as usual the clocks of the protocol tick
 HOURS ?= 2
@@ -71,7 +73,7 @@ WORLD_TESTS = $(WORLD) $(PYTEST) -p world.ports tests/world
 .PHONY: help setup demo test test-all test-rest units timing costs coverage coverage-units lint types check clean bench docs
 .PHONY: test-python repeats release lab lab-stop conformance chaos world world-tests assets assets-build assets-check
 .PHONY: otlp-sdks zuul-trial archive-s3 archive-swift statistics pictures containers hosts soak truth what-if audit
-.PHONY: sbom lowest words mutants house elastic far
+.PHONY: sbom lowest words mutants house elastic far crowd world-day
 
 help:
 	@echo "make setup   installs all that the other targets need into .venv"
@@ -94,10 +96,12 @@ help:
 	@echo "make containers  deploy/compose.yaml in a container engine (BUILD=options of the build)"
 	@echo "make hosts   runs over network namespaces with delay, loss, cuts and wrong clocks (root; docs/operations.md)"
 	@echo "make far     workers and coordinator at up to 100 ms from Redis (root; docs/scaling.md)"
+	@echo "make crowd   64 worker processes on eight hosts (root; docs/scaling.md)"
 	@echo "make statistics  how often intervals and verdicts are right (docs/comparing.md)"
 	@echo "make house   counts the lines of the core, of each edge, and of all that follows one run"
 	@echo "make mutants COUNT random changes of the product for each SEED, and which tests find them"
 	@echo "make world   plays SEEDS random schedules of the product in a simulated world (docs/world.md)"
+	@echo "make world-day  a run of HOURS (24) of virtual time, with its memory (docs/scaling.md)"
 	@echo "make repeats kills workers 20 times and whole runs 5 times"
 	@echo "make conformance  the tests of keystoneauth1 and requests over our session (docs/adr/0021)"
 	@echo "make otlp-sdks  services with OpenTelemetry's SDKs send their spans to runs (needs npm)"
@@ -247,7 +251,7 @@ $(PEERS)/.ready: tests/bench/requirements.txt
 
 bench: timing $(PEERS)/.ready
 	@mkdir -p $(dir $(OUTPUT))
-	PYTHONPATH=tests:tests/lab $(BIN)/python -m bench --peers $(PEERS)/bin/python --rows $(ROWS) \
+	OSBENCH_SCALE_POINTS="$(POINTS)" PYTHONPATH=tests:tests/lab $(BIN)/python -m bench --peers $(PEERS)/bin/python --rows $(ROWS) \
 		--rounds $(ROUNDS) --block $(BLOCK) --output $(OUTPUT)
 
 # with SPEED=4 half an hour has as many heartbeats, polls and shipments as two hours have otherwise
@@ -283,6 +287,9 @@ hosts: $(VENV)/.ready
 far: $(VENV)/.ready
 	PYTHONPATH=tests $(BIN)/python -m helpers.net_hosts.far
 
+crowd: $(VENV)/.ready
+	PYTHONPATH=tests $(BIN)/python -m helpers.net_hosts.crowd
+
 # killed workers and runs, at many more moments than in `make test-all`
 repeats: $(VENV)/.ready
 	OSBENCH_LAB=small OSBENCH_LOSS_REPETITIONS=20 OSBENCH_KILL_REPETITIONS=5 $(BIN)/pytest \
@@ -302,6 +309,11 @@ world: JOBS = $(shell nproc)
 world: $(VENV)/.ready
 	$(WORLD) $(BIN)/python -m world --seeds $(SEEDS) --first $(FIRST) --jobs $(JOBS) \
 		$(if $(WITHOUT),--without $(WITHOUT)) $(if $(TRACE),--trace) $(if $(TABLE),--table $(TABLE))
+
+# a run of HOURS virtual hours
+world-day: HOURS = 24
+world-day: $(VENV)/.ready
+	$(WORLD) $(BIN)/python -m world.day --hours $(HOURS)
 
 world-tests: $(VENV)/.ready
 	$(WORLD_TESTS) $(SIDE_BY_SIDE)

@@ -78,8 +78,12 @@ class Event:
         if not self._flag:
             scheduler = present.scheduler()
             assert scheduler.current is not None
-            self._waiting.append((scheduler.current, scheduler.current.token))
+            mine = (scheduler.current, scheduler.current.token)
+            self._waiting.append(mine)
             scheduler.wait(timeout)
+            if mine in self._waiting:
+                # a day has millions of waits that nothing ended
+                self._waiting.remove(mine)
         return self._flag
 
 
