@@ -29,7 +29,7 @@ ROWS ?= all
 ROUNDS ?= 3
 BLOCK ?= 5
 OUTPUT ?= build/bench.json
-# of `make bench ROWS=scale`, such as POINTS="500x10000 1000x10000x4"
+# of `make bench ROWS=scale`, such as POINTS="300x10000 500x10000"
 POINTS ?=
 # of `make soak`: its length, iterations a second of each of its two workloads, and how many times as
 # often as usual the clocks of the protocol tick

@@ -8,6 +8,7 @@ import os
 import signal
 import socket
 import threading
+import time
 from collections.abc import Sequence
 from pathlib import Path
 from types import SimpleNamespace
@@ -19,7 +20,6 @@ import redis
 
 from osbench.common.config.config import load
 from osbench.common.plugin.plugins import Plugins
-from osbench.common.ports import clock
 from osbench.common.protocol import redis_keys
 from osbench.common.protocol.envelope import Signer, Vault
 from osbench.common.protocol.keyring import Keyring
@@ -39,8 +39,6 @@ from osbench.worker.session.preparation import Preparation, Prepared
 from osbench.worker.session.refusals import Refusals
 from simulation.bulk_engines import BulkArrivals, BulkUsers
 
-#: How many true seconds a second takes: see the folder `slower`.
-SLOWER = float(os.environ.get("OSBENCH_SIMULATION_SLOWER") or 1)
 #: Longest wait for a message, as Celery waits, and between two looks at sessions, seconds.
 BRPOP_S = 1
 LOOK_S = 0.25
@@ -73,7 +71,7 @@ class SimulatedWorker:
     def __init__(self, conf: Any, plugins: Plugins, ring: Keyring, label: str) -> None:
         url = conf.messaging.redis_url
         self.name = incarnation()
-        self._client = connect(url, (2.0 * BRPOP_S + 5) * SLOWER)
+        self._client = connect(url, 2.0 * BRPOP_S + 5)
         self.agent = Agent(
             identity=Identity(
                 incarnation=self.name,
@@ -81,7 +79,7 @@ class SimulatedWorker:
                 pid=os.getpid(),
                 label=label,
             ),
-            connect=lambda bound_s: connect(url, bound_s * SLOWER),
+            connect=lambda bound_s: connect(url, bound_s),
             equipment=Equipment(
                 incarnation=self.name,
                 user_limits=user_limits(conf.worker.virtual_users, processes=1),
@@ -111,9 +109,9 @@ class SimulatedWorker:
         key = redis_keys.PREFIX + redis_keys.queue(self.name)
         while True:
             try:
-                found: Any = self._client.brpop([key], timeout=BRPOP_S * SLOWER)
+                found: Any = self._client.brpop([key], timeout=BRPOP_S)
             except redis.RedisError:
-                clock.sleep(BRPOP_S)
+                time.sleep(BRPOP_S)
                 continue
             if found is not None:
                 body = base64.b64decode(json.loads(found[1])["body"])
@@ -122,7 +120,7 @@ class SimulatedWorker:
 
 def watch(workers: Sequence[SimulatedWorker], seen: list[float], leave: threading.Event) -> None:
     """Note, until the process leaves, for how long the coordinator was not heard under load."""
-    while not leave.wait(LOOK_S * SLOWER):
+    while not leave.wait(LOOK_S):
         for worker in workers:
             session = worker.agent._session
             if session is not None and session.state == "running":
@@ -157,9 +155,9 @@ def main(config_file: str, workers: int, plugin_path: tuple[str, ...], output: P
     watch(found, seen, leave)
     for one in found:
         one.agent.drain()
-    deadline = clock.monotonic() + conf.worker.drain_timeout_s
+    deadline = time.monotonic() + conf.worker.drain_timeout_s
     for one in found:
-        one.agent.done.wait(max(0.0, deadline - clock.monotonic()))
+        one.agent.done.wait(max(0.0, deadline - time.monotonic()))
         one.agent.deregister()
     percentiles = np.percentile(seen, [50, 99, 100]).tolist() if seen else [0.0] * 3
     output.write_text(json.dumps({"unheard_s": percentiles}), encoding="utf-8")

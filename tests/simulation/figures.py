@@ -26,10 +26,8 @@ from osbench.coordinator.results.storage.run_directory import RunDirectory
 from osbench.coordinator.results.storage.run_documents import read_timeline
 from servers import Child, RedisServer, redis_server
 
-#: Simulated workers of a process, at most, if time is not slower.
+#: Simulated workers of a process, at most.
 EACH = 50
-#: Folder of the module that slows time.
-SLOWER = Path(__file__).resolve().parent / "slower"
 #: What is left out at the beginning and at the end of a load, seconds.
 EDGE_S = 1.5
 #: Of coordinator and Redis, and of simulated workers, where that is allowed.
@@ -40,14 +38,9 @@ LOOK_S = 0.2
 
 @dataclass(frozen=True, kw_only=True)
 class Figures:
-    """A run; what goes by the second is that of the middle of its load.
-
-    All seconds are those of the protocol, which take longer if time is slower.
-    """
+    """A run; what goes by the second is that of the middle of its load."""
 
     workers: int
-    #: How many true seconds a second takes.
-    slower: float
     #: Iterations a second that were offered, and how many of the run came out well.
     rate: float
     ok: int
@@ -86,33 +79,21 @@ class _Counters:
 
 
 def simulate(
-    stage: Stage,
-    workers: int,
-    runner: dict[str, Any],
-    seconds: float,
-    *options: str,
-    slower: float = 1.0,
+    stage: Stage, workers: int, runner: dict[str, Any], seconds: float, *options: str
 ) -> Figures:
-    """Run a load of `seconds` on simulated workers with a Redis of their own. Raises BenchError.
-
-    `slower`: how many true seconds a second takes, so that more workers have room on this machine.
-    """
+    """Run a load of `seconds` on simulated workers with a Redis of their own. Raises BenchError."""
     with redis_server(password="simulation") as server:
-        stage.configure(
-            # connections have the true time
-            messaging={"redis_url": server.url, "redis_timeout_s": 5 * slower},
-            coordinator={"wait_for_workers_s": 60},
-        )
+        stage.configure(messaging={"redis_url": server.url}, coordinator={"wait_for_workers_s": 60})
         stage.coord("keys", "new")
         outputs = []
         with contextlib.ExitStack() as stack:
             processes = []
-            for count in _shares(workers, round(EACH * slower)):
+            for count in _shares(workers):
                 output = stage.subfolder("seen") / "seen.json"
                 outputs.append(output)
-                processes.append(stack.enter_context(_workers(stage, count, output, slower)))
-            _await_workers(stage, server, workers, slower)
-            found = _measured(stage, server, workers, runner, seconds, processes, options, slower)
+                processes.append(stack.enter_context(_workers(stage, count, output)))
+            _await_workers(stage, server, workers)
+            found = _measured(stage, server, workers, runner, seconds, processes, options)
         seen = [json.loads(output.read_text("utf-8"))["unheard_s"] for output in outputs]
         unheard = tuple(max(one[at] for one in seen) for at in range(3))
         with contextlib.closing(server.client()) as client:
@@ -120,30 +101,26 @@ def simulate(
         return Figures(**found, unheard_s=cast(Any, unheard), keys_left=len(keys))
 
 
-def _shares(workers: int, each: int) -> Iterator[int]:
+def _shares(workers: int) -> Iterator[int]:
     while workers > 0:
-        yield min(workers, each)
-        workers -= each
-
-
-def _environment(slower: float) -> dict[str, str]:
-    return {**import_path(SLOWER, TESTS), "OSBENCH_SIMULATION_SLOWER": str(slower)}
+        yield min(workers, EACH)
+        workers -= EACH
 
 
 @contextlib.contextmanager
-def _workers(stage: Stage, count: int, output: Path, slower: float) -> Iterator[Child]:
+def _workers(stage: Stage, count: int, output: Path) -> Iterator[Child]:
     command = [
         *(sys.executable, "-m", "simulation", "--workers", str(count)),
         *("--config-file", stage.data / "osbench.conf", "--plugin-path", SCENARIOS),
         *("--output", output),
     ]
-    with stage.child(command, env=_environment(slower)) as child:
+    with stage.child(command, env=import_path(TESTS)) as child:
         prefer(PRIORITY_OF_WORKERS, psutil.Process(child.process.pid))
         yield child
 
 
-def _await_workers(stage: Stage, server: RedisServer, count: int, slower: float) -> None:
-    deadline = time.monotonic() + MARGIN_S * slower
+def _await_workers(stage: Stage, server: RedisServer, count: int) -> None:
+    deadline = time.monotonic() + MARGIN_S
     with contextlib.closing(server.client()) as client:
         # as `workers` reads them, without a process for each look
         reader = HeartbeatReader(client, Signer(Keyring.load(stage.data / "keys")))
@@ -161,7 +138,6 @@ def _measured(
     seconds: float,
     processes: list[Child],
     options: tuple[str, ...],
-    slower: float,
 ) -> dict[str, Any]:
     stage.forget_runs()
     task = stage.subfolder("task") / "task.json"
@@ -171,23 +147,20 @@ def _measured(
         *(BIN / "osbench-coord", "run", task, "--quiet", "--json", "--workers", str(workers)),
         *("--plugin-path", SCENARIOS, *options),
     ]
-    with (
-        stage.child(command, env=_environment(slower)) as child,
-        contextlib.closing(server.client()) as client,
-    ):
+    with stage.child(command) as child, contextlib.closing(server.client()) as client:
         coordinator = psutil.Process(child.process.pid)
         prefer(PRIORITY, coordinator, psutil.Process(server.pid))
-        run_id = _await_load(stage, child, slower)
+        run_id = _await_load(stage, child)
         others = [psutil.Process(one.process.pid) for one in processes]
-        time.sleep(EDGE_S * slower)
+        time.sleep(EDGE_S)
         before = _counters(coordinator, psutil.Process(server.pid), others, client)
         waiting = 0
-        while time.monotonic() < before.at + (seconds - 2 * EDGE_S) * slower:
+        while time.monotonic() < before.at + seconds - 2 * EDGE_S:
             time.sleep(LOOK_S)
             waiting = max(waiting, cast(int, client.xlen(redis_keys.run(run_id, "results"))))
         after = _counters(coordinator, psutil.Process(server.pid), others, client)
         memory = coordinator.memory_info().rss / 1e6
-        code = child.process.wait(MARGIN_S * 2 * slower)
+        code = child.process.wait(MARGIN_S * 2)
         said = child.log.read_text("utf-8", errors="replace")
     if code not in (0, 4):
         raise BenchError(f"the run ended with {code}\n{said[-2000:]}")
@@ -199,9 +172,8 @@ def _measured(
     timeline = read_timeline(RunDirectory(stage.data / "runs" / run_id))
     assert timeline is not None
     t0_at = timeline["workloads"][0]["t0_at"]
-    return _figures(before, after, slower) | {
+    return _figures(before, after) | {
         "workers": workers,
-        "slower": slower,
         "rate": result["throughput"]["ran_per_s"],
         "ok": sums["ok"],
         "coordinator_mb": memory,
@@ -225,8 +197,8 @@ def _instant(text: str) -> float:
     return datetime.fromisoformat(text).timestamp()
 
 
-def _await_load(stage: Stage, child: Child, slower: float) -> str:
-    deadline = time.monotonic() + MARGIN_S * 2 * slower
+def _await_load(stage: Stage, child: Child) -> str:
+    deadline = time.monotonic() + MARGIN_S * 2
     while True:
         for path in (stage.data / "runs").glob("*/blocks"):
             if path.stat().st_size:
@@ -258,8 +230,8 @@ def _cpu_s(process: psutil.Process) -> float:
     return float(times.user + times.system)
 
 
-def _figures(before: _Counters, after: _Counters, slower: float) -> dict[str, float]:
-    seconds = (after.at - before.at) / slower
+def _figures(before: _Counters, after: _Counters) -> dict[str, float]:
+    seconds = after.at - before.at
 
     def info(name: str) -> float:
         return (after.info[name] - before.info[name]) / seconds

@@ -43,8 +43,6 @@ class ServerNames:
         else:
             name = peer
         found = self._numbers.get(name)
-        if found is None:
-            if len(self._numbers) >= MOST:
-                name = OTHERS
+        if found is None and len(self._numbers) < MOST:
             found = self._numbers[name] = self.names.number(name) + 1
-        return found
+        return found or self.names.number(OTHERS) + 1

@@ -16,7 +16,8 @@ _LINES = 10
 def breakdown_statements(workload: WorkloadReport) -> Iterator[Statement]:
     """Yield a statement for each part of each breakdown, `_LINES` at most."""
     for found in workload.breakdowns:
-        label = f"by {plain(found.by)}"
+        # names of headers are too long for labels
+        label = f"by {found.by}" if found.of == "iterations" else "by server"
         for row in found.rows[:_LINES]:
             look = Look.WARNING if row.failed else Look.PLAIN
             text = row_words(row, found.of)

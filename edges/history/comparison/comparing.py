@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import math
 import statistics
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from osbench.common.errors import UsageError
-from osbench.coordinator.formatting import three_digits
+from osbench.coordinator.formatting import duration, plain, three_digits
+from osbench.coordinator.report.model.model import WorkloadReport
 from osbench.coordinator.results.statistics.rank_test import family_p, shift_interval
 from osbench.coordinator.results.statistics.two_samples import Shifted, holm
 from osbench.edges.history.comparison.compared_run import ComparedRun
@@ -35,6 +36,8 @@ from osbench.edges.history.comparison.slower_calls import changed_calls
 
 #: Families of tests err in so many cases at most.
 _SIGNIFICANT = 0.05
+#: Zones and servers that are compared, at most.
+_PARTS = 10
 #: Verdicts that say of a workload that it has changed.
 _CHANGED = (ChangeVerdict.WORSE, ChangeVerdict.BETTER, ChangeVerdict.MIXED)
 
@@ -262,7 +265,32 @@ def _facts(evidence: Evidence, name: str) -> tuple[Fact, ...]:
     return (
         Fact(name="ok iterations", before=rates[0], after=rates[1]),
         Fact(name="failed or timed out", before=failures[0], after=failures[1]),
+        *_part_facts(evidence, name),
     )
+
+
+def _part_facts(evidence: Evidence, name: str) -> Iterator[Fact]:
+    """Yield p95 of each zone or server that all runs have: the median of the runs of a side."""
+    sides = [
+        [_p95_of_parts(run.workloads[name]) for run in side]
+        for side in (evidence.before, evidence.after)
+    ]
+    found = [values for side in sides for values in side]
+    for label in list(found[0])[:_PARTS]:
+        if all(label in values for values in found):
+            before, after = (statistics.median(one[label] for one in side) for side in sides)
+            more = f"{abs(after - before) * 1e3:.3g} ms {'more' if after > before else 'less'}"
+            text = duration(after) if after == before else f"{duration(after)}, {more}"
+            yield Fact(name=f"p95 of {label}", before=duration(before), after=text)
+
+
+def _p95_of_parts(workload: WorkloadReport) -> dict[str, float]:
+    return {
+        f"{'zone' if one.of == 'iterations' else 'server'} {plain(row.name)}": row.p95
+        for one in workload.breakdowns
+        for row in one.rows
+        if row.p95 is not None
+    }
 
 
 def _sentence(

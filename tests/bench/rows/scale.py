@@ -18,8 +18,7 @@ NEEDS = ()
 
 #: Workers and iterations a second of each run.
 POINTS = ((10, 1_000), (50, 1_000), (200, 1_000), (50, 20_000), (200, 20_000), (200, 100_000))
-#: Other points, such as "500x10000 1000x10000x4": workers, iterations a second, and how many true
-#: seconds a second takes (docs/scaling.md).
+#: Other points, such as "300x10000 500x10000": workers and iterations a second.
 OTHERS = os.environ.get("OSBENCH_SCALE_POINTS", "")
 #: Length of a load, seconds, at least.
 LOAD_S = 12.0
@@ -33,29 +32,29 @@ def measure(stage: Stage, say: Callable[[str], None]) -> list[Comparison]:
     # who measures must not come late
     prefer(PRIORITY, psutil.Process())
     seconds = max(LOAD_S, stage.block_s * 2)
-    points = read_points(OTHERS) if OTHERS else [(*point, 1.0) for point in POINTS]
-    found: dict[tuple[int, int, float], list[Figures]] = {point: [] for point in points}
+    points = read_points(OTHERS) if OTHERS else list(POINTS)
+    found: dict[tuple[int, int], list[Figures]] = {point: [] for point in points}
     for _ in range(stage.rounds):
-        for workers, rate, slower in points:
+        for workers, rate in points:
             runner = {"rps": {"rps": rate, "times": round(rate * seconds)}}
-            figures = simulate(stage, workers, runner, seconds, slower=slower)
-            found[workers, rate, slower].append(figures)
+            figures = simulate(stage, workers, runner, seconds)
+            found[workers, rate].append(figures)
             say(", ".join(f"{name} {_short(value)}" for name, value in asdict(figures).items()))
     rows: list[Comparison] = []
-    for (workers, rate, _), several in found.items():
+    for (workers, rate), several in found.items():
         rows += _point(f"{workers} workers, {rate:,}/s", several)
     return rows if OTHERS else [*rows, *_fitted(list(found.values()))]
 
 
-def read_points(text: str) -> list[tuple[int, int, float]]:
-    """Return workers, rate and how much slower time is, for each point. Raises BenchError."""
+def read_points(text: str) -> list[tuple[int, int]]:
+    """Return workers and rate of each point. Raises BenchError."""
     found = []
     for point in text.split():
-        numbers = re.fullmatch(r"(\d+)x(\d+)(?:x(\d+(?:\.\d+)?))?", point)
+        numbers = re.fullmatch(r"(\d+)x(\d+)", point)
         if numbers is None:
-            raise BenchError(f"point {point!r}: expected WORKERSxRATE or WORKERSxRATExSLOWER")
-        workers, rate, slower = numbers.groups()
-        found.append((int(workers), int(rate), float(slower or 1)))
+            raise BenchError(f"point {point!r}: expected WORKERSxRATE")
+        workers, rate = numbers.groups()
+        found.append((int(workers), int(rate)))
     return found
 
 

@@ -37,8 +37,8 @@ class UserAllocation:
         self._numbers = ANY_NUMBER
         #: The last step of the runner.
         self.step = Step()
-        #: Zones of the load that had no worker when that was last noted.
-        self._absent: list[str] = []
+        #: Zones of the load that had no worker when that was last noted; None before.
+        self._absent: list[str] | None = None if load.plan.zones else []
 
     def ask(self) -> None:
         """Ask the runner for the load to be offered, and grant virtual users to workers.

@@ -10,6 +10,7 @@ from osbench.common.errors import Problem
 from osbench.common.plugin.request_values import base_fault, header_faults
 from osbench.common.plugin.runner import Runner
 from osbench.common.plugin.scenario_plugin import ScenarioPlugin
+from osbench.common.secrets.secret_names import is_secret
 from osbench.common.task import Task, Workload
 from osbench.coordinator.task.data_file import DataFile
 from osbench.coordinator.task.taskfile.data import files_of_workloads, named_file
@@ -104,6 +105,8 @@ def http_faults(workload: Workload) -> Iterator[Problem]:
         yield Problem(inside(place, "base"), fault)
     for fault in header_faults(workload.http.get("headers", {})):
         yield Problem(inside(place, "headers"), fault)
+    if is_secret(workload.http.get("by", "")):
+        yield Problem(inside(place, "by"), "names a header with a secret, which reports never show")
 
 
 def method_faults(workload: Workload, plugin: ScenarioPlugin) -> Iterator[Problem]:

@@ -17,6 +17,7 @@ from osbench.coordinator.load.fleet.heartbeats import OTHER_VERSION
 from osbench.coordinator.load.fleet.membership import Membership
 from osbench.coordinator.load.fleet.pool import WorkerPool
 from osbench.coordinator.load.fleet.worker_request import Shortage, WorkerRequest
+from osbench.coordinator.load.fleet.zones import ZoneShares
 
 FREE = heartbeat("w1", state="idle", challenge="c1")
 JOINED = replace(
@@ -248,3 +249,35 @@ def test_a_worker_of_an_earlier_coordinator_that_has_left_meanwhile_is_invited_a
     assert (taken_over.challenge, taken_over.membership) == ("c2", "m1")
     assert desk.offers[-1].challenge == "c9"
     assert desk.offers[-1].session == desk.offers[-1].membership != "m1"
+
+
+ZONES = ZoneShares({"eu": 300_000, "us": 700_000})
+
+
+def free(name: str, label: str) -> Heartbeat:
+    return replace(FREE, incarnation=name, label=label, challenge=f"c-{name}")
+
+
+def test_a_place_is_kept_for_a_zone_without_a_worker(desk):
+    reader: Any = desk
+    desk.pool = WorkerPool(desk, reader, "r", ZONES)
+    desk.poll(free("w1", "us"), free("w2", "us/rack-2"), free("w3", "elsewhere"))
+    desk.pool.invite(2)
+
+    assert {one.incarnation for one in desk.offers} == {"w1"}
+
+    desk.poll(free("w1", "us"), free("w2", "us"), free("w3", "elsewhere"), free("w4", "eu"))
+    desk.pool.invite(2)
+
+    assert {one.incarnation for one in desk.offers} == {"w1", "w4"}
+
+
+def test_a_zone_without_a_worker_is_waited_for_and_named():
+    asked = replace(ONE, count=2, zones=ZONES)
+    short = Shortage(request=asked, got=2, threads=9, coroutines=9, absent=["eu"])
+
+    assert not short.is_met
+    assert short.waiting().endswith("(2 of 2 worker processes), none of eu.")
+    assert short.refusal().startswith("no free worker of eu within 60 s: a workload gives")
+    assert "osbench-worker --label eu" in short.refusal()
+    assert replace(short, absent=[]).is_met

@@ -229,3 +229,31 @@ def test_an_event_of_another_shape_damages_the_journal(
 
     with pytest.raises(DamagedRun, match="journal at byte 0 cannot be read"):
         Accounts().fold(directory, history().apply)
+
+
+def absent(at_s: float, *zones: str) -> dict[str, Any]:
+    return {"do": "zones", "workload": 0, "at_s": at_s, "absent": list(zones)}
+
+
+def test_a_zone_without_workers_is_told_with_its_times() -> None:
+    found = history(
+        absent(-1.0),
+        absent(5.0, "eu"),
+        absent(5.0, "eu", "us"),
+        absent(9.2, "us"),
+        OPEN,
+        absent(20.0, "us"),
+        absent(30.0, "eu", "us"),
+    )
+
+    assert found.losses() == (
+        "A.b: zone eu had no worker from 5 s to 9 s and from 30 s on: its share of the load went "
+        "to other workers",
+        "A.b: zone us had no worker from 5 s on: its share of the load went to other workers",
+    )
+    marks = [(mark.kind, mark.label, mark.from_s, mark.to_s) for mark in found.marks(0, ALL)]
+    assert marks == [
+        (LOSS, "zone eu lost", 5.0, 9.2),
+        (LOSS, "zone eu lost", 30.0, 30.0),
+        (LOSS, "zone us lost", 5.0, 5.0),
+    ]

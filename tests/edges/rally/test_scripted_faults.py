@@ -11,6 +11,7 @@ from osbench.common.errors import TaskError
 from osbench.common.plugin.plugins import Plugins
 from osbench.coordinator.task.taskfile.loading import checked_task
 
+EU = {"zone": "eu", "share": 30}
 PLUGIN = """
 from osbench.common.plugin.scripted_runner import ScriptedRunner
 from osbench.plugin import scenario
@@ -64,6 +65,7 @@ def test_most_scenarios_run(problems):
         ("Looping.go", {}, "Looping.go is `async def`, and the runner scripted_own starts"),
         ("Dummy.dummy", {"think": {"min": 1}}, "think: has no effect: the runner scripted_own"),
         ("Dummy.dummy", {"users": {"max_rate": 5}}, "users: has no effect: the runner scripted"),
+        ("Dummy.dummy", {"workers": EU}, "workers: has no effect: the runner scripted_own"),
     ],
 )
 def test_what_needs_virtual_users_is_refused(problems, name, more, said):
