@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, ClassVar, Protocol
 
 from osbench.common.plugin.entry_points import load_object
@@ -16,42 +15,6 @@ def scripted_part(name: str) -> Any:
     Raises PluginError if no package provides it.
     """
     return load_object("scripted_load", name)
-
-
-@dataclass(frozen=True, kw_only=True)
-class DoneAction:
-    """An atomic action of an iteration that has ended; times are seconds since 1970-01-01 UTC."""
-
-    name: str
-    #: Position of the enclosing action in the iteration; -1 without one.
-    parent: int
-    started_at: float
-    ended_at: float
-    failed: bool
-
-
-@dataclass(frozen=True, kw_only=True)
-class DoneIteration:
-    """Result of one iteration, as the code of a scripted runner gets it."""
-
-    number: int
-    #: Seconds since 1970-01-01 UTC.
-    started_at: float
-    #: Without think time, and the think time; seconds.
-    duration_s: float
-    idle_s: float
-    #: Type, message and traceback of the failure; empty if it succeeded.
-    error: tuple[str, ...]
-    actions: Sequence[DoneAction]
-    #: Packed charts.
-    outputs: Sequence[bytes]
-
-
-class LoadOver(SystemExit):
-    """Raised in a thread that would start an iteration when the load is over, to end the thread.
-
-    Python ends a thread by it without a message, and `except Exception` does not catch it.
-    """
 
 
 class ScriptedLoad(Protocol):
@@ -72,10 +35,10 @@ class ScriptedLoad(Protocol):
     def call_when_over(self, callback: Any) -> None:
         """Call `callback` without arguments, once, as soon as no iteration starts any more."""
 
-    def iterate(self, args: Mapping[str, Any]) -> DoneIteration:
+    def iterate(self, args: Mapping[str, Any]) -> Any:
         """Run the next iteration in this thread, as soon as it may start, and return its result.
 
-        Several threads may call this at once. Raises LoadOver if no iteration starts any more.
+        Several threads may call this at once. Raises SystemExit if no iteration starts any more.
         """
 
     def tell_aside(self, what: str) -> None:
@@ -118,6 +81,6 @@ class ScriptedRunner(Runner):
     def drive(self, load: ScriptedLoad) -> None:
         """Start iterations with `load.iterate` until the load is over; runs in a worker process.
 
-        Subclasses override this. Any exception but LoadOver ends the load as failed.
+        Subclasses override this. Any exception but that of `iterate` ends the load as failed.
         """
         raise NotImplementedError

@@ -16,12 +16,13 @@ from typing import Any
 
 from osbench.common.plugin.atomic import WIDTH
 from osbench.common.plugin.scenario import VirtualUser
-from osbench.common.plugin.scripted_runner import DoneAction, DoneIteration, LoadOver, ScriptedLoad
+from osbench.common.plugin.scripted_runner import ScriptedLoad
 from osbench.common.ports import clock as time
 from osbench.common.ports import threads as threading
 from osbench.common.ports.clock import monotonic_ns
 from osbench.common.protocol.columns import ACTIONS, EXTRA, Row, pack_actions
 from osbench.common.values.outcomes import LifeEvent
+from osbench.edges.rally.scripted_iterations import DoneAction, DoneIteration, LoadOver
 from osbench.worker.engine.engine import (
     FAILED,
     GIVEN_UP,

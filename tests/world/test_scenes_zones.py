@@ -116,8 +116,37 @@ def test_a_run_without_a_worker_of_a_zone_says_so() -> None:
 
         assert world.play(600.0)
         assert run.summary is None
-        assert "no free worker of eu within" in str(run.error)
+        assert "no free worker of zone eu within" in str(run.error)
         assert "osbench-worker --label eu" in str(run.error)
+
+
+@pytest.mark.parametrize(
+    ("labels", "load", "message"),
+    [
+        ((EU, US), {"workers": 1}, "2 zones have shares, each on its own worker processes; give"),
+        ((EU, US, "x"), {"workers": 3}, "1 worker process of zones without a share is not used"),
+        ((EU, EU), {"zones": {"eu": 30.0}}, "no free worker of the zone of all other workers"),
+    ],
+    ids=["few", "others", "rest"],
+)
+def test_workers_that_do_not_fit_the_zones_have_a_message(
+    labels: tuple[str, ...], load: dict[str, Any], message: str
+) -> None:
+    with zoned(*labels) as world:
+        run = run_of(world, runner=open_load(50, 4), **load)
+
+        assert world.play(600.0)
+        assert run.summary is None
+        assert message in str(run.error)
+
+
+def test_a_limit_of_concurrent_iterations_leaves_each_zone_its_share() -> None:
+    runner = {"rps": {"rps": 40, "times": 400, "max_concurrency": 10}}
+    with zoned(EU, US) as world:
+        run = run_of(world, runner=runner, zones={"eu": 3.0, "us": 97.0})
+
+        assert not play_out(world)
+        assert by_process(run) == {"w0": 12, "w1": 388}
 
 
 @pytest.mark.parametrize("runner", [open_load(50, 30), LASTING], ids=["open", "closed"])

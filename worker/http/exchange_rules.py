@@ -159,7 +159,7 @@ class ExchangeRules:
         response = None
         if connection is not None:
             try:
-                response = yield from _ask_driver(connection, sending)
+                response = yield from self._ask(connection, sending)
             except EarlyEnd as error:
                 if not self._resends or not connection.untouched:
                     raise
@@ -169,15 +169,21 @@ class ExchangeRules:
                 self._again.add()
         if connection is None or response is None:
             connection = yield from self._opener.open(request, sending.limits, phases)
-            response = yield from _ask_driver(connection, sending)
+            response = yield from self._ask(connection, sending)
             if request.secure:
                 self._opener.keep_session(request, connection)
-        if self._servers is not None:
-            phases.server = self._servers.number(connection.peer, response)
         if request.last:
             connection.close()
         else:
             pool.put(request.origin, connection)
+        return response
+
+    def _ask(self, connection: HttpConnection, sending: Sending) -> Steps[RawResponse]:
+        # once the server has closed the connection, its address is not known any more
+        peer = connection.peer if self._servers is not None else ""
+        response = yield from _ask_driver(connection, sending)
+        if self._servers is not None:
+            sending.phases.server = self._servers.number(peer, response)
         return response
 
 

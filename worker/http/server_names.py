@@ -39,7 +39,9 @@ class ServerNames:
         if self.names is None:
             return 0
         if self._header:
-            name = ", ".join(response.values(self._header)) or f"(no {self._header})"
+            name = ", ".join(response.values(self._header))
+            # names in parentheses are osbench's
+            name = repr(name) if name[:1] == "(" else name or f"(no {self._header})"
         else:
             name = peer
         found = self._numbers.get(name)

@@ -261,6 +261,7 @@ class WorkerPool:
 
     def _shortage(self, request: WorkerRequest) -> Shortage:
         joined = self.staying
+        taken, free = [one.beat.label for one in joined], [beat.label for beat in self._free]
         return Shortage(
             request=request,
             got=len(joined),
@@ -269,7 +270,9 @@ class WorkerPool:
             holders=self._holders,
             unverified=self._heartbeats.unverified,
             strangers=self._strangers,
-            absent=request.zones.absent(worker.beat.label for worker in joined),
+            absent=request.zones.absent(taken),
+            unseen=request.zones.absent([*taken, *free]),
+            unfit=sum(not request.zones.admits(label) for label in free),
         )
 
     def invite(self, count: int | None) -> None:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from osbench import __version__
 from osbench.common.protocol.messages import Heartbeat
 from osbench.coordinator.formatting import plain
-from osbench.coordinator.load.fleet.zones import NO_ZONES, ZoneShares
+from osbench.coordinator.load.fleet.zones import NO_ZONES, ZoneShares, zone_title
 
 #: Workers of another version that are named.
 NAMED = 5
@@ -98,8 +98,11 @@ class Shortage:
     unverified: int = 0
     #: Workers of another version.
     strangers: Sequence[Heartbeat] = ()
-    #: Zones of the load without a worker.
+    #: Zones of the load without a worker, and zones of which no worker is free either.
     absent: Sequence[str] = ()
+    unseen: Sequence[str] = ()
+    #: Free workers whose zones have no share.
+    unfit: int = 0
 
     @property
     def carries_users(self) -> bool:
@@ -137,7 +140,7 @@ class Shortage:
         """Return a message on a wait: users and processes so far, and why others are not taken."""
         request, (carried, users) = self.request, self._scarce
         of = f" of {request.wanted}" if request.wanted > 1 else ""
-        zones = f", none of {', '.join(map(plain, self.absent))}" if self.absent else ""
+        zones = f", none of {', '.join(map(zone_title, self.absent))}" if self.absent else ""
         return (
             f"waiting up to {request.wait_s:g} s for workers: {min(carried, users)} "
             f"of {users} virtual users ({self.got}{of} worker processes){zones}.{self._others()}"
@@ -153,10 +156,11 @@ class Shortage:
                 "with --workers"
             )
         more = "Start more with osbench-worker"
-        if self.absent:
-            lack = f"no free worker of {', '.join(map(plain, self.absent))} within "
-            lack += f"{request.wait_s:g} s: a workload gives these zones shares of its load."
-            more = f"Start one of each, such as osbench-worker --label {plain(self.absent[0])}"
+        if self.unseen:
+            lack = f"no free worker of {', '.join(map(zone_title, self.unseen))} within "
+            lack += f"{request.wait_s:g} s, which have shares of a load."
+            label = f" --label {plain(self.unseen[0])}" if self.unseen[0] else ""
+            more = f"Start one of each, such as osbench-worker{label}"
         elif got < request.wanted and (request.count is not None or request.least > 1):
             lack = f"{processes(request.wanted)} requested and {got} free after "
             lack += f"{request.wait_s:g} s."
@@ -179,4 +183,7 @@ class Shortage:
         held = ", ".join(sorted(set(self.holders)))
         others = f" Others are in use by run {held}." if held else ""
         others += f" {unverified_message(self.unverified)}" if self.unverified else ""
+        if self.unfit:
+            verb = "is" if self.unfit == 1 else "are"
+            others += f" {processes(self.unfit)} of zones without a share {verb} not used."
         return others + (f" {other_version(self.strangers)}" if self.strangers else "")

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from osbench.common.plugin.runner import split
 from osbench.common.task import WHOLE
+from osbench.coordinator.formatting import plain
 
 Ints = NDArray[np.int64]
 
@@ -26,6 +27,11 @@ OTHERS = ""
 def zone_of(label: str) -> str:
     """Return the zone of a worker with this label: "eu" for "eu" and for "eu/host-3"."""
     return label.partition("/")[0]
+
+
+def zone_title(zone: str) -> str:
+    """Return "zone eu", or the words for workers of no other zone."""
+    return f"zone {plain(zone)}" if zone else "the zone of all other workers"
 
 
 def apportion(total: int, weights: Sequence[int]) -> list[int]:
@@ -65,12 +71,13 @@ class ZoneShares:
     def __init__(self, *loads: Mapping[str, int]) -> None:
         """`loads`: for each load the shares by zone, of `WHOLE`; {} for a load without zones."""
         self._weights: Counter[str] = Counter()
-        #: All zones that must have a worker.
-        self.names: tuple[str, ...] = tuple(dict.fromkeys(name for one in loads for name in one))
-        for shares in loads if self.names else ():
+        for shares in loads if any(loads) else ():
             self._weights.update(shares)
             self._weights[OTHERS] += WHOLE - sum(shares.values())
         self._weights += Counter()
+        zoned = [{**one, OTHERS: WHOLE - sum(one.values())} for one in loads if one]
+        #: All zones that must have a worker, `OTHERS` too if it has a share of such a load.
+        self.names = tuple(dict.fromkeys(name for one in zoned for name in one if one[name]))
 
     def __bool__(self) -> bool:
         return bool(self.names)
@@ -81,7 +88,7 @@ class ZoneShares:
 
     def absent(self, labels: Iterable[str]) -> list[str]:
         """Return the zones without a worker, if `labels` are the labels of all workers."""
-        present = set(map(zone_of, labels))
+        present = set(map(self._zone, labels))
         return [name for name in self.names if name not in present]
 
     def order(self, labels: Sequence[str], taken: Iterable[str]) -> Iterator[int]:
@@ -106,15 +113,22 @@ class ZoneShares:
         filled = Fraction(2 * workers + 1, self._weights[zone] or 1)
         return workers > 0 or zone == OTHERS, filled
 
-    def split(self, total: int, labels: Sequence[str], capacity: Sequence[int]) -> list[int]:
+    def split(
+        self, total: int, labels: Sequence[str], capacity: Sequence[int], least: int = 0
+    ) -> list[int]:
         """Split virtual users by share, and within a zone as evenly as capacities allow.
 
         `labels` and `capacity`, of each worker in order. A zone whose workers can carry less than
-        its share gets less, and the sum is below `total`.
+        its share gets less, and the sum is below `total`. Each zone gets `least` users or more if
+        the total suffices.
         """
         parts = [0] * len(labels)
         weights, places = self._parts(labels)
-        for users, of_zone in zip(apportion(total, weights), places, strict=True):
+        least = min(least, total // len(weights))
+        for more, of_zone in zip(
+            apportion(total - least * len(weights), weights), places, strict=True
+        ):
+            users = least + more
             found = split(users, [capacity[k] for k in of_zone])
             for position, many in zip(of_zone, found, strict=True):
                 parts[position] = many

@@ -233,7 +233,7 @@ class RunPlan:
         """
         return WorkerRequest(
             count=self.local_processes if private else self.options.workers,
-            least=self.needs.workers,
+            least=self.needs.workers if private else max(self.needs.workers, len(self.zones.names)),
             # workloads that run at once are given all their workers before
             grows=bool(self.options.join) and not private and self.needs.workers == 1,
             threads=self.needs.threads,

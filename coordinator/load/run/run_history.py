@@ -15,7 +15,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from osbench.common.plugin.hook import Event
-from osbench.coordinator.formatting import count, plain
+from osbench.coordinator.formatting import count
+from osbench.coordinator.load.fleet.zones import zone_title
 from osbench.coordinator.load.transport.outages import Outage
 from osbench.coordinator.plugins.hooks.executor import FAILED, KEPT, Error, Result
 from osbench.coordinator.results.accounting.marks import JOIN, LOSS, STOP, Mark
@@ -170,17 +171,17 @@ class _LoadHistory:
                 for from_s, to_s in spans
             ]
             yield (
-                f"zone {plain(zone)} had no worker {' and '.join(times)}: its share of the load "
-                "went to other workers"
+                f"{zone_title(zone)} had no worker {' and '.join(times)}: other zones, if any had "
+                "workers, made its share of the load"
             )
 
     def zone_marks(self) -> Iterator[Mark]:
         """Yield a mark for each time in which a zone had no worker."""
         for zone, spans in self.zones.items():
             for from_s, to_s in spans:
-                text = f"Zone {plain(zone)} had no worker: others took its share of the load."
-                until_s = from_s if to_s == math.inf else to_s
-                yield _mark(LOSS, until_s, f"zone {plain(zone)} lost", text, from_s)
+                name, until_s = zone_title(zone), from_s if to_s == math.inf else to_s
+                text = f"{name[0].upper()}{name[1:]} had no worker."
+                yield _mark(LOSS, until_s, f"{name} lost", text, from_s)
 
     def halt(self, record: Record) -> None:
         """Note cause and time of a stop before the planned end of the load; the latest counts."""

@@ -260,9 +260,10 @@ class RunLoad:
         """
         request = self._plan.request(private=private)
         if request.count is not None and request.count < request.least:
+            parts = "zones have shares" if request.zones else "workloads of the task run at once"
             raise FleetError(
-                f"{request.least} workloads of the task run at once, each on its own worker "
-                f"processes; give --workers {request.least} or more, not {request.count}"
+                f"{request.least} {parts}, each on its own worker processes; give --workers "
+                f"{request.least} or more, not {request.count}"
             )
         services = self._services
         patience_s = services.limits.patience_s

@@ -17,7 +17,8 @@ def shares_of(found: Mapping[str, Any] | Sequence[Mapping[str, Any]]) -> dict[st
     """
     shares: dict[str, int] = {}
     for one in [found] if isinstance(found, Mapping) else found:
-        percent = float(str(one["share"]).strip().removesuffix("%"))
+        # hundreds of digits are infinity, which is not an integer
+        percent = min(1000.0, float(str(one["share"]).strip().removesuffix("%")))
         shares[one["zone"]] = shares.get(one["zone"], 0) + round(percent * WHOLE / 100)
     return shares
 
@@ -31,5 +32,8 @@ def faults(task: Task, workload: Workload) -> Iterator[Problem]:
         yield Problem(place, "has a zone with a share of 0: leave the zone out")
     if sum(shares.values()) > WHOLE:
         yield Problem(place, f"has shares of {sum(shares.values()) * 100 / WHOLE:g} %: give 100 %")
+    most = workload.runner.config.get("max_concurrency", WHOLE)
+    if most < len(shares) + (sum(shares.values()) < WHOLE):
+        yield Problem(place, f"has more zones than max_concurrency allows iterations ({most})")
     if any(workload in one.workloads and one.run_in_parallel for one in task.subtasks):
         yield Problem(place, "cannot be used with run_in_parallel: make a subtask of each")

@@ -19,11 +19,7 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from osbench.common.errors import PluginError
-from osbench.common.plugin.scripted_runner import (
-    DoneIteration,
-    ScriptedLoad,
-    ScriptedRunner,
-)
+from osbench.common.plugin.scripted_runner import ScriptedLoad, ScriptedRunner
 from osbench.common.protocol.iteration_outputs import outputs
 from osbench.edges.rally.adapters import inner_runs
 from osbench.edges.rally.adapters.hook_adapter import RallyTask
@@ -32,6 +28,7 @@ from osbench.edges.rally.adapters.thread_processes import ThreadProcesses
 from osbench.edges.rally.context_object import codec
 from osbench.edges.rally.context_object.environment import KEY
 from osbench.edges.rally.context_object.iteration_user import Shared
+from osbench.edges.rally.scripted_iterations import DoneIteration
 
 #: Attribute of Rally's functions that marks them as replaced.
 _MARK = "_osbench_asks"

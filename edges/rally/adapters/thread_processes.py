@@ -21,7 +21,7 @@ from types import SimpleNamespace
 from typing import Any, ClassVar, Self
 
 from osbench.common.errors import PluginError
-from osbench.common.plugin.scripted_runner import LoadOver
+from osbench.edges.rally.scripted_iterations import LoadOver
 
 #: Module of the base class.
 _RUNNER = "rally.task.runner"

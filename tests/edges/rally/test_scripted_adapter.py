@@ -12,8 +12,8 @@ import pytest
 
 from osbench.common.errors import PluginError
 from osbench.common.plugin.plugins import Plugins
-from osbench.common.plugin.scripted_runner import DoneAction, DoneIteration, LoadOver
 from osbench.edges.rally import importing
+from osbench.edges.rally.scripted_iterations import DoneAction, DoneIteration, LoadOver
 
 pytestmark = pytest.mark.skipif(
     not importing.is_installed(), reason="the extra osbench[rally] is not installed"

@@ -16,11 +16,12 @@ import pytest
 from helpers import engines
 from osbench.common.plugin.atomic import ActionTimer
 from osbench.common.plugin.scenario import Scenario
-from osbench.common.plugin.scripted_runner import DoneIteration, LoadOver, ScriptedLoad
+from osbench.common.plugin.scripted_runner import ScriptedLoad
 from osbench.common.protocol.messages import Batch
 from osbench.common.values.outcomes import LifeEvent, Outcome
 from osbench.edges.rally import scripted_engine
 from osbench.edges.rally.scripted_engine import ScriptedEngine
+from osbench.edges.rally.scripted_iterations import DoneIteration, LoadOver
 from osbench.worker.engine.engine import EngineSetup
 from osbench.worker.engine.failures import KeptFailures
 from servers.child import PATIENCE_S

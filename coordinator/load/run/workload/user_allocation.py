@@ -65,9 +65,9 @@ class UserAllocation:
         if load.phase is not Phase.PREPARING:
             self._number(active, self._most(active, capacity))
 
-    def _split(self, users: int, capacity: Sequence[int]) -> list[int]:
+    def _split(self, users: int, capacity: Sequence[int], least: int = 0) -> list[int]:
         labels = [worker.beat.label for worker in self._load.workers.active]
-        return self._load.plan.zones.split(users, labels, capacity)
+        return self._load.plan.zones.split(users, labels, capacity, least)
 
     def _unheard(self) -> int:
         """Return the count of users that workers of an earlier coordinator may still have.
@@ -123,7 +123,7 @@ class UserAllocation:
         """
         load = self._load
         absent = load.plan.zones.absent(worker.beat.label for worker in load.workers.active)
-        if absent != self._absent:
+        if absent != self._absent and not self.step.done:
             self._absent = absent
             at_s = load.rules.within(load.elapsed())
             event = {"do": "zones", "workload": load.number, "at_s": at_s, "absent": absent}
@@ -189,7 +189,7 @@ class OpenUserAllocation(UserAllocation):
     def _limits(self, capacity: Sequence[int], elapsed_s: float) -> Sequence[int]:
         # beyond the capacity of workers if the user wishes so
         most = self._load.specification.max_concurrency
-        return self._split(most, [ANY_NUMBER] * len(capacity)) if most else capacity
+        return self._split(most, [ANY_NUMBER] * len(capacity), 1) if most else capacity
 
     def _most(self, workers: Sequence[WorkerHandle], capacity: Sequence[int]) -> Sequence[int]:
         return [worker.target for worker in workers]

@@ -73,7 +73,7 @@ _ZONE_SHARE: Mapping[str, Any] = {
     "properties": {
         "zone": {
             "type": "string",
-            "pattern": "^[^/]+$",
+            "pattern": r"^[^/\x00-\x1f\x7f]+$(?!\n)",
             "description": "label of workers, up to its first slash",
         },
         "share": {

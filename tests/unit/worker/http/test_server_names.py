@@ -39,6 +39,8 @@ def test_a_server_has_the_number_of_its_header_or_its_address() -> None:
     assert by_header.number("10.0.0.2:80", response(server=["b1"])) == first
     lacking = by_header.number("10.0.0.2:80", response())
     assert name_of(by_header, lacking) == "(no server)"
+    reserved = by_header.number("10.0.0.2:80", response(server=["(no response)"]))
+    assert name_of(by_header, reserved) == "'(no response)'"
     found = by_address.number("10.0.0.2:80", response(server=["b1"]))
     assert name_of(by_address, found) == "10.0.0.2:80"
 

@@ -274,10 +274,14 @@ def test_a_place_is_kept_for_a_zone_without_a_worker(desk):
 
 def test_a_zone_without_a_worker_is_waited_for_and_named():
     asked = replace(ONE, count=2, zones=ZONES)
-    short = Shortage(request=asked, got=2, threads=9, coroutines=9, absent=["eu"])
+    short = Shortage(request=asked, got=2, threads=9, coroutines=9, absent=["eu"], unseen=["eu"])
 
     assert not short.is_met
-    assert short.waiting().endswith("(2 of 2 worker processes), none of eu.")
-    assert short.refusal().startswith("no free worker of eu within 60 s: a workload gives")
+    assert short.waiting().endswith("(2 of 2 worker processes), none of zone eu.")
+    assert short.refusal().startswith("no free worker of zone eu within 60 s, which have")
     assert "osbench-worker --label eu" in short.refusal()
-    assert replace(short, absent=[]).is_met
+    joined = replace(short, absent=[], unseen=[])
+    assert joined.is_met
+    lacking = replace(joined, got=1, unfit=2).refusal()
+    assert lacking.startswith("2 worker processes requested and 1 free after 60 s.")
+    assert "2 worker processes of zones without a share are not used." in lacking

@@ -37,6 +37,8 @@ def test_a_zone_without_workers_leaves_its_share_to_others() -> None:
     assert THIRTY.split(10, ["x", ""], [99, 99]) == [5, 5]
     assert THIRTY.absent([US]) == ["eu"]
     assert THIRTY.absent(["x"]) == ["eu", "us"]
+    assert PART.absent([EU]) == [""]
+    assert PART.absent([EU, US]) == []
 
 
 def test_ten_arrivals_are_dealt_by_share_and_spread() -> None:
@@ -66,3 +68,11 @@ def test_loads_of_a_run_sum_up() -> None:
     assert both.names == ("eu",)
     assert both.admits("x")
     assert list(both.order(["x", "x", EU], [])) == [2, 0, 1]
+
+
+def test_each_zone_has_a_least_number_of_users_if_there_are_as_many() -> None:
+    rare = ZoneShares({"eu": 30_000, "us": 970_000})
+
+    assert rare.split(10, [EU, US], [99, 99]) == [0, 10]
+    assert rare.split(10, [EU, US], [99, 99], 1) == [1, 9]
+    assert rare.split(1, [EU, US], [99, 99], 1) == [0, 1]

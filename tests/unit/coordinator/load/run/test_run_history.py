@@ -239,21 +239,22 @@ def test_a_zone_without_workers_is_told_with_its_times() -> None:
     found = history(
         absent(-1.0),
         absent(5.0, "eu"),
-        absent(5.0, "eu", "us"),
-        absent(9.2, "us"),
+        absent(5.0, "eu", ""),
+        absent(9.2, ""),
         OPEN,
-        absent(20.0, "us"),
-        absent(30.0, "eu", "us"),
+        absent(20.0, ""),
+        absent(30.0, "eu", ""),
     )
 
     assert found.losses() == (
-        "A.b: zone eu had no worker from 5 s to 9 s and from 30 s on: its share of the load went "
-        "to other workers",
-        "A.b: zone us had no worker from 5 s on: its share of the load went to other workers",
+        "A.b: zone eu had no worker from 5 s to 9 s and from 30 s on: other zones, if any had "
+        "workers, made its share of the load",
+        "A.b: the zone of all other workers had no worker from 5 s on: other zones, if any had "
+        "workers, made its share of the load",
     )
     marks = [(mark.kind, mark.label, mark.from_s, mark.to_s) for mark in found.marks(0, ALL)]
     assert marks == [
         (LOSS, "zone eu lost", 5.0, 9.2),
         (LOSS, "zone eu lost", 30.0, 30.0),
-        (LOSS, "zone us lost", 5.0, 5.0),
+        (LOSS, "the zone of all other workers lost", 5.0, 5.0),
     ]

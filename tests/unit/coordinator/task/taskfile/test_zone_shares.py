@@ -46,6 +46,8 @@ def test_a_share_is_a_text_in_percent_or_a_number() -> None:
         ([{"zone": "eu", "share": 60}, {"zone": "us", "share": 50}], ": has shares of 110 %"),
         ({"zone": "eu"}, "share"),
         ({"zone": "eu", "share": 5, "shares": 5}, "shares"),
+        ({"zone": "eu", "share": f"{'9' * 400} %"}, ": has shares of 1000 %"),
+        ({"zone": "eu\n", "share": 5}, ".zone: must match"),
         ([], "workers"),
         ("eu", "workers"),
     ],
@@ -71,3 +73,11 @@ def test_requests_are_not_counted_by_such_a_header(by: str, message: str) -> Non
 
     assert found.startswith("subtasks[0].http.by: ")
     assert message in found
+
+
+def test_a_limit_of_iterations_below_the_number_of_zones_is_refused() -> None:
+    runner = {"rps": {"rps": 1, "times": 9, "max_concurrency": 1}}
+
+    (found,) = problems({"runner": runner, "workers": {"zone": "eu", "share": 30}})
+
+    assert "has more zones than max_concurrency allows iterations (1)" in found
