@@ -111,7 +111,7 @@ class ZoneShares:
 
     def _rank(self, zone: str, workers: int) -> tuple[bool, Fraction]:
         filled = Fraction(2 * workers + 1, self._weights[zone] or 1)
-        return workers > 0 or zone == OTHERS, filled
+        return workers > 0 or zone not in self.names, filled
 
     def split(
         self, total: int, labels: Sequence[str], capacity: Sequence[int], least: int = 0

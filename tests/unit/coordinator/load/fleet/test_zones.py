@@ -60,6 +60,8 @@ def test_a_run_takes_workers_of_zones_without_one_first_then_by_share() -> None:
     assert list(THIRTY.order(free, [])) == [0, 3, 1, 2, 4, 5]
     assert list(THIRTY.order(free, [US, US])) == [3, 0, 1, 5, 2, 4]
     assert list(NO_ZONES.order(free, [])) == list(range(7))
+    rare = ZoneShares({"eu": 990_000})
+    assert list(rare.order([EU, EU, EU, "x"], [])) == [0, 3, 1, 2]
 
 
 def test_loads_of_a_run_sum_up() -> None:
