@@ -242,6 +242,11 @@ def _of_archive(one: ArchivedRun) -> ComparedRun | None:
             f" {summary.get('format')}, and this osbench reads {SUMMARY_FORMAT}; read it with the "
             "osbench that wrote it"
         )
+    if summary.get("run_id") != one.run_id:
+        raise WrongDocument(
+            f"summary.json of run {one.run_id} of {one.archive.place} is of another run; push the "
+            "run again"
+        )
     return _require_shape(ComparedRun(manifest=one.record.manifest, summary=summary, archived=one))
 
 

@@ -7,6 +7,7 @@ from types import SimpleNamespace
 
 import pytest
 
+from osbench.coordinator.load.fleet.zones import NO_ZONES
 from osbench.coordinator.load.run.workload.user_allocation import ClosedUserAllocation
 from osbench.worker.engine.users import pacing
 from osbench.worker.engine.users.pacing import Pacing
@@ -64,7 +65,7 @@ def test_starts_of_all_workers_are_at_an_even_distance(monkeypatch, users):
         for at, count in enumerate(users)
     ]
     workload, runner = SimpleNamespace(users={"max_rate": 2}), SimpleNamespace(concurrency=9)
-    plan = SimpleNamespace(workload=workload, runner=runner)
+    plan = SimpleNamespace(workload=workload, runner=runner, zones=NO_ZONES)
     load = SimpleNamespace(plan=plan, elapsed=lambda: -1.0)
     ClosedUserAllocation(load)._pace(workers)  # type: ignore[arg-type]
     for worker in workers:
