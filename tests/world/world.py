@@ -140,7 +140,7 @@ class World:
             "scenario": {f"Simulated.{scenario}": args or {}},
             "runner": runner or {"constant": {"times": 1000, "concurrency": 20}},
             **({"idempotent": True} if idempotent else {}),
-            "workers": [{"zone": zone, "share": share} for zone, share in (zones or {}).items()],
+            **({"workers": [{"zone": z, "share": of} for z, of in zones.items()]} if zones else {}),
             **workload,
         }
         document = {"version": 2, "title": "simulated", "subtasks": [subtask]}
