@@ -42,6 +42,8 @@ EXCHANGE_BYTES = EXCHANGE.itemsize
 OWN = -1
 OWN_TWICE = -2
 PER_SERVER = 2
+#: Name of all servers beyond the number that is distinguished.
+OTHER_SERVERS = "(other servers)"
 
 #: A bit next to the status code.
 FALSE_BODY = 1 << 12

@@ -8,16 +8,16 @@ from typing import Self
 import numpy as np
 
 from osbench.common.protocol.columns import Columns
-from osbench.common.protocol.exchanges import FALSE_BODY, PHASES, servers_of
+from osbench.common.protocol.exchanges import FALSE_BODY, OTHER_SERVERS, PHASES, servers_of
 from osbench.common.task import Workload
 from osbench.coordinator.results.accounting.breakdown import Breakdown, BreakdownFigures
 from osbench.coordinator.results.accounting.worker_figures import WorkerFigures
 from osbench.edges.breakdowns.part_times import PartTimes, rows_of
 
-#: Names of requests without a response, and of requests by other clients than osbench's.
-UNANSWERED, UNKNOWN = "(no response)", "(other client)"
-#: Most servers that have rows, and the name of further ones.
-SERVERS, OTHERS = 200, "(other servers)"
+#: Names of requests without a complete response, and of responses whose server was not noted.
+UNANSWERED, UNKNOWN = "(no response)", "(unknown)"
+#: Most servers that have rows.
+SERVERS = 200
 #: Status codes of errors begin here.
 _ERRORS = 400
 
@@ -45,6 +45,8 @@ class ServerRows(Breakdown):
         lasted = np.sum([exchanges[phase] for phase in PHASES], axis=0).astype(np.int64)
         well = (exchanges["rest"] > 0) & (status & FALSE_BODY == 0) & (status < _ERRORS)
         numbers = servers_of(exchanges["client"])
+        # of a client that notes none, as for the services of a cloud
+        numbers[(numbers == -1) & (exchanges["rest"] > 0)] = -2
         for number in np.unique(numbers).tolist():
             chosen = numbers == number
             ok = lasted[chosen & well]
@@ -53,7 +55,7 @@ class ServerRows(Breakdown):
     def _part(self, columns: Columns, number: int) -> PartTimes:
         name = UNKNOWN if number == -2 else UNANSWERED if number == -1 else columns.names[number]
         if name not in self._servers and len(self._servers) >= SERVERS:
-            name = OTHERS
+            name = OTHER_SERVERS
         return self._servers.setdefault(name, PartTimes())
 
     def figures(self, workers: Sequence[WorkerFigures]) -> BreakdownFigures:

@@ -14,6 +14,7 @@ from pathlib import Path
 
 import pytest
 
+from helpers.arena import wait_until
 from helpers.commands import environment
 from helpers.compose_stand_in import Compose
 from helpers.kubectl_command import KubectlCommand
@@ -217,9 +218,7 @@ def test_ctrl_c_ends_a_run_in_a_cluster_with_its_report(terminal: Terminal) -> N
         text=True,
     )
     claim = terminal.cluster.claims["osbench-runs"]
-    while not any(workers_of(claim)):
-        assert run.poll() is None, run.communicate()[0]
-        time.sleep(0.1)
+    assert wait_until(lambda: run.poll() is not None or any(workers_of(claim)))
     run.send_signal(signal.SIGINT)
     printed, _ = run.communicate(timeout=PATIENCE_S)
 

@@ -20,6 +20,7 @@ class FakeConnection:
         self.sent = sent
         self.closed = False
         self.tls: TlsChannel | None = None
+        self.peer = "10.0.0.1:80"
 
     def close(self) -> None:
         self.closed = True

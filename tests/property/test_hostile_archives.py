@@ -153,3 +153,17 @@ def test_a_changed_run_is_read_or_left_out_by_name_and_the_others_stay(
 
     assert found >= {RUNS[0], RUNS[2]}
     assert CHANGED in found or any(CHANGED in one for one in warned)
+
+
+@pytest.mark.parametrize("name", ["null", f'"{RUNS[0]}"'])
+def test_a_summary_of_another_run_is_left_out_by_name(
+    records: dict[str, ArchiveRecord], name: str
+) -> None:
+    record = records[CHANGED]
+
+    found, warned = read(
+        records, signed(record, summary=with_text(record.summary, ("run_id",), name))
+    )
+
+    assert found == {RUNS[0], RUNS[2]}
+    assert f"summary.json of run {CHANGED} of " in "".join(warned)

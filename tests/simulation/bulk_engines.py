@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import threading
+import time
 from collections import deque
 from collections.abc import Sequence
 from itertools import repeat
+from time import monotonic_ns
 from typing import Any
 
 import numpy as np
 
-from osbench.common.ports import clock
 from osbench.common.protocol.columns import pack_actions
 from osbench.common.protocol.messages import Batch
 from osbench.common.values.intervals import Interval, Intervals
@@ -185,12 +186,12 @@ class Ticker:
 
     def _loop(self) -> None:
         while True:
-            clock.sleep(TICK_S)
+            time.sleep(TICK_S)
             with self._lock:
                 self._engines = [one for one in self._engines if not one.stopped]
                 engines = list(self._engines)
             for engine in engines:
-                now = clock.monotonic_ns()
+                now = monotonic_ns()
                 if now > engine.t0_ns:
                     engine.work(now)
                     engine._check()

@@ -54,7 +54,7 @@ def by_process(run: SimulatedRun, from_s: float = 0.0, to_s: float = 600.0) -> C
 
 
 def notes(run: SimulatedRun) -> str:
-    """What the report notes."""
+    """The notes of the report, as one text."""
     return " ".join(report(run)["notes"])
 
 
@@ -203,3 +203,13 @@ def test_shares_of_a_ramp_hold_at_each_level() -> None:
         for from_s in (8.0, 12.0, 16.0, 21.0):
             found = by_process(run, from_s, from_s + 2.0)
             assert found["w0"] / found.total() == pytest.approx(0.3, abs=0.03)
+
+
+def test_a_zone_that_comes_back_after_the_load_was_lost_to_its_end() -> None:
+    with zoned(EU, US) as world:
+        run = run_of(world, runner=open_load(50, 8), join=True)
+        world.scheduler.after(3.0, lambda: world.workers[0].kill(supervised=False))
+        world.scheduler.after(14.0, partial(world.hire, EU))
+
+        assert not play_out(world)
+        assert "zone eu had no worker from 5 s on" in notes(run)

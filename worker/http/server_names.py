@@ -6,6 +6,7 @@ import contextlib
 import socket
 
 from osbench.common.plugin.atomic import Names
+from osbench.common.protocol.exchanges import OTHER_SERVERS
 from osbench.worker.http.wire.raw_response import RawResponse
 
 #: Key of a workload's context: "address", or the name of a header of responses.
@@ -13,7 +14,6 @@ SERVERS_KEY = "servers_by"
 ADDRESS = "address"
 #: Most names in one process; more would take the numbers of actions.
 MOST = 200
-OTHERS = "(other servers)"
 
 
 def peer_of(sock: socket.socket) -> str:
@@ -38,13 +38,12 @@ class ServerNames:
         """Return the number of the server with the address `peer`, from 1; 0 without `names`."""
         if self.names is None:
             return 0
+        name = peer
         if self._header:
             name = ", ".join(response.values(self._header))
             # names in parentheses are osbench's
             name = repr(name) if name[:1] == "(" else name or f"(no {self._header})"
-        else:
-            name = peer
         found = self._numbers.get(name)
         if found is None and len(self._numbers) < MOST:
             found = self._numbers[name] = self.names.number(name) + 1
-        return found or self.names.number(OTHERS) + 1
+        return found or self.names.number(OTHER_SERVERS) + 1

@@ -260,7 +260,8 @@ class RunLoad:
         """
         request = self._plan.request(private=private)
         if request.count is not None and request.count < request.least:
-            parts = "zones have shares" if request.zones else "workloads of the task run at once"
+            at_once = request.least == self._plan.needs.workers
+            parts = "workloads of the task run at once" if at_once else "zones have shares"
             raise FleetError(
                 f"{request.least} {parts}, each on its own worker processes; give --workers "
                 f"{request.least} or more, not {request.count}"

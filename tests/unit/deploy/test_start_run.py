@@ -8,7 +8,6 @@ import shutil
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +15,7 @@ import kubernetes_validate
 import pytest
 import yaml
 
+from helpers.arena import wait_until
 from helpers.kustomization import render
 from helpers.readme import REPOSITORY
 from servers.child import PATIENCE_S
@@ -383,8 +383,7 @@ def test_detached_it_prints_the_job_only(shell: Shell) -> None:
 def test_an_interrupt_before_the_start_removes_the_job(shell: Shell, number: int) -> None:
     shell.answers["pods"] = pods({})
     process = shell.start(TASK)
-    while "get" not in shell.first_words()[-1:] or "pods" not in shell.commands[-1]:
-        time.sleep(0.05)
+    assert wait_until(lambda: shell.first_words()[-1:] == ["get"] and "pods" in shell.commands[-1])
 
     process.send_signal(number)
     _, err = process.communicate(timeout=PATIENCE_S)

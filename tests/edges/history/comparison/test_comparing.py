@@ -386,3 +386,30 @@ def test_the_json_object_is_json():
     assert found["verdict"] == "worse"
     assert found["basis"] == "replicates"
     assert found["workloads"][0]["rows"][0]["verdict"] == "worse"
+
+
+def with_zones(run, **p95_s):
+    row = {"share": 0.5, "asked": None, "ok": 9, "failed": 0, "p50": 0.01, "p99": 0.5}
+    rows = [{**row, "name": name, "p95": value} for name, value in p95_s.items()]
+    return with_workload(run, breakdowns=[{"by": "zone", "of": "iterations", "rows": rows}])
+
+
+def test_zones_of_all_runs_have_their_p95_before_and_after():
+    before, after = side(QUEUE, chance(), "a", 3), side(QUEUE, chance(2), "b", 3)
+    before = [with_zones(run, eu=0.02 + at / 100, us=0.1, ap=0.1) for at, run in enumerate(before)]
+    after = [with_zones(run, eu=0.07, us=0.1) for run in after]
+
+    facts = compared(before, after).workloads[0].facts
+
+    assert [(one.name, one.before, one.after) for one in facts[2:]] == [
+        ("p95 of zone eu", "30.0ms", "70.0ms, 40 ms more"),
+        ("p95 of zone us", "100ms", "100ms"),
+    ]
+
+
+def test_runs_without_zones_on_one_side_have_no_facts_on_them():
+    before, after = side(QUEUE, chance(), "a", 3), side(QUEUE, chance(2), "b", 3)
+
+    facts = compared([with_zones(run, eu=0.02) for run in before], after).workloads[0].facts
+
+    assert len(facts) == 2

@@ -12,11 +12,12 @@ import pytest
 from helpers.played_steps import FakeConnection, FakePool, FakeSocket, Played, answered
 from osbench.common.network.response_bound import ResponseBound
 from osbench.common.plugin.atomic import Names, Recorder
-from osbench.common.protocol.exchanges import EXCHANGE, OWN, OWN_TWICE
+from osbench.common.protocol.exchanges import EXCHANGE, OWN, OWN_TWICE, sent_twice, servers_of
 from osbench.worker.http.exchange_rules import ExchangeRules
 from osbench.worker.http.exchange_steps import Ask, LookAt, Sending
 from osbench.worker.http.opening import Opener
 from osbench.worker.http.ready_requests import ReadyRequests
+from osbench.worker.http.server_names import ADDRESS, ServerNames
 from osbench.worker.http.wire.cookies import Cookies
 from osbench.worker.http.wire.exchange_phases import ExchangePhases
 from osbench.worker.http.wire.raw_response import RawResponse
@@ -325,3 +326,19 @@ def test_an_observer_sees_each_answer_and_each_failure_with_bodies() -> None:
         ("GET http://127.0.0.1:9/x", "the connection ended without a response", False),
     ]
     assert all(one.keep_body for one in asked.sent)
+
+
+def test_a_server_that_has_ended_the_connection_is_known_by_its_address() -> None:
+    kept = FakeConnection()
+
+    def respond(step: Any) -> Any:
+        # as the address of a socket that the server has closed
+        kept.peer = "(unknown)"
+        return FINE(step)
+
+    asked = Asked("GET", respond, kept=kept, servers=ServerNames(ADDRESS))
+
+    (record,) = asked.records
+    (number,) = servers_of(asked.records["client"]).tolist()
+    assert asked.recorder.names.names[number] == "10.0.0.1:80"
+    assert not sent_twice(record["client"])

@@ -9,8 +9,9 @@ from typing import Any
 import pytest
 
 from osbench.common.plugin.atomic import Names
+from osbench.common.protocol.exchanges import OTHER_SERVERS
 from osbench.worker.http import server_names
-from osbench.worker.http.server_names import ADDRESS, OTHERS, ServerNames, peer_of
+from osbench.worker.http.server_names import ADDRESS, ServerNames, peer_of
 
 
 def response(**fields: list[str]) -> Any:
@@ -57,7 +58,7 @@ def test_a_header_that_differs_each_time_leaves_room_for_actions(
 
     found = [servers.number("", response(**{"x-id": [str(one)]})) for one in range(5)]
 
-    assert [name_of(servers, one) for one in found] == ["0", "1", OTHERS, OTHERS, OTHERS]
+    assert [name_of(servers, one) for one in found] == ["0", "1", *[OTHER_SERVERS] * 3]
 
 
 def test_the_address_of_a_connection_that_has_ended_is_not_known() -> None:
