@@ -9,6 +9,7 @@ import socket
 import sys
 from collections import Counter
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 import click
@@ -24,6 +25,7 @@ from osbench.common.config.foreign_environment import (
 from osbench.common.config.standard_streams import secure_standard_streams
 from osbench.common.errors import OsbenchError, UsageError
 from osbench.common.text.escaping import escaped, one_line
+from osbench.worker.process import resting
 from osbench.worker.process.health_check import complaints, recorded_processes, states
 from osbench.worker.process.supervisor import Supervisor, process_count
 from osbench.worker.process.supervisor_life import SupervisorLife
@@ -122,14 +124,10 @@ def main(  # noqa: PLR0913 - one per option of the command
             sys.exit(_check_alive(conf) if check == "alive" else _check_ready(conf, processes))
         if lifeline is not None and complaints is not None:
             _serve(conf, list(plugin_path), lifeline, complaints, page, private)
-        click.echo(escaped(_startup_line(conf, plugin_path)), err=True)
-        note = "" if private else ignored_variables_note(os.environ)
-        if note:
-            _LOG.warning(note)
+        if resting.STATE not in os.environ:
+            _say_start(conf, plugin_path, private)
         if private:
-            serve = click.get_current_context().obj
-            supervisor = Supervisor(conf, config_file, plugin_path, private=True, serve=serve)
-            sys.exit(supervisor.run())
+            sys.exit(_supervisor(conf, config_file, plugin_path, private=True).run())
         sys.exit(_supervise(conf, config_file, plugin_path))
     except OsbenchError as error:
         click.echo(escaped(f"osbench-worker: {error}", breaks=True), err=True)
@@ -147,8 +145,9 @@ def _begin_prepared() -> None:
     arguments = prepared_start.await_arguments()
     if arguments is None:
         return
+    sys.argv[1:] = arguments
     try:
-        main.main(arguments, prog_name="osbench-worker", obj=_serve_forked)
+        main.main(arguments, prog_name="osbench-worker")
     except SystemExit as ended:
         # Python would take its time to tidy all modules up
         process.end(ended.code if isinstance(ended.code, int) else 1)
@@ -158,14 +157,18 @@ def _serve_forked(arguments: Sequence[str]) -> None:
     main.main(list(arguments), prog_name="osbench-worker")
 
 
+_supervisor = partial(Supervisor, serve=_serve_forked)
+
+
 def _supervise(conf: Any, config_files: Sequence[str], plugin_paths: Sequence[str]) -> int:
     # nothing runs yet that would have to be drained
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
     life = SupervisorLife(conf, process_count(conf))
     try:
-        # problems that every process would have are reported once
-        _ready(conf, plugin_paths, life)
-        return Supervisor(conf, config_files, plugin_paths, life=life).run()
+        if resting.STATE not in os.environ:
+            # problems that every process would have are reported once
+            _ready(conf, plugin_paths, life)
+        return _supervisor(conf, config_files, plugin_paths, life=life).run()
     finally:
         life.close()
 
@@ -191,6 +194,13 @@ def _serve(
             else:
                 pipe.write(str(error))
     process.end(code)
+
+
+def _say_start(conf: Any, plugin_paths: Sequence[str], private: bool) -> None:
+    click.echo(escaped(_startup_line(conf, plugin_paths)), err=True)
+    note = "" if private else ignored_variables_note(os.environ)
+    if note:
+        _LOG.warning(note)
 
 
 def _startup_line(conf: Any, plugin_paths: Sequence[str]) -> str:

@@ -496,11 +496,9 @@ def _be_prepared_worker(command: Sequence[str], env: Mapping[str, str]) -> NoRet
 
 
 def _be_worker() -> NoReturn:
-    """Be an osbench-worker, which forks its worker processes as that of local mode does."""
-    from osbench.worker import main as module
+    from osbench.worker.main import main as worker
 
-    module.Supervisor = functools.partial(module.Supervisor, serve=module._serve_forked)  # type: ignore[assignment,misc]
-    module.main(prog_name="osbench-worker")
+    worker(prog_name="osbench-worker")
     raise AssertionError("click ends the process")
 
 

@@ -18,7 +18,7 @@ import threading
 import time
 import warnings
 from collections.abc import Callable, Collection, Sequence
-from typing import NoReturn
+from typing import NoReturn, Self
 
 #: What the supervisor handles by itself, and a new process as Python does.
 _SIGNALS = (signal.SIGTERM, signal.SIGINT)
@@ -67,6 +67,13 @@ class ForkedProcess:
         # also here, so that it is done when either goes on
         with contextlib.suppress(OSError):
             os.setpgid(self.pid, self.pid)
+
+    @classmethod
+    def adopt(cls, pid: int) -> Self:
+        """Return the running child `pid`, which this process forked before it was replaced."""
+        found = cls.__new__(cls)
+        found.returncode, found.pid = None, pid
+        return found
 
     def poll(self) -> int | None:
         """Return the exit code, negative for a signal; None while it runs."""

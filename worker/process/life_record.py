@@ -64,6 +64,11 @@ class LifeRecord:
         record = {**self._facts, "state": state, "told": time.monotonic(), "turned": turned}
         os.pwrite(self._file, json.dumps(record).encode().ljust(self._size), 0)
 
+    def described(self) -> dict[str, Any]:
+        """Return the record for a program that goes on with it, as `resting.begin` takes it."""
+        path = str(self._path)
+        return {"fd": self._file, "size": self._size, "path": path, "facts": dict(self._facts)}
+
     def close(self) -> None:
         """Remove the file and its lock; errors are ignored."""
         with contextlib.suppress(OSError):

@@ -31,6 +31,15 @@ _MODULES = (
 )
 
 
+def import_modules() -> None:
+    """Import the modules of worker processes, which are then there in forked ones."""
+    with import_block():
+        for name in _MODULES:
+            importlib.import_module(name)
+    # reads the metadata of all packages, and keeps what it finds
+    entry_points.names("scenario")
+
+
 def await_arguments() -> list[str] | None:
     """Import the modules of worker processes, then read and return the command's arguments.
 
@@ -38,11 +47,7 @@ def await_arguments() -> list[str] | None:
     this process's environment. Returns None if the input ends without it. Standard input is empty
     afterwards.
     """
-    with import_block():
-        for name in _MODULES:
-            importlib.import_module(name)
-    # reads the metadata of all packages, and keeps what it finds
-    entry_points.names("scenario")
+    import_modules()
     line = sys.stdin.buffer.readline()
     nothing = os.open(os.devnull, os.O_RDONLY)
     os.dup2(nothing, 0)

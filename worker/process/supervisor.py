@@ -21,6 +21,7 @@ from osbench.common.errors import UsageError
 from osbench.common.machine.cpu_quota import usable_cores
 from osbench.common.text.escaping import decoded_text, escaped
 from osbench.worker.engine.will_page import WillPage
+from osbench.worker.process import resting
 from osbench.worker.process.forked_process import ForkedProcess, can_fork
 from osbench.worker.process.leave_request import LeaveRequest
 
@@ -35,6 +36,8 @@ LOG = logging.getLogger(__name__)
 SHORTEST_LIFE_S = 5.0
 #: How long a supervisor that ends tries to send the wills of killed processes, seconds.
 FAREWELL_S = 3.0
+#: How long a process has beyond `[worker] drain_timeout_s` before it is killed, seconds.
+KILL_S = 5.0
 #: -P keeps the working directory, which could hide modules, out of the import path.
 CHILD_COMMAND = (sys.executable, "-P", "-m", "osbench.worker.main")
 
@@ -79,6 +82,14 @@ class _Child:
             os.close(self.complaints)
 
 
+def _adopted(pid: int, started: float, page: int) -> _Child:
+    """Return a worker process that ran while its supervisor was at rest."""
+    process = ForkedProcess.adopt(pid)
+    return _Child(
+        process=process, started=started, complaints=-1, page=WillPage(page), starting=False
+    )
+
+
 class Supervisor:
     """Keeps a number of worker processes running: a process that ends is replaced by a new one.
 
@@ -98,8 +109,7 @@ class Supervisor:
         """Set the options of processes. `private`: local mode, whose server ends with them.
 
         `life` reports to health checks. `config_files` and `plugin_paths` go to the processes as
-        options. `serve(arguments)` runs a worker process in a fork, if this process has imported
-        its modules; with None programs are started.
+        options. `serve(arguments)` runs a worker process in a fork; with None programs are started.
         """
         self._conf = conf
         self._config_files = config_files
@@ -108,6 +118,8 @@ class Supervisor:
         self._life = life
         self._serve = serve
         self._leave = LeaveRequest()
+        #: Both ends of a pipe; worker processes drain when its second one is closed.
+        self._lifeline: Sequence[int] = ()
         self._children: list[_Child] = []
         #: Errors of failed starts, with their count, until all starts have succeeded or failed.
         self._unreported: Counter[str] = Counter()
@@ -122,18 +134,23 @@ class Supervisor:
         At the end sends wills for at most `FAREWELL_S`. Raises UsageError for a wrong or taken
         `[worker] metrics_address`.
         """
+        rested = resting.taken()
+        self._lifeline = rested["lifeline"] if rested else os.pipe()
+        self._children = [_adopted(*child) for child in rested["children"]] if rested else []
+        self._due = [] if rested else [time.monotonic()] * process_count(self._conf)
         self._leave.on_signals()
-        reading, writing = os.pipe()
+        # the end of a rest has blocked them
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, (signal.SIGTERM, signal.SIGINT, signal.SIGCHLD))
         try:
             with self._metrics():
-                code = self._supervise(reading)
+                code = self._supervise()
             if self._wills is not None:
                 self._wills.flush(FAREWELL_S)
             return code
         finally:
             # closing the lifeline makes remaining processes drain
-            os.close(writing)
-            os.close(reading)
+            for descriptor in self._lifeline:
+                os.close(descriptor)
 
     def _metrics(self) -> contextlib.AbstractContextManager[object]:
         listen = self._conf.worker.metrics_address
@@ -145,21 +162,46 @@ class Supervisor:
 
         return metrics_endpoint(listen, lambda: worker_metrics(self._conf))
 
-    def _supervise(self, lifeline: int) -> int:
-        self._due = [time.monotonic()] * process_count(self._conf)
+    def _supervise(self) -> int:
         failed = 0
         while True:
             self._tell("running")
             failed = self._reap() or failed
-            self._start_due(lifeline)
+            self._start_due()
             # a process that has reported an error may not have exited yet
             if not any(child.starting or child.message for child in self._children):
                 self._report_failures()
             if not self._children and not self._due:
                 return failed
+            if self._may_rest():
+                self._rest()
             if self._leave.wait(0.2):
                 self._report_failures()
                 return self._stop()
+
+    def _may_rest(self) -> bool:
+        """Return whether all that is left to do is to wait for the end of processes."""
+        return (
+            self._serve is not None
+            and not self._due
+            and not self._conf.worker.metrics_address
+            and self._wills is None
+            and (self._life is None or not self._life.has_manager)
+            and not any(child.starting for child in self._children)
+        )
+
+    def _rest(self) -> None:
+        """Continue as `resting`, in the same process; returns if the end was requested."""
+        signal.pthread_sigmask(signal.SIG_BLOCK, (signal.SIGTERM, signal.SIGINT))
+        if not self._leave.wait(0):
+            children = [[one.process.pid, one.started, one.page.fd] for one in self._children]
+            state = {
+                "children": children,
+                "lifeline": self._lifeline,
+                "drain_s": self._conf.worker.drain_timeout_s + KILL_S,
+                "life": self._life and self._life.record.described(),
+            }
+            resting.begin(state, [*CHILD_COMMAND, *sys.argv[1:]])
 
     def _tell(self, state: str) -> None:
         if self._life is not None:
@@ -218,17 +260,18 @@ class Supervisor:
             )
         self._unreported.clear()
 
-    def _start_due(self, lifeline: int) -> None:
+    def _start_due(self) -> None:
         now = time.monotonic()
         for _ in [at for at in self._due if at <= now]:
-            self._start(lifeline)
+            self._start()
         self._due = [at for at in self._due if at > now]
 
-    def _start(self, lifeline: int) -> None:
+    def _start(self) -> None:
         worker = self._conf.worker
         complaints, pipe = os.pipe()
         os.set_blocking(complaints, False)
         page = WillPage.create()
+        lifeline = self._lifeline[0]
         arguments = ["--lifeline", str(lifeline), "--complaints", str(pipe)]
         arguments += ["--page", str(page.fd)]
         for path in self._config_files:
@@ -249,11 +292,15 @@ class Supervisor:
     ) -> subprocess.Popen[bytes] | ForkedProcess:
         """Start a worker process in its own process group, which Ctrl-C does not reach.
 
-        Forks if the modules are imported and no other thread runs, else starts a program.
+        Forks after the imports of a process if no other thread runs, else starts a program.
         `pass_fds` stay open in it.
         """
         # a thread may hold a lock that the new process would wait for
         if self._serve is not None and can_fork():
+            # where processes were only watched, and in the tests of programs, it is not needed
+            from osbench.worker.process.prepared_start import import_modules  # noqa: PLC0415 - see above
+
+            import_modules()
             return ForkedProcess(self._serve, arguments, pass_fds)
         return subprocess.Popen(  # noqa: S603 - our own interpreter and module
             [*CHILD_COMMAND, *arguments],
@@ -265,7 +312,7 @@ class Supervisor:
     def _stop(self) -> int:
         for child in self._children:
             child.process.send_signal(signal.SIGTERM)
-        deadline = time.monotonic() + self._conf.worker.drain_timeout_s + 5
+        deadline = time.monotonic() + self._conf.worker.drain_timeout_s + KILL_S
         for child in self._children:
             self._await_end(child.process, deadline)
             self._bequeath(child)

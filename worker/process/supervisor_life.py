@@ -28,7 +28,8 @@ class SupervisorLife:
         Raises ConfigError if the data directory cannot be written.
         """
         self._conf = conf
-        self._record = supervisor_record(conf, os.getpid(), processes)
+        #: The record that health checks read.
+        self.record = supervisor_record(conf, os.getpid(), processes)
         # processes that this one starts must not speak for it
         self._address = os.environ.pop("NOTIFY_SOCKET", "")
         if self._address.startswith("@"):
@@ -44,14 +45,19 @@ class SupervisorLife:
         if now - self._told < TELL_S:
             return
         self._told = now
-        self._record.tell(state)
+        self.record.tell(state)
         # the manager has one watchdog for all processes of the service
         if self._address and not complaints(self._conf):
             self._feed()
 
+    @property
+    def has_manager(self) -> bool:
+        """Return whether a service manager waits for signs of life."""
+        return bool(self._address)
+
     def close(self) -> None:
         """Remove the record of this supervisor from the data directory."""
-        self._record.close()
+        self.record.close()
 
     def _feed(self) -> None:
         kind = socket.SOCK_DGRAM | socket.SOCK_NONBLOCK

@@ -1,0 +1,96 @@
+"""A supervisor at rest: it takes little memory, and is back when one of its processes ends."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import psutil
+import pytest
+
+from helpers.processes import command_of, is_living
+from helpers.runs import Cluster, Started, checked, site
+from servers import RedisServer
+
+pytestmark = pytest.mark.functional
+
+USERS = 4
+ENDLESS: dict[str, Any] = {
+    "scenario": {"Dummy.dummy": {"sleep": 600}},
+    "runner": {"constant": {"times": 1_000_000, "concurrency": USERS}},
+}
+
+
+@pytest.fixture
+def cluster(redis: RedisServer) -> Iterator[Cluster]:
+    with site() as here:
+        yield Cluster(here, redis)
+
+
+def rested(worker: Started) -> psutil.Process:
+    """A supervisor, once it is at rest."""
+    found = psutil.Process(worker.process.pid)
+    worker.wait_for(lambda: "resting.py" in command_of(found))
+    return found
+
+
+def records(cluster: Cluster) -> list[Path]:
+    """The life records of supervisors."""
+    return list((cluster.site.data / "supervisors").iterdir())
+
+
+def test_a_killed_process_is_replaced_and_its_supervisor_rests_again(cluster: Cluster) -> None:
+    worker = cluster.site.begin("osbench-worker", "--processes", "2")
+    cluster.await_idle(2)
+    supervisor = rested(worker)
+    first, second = supervisor.children()
+
+    first.kill()
+
+    worker.await_said("ended (-9)")
+    worker.wait_for(lambda: first not in supervisor.children() and len(supervisor.children()) == 2)
+    assert rested(worker) == supervisor
+    cluster.await_idle(2)
+    assert second in supervisor.children()
+    assert worker.said().count("osbench-worker on ") == 1
+    assert cluster.site.coord("workers").code == 0
+    supervisor.terminate()
+    assert worker.finish().code == 0
+    assert not is_living(second)
+    assert records(cluster) == []
+
+
+def test_its_health_record_is_kept_up(cluster: Cluster) -> None:
+    worker = cluster.site.begin("osbench-worker", "--processes", "1")
+    cluster.await_idle(1)
+    rested(worker)
+    (record,) = records(cluster)
+    before = record.read_text("utf-8")
+    worker.wait_for(lambda: record.read_text("utf-8") != before)
+
+    found = cluster.site.begin("osbench-worker", "--check", "alive").finish()
+
+    assert (found.code, json.loads(record.read_bytes())["state"]) == (0, "running")
+
+
+def test_the_will_of_a_process_that_is_killed_while_it_ends_is_sent(cluster: Cluster) -> None:
+    worker = cluster.site.begin("osbench-worker", "--processes", "1")
+    cluster.await_idle(1)
+    supervisor = rested(worker)
+    (process,) = supervisor.children()
+    run = cluster.site.begin("osbench-coord", "run", "--json", cluster.site.task(ENDLESS))
+    run.wait_for(lambda: any(one.run and one.busy == USERS for one in cluster.present()))
+
+    # it cannot leave its run
+    process.suspend()
+    supervisor.terminate()
+    process.kill()
+
+    assert worker.finish().code == 0
+    run.interrupt()
+    sums = checked(run.finish().result["workloads"][0])
+    # without a will all that was granted would be lost
+    assert sums["lost"] == USERS
+    assert sums["not_started"] == sums["planned"] - USERS
