@@ -7,15 +7,13 @@ import threading
 from collections.abc import Coroutine, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 from osbench.common.network.response_bound import BOUND_KEY, USUAL, ResponseBound
 from osbench.common.plugin.atomic import Recorder
 from osbench.worker.http.observer import OBSERVER_KEY, Observer
 from osbench.worker.http.on_loop.loop_client import LoopClient
-from osbench.worker.http.other_clients.curl_client import CurlClient
 from osbench.worker.http.other_clients.other_exchange import OtherExchange
-from osbench.worker.http.other_clients.requests_client import RequestsClient
 from osbench.worker.http.outgoing_request import unable
 from osbench.worker.http.ready_requests import beyond
 from osbench.worker.http.server_names import SERVERS_KEY, ServerNames
@@ -23,6 +21,10 @@ from osbench.worker.http.socket_client import SocketClient
 from osbench.worker.http.user.http_response import WholeResponse
 from osbench.worker.http.user.request_base import AskedRequest
 from osbench.worker.http.wire.cookies import Cookies
+
+if TYPE_CHECKING:
+    from osbench.worker.http.other_clients.curl_client import CurlClient
+    from osbench.worker.http.other_clients.requests_client import RequestsClient
 
 LOG = logging.getLogger(__name__)
 
@@ -51,8 +53,9 @@ class HttpClients:
         servers = ServerNames(by) if by else None
         self._of_loop = LoopClient(of_run, bound, observer=observer, servers=servers)
         self._of_threads = SocketClient(of_run, bound=bound, observer=observer, servers=servers)
-        self._curl = CurlClient(of_run)
-        self._requests = RequestsClient(of_run, bound)
+        self._of_run, self._bound = of_run, bound
+        #: libcurl and `requests`, once a request needs them.
+        self._made_others: tuple[CurlClient, RequestsClient] | None = None
         self._said: set[tuple[str, str]] = set()
         self._lock = threading.Lock()
 
@@ -124,16 +127,16 @@ class HttpClients:
         with self._noted(client, beyond(method, url, options), recorder) as exchange:
             return self._status_by_others(method, url, own, options, exchange)
 
-    async def answer(
+    def answer(
         self, asked: AskedRequest, recorder: Recorder, cookies: Cookies
-    ) -> WholeResponse:
-        """Make a request of a virtual user and return the last response after redirects.
+    ) -> Coroutine[Any, Any, WholeResponse]:
+        """Make a request of a virtual user; the coroutine returns the last response.
 
         `asked`: the request, and whether its body is kept. The user's `cookies` are sent, and get
         the cookies that responses set. `recorder` gets the measurements. Raises the exceptions of
         `status`.
         """
-        response = await self._of_loop.request(
+        made = self._of_loop.request(
             asked.method,
             asked.url,
             asked.own,
@@ -142,8 +145,11 @@ class HttpClients:
             recorder=recorder,
             cookies=cookies,
         )
-        if response is not None:
-            return response
+        return self._answer_elsewhere(asked, recorder, cookies) if made is None else made
+
+    async def _answer_elsewhere(
+        self, asked: AskedRequest, recorder: Recorder, cookies: Cookies
+    ) -> WholeResponse:
         why = beyond(asked.method, asked.url, asked.options)
         with self._noted("requests", why, recorder) as exchange:
             call = partial(self._answer_by_requests, asked, exchange, cookies)
@@ -172,10 +178,22 @@ class HttpClients:
         with self._noted("requests", why, recorder) as exchange:
             return self._answer_by_requests(asked, exchange, cookies)
 
+    def _others(self) -> tuple[CurlClient, RequestsClient]:
+        with self._lock:
+            if self._made_others is None:
+                # their libraries take 6 MB, and few requests need them
+                from osbench.worker.http.other_clients.curl_client import CurlClient  # noqa: PLC0415 - see above
+                from osbench.worker.http.other_clients.requests_client import RequestsClient  # noqa: PLC0415 - see above
+
+                curl = CurlClient(self._of_run)
+                self._made_others = curl, RequestsClient(self._of_run, self._bound)
+            return self._made_others
+
     def _answer_by_requests(
         self, asked: AskedRequest, exchange: OtherExchange, cookies: Cookies
     ) -> WholeResponse:
-        return self._requests.answer(
+        _, others = self._others()
+        return others.answer(
             asked.method,
             asked.url,
             asked.own,
@@ -193,9 +211,10 @@ class HttpClients:
         options: Mapping[str, Any],
         exchange: OtherExchange,
     ) -> int:
-        got = self._curl.status(method, url, own, options, exchange)
+        curl, others = self._others()
+        got = curl.status(method, url, own, options, exchange)
         if got is None:
-            got = self._requests.status(method, url, own, options, exchange)
+            got = others.status(method, url, own, options, exchange)
         return got
 
     @contextmanager

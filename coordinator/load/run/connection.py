@@ -44,6 +44,8 @@ class Connection:
     worker_log: Path | None = None
     #: The run can be resumed from now on, with the directory given.
     keep_in: Callable[[Path], None] = lambda _: None
+    #: Asks workers that are there for this run alone to end, once it has released them.
+    end_workers: Callable[[], None] = lambda: None
 
 
 def _nothing_of_ours() -> None:
@@ -137,4 +139,5 @@ def _own(local: LocalMode) -> Connection:
         explained=local.explained,
         worker_log=local.worker_log,
         keep_in=local.keep_in,
+        end_workers=local.end_workers,
     )

@@ -174,6 +174,7 @@ class Run:
         if self._cut_off is None:
             # results that they still deliver are in the report
             self._release(services)
+            connection.end_workers()
         found = watchers.collect(load.outcomes(), selections_of(load.workloads))
         outcomes = with_span_verdicts(load.workloads, found.outcomes, found.spans)
         return load.builder.build(outcomes, found.notes, load.end())

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping, Sequence
+from collections.abc import Coroutine, Mapping, Sequence
 from contextvars import Context
 from time import monotonic_ns
 from typing import Any
@@ -57,7 +57,7 @@ class LoopClient:
         """Return how many requests were sent again because an idle connection had ended."""
         return self._rules.retried
 
-    async def request(
+    def request(
         self,
         method: str,
         url: str,
@@ -67,8 +67,8 @@ class LoopClient:
         keep_body: bool = True,
         recorder: Recorder | None = None,
         cookies: Cookies | None = None,
-    ) -> RawResponse | None:
-        """Make a request, follow its redirects and return the last response.
+    ) -> Coroutine[Any, Any, RawResponse] | None:
+        """Make a request and follow its redirects; the coroutine returns the last response.
 
         Returns None, and sends nothing, if another client has to make the request. Arguments and
         errors: see `SocketClient.request`. Cancelling the task closes the connection.
@@ -76,6 +76,16 @@ class LoopClient:
         ready = self._ready.get(method, url, options)
         if ready is None:
             return None
+        return self._request(ready, own, keep_body, recorder, cookies)
+
+    async def _request(
+        self,
+        ready: ReadyRequest,
+        own: Sequence[str],
+        keep_body: bool,
+        recorder: Recorder | None,
+        cookies: Cookies | None,
+    ) -> RawResponse:
         request = ready.request
         if cookies is not None:
             own = cookies.added_to(own, request)

@@ -19,7 +19,6 @@ from osbench.worker.http.exchange_steps import (
     Read,
     Receive,
     Send,
-    Step,
     Steps,
     Wrap,
 )
@@ -47,7 +46,17 @@ async def drive_on_loop(steps: Steps[T], first: RawResponse | BaseException | No
             step = steps.send(first)
         while True:
             try:
-                outcome = await _run_step(step)
+                if isinstance(step, Ask):
+                    # here, as most users wait at this point, and each frame of them takes memory
+                    connection: LoopConnection = step.connection
+                    request, own, limits, phases, keep_body = step.sending
+                    waiter = connection.begin(request, own, limits, phases, keep_body=keep_body)
+                    if request.rest:
+                        await connection.send_rest(request.rest)
+                    await waiter
+                    outcome = connection.answer(request, phases)
+                else:
+                    outcome = await _run_step(step)
             except BaseException as error:  # noqa: BLE001 - the generator decides
                 step = steps.throw(error)
             else:
@@ -60,10 +69,8 @@ async def drive_on_loop(steps: Steps[T], first: RawResponse | BaseException | No
         del first
 
 
-async def _run_step(step: Step) -> Any:
+async def _run_step(step: LookUp | Connect | Read | Send | Receive | Wrap | LookAt) -> Any:
     match step:
-        case Ask():
-            return await _ask(step)
         case Wrap():
             return await _wrap(step)
         case LookAt():
@@ -106,16 +113,6 @@ async def _wrap(step: Wrap) -> LoopConnection:
     connection = LoopConnection(loop, step.socket, step.tls)
     await loop.create_connection(lambda: connection, sock=step.socket)
     return connection
-
-
-async def _ask(step: Ask) -> RawResponse:
-    connection: LoopConnection = step.connection
-    request, own, limits, phases, keep_body = step.sending
-    waiter = connection.begin(request, own, limits, phases, keep_body=keep_body)
-    if request.rest:
-        await connection.send_rest(request.rest)
-    await waiter
-    return connection.answer(request, phases)
 
 
 async def _looked_up(

@@ -138,13 +138,21 @@ class Cookies:
     """Cookies of one virtual user, or of one request and its redirects. Not thread-safe."""
 
     def __init__(self) -> None:
-        self.jar = BrowserJar()
+        #: None until it is needed: most users have no cookies.
+        self._jar: BrowserJar | None = None
         #: Headers by what decides them, valid until a cookie changes or expires.
         self._ready: dict[str, str | None] = {}
         self._until = _NEVER
         self._empty = True
         #: All cookies are for all paths, so that the host alone decides.
         self._of_hosts = True
+
+    @property
+    def jar(self) -> BrowserJar:
+        """Return the jar, which the first call makes."""
+        if self._jar is None:
+            self._jar = BrowserJar()
+        return self._jar
 
     def take(self, answer: RawResponse) -> None:
         """Add the cookies that a response sets to the jar."""
@@ -167,8 +175,11 @@ class Cookies:
         Expired cookies are removed from the jar. Values are cached until a cookie changes or
         expires. Raises ValueError for cookies that no header may hold, such as a scenario may set.
         """
-        if self.jar.changed or time.time() >= self._until:
-            self._look()
+        jar = self._jar
+        if jar is None:
+            return None
+        if jar.changed or time.time() >= self._until:
+            self._look(jar)
         if self._empty:
             return None
         key = url
@@ -178,11 +189,10 @@ class Cookies:
         if key not in self._ready:
             if len(self._ready) >= READY:
                 self._ready.clear()
-            self._ready[key] = self.jar.line(url)
+            self._ready[key] = jar.line(url)
         return self._ready[key]
 
-    def _look(self) -> None:
-        jar = self.jar
+    def _look(self, jar: BrowserJar) -> None:
         jar.clear_expired_cookies()
         jar.changed = False
         self._ready.clear()

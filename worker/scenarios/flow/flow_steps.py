@@ -155,7 +155,10 @@ class FlowStep:
         UnexpectedStatus, MissingValue, ValueError and other errors of requests.
         """
         user, save = scenario.user, self.save
-        HIDDEN.set(lambda text: hidden_in(text, user, save))
+        if save or user.hidden:
+            HIDDEN.set(lambda text: hidden_in(text, user, save))
+        elif HIDDEN.get() is not None:
+            HIDDEN.set(None)
         path, wishes = as_text(self.path(values)), self.wishes(values)
         headers = {**self._common_headers(scenario, path, values), **wishes.get("headers", {})}
         wishes = {**wishes, **{key: _as_form(wishes[key]) for key in _FORMS if key in wishes}}
@@ -264,7 +267,9 @@ class Flow:
         unless it is a single step of the same name. `values` fill the placeholders; steps add saved
         values. Raises KeyError if no branch has that name, and exceptions of steps.
         """
-        await self._played(self._steps, scenario, values)
+        # not by `_played`: each frame of a waiting user takes memory
+        for step in self._steps:
+            await step.play(scenario, values, self._login_again)
         if self._sums:
             branch = self._by_name[branch_name] if branch_name else self._drawn()
             if branch.is_its_step:
