@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 import random
-from collections.abc import Awaitable, Callable, Collection, Generator, Mapping
+from collections.abc import Awaitable, Callable, Collection, Generator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from types import MappingProxyType
@@ -190,6 +190,8 @@ class Scenario:
     #: Up to so many virtual users of a process are threads although the method is `async def`: for
     #: methods that never wait for a loop if there is none (`in_loop`).
     THREADS_UP_TO: ClassVar[int] = 0
+    #: Modules that worker processes import to run the scenario. Those of local mode share them.
+    WORKER_MODULES: ClassVar[Sequence[str]] = ()
 
     def __init__(self, context: dict[str, Any]) -> None:
         self.context = context

@@ -6,8 +6,6 @@ import re
 from typing import Any
 from urllib.parse import urlsplit, urlunsplit
 
-from requests.models import PreparedRequest
-
 #: Status codes that send the client elsewhere.
 REDIRECTS = frozenset({301, 302, 303, 307, 308})
 
@@ -26,6 +24,9 @@ def sent_url(url: str, params: Any = None) -> str:
     """
     if params is None and _PLAIN.fullmatch(url):
         return url
+    # the coordinator uses this module, and prepares no request
+    from requests.models import PreparedRequest  # noqa: PLC0415 - see above
+
     prepared = PreparedRequest()
     prepared.prepare_url(url, params)
     return str(prepared.url)

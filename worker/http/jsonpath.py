@@ -5,13 +5,8 @@ from __future__ import annotations
 import functools
 from typing import Any
 
-import jsonpath
-from jsonpath.exceptions import JSONPathError
-
 #: Paths that are kept ready.
 READY = 1000
-
-_RFC_9535 = jsonpath.JSONPathEnvironment(strict=True)
 
 
 class BadPath(ValueError):
@@ -23,10 +18,20 @@ def compiled_query(path: str) -> Any:
     """Return the parsed query of a JSONPath, cached. Raises BadPath if it is not valid RFC 9535."""
     if not path.startswith("$"):
         raise BadPath(f"{path!r} does not begin with $")
+    # few tasks have paths, and the library is slow to import
+    from jsonpath.exceptions import JSONPathError  # noqa: PLC0415 - see above
+
     try:
-        return _RFC_9535.compile(path)
+        return _rfc_9535().compile(path)
     except JSONPathError as error:
         raise BadPath(f"{path!r} cannot be read: {str(error).splitlines()[0]}") from None
+
+
+@functools.cache
+def _rfc_9535() -> Any:
+    import jsonpath  # noqa: PLC0415 - as above
+
+    return jsonpath.JSONPathEnvironment(strict=True)
 
 
 def values(document: Any, path: str) -> list[Any]:

@@ -9,6 +9,7 @@ import importlib
 import json
 import os
 import sys
+from collections.abc import Sequence
 
 from osbench.common.machine.import_block import import_block
 from osbench.common.plugin import entry_points
@@ -31,10 +32,10 @@ _MODULES = (
 )
 
 
-def import_modules() -> None:
-    """Import the modules of worker processes, which are then there in forked ones."""
+def import_modules(further: Sequence[str] = ()) -> None:
+    """Import the modules of worker processes, and `further` ones, which forked ones share."""
     with import_block():
-        for name in _MODULES:
+        for name in (*_MODULES, *further):
             importlib.import_module(name)
     # reads the metadata of all packages, and keeps what it finds
     entry_points.names("scenario")
@@ -43,9 +44,9 @@ def import_modules() -> None:
 def await_arguments() -> list[str] | None:
     """Import the modules of worker processes, then read and return the command's arguments.
 
-    Waits for one line of JSON on standard input with `arguments` and `environment`, which replaces
-    this process's environment. Returns None if the input ends without it. Standard input is empty
-    afterwards.
+    Waits for one line of JSON on standard input with `arguments`, further `modules` to import, and
+    `environment`, which replaces this process's environment. Returns None if the input ends without
+    it. Standard input is empty afterwards.
     """
     import_modules()
     line = sys.stdin.buffer.readline()
@@ -55,6 +56,7 @@ def await_arguments() -> list[str] | None:
     if not line.endswith(b"\n"):
         return None
     order = json.loads(line)
+    import_modules(order["modules"])
     environment = order["environment"]
     if environment != dict(os.environ):
         os.environ.clear()

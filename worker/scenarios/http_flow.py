@@ -4,17 +4,25 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from osbench.common.network.origins import is_http
 from osbench.common.plugin.scenario import Scenario, configure
 from osbench.common.plugin.signature import near
 from osbench.worker.http.user.request_base import REAUTHENTICATION, RETRY
 from osbench.worker.scenarios.flow import flow_schema, placeholders
-from osbench.worker.scenarios.flow.flow_checks import all_steps, mistakes, of_flow
-from osbench.worker.scenarios.flow.flow_steps import RELOGIN, Flow, name_of
+from osbench.worker.scenarios.flow.flow_checks import (
+    RELOGIN,
+    all_steps,
+    mistakes,
+    name_of,
+    of_flow,
+)
 from osbench.worker.scenarios.flow.placeholders import Values
 from osbench.worker.scenarios.flow.saved_values import unsaved_names
+
+if TYPE_CHECKING:
+    from osbench.worker.scenarios.flow.flow_steps import Flow
 
 #: Keys of the context and of the virtual user.
 FLOW, SAVED = "flow", "flow_saved"
@@ -28,6 +36,10 @@ class HttpFlow(Scenario):
 
     ARGUMENTS: ClassVar[Mapping[str, Mapping[str, Any]]] = {"run": flow_schema.ARGUMENTS}
     FILLED = frozenset({"{brace}"})
+    WORKER_MODULES = (
+        "osbench.worker.http.user.http_session",
+        "osbench.worker.scenarios.flow.flow_steps",
+    )
 
     @classmethod
     def check_arguments(cls, method: str, args: Mapping[str, Any]) -> list[str]:
@@ -120,6 +132,9 @@ class HttpFlow(Scenario):
     @classmethod
     def warm_up(cls, context: dict[str, Any]) -> None:
         """Compile the steps of the workload once per process, before the load, into `context`."""
+        # the coordinator, which only checks arguments, needs no HTTP client
+        from osbench.worker.scenarios.flow.flow_steps import Flow  # noqa: PLC0415 - see above
+
         context[FLOW] = Flow(context["args"])
 
     async def on_start(self) -> None:

@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import random
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 from osbench.common.plugin.atomic import ActionTimer
 from osbench.common.plugin.scenario import Scenario, configure
 from osbench.worker.http.addresses import shown_url
-from osbench.worker.http.http_clients import HttpClients
 from osbench.worker.http.user.expectations import UnexpectedStatus, expected_statuses, fits
 from osbench.worker.http.user.request_base import request_limit_s
 from osbench.worker.scenarios.http_arguments import request_problems
+
+if TYPE_CHECKING:
+    from osbench.worker.http.http_clients import HttpClients
 
 #: What Rally calls the action of a request.
 ACTION = "requests.check_request"
@@ -29,10 +31,14 @@ class HttpRequests(Scenario):
 
     # with as many or fewer, threads have the higher rate (docs/performance.md)
     THREADS_UP_TO = 2
+    WORKER_MODULES = ("osbench.worker.http.http_clients",)
 
     @classmethod
     def warm_up(cls, context: dict[str, Any]) -> None:
         """Create the workload's HTTP clients in this process, before the load, in `context`."""
+        # the coordinator, which only checks arguments, needs no HTTP client
+        from osbench.worker.http.http_clients import HttpClients  # noqa: PLC0415 - see above
+
         context["http"] = HttpClients.of_workload(context["run"], context)
         context[NAMES] = _names(context.get("args", {}).get("requests"))
 

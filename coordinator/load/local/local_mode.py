@@ -82,13 +82,14 @@ class LocalMode:
         worker_command: Sequence[str] = (),
         keyring: Keyring | None = None,
         earlier: Path | None = None,
+        modules: Sequence[str] = (),
     ) -> None:
         """Prepare `workers` worker processes of `virtual_users` virtual users each; starts nothing.
 
         The workers get the options of `conf`. Workers that wait in `start` are used; else
         `worker_command` is started with their arguments. Without `start`, entry makes a
         `LocalStart`. `keyring`, `earlier`: keys and directory of a resumed run; None for new keys
-        and an empty server.
+        and an empty server. The worker processes share the imports of `modules`.
         """
         self.interrupts = lambda: 0
         self.drain_s = conf.worker.drain_timeout_s + _DRAIN_MARGIN_S
@@ -101,6 +102,7 @@ class LocalMode:
         self._arguments = ["--processes", str(workers), "--virtual-users", str(virtual_users)]
         for path in plugin_paths:
             self._arguments += ["--plugin-path", path]
+        self._modules = modules
         self._start = start
         self._server: PrivateServer | None = None
         self._workers: Child | None = None
@@ -140,7 +142,7 @@ class LocalMode:
         if self._start.workers is not None:
             # they need not look for the server that is made for them, nor tidy it up
             arguments.insert(0, "--private")
-        self._workers = self._start.begin_workers(arguments, self._command)
+        self._workers = self._start.begin_workers(arguments, self._command, self._modules)
 
     def end_workers(self) -> None:
         """Ask the workers to end, without waiting: their memory is not needed for the report.

@@ -102,15 +102,22 @@ class LocalStart:
             self.lifeline.close()
             raise
 
-    def begin_workers(self, arguments: Sequence[str], command: Sequence[str] = ()) -> Child:
+    def begin_workers(
+        self, arguments: Sequence[str], command: Sequence[str] = (), modules: Sequence[str] = ()
+    ) -> Child:
         """Send the waiting workers their arguments; if none wait, start `command` with them.
 
-        Returns the process that supervises the workers. May raise OSError.
+        Waiting workers import `modules` before they are forked. Returns the process that supervises
+        the workers. May raise OSError.
         """
         if self.workers is None:
             self.workers = self._begun([*command, *arguments])
         else:
-            order = {"arguments": list(arguments), "environment": self._environment()}
+            order = {
+                "arguments": list(arguments),
+                "environment": self._environment(),
+                "modules": list(modules),
+            }
             self.workers.tell(json.dumps(order).encode() + b"\n")
         return self.workers
 

@@ -68,12 +68,14 @@ def open_connection(  # noqa: PLR0913 - what a run and its resumption need of it
     wait_s: float = 0.0,
     interrupts: Callable[[], int] = lambda: 0,
     early: EarlyStart | None = None,
+    modules: Sequence[str] = (),
 ) -> Iterator[Connection]:
     """Yield the connection of a run: to the shared Redis if `conf` has its URL, else to local mode.
 
     Local mode starts a private Redis and `processes` workers of `virtual_users` each, and ends them
     on exit. `keyring` and `earlier` are the keys and the directory of a local run that is resumed.
-    A local start is taken from `early` if it has one, else made.
+    A local start is taken from `early` if it has one, else made. Its workers share the imports of
+    `modules`.
 
     Waits at most `wait_s` seconds each for an unreachable shared Redis and broker, as long as
     `interrupts` (the count of Ctrl-C) is 0. Raises ConfigError if a shared Redis has no key file,
@@ -95,6 +97,7 @@ def open_connection(  # noqa: PLR0913 - what a run and its resumption need of it
         start=start,
         keyring=keyring,
         earlier=earlier,
+        modules=modules,
     ) as local:
         local.interrupts = interrupts
         local.start_workers()

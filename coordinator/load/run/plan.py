@@ -156,6 +156,15 @@ class RunPlan:
             yield from group
 
     @property
+    def worker_modules(self) -> list[str]:
+        """Return the modules of osbench that worker processes import for the scenarios, sorted."""
+        found = set()
+        for one in self.workloads:
+            cls = one.scenario.cls
+            found |= {cls.__module__, *cls.WORKER_MODULES}
+        return sorted(name for name in found if name.startswith("osbench."))
+
+    @property
     def zones(self) -> ZoneShares:
         """The zones of all workloads, with their shares of all loads."""
         return ZoneShares(*(workload.zones for workload in self.task.workloads))

@@ -123,11 +123,15 @@ class TaskTemplate:
         """
         self.source = source
         self._text = _text(source)
+        #: Nothing in it is for Jinja2, which takes a while to import, and 2 MB.
+        self._is_plain = not any(mark in self._text for mark in ("{{", "{%", "{#"))
         self._folder = "." if source == "-" else str(expanded(source).parent)
 
     def names(self) -> frozenset[str] | None:
         """Return the argument names of the template and its included files; None if unknown."""
-        # Jinja2 takes a while to import, and a task of options has no file
+        if self._is_plain:
+            return frozenset()
+        # a task of options has no file
         from osbench.coordinator.task.taskfile.template import names  # noqa: PLC0415 - see above
 
         return names(self._text, self._folder)
@@ -137,9 +141,13 @@ class TaskTemplate:
 
         Raises TaskError if rendering or parsing fails.
         """
-        from osbench.coordinator.task.taskfile.template import render  # noqa: PLC0415 - as in names
+        # Jinja2 takes the last line's end off, too
+        problems: list[Problem] = []
+        rendered = self._text.removesuffix("\n"), []
+        if not self._is_plain:
+            from osbench.coordinator.task.taskfile.template import render  # noqa: PLC0415 - as in names
 
-        rendered, problems = render(self._text, self._folder, args)
+            rendered, problems = render(self._text, self._folder, args)
         if problems:
             raise TaskError(self.source, problems)
         value, problems = document.parse_document(rendered)

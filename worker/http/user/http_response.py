@@ -5,12 +5,13 @@ from __future__ import annotations
 import codecs
 import json
 from email.message import Message
-from typing import Any, Protocol
-
-from requests.structures import CaseInsensitiveDict
+from typing import TYPE_CHECKING, Any, Protocol
 
 from osbench.worker.http import addresses
 from osbench.worker.http.wire.wire_errors import BadResponse
+
+if TYPE_CHECKING:
+    from requests.structures import CaseInsensitiveDict
 
 #: Longest Content-Type that is taken apart: the time for it grows with its square.
 _TYPE_CHARS = 1000
@@ -64,6 +65,9 @@ class HttpResponse:
     @property
     def headers(self) -> CaseInsensitiveDict[str]:
         """Return header values by name in any case; values of one name are joined by ", "."""
+        # the coordinator uses this module, and makes no request
+        from requests.structures import CaseInsensitiveDict  # noqa: PLC0415 - see above
+
         found: CaseInsensitiveDict[str] = CaseInsensitiveDict()
         for name, value in self._answer.fields:
             found[name] = f"{found[name]}, {value}" if name in found else value

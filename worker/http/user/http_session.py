@@ -3,23 +3,18 @@
 from __future__ import annotations
 
 import difflib
-import functools
-import re
 from collections.abc import Awaitable, Iterable, Iterator, Mapping
 from dataclasses import replace
 from functools import partial
 from http import HTTPStatus
 from typing import Any, Generic, Self, TypeVar
-from urllib.parse import urlsplit
 
 from requests.cookies import RequestsCookieJar
 from requests.utils import guess_filename
 from urllib3.filepost import encode_multipart_formdata
 
-from osbench.common.network.origins import is_http
 from osbench.common.plugin.atomic import ActionTimer
 from osbench.common.plugin.scenario import Scenario
-from osbench.common.secrets.url_masking import mask_url
 from osbench.worker.http.http_clients import HttpClients
 from osbench.worker.http.user.expectations import (
     Checks,
@@ -36,15 +31,10 @@ from osbench.worker.http.user.request_base import (
     AskedRequest,
     Base,
     Token,
+    default_name,
     request_limit_s,
 )
 from osbench.worker.http.wire.cookies import Cookies
-
-#: Parts of a path that are of a single object or person: numbers, hex, UUIDs, e-mail addresses.
-_SINGLE = re.compile(
-    r"\d+|(?=[0-9a-f]*\d)[0-9a-f]{8,64}|[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}|.*(?:@|%40).*",
-    re.IGNORECASE,
-)
 
 #: Keyword arguments that are passed on to `requests.request`.
 _OPTIONS = frozenset(
@@ -300,27 +290,6 @@ def with_headers(call: AskedRequest, headers: Mapping[str, str]) -> AskedRequest
 def _is_refused(call: AskedRequest, response: WholeResponse) -> bool:
     """Return whether a response is a 401 (Unauthorized) that the scenario does not expect."""
     return response.status == HTTPStatus.UNAUTHORIZED and not fits(response.status, call.expect)
-
-
-def default_name(method: str, path: str) -> str:
-    """Return the default name of a request's action, such as "GET /servers/[id]".
-
-    Method and path, without host and query. [id] replaces parts of the path that are numbers, hex,
-    UUIDs, e-mail addresses or secrets; a placeholder of a task is kept.
-    """
-    return f"{method} {_path_name(path)}"
-
-
-@functools.lru_cache(4096)
-def _path_name(path: str) -> str:
-    plain = urlsplit(path).path if is_http(path) else path.partition("?")[0]
-    parts = plain.split("/")
-    masked = mask_url(plain).split("/")
-    shown = [
-        "[id]" if "{" not in part and (_SINGLE.fullmatch(part) or part != without) else part
-        for part, without in zip(parts, masked, strict=True)
-    ]
-    return "/".join(shown) or "/"
 
 
 def _unknown_argument(names: Iterable[str]) -> str:

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import functools
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol
+from urllib.parse import urlsplit
 
 from osbench.common.network.origins import is_http, origin
+from osbench.common.secrets.url_masking import mask_url
 
 if TYPE_CHECKING:
     from osbench.worker.http.user.expectations import Checks
@@ -14,6 +18,11 @@ if TYPE_CHECKING:
 #: Seconds that a request may continue after its iteration's timeout, so that the iteration is
 #: counted as a timeout, not as a failure, and its thread is free soon after.
 GRACE_S = 0.2
+#: Parts of a path that are of a single object or person: numbers, hex, UUIDs, e-mail addresses.
+_SINGLE = re.compile(
+    r"\d+|(?=[0-9a-f]*\d)[0-9a-f]{8,64}|[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}|.*(?:@|%40).*",
+    re.IGNORECASE,
+)
 
 
 def request_limit_s(context: Mapping[str, Any], given: Any = None) -> Any:
@@ -136,3 +145,24 @@ class Bases:
         return Base(
             url=url, headers={**headers, **plain.headers}, options=plain.options, token=token
         )
+
+
+def default_name(method: str, path: str) -> str:
+    """Return the default name of a request's action, such as "GET /servers/[id]".
+
+    Method and path, without host and query. [id] replaces parts of the path that are numbers, hex,
+    UUIDs, e-mail addresses or secrets; a placeholder of a task is kept.
+    """
+    return f"{method} {_path_name(path)}"
+
+
+@functools.lru_cache(4096)
+def _path_name(path: str) -> str:
+    plain = urlsplit(path).path if is_http(path) else path.partition("?")[0]
+    parts = plain.split("/")
+    masked = mask_url(plain).split("/")
+    shown = [
+        "[id]" if "{" not in part and (_SINGLE.fullmatch(part) or part != without) else part
+        for part, without in zip(parts, masked, strict=True)
+    ]
+    return "/".join(shown) or "/"

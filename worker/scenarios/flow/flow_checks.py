@@ -15,16 +15,27 @@ from osbench.common.plugin.request_values import (
     is_token,
 )
 from osbench.worker.http import jsonpath
+from osbench.worker.http.user.request_base import default_name
 from osbench.worker.scenarios.flow import placeholders
 from osbench.worker.scenarios.flow.multipart_body import part_faults
 from osbench.worker.scenarios.flow.response_parts import is_of_body, part_fault
 
+#: Name of the action that makes the steps of `on_start` once more.
+RELOGIN = "relogin"
 #: Of a virtual user.
 _OF_USER = "number"
 _SCHEME = re.compile(r"(?!https?://)[A-Za-z][\w+.-]*://")
 _COUNT = re.compile(r"\d+")
 #: Of what `{saved.NAME}` can name.
 _SAVED = re.compile(r"[A-Za-z_][\w-]*")
+
+
+def name_of(step: Mapping[str, Any]) -> str:
+    """Return the name of a step's action: its own, else method and path as the task writes it.
+
+    Values of placeholders would be a row of the report each.
+    """
+    return step.get("name") or default_name(step.get("method", "GET"), str(step.get("path", "")))
 
 
 def of_flow(args: Mapping[str, Any]) -> Iterator[str]:

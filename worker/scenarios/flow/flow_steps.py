@@ -16,8 +16,8 @@ from osbench.common.plugin.scenario import Scenario
 from osbench.common.secrets.hiding import HIDDEN
 from osbench.worker.http.user.expectations import UnexpectedStatus
 from osbench.worker.http.user.http_response import HttpResponse
-from osbench.worker.http.user.http_session import default_name
 from osbench.worker.scenarios.flow import multipart_body
+from osbench.worker.scenarios.flow.flow_checks import RELOGIN, name_of
 from osbench.worker.scenarios.flow.placeholders import (
     Fill,
     MissingValue,
@@ -32,8 +32,6 @@ from osbench.worker.scenarios.flow.response_parts import (
 
 __all__ = ["Flow", "NothingToSave"]
 
-#: Name of the action that makes the steps of `on_start` once more.
-RELOGIN = "relogin"
 #: Keys of a step that are keyword arguments of `self.http`, and what these are called there.
 _PASSED = {
     "query": "params",
@@ -61,14 +59,6 @@ class CommonParts:
     def of(cls, args: Mapping[str, Any]) -> CommonParts:
         """Return the settings made of `args`, the arguments of a flow, which fit its schema."""
         return cls(headers=args.get("headers", {}), relogin=_codes(args.get("relogin")))
-
-
-def name_of(step: Mapping[str, Any]) -> str:
-    """Return the name of a step's action: its own, else method and path as the task writes it.
-
-    Values of placeholders would be a row of the report each.
-    """
-    return step.get("name") or default_name(step.get("method", "GET"), str(step.get("path", "")))
 
 
 @dataclass(frozen=True, kw_only=True)

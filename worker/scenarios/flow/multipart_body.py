@@ -8,8 +8,6 @@ from collections.abc import Iterator, Mapping
 from functools import lru_cache
 from typing import Any
 
-from urllib3.filepost import encode_multipart_formdata
-
 from osbench.common.plugin.request_values import as_text
 
 #: Bytes of a file that is made up.
@@ -39,6 +37,9 @@ def encoded_body(parts: Mapping[str, Any]) -> tuple[bytes, str]:
         for value in part if isinstance(part, list | tuple) else [part]:
             is_file = isinstance(value, Mapping)
             fields.append((name, _file(name, value) if is_file else as_text(value)))
+    # few flows have such bodies
+    from urllib3.filepost import encode_multipart_formdata  # noqa: PLC0415 - see above
+
     return encode_multipart_formdata(fields)
 
 

@@ -27,10 +27,12 @@ def test_without_arguments_it_ends_and_says_nothing(sent: str) -> None:
 
 def test_it_goes_on_as_the_command_with_arguments_and_environment_that_come() -> None:
     environment = {**os.environ, "OS_MESSAGING__REDIS_URL": "nonsense:"}
-    order = {"arguments": ["--processes", "1"], "environment": environment}
+    order = {"arguments": ["--processes", "1"], "environment": environment, "modules": ["this"]}
 
     done = prepared(json.dumps(order) + "\n")
 
     assert done.returncode == 2
     assert "OS_MESSAGING__REDIS_URL" in done.stderr
     assert "Traceback" not in done.stderr
+    # imported before the command went on
+    assert "Zen of Python" in done.stdout

@@ -129,3 +129,15 @@ def test_ids_of_runs_of_one_second_sort_by_time(monkeypatch: pytest.MonkeyPatch)
 
     assert ids == sorted(ids)
     assert all(re.fullmatch(r"\d{8}-\d{6}-[0-9a-f]{4}", one) for one in ids)
+
+
+def test_workers_of_local_mode_share_the_modules_of_their_scenarios():
+    flow = {"scenario": {"HttpFlow.run": {"steps": [{"path": "http://a.example/"}]}}}
+    plan = planned({"workloads": [workload(), {**workload(), **flow}]})
+
+    assert plan.worker_modules == [
+        "osbench.worker.http.user.http_session",
+        "osbench.worker.scenarios.dummy",
+        "osbench.worker.scenarios.flow.flow_steps",
+        "osbench.worker.scenarios.http_flow",
+    ]
