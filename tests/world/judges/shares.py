@@ -46,10 +46,10 @@ class _Table:
             every = [(Fraction(2 * k + 1) / self.shares[z], z) for z in zones for k in range(many)]
             grouped = [
                 {zone for _, zone in group}
-                for _, group in groupby(sorted(every)[:many], lambda one: one[0])
+                for _, group in groupby(sorted(every), lambda one: one[0])
             ]
             # as many seats as zones that have an equal claim
-            found = self._owners[zones] = [one for one in grouped for _ in one]
+            found = self._owners[zones] = [one for one in grouped for _ in one][:many]
         return found
 
     def most(self, zones: frozenset[str], seats: int) -> Counter[str]:
