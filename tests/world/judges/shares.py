@@ -24,7 +24,7 @@ class _Table:
     """The shares of a load by zone, as exact numbers."""
 
     def __init__(self, percents: Mapping[str, float]) -> None:
-        rest = 100 - sum(map(Fraction, percents.values()))
+        rest = 100 - sum(map(Fraction, percents.values()), Fraction())
         others = {"": rest} if rest else {}
         self.shares = {zone: Fraction(share) for zone, share in percents.items()} | others
         #: By zones with workers: the zones that may have each seat, and the most of each up to it.
