@@ -475,3 +475,8 @@ def calm(world: World) -> None:
     asked = sum(run.plan.options.workers or 1 for run in world.runs.values() if not run.over)
     for _ in range(asked - len(awake)):
         world.hire()
+    # no load goes on without workers, and none begins without one of each zone
+    zoned = sum(bool(run.plan.zones) for run in world.runs.values() if not run.over)
+    for label in dict.fromkeys(world.labels) if zoned else ():
+        for _ in range(zoned - sum(one.label == label for one in awake)):
+            world.hire(label)

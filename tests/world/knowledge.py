@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from world import present
 from world.fibers import ASIDE_S
+from world.shares import Shares
 
 if TYPE_CHECKING:
     from world.coordinators import SimulatedRun
@@ -54,6 +55,8 @@ class Knowledge:
         #: Processes on which the user with a number is alive, and numbers that two had at once.
         self.users: dict[int, set[str]] = {}
         self.doubled: set[int] = set()
+        #: Who got a load with zones.
+        self.shares = Shares()
 
     def begins(self, number: int) -> Random:
         """An iteration begins on the process that runs; returns the chance of that process."""
@@ -63,6 +66,8 @@ class Knowledge:
         self.started[number] += 1
         self._open.setdefault((name, number), []).append(scheduler.now)
         self.most_at_once = max(self.most_at_once, self._at_once())
+        if self._run.plan.zones:
+            self._note_zone(name)
         self.starts.append(Start(scheduler.now, name, number, self._is_lost(name)))
         present.world().note("start", f"{self._run.plan.run_id} {name} {number}")
         return fiber.process.chance
@@ -90,14 +95,25 @@ class Knowledge:
         """A virtual user has ended on the process that runs."""
         self.users[number].discard(_here())
 
-    def _at_once(self) -> int:
-        """Iterations that run, less those that have timed out and those of hurt processes."""
+    def _note_zone(self, name: str) -> None:
+        """Note how many iterations run in the zone of a process that begins one."""
+        zones = {one.name: one.zone for one in present.world().workers}
+        here = {one for one, zone in zones.items() if zone == zones[name]}
+        key = zones[name], len(self.shares.splits)
+        self.shares.at_once[key] = max(self.shares.at_once[key], self._at_once(here))
+
+    def _at_once(self, here: set[str] | None = None) -> int:
+        """Iterations that run, less those that have timed out and those of hurt processes.
+
+        `here`: only of these processes.
+        """
         world, now = present.world(), present.scheduler().now
         timeout_s = self._run.plan.task.workloads[0].runner.config.get("timeout", math.inf)
         # by the clock of a process it may be over sooner, and its thread may have been put aside
         # between the engine's look at the clock and the first line of the scenario
         timeout_s = 0.99 * timeout_s - 2 * max(ASIDE_S)
         well = {one.name for one in world.workers if not one.hurt and not self._is_lost(one.name)}
+        well &= well if here is None else here
         return sum(
             process in well and now - at_ns < timeout_s * 1e9
             for (process, _), begun in self._open.items()

@@ -28,6 +28,18 @@ HASTY = 0.3
 HASTY_S = 4.0
 #: How likely workers come one by one, and a run takes them; and that its users have a life then.
 JOINED, LIVED = 0.3, 0.6
+#: How likely a load has shares of zones, and its workers labels; and a second load, too.
+ZONED, ZONED_TOO = 0.18, 0.5
+#: Shares that it has: percents by zone. If they are less than 100 in all, others make the rest.
+SHARES = (
+    {"eu": 30.0, "us": 70.0},
+    {"eu": 50.0, "us": 50.0},
+    {"eu": 25.0},
+    {"eu": 20.0, "us": 30.0},
+    {"eu": 60.0, "us": 33.0, "asia": 7.0},
+)
+#: How likely there are also workers of a zone without a share, if all zones have one.
+FOREIGN = 0.4
 #: How likely a thread is put aside where it looks at the clock, in a schedule that does that.
 ASIDE = 0.002
 
@@ -94,21 +106,41 @@ class Schedule:
         late = Random(f"join/{self._seed}")
         join = late.random() < JOINED
         workload = self._workload()
+        zoned = Random(f"zones/{self._seed}")
+        least = self._zone(zoned, workload) if zoned.random() < ZONED else 1
+        workers, hired = max(workers, least), max(hired, least)
         if join:
             if late.random() < LIVED:
                 workload["scenario"] = "lived"
-            for _ in range(1, hired):
+            for _ in range(least, hired):
                 world.scheduler.at(int(late.uniform(0.5, CALM_S) * S), world.hire)
-            workers, hired = max(2, workers), 1
+            workers, hired = max(2, workers), least
         for _ in range(hired):
             world.hire()
         world.add(workers=workers, join=join, **workload)
         if chance.random() < 0.4:
-            world.add(
-                at_s=chance.uniform(0.5, CALM_S - 1),
-                workers=chance.randint(1, 2),
-                **self._workload(),
+            at_s, many, second = (
+                chance.uniform(0.5, CALM_S - 1),
+                chance.randint(1, 2),
+                self._workload(),
             )
+            if least > 1 and zoned.random() < ZONED_TOO:
+                second["zones"], many = workload["zones"], max(many, least)
+            world.add(at_s=at_s, workers=many, **second)
+
+    def _zone(self, chance: Random, workload: dict[str, Any]) -> int:
+        """Give a workload shares of zones, and workers labels; return how many zones there are."""
+        shares = workload["zones"] = chance.choice(SHARES)
+        is_whole = sum(shares.values()) == 100.0
+        labels = [*shares, *(() if is_whole else ("",))]
+        least = len(labels)
+        # the first workers are one of each zone
+        chance.shuffle(labels)
+        labels += [f"{label}/other" if label else "" for label in labels]
+        if is_whole and chance.random() < FOREIGN:
+            labels.insert(chance.randint(least, len(labels)), "mars")
+        self.world.labels = labels
+        return least
 
     def _workload(self) -> dict[str, Any]:
         chance = self._chance

@@ -11,6 +11,7 @@ from collections.abc import Callable
 from world import test_scenes_joining as joining
 from world import test_scenes_rules as rules
 from world import test_scenes_workers as workers
+from world import test_scenes_zones as zones
 
 #: By the name of the rule.
 SHOWN: dict[str, int] = {
@@ -63,6 +64,9 @@ SHOWN: dict[str, int] = {
     "fresh-clock": 6,
     "told-delay": 237,
     "moved-ends": 9,
+    "zone-users": 1,
+    "zone-noted": 11,
+    "zone-foreign": 94,
 }
 
 #: Rules that chance needs too seldom, each with the scene that shows it.
@@ -83,4 +87,7 @@ IN_SCENES: dict[str, Callable[[], None]] = {
     "user-limit-kept": joining.test_a_new_coordinator_gives_nobody_the_users_that_are_about_to_move,
     "version": rules.test_a_control_record_that_is_put_back_changes_no_share,
     "watched": rules.test_no_worker_is_lost_because_redis_hangs,
+    "zone-arrivals": zones.test_a_run_takes_workers_by_share_and_one_of_each_zone_at_least,
+    "zone-lost": zones.test_users_of_a_lost_zone_are_users_of_the_others,
+    "zone-of-number": zones.test_a_run_takes_workers_by_share_and_one_of_each_zone_at_least,
 }

@@ -22,6 +22,7 @@ from world.scenes import (
     report,
     staffed,
     sums,
+    until,
     when,
 )
 from world.world import World
@@ -325,3 +326,20 @@ def test_a_new_coordinator_gives_nobody_the_users_that_are_about_to_move() -> No
         assert not play_out(world)
         assert run.known.most_at_once == USERS
         assert by_process(run, 12.0, SECONDS)["w1"]
+
+
+def test_nobody_joins_a_load_after_its_end() -> None:
+    with staffed(1) as world:
+        run = joined(world, runner={"constant_for_duration": {"concurrency": 4, "duration": 6}})
+        world.scheduler.after(4.0, world.hire)
+
+        def sleep() -> None:
+            # it has accepted, and has no part of the load yet
+            assert run.coordinator is not None
+            run.coordinator.process.paused_until = until(world, 8.0)
+
+        when(world, lambda: any(one.serves() for one in world.workers[1:]), sleep)
+
+        assert not play_out(world)
+        assert set(by_process(run, 0.0, 60.0)) == {"w0"}
+        assert marks(run) == []

@@ -213,3 +213,27 @@ def test_a_zone_that_comes_back_after_the_load_was_lost_to_its_end() -> None:
 
         assert not play_out(world)
         assert "zone eu had no worker from 5 s on" in notes(run)
+
+
+def test_users_of_a_lost_zone_are_users_of_the_others() -> None:
+    with zoned(EU, US) as world:
+        run = run_of(world, runner=LASTING, args=SLOW)
+        world.scheduler.after(3.0, lambda: world.workers[0].kill(supervised=False))
+
+        assert not play_out(world)
+        # ten users, five iterations a second each
+        assert by_process(run, 10.0, 18.0)["w1"] == pytest.approx(400, rel=0.02)
+
+
+def test_a_worker_without_users_keeps_no_user_from_other_zones() -> None:
+    runner = {"constant_for_duration": {"concurrency": 4, "duration": 18}}
+    with zoned("a", "b", "c", "c") as world:
+        shares = {"a": 50.0, "b": 25.0, "c": 25.0}
+        run = run_of(world, workers=3, runner=runner, zones=shares, args=SLOW, scenario="lived")
+        # the fourth takes its place, with a new number, and both of them stay
+        world.scheduler.after(1.0, lambda: world.workers[2].pause(5.0))
+        world.scheduler.after(8.0, lambda: world.workers[1].kill(supervised=False))
+
+        assert not play_out(world)
+        found = by_process(run, 13.0, 17.0)
+        assert found["w0"] == 3 * (found["w2"] + found["w3"])

@@ -54,7 +54,8 @@ class WorkerProcess:
 
     def __init__(self, world: World, name: str, label: str = "") -> None:
         self._world = world
-        self._label = label
+        #: By which it is in a zone.
+        self.label = label
         rate = 1 + world.scheduler.chance.uniform(-DRIFT, DRIFT)
         self.process = Process(name, world.seed, rate=rate)
         self.incarnation = f"{name}.1.{self.process.chance.randbytes(8).hex()}"
@@ -72,6 +73,11 @@ class WorkerProcess:
         return self.process.name
 
     @property
+    def zone(self) -> str:
+        """The part of its label before the first slash."""
+        return self.label.split("/")[0]
+
+    @property
     def is_up(self) -> bool:
         """Whether it runs."""
         return self.process.alive
@@ -83,7 +89,7 @@ class WorkerProcess:
         page.__dict__.update(vars(self._page), _incarnation=self.incarnation)
         self.agent = Agent(
             identity=Identity(
-                incarnation=self.incarnation, host=self.name, pid=1, label=self._label
+                incarnation=self.incarnation, host=self.name, pid=1, label=self.label
             ),
             connect=lambda bound_s: Client(world.redis, bound_s),  # type: ignore[arg-type, return-value]
             equipment=Equipment(
@@ -108,7 +114,7 @@ class WorkerProcess:
             # the process ends, and its supervisor starts another
             world.note("worker could not start", str(error))
             self.agent, self.process.alive = None, False
-            world.scheduler.after(AGAIN_S, partial(world.hire, self._label))
+            world.scheduler.after(AGAIN_S, partial(world.hire, self.label))
             return
         world.broker.consume(self.incarnation, self.agent.receive)
 

@@ -8,7 +8,7 @@ import logging
 import os
 import shutil
 import tempfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -26,7 +26,7 @@ from osbench.coordinator.results.storage import checkpoint
 from osbench.coordinator.task.taskfile import parse
 from osbench.worker.process import will_sender
 from osbench.worker.session import workloads
-from world import coordinators, event_loop, present, simulated_disk
+from world import coordinators, event_loop, present, shares, simulated_disk
 from world.coordinators import SimulatedRun
 from world.fibers import EPOCH_S, S, Scheduler
 from world.service import Service
@@ -74,6 +74,8 @@ class World:
         self.service = Service()
         self.runs: dict[str, SimulatedRun] = {}
         self.workers: list[WorkerProcess] = []
+        #: Labels that workers have in turn, if they are not hired with one.
+        self.labels: Sequence[str] = ("",)
         #: `[worker] coordinator_lost_s` of workers, seconds.
         self.coordinator_lost_s = 30.0
         #: What the product logged with a traceback.
@@ -112,9 +114,11 @@ class World:
         written = EPOCH_S * S + self.scheduler.now - int((ADOPT_S - 5) * S)
         os.utime(self._key_file, ns=(written, written))
 
-    def hire(self, label: str = "") -> WorkerProcess:
+    def hire(self, label: str | None = None) -> WorkerProcess:
         """One more worker."""
-        found = WorkerProcess(self, f"w{len(self.workers)}", label)
+        many = len(self.workers)
+        label = self.labels[many % len(self.labels)] if label is None else label
+        found = WorkerProcess(self, f"w{many}", label)
         self.workers.append(found)
         return found
 
@@ -302,6 +306,7 @@ def _watched_services(plan: RunPlan, connection: Connection, *args: Any) -> RunS
 # the doors through which the product leaves its process
 coordinators.install()
 event_loop.install()
+shares.install()
 simulated_disk.install()
 services.connect = _connect  # type: ignore[attr-defined, assignment]
 will_sender.connect = _connect  # type: ignore[attr-defined, assignment]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from world.judges import accounts, disk, endings, needless, starts, times, users
+from world.judges import accounts, disk, endings, needless, shares, starts, times, users
 from world.judges.finding import Finding
 from world.world import World
 
@@ -19,5 +19,5 @@ def judge(world: World, *, is_over: bool, is_released: bool) -> Iterator[Finding
         # two histories of one run, and nobody who could tell them apart (ADR 17)
         if run.summary is None or run.services is None or run.restored:
             continue
-        for module in (accounts, starts, needless, disk, times, users):
+        for module in (accounts, starts, needless, disk, times, users, shares):
             yield from module.of_run(run)

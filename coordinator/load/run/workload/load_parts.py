@@ -71,7 +71,7 @@ class LoadParts:
     @property
     def under_load(self) -> bool:
         """Return whether iterations are started, or would be if the load were not paused."""
-        return self.phase is Phase.RUNNING
+        return self.phase is Phase.RUNNING and not self.rules.reached(self.elapsed())
 
     @property
     def closed(self) -> bool:

@@ -125,9 +125,8 @@ class UserAllocation:
         absent = load.plan.zones.absent(worker.beat.label for worker in load.workers.active)
         if absent != self._absent and not self.step.done:
             self._absent = absent
-            at_s = load.rules.within(load.elapsed())
-            event = {"do": "zones", "workload": load.number, "at_s": at_s, "absent": absent}
-            load.services.port.note(event)
+            event = {"do": "zones", "workload": load.number, "absent": absent}
+            load.services.port.note({**event, "at_s": load.rules.within(load.elapsed())})
 
     def skip_gap(self) -> None:
         """Drop arrivals due without a coordinator; does nothing unless the load is open."""
@@ -237,10 +236,11 @@ class ClosedUserAllocation(UserAllocation):
         whole = due >= sum(asked)
         limits = list(asked) if whole and not zones else self._split(min(due, sum(asked)), capacity)
         workers, register = self._load.workers, self._load.results.users
-        # a user waits for a number that returns; numbers of other workers perhaps never do
+        # a number of another worker, and the last one of a worker without users, may never return
+        idle = [one for one, limit in zip(workers.active, limits, strict=True) if not limit]
         returning = sum(register.count(one.mid) for one in workers.present if one.returns_numbers)
-        wanted = max(self._numbers, sum(limits))
-        spare = max(register.spare(self._numbers), wanted - returning)
+        returning -= sum(register.count(one.mid) == 1 for one in idle)
+        spare = max(register.spare(self._numbers), max(self._numbers, sum(limits)) - returning)
         for place, worker in enumerate(workers.active):
             lack = max(0, limits[place] - register.count(worker.mid))
             limits[place] -= max(0, lack - spare)
