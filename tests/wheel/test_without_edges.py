@@ -90,6 +90,29 @@ def test_a_run_an_iteration_and_a_report(here: Site) -> None:
         assert "Traceback" not in found.err
 
 
+def test_stages_have_no_staircase_and_a_stored_one_is_shown(here: Site, programs: Path) -> None:
+    levels = [{"duration": duration, "users": users} for users in (1, 2) for duration in (0, 1)]
+    task = here.task(
+        {
+            "scenario": {"Dummy.dummy": {"sleep": 0.02}},
+            "runner": {"user_stages": {"stages": levels}},
+        }
+    )
+
+    own = here.run(task)
+    here.programs = None
+    stored = here.run(task)
+    here.programs = programs
+    shown = here.coord("results", "last", "--details")
+
+    assert own.code in (0, 4), own.err
+    assert own.result["workloads"][0]["staircase"] is None
+    assert len(own.result["workloads"][0]["stages"]) == len(stored.result["workloads"][0]["stages"])
+    assert shown.code == 0, shown.err
+    sentence = stored.result["workloads"][0]["staircase"]["fit_sentence"]
+    assert sentence in " ".join(shown.out.split())
+
+
 def test_a_run_that_was_watched_is_shown(here: Site, programs: Path) -> None:
     plugin = here.write("uneven.py", UNEVEN)
     task = here.task(
