@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from osbench.common.plugin.exporter import IterationRow
+from osbench.common.text.spreadsheet import cell
 from osbench.coordinator.plugins.exporters.csv import COLUMNS, write
-from osbench.coordinator.plugins.exporters.spreadsheet import cell
 
 texts = st.text(st.one_of(st.sampled_from(",\"\n\r\t=; '\x00"), st.characters()), max_size=8)
 times = st.one_of(st.none(), st.integers(-(2**63), 2**63))

@@ -76,11 +76,41 @@ def test_a_record_of_a_cloud_names_the_missing_part_and_one_of_services_needs_no
 def test_a_run_an_iteration_and_a_report(here: Site) -> None:
     done = here.run(here.task(DUMMY), "--report", "report.html")
     once = here.coord("run", "--once", here.task(DUMMY))
+    own = here.coord("report", "last", "--csv=r.csv", "--json=r.json", "--openmetrics=r.prom")
+    missing = [here.coord("report", "last", f"--{name}=r") for name in ("junit", "csv-times")]
 
     assert done.code == 0, done.err
     assert done.sums["ok"] == 10
     assert "</html>" in (here.home / "report.html").read_text("utf-8")
     assert once.code == 0, once.err
+    assert own.code == 0, own.err
+    for found, name in zip(missing, ("junit", "csv-times"), strict=True):
+        assert found.code == 2
+        assert f"entry point '{name}' of the group osbench.exporter" in found.err
+        assert "Traceback" not in found.err
+
+
+def test_stages_have_no_staircase_and_a_stored_one_is_shown(here: Site, programs: Path) -> None:
+    levels = [{"duration": duration, "users": users} for users in (1, 2) for duration in (0, 1)]
+    task = here.task(
+        {
+            "scenario": {"Dummy.dummy": {"sleep": 0.02}},
+            "runner": {"user_stages": {"stages": levels}},
+        }
+    )
+
+    own = here.run(task)
+    here.programs = None
+    stored = here.run(task)
+    here.programs = programs
+    shown = here.coord("results", "last", "--details")
+
+    assert own.code in (0, 4), own.err
+    assert own.result["workloads"][0]["staircase"] is None
+    assert len(own.result["workloads"][0]["stages"]) == len(stored.result["workloads"][0]["stages"])
+    assert shown.code == 0, shown.err
+    sentence = stored.result["workloads"][0]["staircase"]["fit_sentence"]
+    assert sentence in " ".join(shown.out.split())
 
 
 def test_a_run_that_was_watched_is_shown(here: Site, programs: Path) -> None:

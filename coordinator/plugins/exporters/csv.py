@@ -10,8 +10,8 @@ from typing import Any, ClassVar, TextIO
 
 import numpy as np
 
-from osbench.coordinator.plugins.exporters.spreadsheet import cell
 from osbench.plugin import exporter
+from osbench.plugin.spreadsheet import cell
 
 #: Begins the note of a run that is exported although its files are damaged.
 PARTIAL = "PARTIAL"

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from statistics import fmean
 
+from osbench.common.plugin import entry_points
 from osbench.coordinator.report.staircase.staircase import Staircase, StaircaseStep, staircase_of
 from osbench.coordinator.results.accounting.counter_figures import Counters
 from osbench.coordinator.results.accounting.outcome import WorkloadOutcome
@@ -16,7 +17,12 @@ from osbench.coordinator.results.accounting.search.trials import (
 
 
 def staircase_of_load(outcome: WorkloadOutcome) -> Staircase | None:
-    """Return the staircase of a workload; None if it has fewer than two constant levels of load."""
+    """Return the staircase of a workload; None if it has fewer than two constant levels of load.
+
+    None also without the package that computes staircases.
+    """
+    if "staircase" not in entry_points.names("report_section"):
+        return None
     counters = outcome.counters
     steps = _steps(outcome) if outcome.search is None else _trial_steps(outcome.search, counters)
     return staircase_of(steps, is_open=outcome.offered.is_open)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from oslo_config import cfg
 
 from osbench.common.errors import UsageError
+from osbench.common.plugin import entry_points
 from osbench.coordinator.front.cli.base import warn_of_plugins
 from osbench.coordinator.front.cli.options.option_rules import Alternatives, Rule
 from osbench.coordinator.front.cli.options.option_table import OptionSet, option, repeated_option
@@ -19,17 +20,7 @@ if TYPE_CHECKING:
     from osbench.coordinator.report.exporting import Export
 
 #: Exporters with a separate option in `report`.
-FORMATS = (
-    "html",
-    "junit",
-    "csv",
-    "csv-times",
-    "json",
-    "rally",
-    "parquet",
-    "hdr",
-    "openmetrics",
-)
+FORMATS = ("html", "junit", "csv", "csv-times", "json", "rally", "parquet", "hdr", "openmetrics")
 
 #: Rules of `report`.
 FORMAT_RULES = (
@@ -105,6 +96,9 @@ class ExportOptions:
 
         found = []
         for name, target, exact in asked:
+            if name in FORMATS and name not in plugins.names("exporter"):
+                # an edge that is not installed: raises PluginError
+                entry_points.load_object("exporter", name)
             exporter = exporter_of(plugins, name, by_exporter.get(name, ()))
             found.append(Export(exporter, target, exact=exact))
             found[-1].check()

@@ -12,22 +12,15 @@ from hdrh.histogram import HdrHistogram
 from hdrh.log import HistogramLogReader
 from pyarrow import parquet
 
+from helpers.exported_files import exported
 from helpers.result_rows import row
 from helpers.stored_runs import ROWS, T0_AT, stored_run
 from osbench.common.errors import ExportError
-from osbench.common.plugin.exporter import ExportedRun
 from osbench.common.plugin.plugins import Plugins
 from osbench.coordinator.results.accounting.totals import Warmup
 from osbench.edges.history.exporters import hdr
 
 WIDEST_NS = 864 * 10**12
-
-
-def exported(name: str, run: ExportedRun, folder: Path, **options: Any) -> Path:
-    """The file that an exporter writes."""
-    path = folder / "exported"
-    Plugins().get("exporter", name)(options).export(run, path)
-    return path
 
 
 def test_parquet_is_written_group_by_group(tmp_path: Path, monkeypatch: Any) -> None:

@@ -12,7 +12,7 @@ import pytest
 import osbench.plugin
 
 #: Modules that only those plug-ins load which ask for them.
-FURTHER = ("cloud", "errors", "formatting", "statistics")
+FURTHER = ("cloud", "errors", "formatting", "spreadsheet", "statistics")
 
 
 def test_the_interfaces_are_the_eight() -> None:

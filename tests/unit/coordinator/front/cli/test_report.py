@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import json
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
+from importlib.metadata import EntryPoint
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
@@ -26,6 +27,7 @@ from osbench.common.errors import (
     TaskError,
     UsageError,
 )
+from osbench.common.plugin import entry_points
 from osbench.common.plugin.exporter import ExportedRun, LiveExporter, RunSnapshot
 from osbench.common.plugin.plugins import Plugins
 from osbench.coordinator.front.cli.base import CommandSettings
@@ -257,6 +259,30 @@ def test_a_run_that_goes_on_has_no_results_yet(invoke: Invoke, tmp_path: Path) -
     assert not Path("r.xml").exists()
     assert "Weekly" in Path("r.html").read_text("utf-8")
     directory.close()
+
+
+@pytest.mark.parametrize("option", ["--junit=r.xml", "--export=junit=r.xml"])
+def test_an_exporter_of_a_missing_edge_is_named(
+    invoke: Invoke, monkeypatch: pytest.MonkeyPatch, option: str
+) -> None:
+    read = entry_points.installed_points
+
+    def without_edges(kinds: Iterable[str]) -> dict[str, list[EntryPoint]]:
+        return {
+            kind: [point for point in points if not point.module.startswith("osbench.edges.")]
+            for kind, points in read(kinds).items()
+        }
+
+    monkeypatch.setattr(entry_points, "installed_points", without_edges)
+
+    found = invoke(option, "--json", "r.json")
+
+    assert found.exit_code == PluginError("").exit_code
+    assert found.stderr == (
+        "Error: no installed package has the entry point 'junit' of the group osbench.exporter: "
+        "install osbench again\n"
+    )
+    assert not Path("r.json").exists()
 
 
 # what `run` exports

@@ -19,7 +19,7 @@ from osbench.coordinator.report.text import render
 from osbench.coordinator.results.accounting.search.trials import SearchOutcome, TrialFigures
 from osbench.coordinator.results.accounting.stage_statistics import StageFigures
 from osbench.coordinator.results.accounting.totals import Warmup
-from osbench.coordinator.results.statistics.scalability import scalability
+from osbench.edges.staircase.scalability import scalability
 
 
 def stages(levels, terms=(100.0, 0.1, 0.004)):

@@ -21,6 +21,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from osbench.coordinator.report.staircase.staircase import FittedTerm, ScalabilityFit
 from osbench.coordinator.results.statistics.student_t import quantile
 
 Floats = NDArray[np.float64]
@@ -33,45 +34,6 @@ _SAME = 0.01
 POOREST = 0.15
 #: Rounds of weighting by fitted values.
 _ROUNDS = 20
-
-
-@dataclass(frozen=True, kw_only=True)
-class FittedTerm:
-    """A coefficient of the law, or a figure derived from it, with its 95 % interval."""
-
-    value: float
-    low: float
-    high: float
-
-
-@dataclass(frozen=True, kw_only=True)
-class ScalabilityFit:
-    """The Universal Scalability Law as fitted to the steps of a load, with peak or ceiling."""
-
-    #: Throughput of one iteration in flight, per second.
-    rate: FittedTerm
-    #: sigma and kappa, 0 at least.
-    contention: FittedTerm
-    coherency: FittedTerm
-    #: N* and the throughput there, per second; None if kappa cannot be distinguished from 0, or if
-    #: throughput falls from one iteration in flight on.
-    peak_concurrency: FittedTerm | None
-    peak_throughput: FittedTerm | None
-    #: lambda / sigma, which throughput would approach if kappa were 0, per second; None if there is
-    #: a peak, or sigma cannot be distinguished from 0.
-    ceiling: FittedTerm | None
-    #: Root mean square of (measured - fitted) / fitted, by degrees of freedom.
-    error: float
-    #: Steps that were fitted, and the least and greatest concurrency of them.
-    steps: int
-    least: float
-    most: float
-
-    def throughput(self, concurrency: float) -> float:
-        """Return the fitted throughput per second with `concurrency` iterations in flight."""
-        return scalability(
-            concurrency, self.rate.value, self.contention.value, self.coherency.value
-        )
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 
-from osbench.coordinator.results.statistics.scalability import (
+from osbench.coordinator.report.staircase.staircase import ScalabilityFit
+from osbench.edges.staircase.scalability import (
     FEWEST,
     NoFit,
-    ScalabilityFit,
     fit_scalability,
     scalability,
 )
@@ -34,7 +34,6 @@ def test_exact_steps_give_the_law_that_made_them():
     assert fit.peak_throughput.value == pytest.approx(
         scalability(fit.peak_concurrency.value, *terms)
     )
-    assert fit.throughput(8) == pytest.approx(scalability(8, *terms))
     assert (fit.steps, fit.least, fit.most) == (9, 1, 48)
     assert fit.error < 1e-9
 

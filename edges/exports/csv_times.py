@@ -7,8 +7,8 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, ClassVar
 
-from osbench.coordinator.plugins.exporters.spreadsheet import cell
 from osbench.plugin import exporter
+from osbench.plugin.spreadsheet import cell
 
 #: Columns of a distribution, as the JSON object names them; all but the first are seconds.
 FIGURES = ("count", "min", "mean", "p50", "p90", "p95", "p99", "p999", "max")

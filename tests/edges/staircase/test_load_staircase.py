@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from osbench.coordinator.report.staircase.staircase import StaircaseStep, staircase_of
-from osbench.coordinator.results.statistics.scalability import scalability
+from osbench.edges.staircase.scalability import scalability
 
 
 def step(load, throughput, p95_s, **more):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 
-from osbench.plugin.formatting import escaped
+from osbench.common.text.escaping import escaped
 
 #: First characters that make a spreadsheet treat a cell as a formula.
 FORMULA = ("=", "+", "-", "@", "\t", "\n")
