@@ -143,7 +143,7 @@ class TaskTemplate:
         """
         # Jinja2 takes the last line's end off, too
         problems: list[Problem] = []
-        rendered = self._text.removesuffix("\n"), []
+        rendered = self._text.removesuffix("\n")
         if not self._is_plain:
             from osbench.coordinator.task.taskfile.template import render  # noqa: PLC0415 - as in names
 
