@@ -190,7 +190,7 @@ class Scenario:
     #: Up to so many virtual users of a process are threads although the method is `async def`: for
     #: methods that never wait for a loop if there is none (`in_loop`).
     THREADS_UP_TO: ClassVar[int] = 0
-    #: Modules that worker processes import to run the scenario. Those of local mode share them.
+    #: Modules that worker processes import to run the scenario. In local mode they share them.
     WORKER_MODULES: ClassVar[Sequence[str]] = ()
 
     def __init__(self, context: dict[str, Any]) -> None:

@@ -41,7 +41,7 @@ def begin(state: dict[str, Any], command: Sequence[str]) -> NoReturn:
     os.execv(sys.executable, [sys.executable, *arguments])  # noqa: S606 - ours, without a shell
 
 
-def taken() -> dict[str, Any] | None:
+def take_state() -> dict[str, Any] | None:
     """Return the `state` with which the supervisor of this process went to rest, once."""
     state = os.environ.pop(STATE, "")
     return dict(json.loads(state)) if state else None

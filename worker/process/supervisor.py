@@ -82,7 +82,7 @@ class _Child:
             os.close(self.complaints)
 
 
-def _adopted(pid: int, started: float, page: int) -> _Child:
+def _adopt(pid: int, started: float, page: int) -> _Child:
     """Return a worker process that ran while its supervisor was at rest."""
     process = ForkedProcess.adopt(pid)
     return _Child(
@@ -134,9 +134,9 @@ class Supervisor:
         At the end sends wills for at most `FAREWELL_S`. Raises UsageError for a wrong or taken
         `[worker] metrics_address`.
         """
-        rested = resting.taken()
+        rested = resting.take_state()
         self._lifeline = rested["lifeline"] if rested else os.pipe()
-        self._children = [_adopted(*child) for child in rested["children"]] if rested else []
+        self._children = [_adopt(*child) for child in rested["children"]] if rested else []
         self._due = [] if rested else [time.monotonic()] * process_count(self._conf)
         self._leave.on_signals()
         # the end of a rest has blocked them
