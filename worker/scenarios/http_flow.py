@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from osbench.common.network.origins import is_http
-from osbench.common.plugin.scenario import Scenario, configure
+from osbench.common.plugin.scenario import Scenario, VirtualUser, configure
 from osbench.common.plugin.signature import near
 from osbench.worker.http.user.request_base import REAUTHENTICATION, RETRY
 from osbench.worker.scenarios.flow import flow_schema, placeholders
@@ -185,12 +185,29 @@ class HttpFlow(Scenario):
             http = self.http
             if self._flow.base and not http.base.url:
                 http.base = replace(http.base, url=self._flow.base)
-        return {
-            "user": {"number": user.number},
-            "data": user.data,
-            "saved": kept[SAVED],
-            "iteration": {"iteration": context["iteration"], "run": context["run"], "brace": "{"},
-        }
+        return _FlowValues(user, kept[SAVED], context)
+
+
+class _FlowValues:
+    """Values of placeholders; as most flows use few of them, each is made when it is asked for."""
+
+    __slots__ = ("_context", "_saved", "_user")
+
+    def __init__(
+        self, user: VirtualUser, saved: dict[str, Any], context: Mapping[str, Any]
+    ) -> None:
+        self._user, self._saved, self._context = user, saved, context
+
+    def __getitem__(self, kind: str) -> Mapping[str, Any]:
+        match kind:
+            case "saved":
+                return self._saved
+            case "data":
+                return self._user.data
+            case "user":
+                return {"number": self._user.number}
+        context = self._context
+        return {"iteration": context["iteration"], "run": context["run"], "brace": "{"}
 
 
 def _mappings(value: Any) -> Iterator[Mapping[str, Any]]:

@@ -11,9 +11,7 @@ import fcntl
 import json
 import os
 import select
-import shutil
 import signal
-import socket
 import sys
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -205,6 +203,10 @@ class Keeping(NamedTuple):
         """
         if not Path(self.plan).exists():
             return
+        # taken at the end only: the watchdog is to be small
+        import shutil  # noqa: PLC0415 - see above
+        import socket  # noqa: PLC0415 - see above
+
         draft = Path(f"{self.dump}.draft")
         try:
             with socket.socket(socket.AF_UNIX) as server:
@@ -275,6 +277,8 @@ class _Registered:
 
     def _remove_folder(self) -> None:
         if self.folder:
+            import shutil  # noqa: PLC0415 - as above
+
             shutil.rmtree(self.folder, ignore_errors=True)
 
 

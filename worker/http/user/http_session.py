@@ -250,6 +250,8 @@ class LoopHttpSession(UserHttp[Awaitable[HttpResponse]]):
 
     async def request(self, method: str, path: str, **wishes: Any) -> HttpResponse:
         call = self._call(method, path, **wishes)
+        # thousands wait for their responses, each with all that its frames keep
+        del wishes
         with ActionTimer(self._scenario, call.name):
             self._trace(call)
             token = self._token(call)

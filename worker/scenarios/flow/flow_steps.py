@@ -161,8 +161,11 @@ class FlowStep:
             # a placeholder has a value of any type
             wishes = {**wishes, "headers": _as_texts(headers)}
         wishes = {**wishes, "name": self.name}
+        sent = scenario.http.request(self.method, path, **wishes)
+        # thousands wait for their responses, each with all that its frames keep
+        del wishes, headers, path
         try:
-            response: HttpResponse = await scenario.http.request(self.method, path, **wishes)
+            response: HttpResponse = await sent
         except UnexpectedStatus as error:
             if may_login and error.status in self.relogin:
                 return None

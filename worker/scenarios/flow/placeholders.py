@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Mapping
-from typing import Any
+from typing import Any, Protocol
 
 from osbench.common.plugin.request_values import as_text
 
@@ -15,8 +15,13 @@ _PLACEHOLDER = re.compile(r"\{(?:(user|data|saved)\.([A-Za-z_][\w-]*)|(iteration
 #: What looks like a placeholder and may be one that was mistyped.
 _LIKE = re.compile(r"\{[A-Za-z_]+(?:\.[\w.-]*)?\}")
 
-#: Values by kind: of the user, its row, what steps have saved, and the iteration.
-Values = Mapping[str, Mapping[str, Any]]
+
+class Values(Protocol):
+    """Values by name by kind: "user", "data" (its row), "saved" (by steps), and "iteration"."""
+
+    def __getitem__(self, kind: str, /) -> Mapping[str, Any]: ...
+
+
 Fill = Callable[[Values], Any]
 
 
