@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from osbench.common.ports.clock import monotonic_ns
+from osbench.common.machine.process_memory import resident_bytes
 from osbench.common.protocol.envelope import Signer, Vault
 from osbench.worker.engine.precise_sleep import PreciseSleep
 from osbench.worker.engine.users.possible_users import UserLimits
@@ -34,5 +34,5 @@ class Equipment:
     log: LogBook = field(default_factory=LogBook)
     #: None if no supervisor reads it.
     page: WillPage | None = None
-    #: When the process began, monotonic nanoseconds.
-    begun_ns: int = field(default_factory=monotonic_ns)
+    #: Memory of the process at its begin.
+    begun_bytes: int = field(default_factory=resident_bytes)

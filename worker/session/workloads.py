@@ -7,6 +7,7 @@ import hashlib
 from collections.abc import Callable
 
 from osbench.common.errors import OsbenchError, PluginError, Untrusted
+from osbench.common.machine.process_memory import resident_bytes
 from osbench.common.machine.redis_clock import ClockOffset
 from osbench.common.plugin.scripted_runner import ScriptedLoad, ScriptedRunner, scripted_part
 from osbench.common.ports import clock as time
@@ -39,8 +40,9 @@ SAME_STOP_NS = 10**9
 #: it would traverse again and again, which took half of the CPU time.
 FEW_USERS = gc.get_threshold()
 MANY_USERS = (100_000, 20, 100)
-#: Between two collections of all objects, nanoseconds.
-TRAVERSE_NS = 10 * 10**9
+#: By how much a process grows before all its objects are traversed again, bytes. To traverse the
+#: objects that it shares with other processes takes a copy of them, 21 to 28 MB.
+TRAVERSE_BYTES = 64 << 20
 
 
 class Workloads:
@@ -63,9 +65,9 @@ class Workloads:
         self._store = store
         self._shipper = shipper
         self._news = news
-        #: When the garbage collector traversed all objects last; a new process has no garbage among
-        #: the exempt ones.
-        self._traversed_ns = equipment.begun_ns
+        #: Memory of the process when the garbage collector traversed all objects last, bytes; a new
+        #: process has no garbage among the exempt ones.
+        self._traversed_bytes = equipment.begun_bytes
         self.engine: Engine | None = None
         #: Engines of earlier workloads that still have iterations or threads.
         self._past: list[Engine] = []
@@ -325,14 +327,13 @@ class Workloads:
     def _traverse(self) -> None:
         """Exempt existing objects from garbage collection, so that it does little under load.
 
-        Collects garbage before. Objects that were exempt before are traversed again only every
-        `TRAVERSE_NS`: for small workloads that would take most of the time.
+        Collects garbage before. Objects that were exempt before are traversed again only after
+        growth by `TRAVERSE_BYTES`: their garbage is no more than that.
         """
-        now_ns = monotonic_ns()
-        everything = now_ns - self._traversed_ns > TRAVERSE_NS
-        if everything:
-            self._traversed_ns = now_ns
+        everything = resident_bytes() - self._traversed_bytes > TRAVERSE_BYTES
         _exempt_from_garbage_collection(everything=everything)
+        if everything:
+            self._traversed_bytes = resident_bytes()
 
     def _specification(self, workload: int, data: bytes) -> Specification:
         signed = self._equipment.signer.verify(Specification.KIND, data)

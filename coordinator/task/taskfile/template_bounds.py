@@ -12,10 +12,10 @@ import resource
 import signal
 import threading
 from collections.abc import Iterable, Iterator
-from pathlib import Path
 from types import FrameType
 
 from osbench.common.files.yaml_documents import CHARACTERS
+from osbench.common.machine.process_memory import address_space_bytes
 
 #: CPU time, seconds, and memory, bytes, in addition to what the process has.
 CPU_S = 10.0
@@ -66,7 +66,7 @@ def joined_text(pieces: Iterable[str]) -> str:
 @contextlib.contextmanager
 def _memory(more_bytes: int) -> Iterator[None]:
     soft, hard = resource.getrlimit(resource.RLIMIT_AS)
-    has = _address_space()
+    has = address_space_bytes()
     most = has + more_bytes
     if not has or (soft != resource.RLIM_INFINITY and soft <= most):
         yield
@@ -76,15 +76,6 @@ def _memory(more_bytes: int) -> Iterator[None]:
         yield
     finally:
         resource.setrlimit(resource.RLIMIT_AS, (soft, hard))
-
-
-def _address_space() -> int:
-    """Return the bytes of address space that this process uses; 0 if unknown."""
-    try:
-        pages = int(Path("/proc/self/statm").read_text(encoding="ascii").split()[0])
-    except OSError:
-        return 0
-    return pages * resource.getpagesize()
 
 
 @contextlib.contextmanager

@@ -159,7 +159,7 @@ def test_a_runner_of_another_file_is_refused(own: Plugins, name: str, source_has
 
 
 def test_the_code_of_a_runner_is_begun_once_for_a_workload() -> None:
-    anything: Any = SimpleNamespace(log=None, begun_ns=0)
+    anything: Any = SimpleNamespace(log=None, begun_bytes=0)
     workloads = Workloads(
         run="r", equipment=anything, store=anything, shipper=anything, news=lambda: None
     )

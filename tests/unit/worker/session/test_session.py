@@ -496,6 +496,24 @@ def test_what_is_there_before_a_load_is_exempt_from_garbage_collection(tmp_path,
     assert exempt > 10_000
 
 
+def test_shared_objects_are_traversed_only_after_growth(tmp_path, monkeypatch):
+    traversed, resident = [], [0]
+    monkeypatch.setattr(
+        workloads,
+        "_exempt_from_garbage_collection",
+        lambda *, everything: traversed.append(everything),
+    )
+    monkeypatch.setattr(workloads, "resident_bytes", lambda: resident[0])
+    with desk(tmp_path, Preparing(quick=quick)) as harness:
+        resident[0] = harness.workloads._traversed_bytes
+        for number, grown in enumerate((0, workloads.TRAVERSE_BYTES, 1, workloads.TRAVERSE_BYTES)):
+            resident[0] += grown
+            harness.prepare(number, harness.specify(number, "quick"))
+
+    # once, as the second growth is not more than allowed
+    assert traversed == [False, False, True, False]
+
+
 def test_batches_of_another_workload_go_back(tmp_path):
     with running(tmp_path, quick) as harness:
         harness.send(batch((1, 6), workload=3), batch((1, 4), number=2))
