@@ -8,7 +8,7 @@ import signal
 import socket
 import sys
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any
 
@@ -124,11 +124,13 @@ def main(  # noqa: PLR0913 - one per option of the command
             sys.exit(_check_alive(conf) if check == "alive" else _check_ready(conf, processes))
         if lifeline is not None and complaints is not None:
             _serve(conf, list(plugin_path), lifeline, complaints, page, private)
-        if resting.STATE not in os.environ:
+        rested = resting.take_state()
+        if rested is None:
             _say_start(conf, plugin_path, private)
         if private:
-            sys.exit(_supervisor(conf, config_file, plugin_path, private=True).run())
-        sys.exit(_supervise(conf, config_file, plugin_path))
+            supervisor = _supervisor(conf, config_file, plugin_path, private=True, rested=rested)
+            sys.exit(supervisor.run())
+        sys.exit(_supervise(conf, config_file, plugin_path, rested))
     except OsbenchError as error:
         click.echo(escaped(f"osbench-worker: {error}", breaks=True), err=True)
         sys.exit(error.exit_code)
@@ -160,15 +162,20 @@ def _serve_forked(arguments: Sequence[str]) -> None:
 _supervisor = partial(Supervisor, serve=_serve_forked)
 
 
-def _supervise(conf: Any, config_files: Sequence[str], plugin_paths: Sequence[str]) -> int:
+def _supervise(
+    conf: Any,
+    config_files: Sequence[str],
+    plugin_paths: Sequence[str],
+    rested: Mapping[str, Any] | None,
+) -> int:
     # nothing runs yet that would have to be drained
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
     life = SupervisorLife(conf, process_count(conf))
     try:
-        if resting.STATE not in os.environ:
+        if rested is None:
             # problems that every process would have are reported once
             _ready(conf, plugin_paths, life)
-        return _supervisor(conf, config_files, plugin_paths, life=life).run()
+        return _supervisor(conf, config_files, plugin_paths, life=life, rested=rested).run()
     finally:
         life.close()
 

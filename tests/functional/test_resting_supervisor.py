@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import signal
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -12,6 +13,7 @@ import pytest
 
 from helpers.processes import command_of, is_living
 from helpers.runs import Cluster, Started, checked, site
+from osbench.worker.process.resting import STATE
 from servers import RedisServer
 
 pytestmark = pytest.mark.functional
@@ -60,6 +62,17 @@ def test_a_killed_process_is_replaced_and_its_supervisor_rests_again(cluster: Cl
     assert worker.finish().code == 0
     assert not is_living(second)
     assert records(cluster) == []
+
+
+@pytest.mark.parametrize("foreign", ["{", "7", '{"pid": 1}'])
+def test_the_state_of_another_process_is_ignored(cluster: Cluster, foreign: str) -> None:
+    cluster.site.variables[STATE] = foreign
+    worker = cluster.site.begin("osbench-worker", "--processes", "1")
+    cluster.await_idle(1)
+    worker.process.send_signal(signal.SIGTERM)
+
+    assert worker.finish().code == 0
+    assert "Traceback" not in worker.said()
 
 
 def test_its_health_record_is_kept_up(cluster: Cluster) -> None:

@@ -36,15 +36,18 @@ def begin(state: dict[str, Any], command: Sequence[str]) -> NoReturn:
     kept = [*state["lifeline"], *(child[2] for child in state["children"])]
     for number in [*kept, life["fd"]] if life else kept:
         os.set_inheritable(number, True)
-    os.environ[STATE] = json.dumps(state)
+    os.environ[STATE] = json.dumps({**state, "pid": os.getpid()})
     arguments = ["-I", "-S", __file__, "osbench-worker", *command]
     os.execv(sys.executable, [sys.executable, *arguments])  # noqa: S606 - ours, without a shell
 
 
 def take_state() -> dict[str, Any] | None:
-    """Return the `state` with which the supervisor of this process went to rest, once."""
-    state = os.environ.pop(STATE, "")
-    return dict(json.loads(state)) if state else None
+    """Remove and return the `state` with which this process went to rest; None if it did not."""
+    with contextlib.suppress(ValueError, AttributeError):
+        state = json.loads(os.environ.pop(STATE, "null"))
+        # a variable of another process means nothing here
+        return dict(state) if state.get("pid") == os.getpid() else None
+    return None
 
 
 def main(command: list[str]) -> None:

@@ -10,9 +10,9 @@ import subprocess
 import sys
 import time
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 from oslo_config import cfg
@@ -105,11 +105,13 @@ class Supervisor:
         private: bool = False,
         life: SupervisorLife | None = None,
         serve: Callable[[Sequence[str]], object] | None = None,
+        rested: Mapping[str, Any] | None = None,
     ) -> None:
         """Set the options of processes. `private`: local mode, whose server ends with them.
 
         `life` reports to health checks. `config_files` and `plugin_paths` go to the processes as
         options. `serve(arguments)` runs a worker process in a fork; with None programs are started.
+        `rested`: the state with which it went to rest, if it did.
         """
         self._conf = conf
         self._config_files = config_files
@@ -117,6 +119,7 @@ class Supervisor:
         self._private = private
         self._life = life
         self._serve = serve
+        self._rested = rested
         self._leave = LeaveRequest()
         #: Both ends of a pipe; worker processes drain when its second one is closed.
         self._lifeline: Sequence[int] = ()
@@ -134,7 +137,7 @@ class Supervisor:
         At the end sends wills for at most `FAREWELL_S`. Raises UsageError for a wrong or taken
         `[worker] metrics_address`.
         """
-        rested = resting.take_state()
+        rested = self._rested
         self._lifeline = rested["lifeline"] if rested else os.pipe()
         self._children = [_adopt(*child) for child in rested["children"]] if rested else []
         self._due = [] if rested else [time.monotonic()] * process_count(self._conf)

@@ -18,7 +18,7 @@ from osbench.worker.scenarios.flow.flow_checks import (
     name_of,
     of_flow,
 )
-from osbench.worker.scenarios.flow.placeholders import Values
+from osbench.worker.scenarios.flow.placeholders import FilledValues
 from osbench.worker.scenarios.flow.saved_values import unsaved_names
 
 if TYPE_CHECKING:
@@ -177,7 +177,7 @@ class HttpFlow(Scenario):
         flow: Flow = self.context[FLOW]
         return flow
 
-    def _values(self) -> Values:
+    def _values(self) -> FilledValues:
         user, context = self.user, self.context
         kept = vars(user)
         if SAVED not in kept:

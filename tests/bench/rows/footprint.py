@@ -13,10 +13,12 @@ from servers.iteration_log import iteration_log
 
 NEEDS = ("redis",)
 
-USERS = 6_000
+#: Numbers of users, with the least ratio to Locust.
+RATIOS = {6_000: 1.0, 20_000: 1.4}
 #: What the server takes for an answer: all users wait for one, most of the time.
 ANSWER_MS = 4_000
-RAMP_UP_S = 6.0
+#: Users that begin in a second.
+RATE = 1_000
 #: The best figure that k6's makers have published (docs/bench.md).
 BOUND = 2_770.0
 _GB = 1e9
@@ -24,13 +26,18 @@ _GB = 1e9
 
 def measure(stage: Stage, say: Callable[[str], None]) -> list[Comparison]:
     """Memory of all processes of each tool, coordinator, Redis and master included."""
-    with iteration_log(stage.subfolder("server")) as server:
+    return [row for users in RATIOS for row in _measured(stage, say, users)]
+
+
+def _measured(stage: Stage, say: Callable[[str], None], users: int) -> list[Comparison]:
+    with iteration_log(stage.subfolder(f"server-{users}")) as server:
+        url, port = server.url("load", ANSWER_MS), server.port
         arms = {
-            "osbench": lambda: {"osbench": _osbench(stage, server.url("load", ANSWER_MS))},
-            "Locust": lambda: {"locust": _locust(stage, server.port)},
+            "osbench": lambda: {"osbench": _osbench(stage, users, url)},
+            "Locust": lambda: {"locust": _locust(stage, users, port)},
         }
         values = interleave(arms, stage.rounds, say)
-    title = f"{USERS:,} users of HttpFlow with a connection each, {WORKERS} workers: users per GB"
+    title = f"{users:,} users of HttpFlow with a connection each, {WORKERS} workers: users per GB"
     return [
         Comparison(
             row="footprint",
@@ -46,16 +53,17 @@ def measure(stage: Stage, say: Callable[[str], None]) -> list[Comparison]:
             osbench=values["osbench"],
             peer_name="Locust FastHttpUser",
             peer=values["locust"],
+            target=Target(bound=RATIOS[users]),
         ),
     ]
 
 
-def _osbench(stage: Stage, url: str) -> float:
+def _osbench(stage: Stage, users: int, url: str) -> float:
     stage.configure()
     runner = {
-        "duration": RAMP_UP_S + 2 * stage.block_s,
-        "concurrency": USERS,
-        "ramp_up": RAMP_UP_S,
+        "duration": users / RATE + 2 * stage.block_s,
+        "concurrency": users,
+        "ramp_up": users / RATE,
     }
     flow = {"steps": [{"name": "wait", "path": url}]}
     with memory_sample() as sample:
@@ -63,10 +71,10 @@ def _osbench(stage: Stage, url: str) -> float:
             {"scenario": {"HttpFlow.run": flow}, "runner": {"constant_for_duration": runner}},
             *("--workers", str(WORKERS)),
         )
-    return USERS / (sample.most / _GB)
+    return users / (sample.most / _GB)
 
 
-def _locust(stage: Stage, port: int) -> float:
+def _locust(stage: Stage, users: int, port: int) -> float:
     env = {
         "BENCH_URL": f"http://127.0.0.1:{port}",
         "BENCH_PATH": f"/load/{ANSWER_MS}",
@@ -75,9 +83,9 @@ def _locust(stage: Stage, port: int) -> float:
         finish_locust(
             stage,
             "locust_http.py",
-            USERS,
-            RAMP_UP_S + 2 * stage.block_s,
+            users,
+            users / RATE + 2 * stage.block_s,
             env,
-            spawn_rate=round(USERS / RAMP_UP_S),
+            spawn_rate=RATE,
         )
-    return USERS / (sample.most / _GB)
+    return users / (sample.most / _GB)

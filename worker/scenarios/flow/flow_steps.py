@@ -20,8 +20,8 @@ from osbench.worker.scenarios.flow import multipart_body
 from osbench.worker.scenarios.flow.flow_checks import RELOGIN, name_of
 from osbench.worker.scenarios.flow.placeholders import (
     Fill,
+    FilledValues,
     MissingValue,
-    Values,
     filler,
 )
 from osbench.worker.scenarios.flow.response_parts import (
@@ -43,7 +43,7 @@ _PASSED = {
 _FORMS = ("params", "data")
 
 #: Logs the virtual user in once more.
-Relogin = Callable[[Scenario, Values], Awaitable[None]]
+Relogin = Callable[[Scenario, FilledValues], Awaitable[None]]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -109,7 +109,7 @@ class FlowStep:
         )
 
     async def play(
-        self, scenario: Scenario, values: Values, relogin: Relogin | None = None
+        self, scenario: Scenario, values: FilledValues, relogin: Relogin | None = None
     ) -> None:
         """Send the request `repeat` times; after each response save parts of it, then think.
 
@@ -136,7 +136,7 @@ class FlowStep:
                 await scenario.think(*self.think)
 
     async def _request(
-        self, scenario: Scenario, values: Values, may_login: bool = False
+        self, scenario: Scenario, values: FilledValues, may_login: bool = False
     ) -> HttpResponse | None:
         """Send the request once and return its response, which has an expected status.
 
@@ -172,7 +172,9 @@ class FlowStep:
             raise
         return response
 
-    def _common_headers(self, scenario: Scenario, path: str, values: Values) -> dict[str, Any]:
+    def _common_headers(
+        self, scenario: Scenario, path: str, values: FilledValues
+    ) -> dict[str, Any]:
         """Return the flow's headers for this step, with placeholders filled in from `values`.
 
         A header with a placeholder that has no value yet is left out. {} if `path` is an absolute
@@ -190,7 +192,7 @@ class FlowStep:
                 continue
         return found
 
-    def _times(self, values: Values) -> int:
+    def _times(self, values: FilledValues) -> int:
         """Return how often to send the request, by `repeat`; 0 is allowed.
 
         Raises ValueError if `repeat` is not a count.
@@ -238,7 +240,7 @@ class Flow:
         self._by_name = {branch.name: branch for branch in self._branches}
         self._sums = list(itertools.accumulate(float(one.get("weight", 1)) for one in mix))
 
-    async def start(self, scenario: Scenario, values: Values) -> None:
+    async def start(self, scenario: Scenario, values: FilledValues) -> None:
         """Play the steps of `on_start`, in order, without `relogin`.
 
         An exception of a step is raised at once; the steps after it are not played.
@@ -246,14 +248,14 @@ class Flow:
         for step in self._on_start:
             await step.play(scenario, values)
 
-    async def stop(self, scenario: Scenario, values: Values) -> None:
+    async def stop(self, scenario: Scenario, values: FilledValues) -> None:
         """Play the steps of `on_stop`, in order.
 
         An exception of a step is raised at once; the steps after it are not played.
         """
         await self._played(self._on_stop, scenario, values)
 
-    async def play(self, scenario: Scenario, values: Values, branch_name: str = "") -> None:
+    async def play(self, scenario: Scenario, values: FilledValues, branch_name: str = "") -> None:
         """Play one iteration: all steps, then the steps of a branch of mix, if there is a mix.
 
         The branch is `branch_name`, or with "" drawn at random by weight. It is an atomic action,
@@ -275,11 +277,13 @@ class Flow:
         at = bisect(self._sums, random.random() * self._sums[-1])  # noqa: S311 - load
         return self._branches[min(at, len(self._branches) - 1)]
 
-    async def _played(self, steps: Sequence[FlowStep], scenario: Scenario, values: Values) -> None:
+    async def _played(
+        self, steps: Sequence[FlowStep], scenario: Scenario, values: FilledValues
+    ) -> None:
         for step in steps:
             await step.play(scenario, values, self._login_again)
 
-    async def _login_again(self, scenario: Scenario, values: Values) -> None:
+    async def _login_again(self, scenario: Scenario, values: FilledValues) -> None:
         """Play `on_start` once more, as action `relogin`, after removing the values it saves.
 
         If it fails, all saved values are as before and the exception is raised.

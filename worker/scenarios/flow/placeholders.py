@@ -16,13 +16,13 @@ _PLACEHOLDER = re.compile(r"\{(?:(user|data|saved)\.([A-Za-z_][\w-]*)|(iteration
 _LIKE = re.compile(r"\{[A-Za-z_]+(?:\.[\w.-]*)?\}")
 
 
-class Values(Protocol):
+class FilledValues(Protocol):
     """Values by name by kind: "user", "data" (its row), "saved" (by steps), and "iteration"."""
 
     def __getitem__(self, kind: str, /) -> Mapping[str, Any]: ...
 
 
-Fill = Callable[[Values], Any]
+Fill = Callable[[FilledValues], Any]
 
 
 class MissingValue(LookupError):
@@ -119,7 +119,7 @@ def _text_filler(text: str) -> Fill | None:
     return lambda values: _PLACEHOLDER.sub(lambda found: as_text(_value(found, values)), text)
 
 
-def _value(found: re.Match[str], values: Values) -> Any:
+def _value(found: re.Match[str], values: FilledValues) -> Any:
     kind, name, single = found.groups()
     try:
         return values["iteration"][single] if single else values[kind][name]
