@@ -105,13 +105,14 @@ def main(peers: Path, rows: list[str], rounds: int, block_s: float, output: Path
             left_out[name] = hint
             continue
         _say(name)("begins")
-        before = machine.load()
+        before, others = machine.load(), machine.OtherPrograms()
         try:
             found += _measured(name, peers.absolute(), rounds, block_s)
         except Exception as error:  # noqa: BLE001 - a row that fails leaves the others
             traceback.print_exc()
             failed[name] = f"{type(error).__name__}: {error}"
         about["load"][name] = [before, machine.load()]
+        about["others"][name] = others.cores()
     if output:
         document = table.to_json(found, left_out=left_out, failed=failed, machine=about)
         output.write_text(json.dumps(document, indent=1) + "\n", encoding="utf-8")
@@ -135,7 +136,7 @@ def _show(
 ) -> None:
     console = Console(width=None if sys.stdout.isatty() else _WIDE, highlight=False, markup=False)
     if found:
-        console.print(table.to_table(found))
+        console.print(table.to_table(found, machine.disturbed_rows(about)))
     console.print(table.footer(about))
     for name, hint in left_out.items():
         console.print(f"{name} is left out; to measure it: {hint}")

@@ -13,6 +13,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from bench.machine import QUIET_CORES, disturbed_rows
 from bench.table import amount, ratio
 
 DOCUMENT = Path(__file__).resolve().parents[2] / "docs" / "performance.md"
@@ -27,13 +28,16 @@ def table_of(benches: Sequence[Mapping[str, Any]]) -> str:
     """The table of some JSON objects of benches, in Markdown, and on what it was measured."""
     rows: dict[str, list[Mapping[str, Any]]] = {}
     loads: dict[str, Sequence[float]] = {}
+    disturbed: list[str] = []
     for bench in benches:
         names = dict.fromkeys(one["row"] for one in bench["comparisons"])
         for name in names:
             rows[name] = [one for one in bench["comparisons"] if one["row"] == name]
             loads[name] = bench["machine"]["load"][name]
+            disturbed = [one for one in disturbed if one != name]
+            disturbed += [name] if name in disturbed_rows(bench["machine"]) else []
     lines = [_line(one) for name in rows for one in rows[name]]
-    return "\n".join([_HEAD, *lines, "", *_about(benches[-1]["machine"], loads)])
+    return "\n".join([_HEAD, *lines, "", *_about(benches[-1]["machine"], loads, disturbed)])
 
 
 def _line(one: Mapping[str, Any]) -> str:
@@ -63,7 +67,9 @@ def _target(one: Mapping[str, Any]) -> str:
     return f"at least {target['at_least']:g}{times}"
 
 
-def _about(machine: Mapping[str, Any], loads: Mapping[str, Sequence[float]]) -> Iterator[str]:
+def _about(
+    machine: Mapping[str, Any], loads: Mapping[str, Sequence[float]], disturbed: Sequence[str]
+) -> Iterator[str]:
     peers = ", ".join(f"{name} {version}" for name, version in machine["peers"].items())
     yield (
         f"Measured on {machine['cores']} cores, {machine['system']}, Python {machine['python']}; "
@@ -71,6 +77,9 @@ def _about(machine: Mapping[str, Any], loads: Mapping[str, Sequence[float]]) -> 
     )
     shown = ", ".join(f"`{row}` {low:g} and {high:g}" for row, (low, high) in loads.items())
     yield f"Load average before and after each row: {shown}."
+    if disturbed:
+        rows = ", ".join(f"`{row}`" for row in disturbed)
+        yield f"Other programs took more than {QUIET_CORES:g} cores during {rows}."
 
 
 def _amount(value: float | None) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 from rich.table import Table
@@ -14,15 +14,18 @@ from bench.comparison import Comparison, Target, middle
 FORMAT = 1
 
 
-def to_table(comparisons: Sequence[Comparison]) -> Table:
-    """A line for each comparison: medians, ranges below them, ratio, target, verdict."""
+def to_table(comparisons: Sequence[Comparison], disturbed: Collection[str] = ()) -> Table:
+    """A line for each comparison: medians, ranges below them, ratio, target, verdict.
+
+    The names in `disturbed` are marked: other programs ran, too.
+    """
     table = Table(title="osbench beside its peers: median (least - most) of the rounds")
     for heading in ("row", "what", "osbench", "peer", "ratio", "target", "reached"):
         justify = "left" if heading in ("row", "what", "reached") else "right"
         table.add_column(heading, justify=justify, overflow="fold")  # type: ignore[arg-type]
     for one in comparisons:
         table.add_row(
-            one.row,
+            f"{one.row}\n(disturbed)" if one.row in disturbed else one.row,
             f"{one.title}, {one.unit}" + (f"\n{one.note}" if one.note else ""),
             spread(one.osbench),
             f"{one.peer_name}\n{spread(one.peer)}" if one.peer_name else "",
@@ -55,10 +58,12 @@ def footer(machine: Mapping[str, Any]) -> str:
     """What it was measured on: cores, versions, and the load average around each row."""
     peers = ", ".join(f"{name} {version}" for name, version in machine["peers"].items())
     loads = ", ".join(f"{row} {low:g} - {high:g}" for row, (low, high) in machine["load"].items())
+    others = ", ".join(f"{row} {cores:g}" for row, cores in machine.get("others", {}).items())
     return (
         f"{machine['cores']} cores, {machine['system']}, Python {machine['python']}\n"
         f"osbench {machine['osbench']}; {peers}\n"
-        f"load average before and after each row: {loads or 'none measured'}"
+        f"load average before and after each row: {loads or 'none measured'}\n"
+        f"cores that other programs took during each row: {others or 'none measured'}"
     )
 
 

@@ -24,6 +24,7 @@ def measure(stage: Stage, say: Callable[[str], None]) -> list[Comparison]:
             osbench=values["seconds"],
             target=Target(bound=10.0, at_most=True),
         ),
+        Comparison(row="report", title="CPU for that", unit="s", osbench=values["cpu_s"]),
         Comparison(
             row="report",
             title="its size",
@@ -38,4 +39,8 @@ def _made(stage: Stage) -> dict[str, float]:
     found = stage.harness("report", ITERATIONS)
     if not found["same"]:
         raise BenchError("two reports of one run differ")
-    return {"seconds": float(found["seconds"]), "size": float(found["bytes"]) / 1e6}
+    return {
+        "seconds": float(found["seconds"]),
+        "cpu_s": float(found["cpu_s"]),
+        "size": float(found["bytes"]) / 1e6,
+    }

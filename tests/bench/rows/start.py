@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import resource
 import time
 from collections.abc import Callable
 
@@ -20,8 +21,8 @@ def measure(stage: Stage, say: Callable[[str], None]) -> list[Comparison]:
     # what is read for the first time comes from the disk, and is compiled
     stage.coord(*run)
     arms = {
-        "help": lambda: {"help": _seconds(stage, "--help")},
-        "run": lambda: {"run": _seconds(stage, *run)},
+        "help": lambda: _seconds(stage, "help", "--help"),
+        "run": lambda: _seconds(stage, "run", *run),
     }
     values = interleave(arms, stage.rounds, say)
     return [
@@ -30,16 +31,24 @@ def measure(stage: Stage, say: Callable[[str], None]) -> list[Comparison]:
             title=title,
             unit="s",
             osbench=values[name],
-            target=Target(bound=bound, at_most=True),
+            target=Target(bound=bound, at_most=True) if bound else None,
         )
         for name, title, bound in (
             ("help", "osbench-coord --help", 0.15),
+            ("help CPU", "the same: CPU", None),
             ("run", "osbench-coord run of one iteration, local mode", 2.0),
+            ("run CPU", "the same: CPU of all its processes", None),
         )
     ]
 
 
-def _seconds(stage: Stage, *arguments: str) -> float:
-    begun = time.perf_counter()
+def _seconds(stage: Stage, name: str, *arguments: str) -> dict[str, float]:
+    """Seconds by the clock, and of CPU of the command and what it has waited for."""
+    begun, cpu = time.perf_counter(), _cpu_s()
     stage.coord(*arguments)
-    return time.perf_counter() - begun
+    return {name: time.perf_counter() - begun, f"{name} CPU": _cpu_s() - cpu}
+
+
+def _cpu_s() -> float:
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime

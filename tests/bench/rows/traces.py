@@ -33,6 +33,12 @@ def measure(stage: Stage, say: Callable[[str], None]) -> list[Comparison]:
         ),
         Comparison(
             row="traces",
+            title="CPU of the coordinator for that",
+            unit="s",
+            osbench=found["cpu_s"],
+        ),
+        Comparison(
+            row="traces",
             title="what that takes of memory",
             unit="MB",
             osbench=tuple(grown / 1e6 for grown in found["grown"]),

@@ -9,8 +9,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rich.console import Console
 
+from bench import machine as machine_module
 from bench.comparison import Comparison, Target, middle
 from bench.document import table_of
+from bench.machine import disturbed_rows
 from bench.table import amount, footer, spread, to_json, to_table
 
 RATE = Comparison(
@@ -250,3 +252,36 @@ def test_the_document_has_what_the_last_bench_of_each_row_measured() -> None:
     assert lines[-1] == (
         "Load average before and after each row: `noop` 0.5 and 2.25, `commands` 0.1 and 0.2."
     )
+
+
+def test_rows_during_which_other_programs_ran_are_marked() -> None:
+    machine = {**MACHINE, "others": {"noop": 0.1, "commands": 0.4}}
+    document = to_json([RATE, COUNT], left_out={}, failed={}, machine=machine)
+    document["machine"]["load"]["commands"] = [0.1, 0.2]
+    console = Console(width=200, file=io.StringIO())
+    console.print(to_table([RATE, COUNT], disturbed_rows(machine)))
+    shown = console.file.getvalue()  # type: ignore[attr-defined]
+
+    assert disturbed_rows(machine) == ["commands"]
+    assert disturbed_rows(MACHINE) == []
+    assert shown.count("(disturbed)") == 1
+    assert "cores that other programs took during each row: noop 0.1, commands 0.4" in footer(
+        machine
+    )
+    assert table_of([document]).endswith("more than 0.1 cores during `commands`.")
+    # a row that was measured again when the machine was quiet
+    again = {**document, "machine": {**document["machine"], "others": {"commands": 0.0}}}
+    assert "more than" not in table_of([document, again])
+
+
+def test_cpu_of_other_programs_is_without_our_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    busy, own = iter([100.0, 108.0]), iter([7.0, 12.0])
+    monkeypatch.setattr(machine_module, "_busy_s", lambda: next(busy))
+    monkeypatch.setattr(machine_module, "_own_s", lambda: next(own))
+    monkeypatch.setattr(machine_module.time, "monotonic", iter([50.0, 60.0]).__next__)
+
+    assert machine_module.OtherPrograms().cores() == 0.3
+
+
+def test_time_of_the_machine_and_of_this_process_is_read() -> None:
+    assert machine_module._busy_s() > machine_module._own_s() > 0
