@@ -171,6 +171,9 @@ def _supervise(
     # nothing runs yet that would have to be drained
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
     life = SupervisorLife(conf, process_count(conf))
+    if rested is not None:
+        # the new record replaces that of the rest
+        os.close(rested["life"]["fd"])
     try:
         if rested is None:
             # problems that every process would have are reported once

@@ -8,6 +8,7 @@ from collections.abc import Coroutine, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
 from typing import TYPE_CHECKING, Any, Self
+from urllib.request import getproxies
 
 from osbench.common.network.response_bound import BOUND_KEY, USUAL, ResponseBound
 from osbench.common.plugin.atomic import Recorder
@@ -68,7 +69,11 @@ class HttpClients:
         """
         of_run = [f"X-Osbench-Run: {run}"]
         bound, by = context.get(BOUND_KEY, USUAL), context.get(SERVERS_KEY, "")
-        return cls(of_run, bound, observer=context.get(OBSERVER_KEY), by=by)
+        found = cls(of_run, bound, observer=context.get(OBSERVER_KEY), by=by)
+        if getproxies() or "proxies" in str(context.get("args")):
+            # the first request would wait for the imports
+            found._others()
+        return found
 
     def status(
         self,

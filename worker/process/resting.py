@@ -1,6 +1,6 @@
 """A supervisor at rest: it waits for its worker processes with a tenth of a supervisor's memory.
 
-Runs as a stand-alone file (`python -I -S resting.py ...`) in the process of the supervisor, which
+Runs as a stand-alone file (`python -P -S resting.py ...`) in the process of the supervisor, which
 executes it once all worker processes have started: process id, children and descriptors stay. As
 soon as something is to be decided, it executes the supervisor again.
 """
@@ -37,7 +37,8 @@ def begin(state: dict[str, Any], command: Sequence[str]) -> NoReturn:
     for number in [*kept, life["fd"]] if life else kept:
         os.set_inheritable(number, True)
     os.environ[STATE] = json.dumps({**state, "pid": os.getpid()})
-    arguments = ["-I", "-S", __file__, "osbench-worker", *command]
+    # unlike -I, -P lets the environment say where a moved Python is
+    arguments = ["-P", "-S", __file__, "osbench-worker", *command]
     os.execv(sys.executable, [sys.executable, *arguments])  # noqa: S606 - ours, without a shell
 
 

@@ -170,7 +170,9 @@ class Supervisor:
         while True:
             self._tell("running")
             failed = self._reap() or failed
-            self._start_due()
+            # asked during its rest, it only sends wills
+            if not self._leave.wait(0):
+                self._start_due()
             # a process that has reported an error may not have exited yet
             if not any(child.starting or child.message for child in self._children):
                 self._report_failures()

@@ -658,3 +658,24 @@ async def _asked_on_loop(
         made.answer(request, phases)
     finally:
         transport.abort()
+
+
+@pytest.mark.parametrize(
+    ("environment", "args", "made"),
+    [
+        ("", {"url": "http://a.example/"}, False),
+        ("http://p.example:3128", {"url": "http://a.example/"}, True),
+        ("", {"url": "http://a.example/", "proxies": {"http": "http://p.example"}}, True),
+    ],
+)
+def test_other_clients_are_there_before_the_load_if_a_proxy_is_known(
+    monkeypatch: pytest.MonkeyPatch, environment: str, args: dict[str, Any], made: bool
+) -> None:
+    for name in [one for one in os.environ if one.lower().endswith("_proxy")]:
+        monkeypatch.delenv(name)
+    if environment:
+        monkeypatch.setenv("http_proxy", environment)
+
+    clients = HttpClients.of_workload("r", {"args": args})
+
+    assert (clients._made_others is not None) == made
