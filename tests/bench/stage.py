@@ -140,17 +140,23 @@ class Stage:
         return self.finish(command, within_s=within_s or self.block_s * 8 + MARGIN_S, codes=codes)
 
     def run(
-        self, workload: Mapping[str, Any], *arguments: str, within_s: float | None = None
+        self,
+        workload: Mapping[str, Any],
+        *arguments: str,
+        within_s: float | None = None,
+        plugins: bool = True,
     ) -> dict[str, Any]:
         """`osbench-coord run --json` of one workload; answers the run's object.
 
-        Raises BenchError where an iteration is not ok. Exit code 4 (the generator was the limit)
-        is what a bench is after.
+        Without `plugins` the scenarios of the bench, and what they import, are not there. Raises
+        BenchError where an iteration is not ok. Exit code 4 (the generator was the limit) is what a
+        bench is after.
         """
         task = self.subfolder("task") / "task.json"
         subtask = {"title": "bench", **workload}
         task.write_text(json.dumps({"version": 2, "title": "bench", "subtasks": [subtask]}))
-        options = ["--quiet", "--json", "--plugin-path", str(SCENARIOS), *arguments]
+        options = ["--quiet", "--json", *arguments]
+        options += ["--plugin-path", str(SCENARIOS)] if plugins else []
         said = self.coord("run", str(task), *options, codes=(0, 4), within_s=within_s)
         found: dict[str, Any] = last_json(said)
         sums = found["workloads"][0]["accounting"]

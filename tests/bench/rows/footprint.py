@@ -70,6 +70,7 @@ def _osbench(stage: Stage, users: int, url: str) -> float:
         stage.run(
             {"scenario": {"HttpFlow.run": flow}, "runner": {"constant_for_duration": runner}},
             *("--workers", str(WORKERS)),
+            plugins=False,
         )
     return users / (sample.most / _GB)
 
