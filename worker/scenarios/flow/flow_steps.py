@@ -81,6 +81,8 @@ class FlowStep:
     #: The step is made if this is true; None: always.
     when: Fill | None
     repeat: Fill
+    #: `play` would do no more than `send`.
+    is_plain: bool
 
     @classmethod
     def of(cls, step: Mapping[str, Any], common: CommonParts) -> FlowStep:
@@ -106,6 +108,7 @@ class FlowStep:
             think=_bounds(step.get("think")),
             when=filler(step["when"]) if "when" in step else None,
             repeat=filler(step.get("repeat", 1)),
+            is_plain=not step.keys() & {"when", "repeat", "save", "think"},
         )
 
     async def play(
@@ -121,11 +124,11 @@ class FlowStep:
         if self.when is not None and not _holds(self.when(values)):
             return
         for _ in range(self._times(values)):
-            response = await self._request(scenario, values, relogin is not None)
+            response = await self.send(scenario, values, relogin is not None)
             if response is None:
                 assert relogin is not None
                 await relogin(scenario, values)
-                response = await self._request(scenario, values)
+                response = await self.send(scenario, values)
             assert response is not None
             saved = values["saved"]
             assert isinstance(saved, dict)
@@ -135,7 +138,7 @@ class FlowStep:
             if self.think is not None:
                 await scenario.think(*self.think)
 
-    async def _request(
+    async def send(
         self, scenario: Scenario, values: FilledValues, may_login: bool = False
     ) -> HttpResponse | None:
         """Send the request once and return its response, which has an expected status.
@@ -264,7 +267,10 @@ class Flow:
         """
         # not by `_played`: each frame of a waiting user takes memory
         for step in self._steps:
-            await step.play(scenario, values, self._login_again)
+            if step.is_plain and not step.relogin:
+                await step.send(scenario, values)
+            else:
+                await step.play(scenario, values, self._login_again)
         if self._sums:
             branch = self._by_name[branch_name] if branch_name else self._drawn()
             if branch.is_its_step:
