@@ -128,8 +128,7 @@ def main(  # noqa: PLR0913 - one per option of the command
         if rested is None:
             _say_start(conf, plugin_path, private)
         if private:
-            supervisor = _supervisor(conf, config_file, plugin_path, private=True, rested=rested)
-            sys.exit(supervisor.run())
+            sys.exit(_supervisor(conf, config_file, plugin_path, private=True, rested=rested).run())
         sys.exit(_supervise(conf, config_file, plugin_path, rested))
     except OsbenchError as error:
         click.echo(escaped(f"osbench-worker: {error}", breaks=True), err=True)
@@ -172,9 +171,11 @@ def _supervise(
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
     life = SupervisorLife(conf, process_count(conf))
     try:
+        # problems that every process would have are reported once
         if rested is None:
-            # problems that every process would have are reported once
             _ready(conf, plugin_paths, life)
+        else:  # its earlier record is replaced by now
+            os.close(rested["life"]["fd"])
         return _supervisor(conf, config_files, plugin_paths, life=life, rested=rested).run()
     finally:
         life.close()
