@@ -23,11 +23,11 @@ from osbench.common.config.foreign_environment import (
     ignored_variables_note,
 )
 from osbench.common.config.standard_streams import secure_standard_streams
-from osbench.common.errors import OsbenchError, UsageError
+from osbench.common.errors import ConfigError, OsbenchError, UsageError
 from osbench.common.text.escaping import escaped, one_line
 from osbench.worker.process import resting
 from osbench.worker.process.health_check import complaints, recorded_processes, states
-from osbench.worker.process.supervisor import Supervisor, process_count
+from osbench.worker.process.supervisor import CHILD_COMMAND, Supervisor, process_count
 from osbench.worker.process.supervisor_life import SupervisorLife
 
 _LOG = logging.getLogger(__name__)
@@ -113,6 +113,7 @@ def main(  # noqa: PLR0913 - one per option of the command
     if prepared:
         _begin_prepared()
         return
+    rested = resting.take_state()
     try:
         given = {"processes": processes, "virtual_users": virtual_users, "label": label}
         conf = _configuration(config_file, **given, metrics_address=metrics)
@@ -124,15 +125,15 @@ def main(  # noqa: PLR0913 - one per option of the command
             sys.exit(_check_alive(conf) if check == "alive" else _check_ready(conf, processes))
         if lifeline is not None and complaints is not None:
             _serve(conf, list(plugin_path), lifeline, complaints, page, private)
-        rested = resting.take_state()
         if rested is None:
             _say_start(conf, plugin_path, private)
         if private:
-            supervisor = _supervisor(conf, config_file, plugin_path, private=True, rested=rested)
-            sys.exit(supervisor.run())
+            sys.exit(_supervisor(conf, config_file, plugin_path, private=True, rested=rested).run())
         sys.exit(_supervise(conf, config_file, plugin_path, rested))
     except OsbenchError as error:
         click.echo(escaped(f"osbench-worker: {error}", breaks=True), err=True)
+        if rested is not None and isinstance(error, ConfigError):
+            resting.go_on(rested, [*CHILD_COMMAND, *sys.argv[1:]])
         sys.exit(error.exit_code)
 
 

@@ -66,8 +66,7 @@ class LifeRecord:
 
     def described(self) -> dict[str, Any]:
         """Return the record for a program that goes on with it, as `resting.begin` takes it."""
-        path = str(self._path)
-        return {"fd": self._file, "size": self._size, "path": path, "facts": dict(self._facts)}
+        return {"fd": self._file, "size": self._size, "path": str(self._path), "facts": self._facts}
 
     def close(self) -> None:
         """Remove the file and its lock; errors are ignored."""

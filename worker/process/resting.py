@@ -13,13 +13,15 @@ import os
 import signal
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, NoReturn
 
 #: Environment variable by which a supervisor gives its state to its rest, and gets it back.
 STATE = "OSBENCH_SUPERVISED"
-#: What ends a rest, or is passed on; blocked, so that none is lost between two programs.
-_SIGNALS = (signal.SIGTERM, signal.SIGINT, signal.SIGCHLD)
+#: What requests the end; blocked but while it waits, so that none is lost between two programs.
+_ENDING = (signal.SIGTERM, signal.SIGINT)
+#: Looks whether a child has ended; its exit code stays to be read.
+_ENDED = os.WEXITED | os.WNOHANG | os.WNOWAIT
 #: Interval of signs of life, and of looks at processes that are to end, seconds.
 _LOOK_S = 1.0
 
@@ -51,29 +53,49 @@ def take_state() -> dict[str, Any] | None:
     return None
 
 
+def go_on(state: Mapping[str, Any], command: Sequence[str]) -> None:
+    """Rest again without the processes that have ended; returns if none is left.
+
+    For a supervisor that cannot begin, as its configuration has become faulty: the others work on.
+    """
+    running = [one for one in state["children"] if os.waitpid(one[0], os.WNOHANG) == (0, 0)]
+    if running:
+        begin({**state, "children": running}, command)
+
+
 def main(command: list[str]) -> None:
     """Wait until all processes have ended after a request; execute `command` if one ends before.
 
     SIGTERM and SIGINT request the end: SIGTERM goes to the processes, SIGKILL after `drain_s`. If
     one has left a will, `command` sends it.
     """
-    signal.pthread_sigmask(signal.SIG_BLOCK, _SIGNALS)
+    signal.pthread_sigmask(signal.SIG_BLOCK, (*_ENDING, signal.SIGCHLD))
     state = json.loads(os.environ[STATE])
-    pids = [child[0] for child in state["children"]]
-    asked, kill_at = False, 0.0
+    pids, kill_at = [child[0] for child in state["children"]], 0.0
+
+    def ask(*_: object) -> None:
+        nonlocal kill_at
+        if not kill_at:
+            kill_at = time.monotonic() + state["drain_s"]
+            for pid in pids:
+                os.kill(pid, signal.SIGTERM)
+
+    for number in _ENDING:
+        signal.signal(number, ask)
     while True:
-        running = [pid for pid in pids if not _has_ended(pid)]
-        if len(running) < len(pids) and not asked:
+        running = [pid for pid in pids if os.waitid(os.P_PID, pid, _ENDED) is None]
+        if len(running) < len(pids) and not kill_at:
             os.execv(command[0], command)  # noqa: S606 - ours, without a shell
         if not running:
             break
-        if asked and time.monotonic() > kill_at:
-            _send(running, signal.SIGKILL)
-        _tell(state["life"], "draining" if asked else "running")
-        got = signal.sigtimedwait(_SIGNALS, _LOOK_S)
-        if got is not None and got.si_signo != signal.SIGCHLD and not asked:
-            asked, kill_at = True, time.monotonic() + state["drain_s"]
-            _send(running, signal.SIGTERM)
+        if kill_at and time.monotonic() > kill_at:
+            for pid in running:
+                os.kill(pid, signal.SIGKILL)
+        _tell(state["life"], "draining" if kill_at else "running")
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, _ENDING)
+        # its result is arbitrary, SIGINT for example, after the process was stopped for longer
+        signal.sigtimedwait((signal.SIGCHLD,), _LOOK_S)
+        signal.pthread_sigmask(signal.SIG_BLOCK, _ENDING)
     # the first word of a page is 0 without a will
     if any(any(os.pread(child[2], 8, 0)) for child in state["children"]):
         # for the supervisor, which then ends as well
@@ -82,16 +104,6 @@ def main(command: list[str]) -> None:
     if state["life"]:
         with contextlib.suppress(OSError):
             os.unlink(state["life"]["path"])  # noqa: PTH108 - pathlib takes a MB
-
-
-def _has_ended(pid: int) -> bool:
-    """Return whether a child has ended; its exit code stays to be read."""
-    return os.waitid(os.P_PID, pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is not None
-
-
-def _send(pids: Sequence[int], number: int) -> None:
-    for pid in pids:
-        os.kill(pid, number)
 
 
 def _tell(life: dict[str, Any] | None, state: str) -> None:

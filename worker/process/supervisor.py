@@ -84,10 +84,8 @@ class _Child:
 
 def _adopt(pid: int, started: float, page: int) -> _Child:
     """Return a worker process that ran while its supervisor was at rest."""
-    process = ForkedProcess.adopt(pid)
-    return _Child(
-        process=process, started=started, complaints=-1, page=WillPage(page), starting=False
-    )
+    process, kept = ForkedProcess.adopt(pid), WillPage(page)
+    return _Child(process=process, started=started, complaints=-1, page=kept, starting=False)
 
 
 class Supervisor:
@@ -142,6 +140,8 @@ class Supervisor:
         self._children = [_adopt(*child) for child in rested["children"]] if rested else []
         self._due = [] if rested else [time.monotonic()] * process_count(self._conf)
         self._leave.on_signals()
+        # ignored, it would lose the exit codes
+        signal.signal(signal.SIGCHLD, signal.SIG_DFL)
         # the end of a rest has blocked them
         signal.pthread_sigmask(signal.SIG_UNBLOCK, (signal.SIGTERM, signal.SIGINT, signal.SIGCHLD))
         try:
@@ -170,9 +170,7 @@ class Supervisor:
         while True:
             self._tell("running")
             failed = self._reap() or failed
-            # asked during its rest, it only sends wills
-            if not self._leave.wait(0):
-                self._start_due()
+            self._start_due()
             # a process that has reported an error may not have exited yet
             if not any(child.starting or child.message for child in self._children):
                 self._report_failures()
@@ -199,9 +197,8 @@ class Supervisor:
         """Continue as `resting`, in the same process; returns if the end was requested."""
         signal.pthread_sigmask(signal.SIG_BLOCK, (signal.SIGTERM, signal.SIGINT))
         if not self._leave.wait(0):
-            children = [[one.process.pid, one.started, one.page.fd] for one in self._children]
             state = {
-                "children": children,
+                "children": [[one.process.pid, one.started, one.page.fd] for one in self._children],
                 "lifeline": self._lifeline,
                 "drain_s": self._conf.worker.drain_timeout_s + KILL_S,
                 "life": self._life and self._life.record.described(),
@@ -236,7 +233,7 @@ class Supervisor:
                     self._unreported[why] += 1
                 else:
                     LOG.warning("%s: it is not replaced", how)
-            else:
+            elif not self._leave.wait(0):
                 LOG.warning("%s: a new process is started", f"{how}: {why}" if why else how)
                 self._due.append(child.started + SHORTEST_LIFE_S)
         return failed
