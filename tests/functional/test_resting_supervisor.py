@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import signal
 import time
 from collections.abc import Iterator
@@ -50,6 +51,13 @@ def state_of(record: Path) -> str:
     return str(json.loads(record.read_bytes())["state"])
 
 
+def await_wait(cluster: Cluster, worker: Started) -> None:
+    """Wait until a supervisor at rest waits: then it writes its life record."""
+    (record,) = records(cluster)
+    before = record.read_text("utf-8")
+    worker.wait_for(lambda: record.read_text("utf-8") != before)
+
+
 def test_a_killed_process_is_replaced_and_its_supervisor_rests_again(cluster: Cluster) -> None:
     worker = cluster.site.begin("osbench-worker", "--processes", "2")
     cluster.await_idle(2)
@@ -74,13 +82,17 @@ def test_a_killed_process_is_replaced_and_its_supervisor_rests_again(cluster: Cl
 def test_it_keeps_no_descriptor_of_an_earlier_rest(cluster: Cluster) -> None:
     worker = cluster.site.begin("osbench-worker", "--processes", "1")
     supervisor = rested(worker)
+    await_wait(cluster, worker)
     before = supervisor.num_fds()
 
     (process,) = supervisor.children()
     process.kill()
-    worker.wait_for(lambda: "resting.py" not in command_of(supervisor))
+    worker.await_said("ended (-9)")
 
-    assert rested(worker).num_fds() == before
+    assert rested(worker) == supervisor
+    # a program that begins has further ones, for its files
+    await_wait(cluster, worker)
+    worker.wait_for(lambda: supervisor.num_fds() == before)
 
 
 def test_a_process_is_replaced_even_if_sigchld_was_ignored_at_the_start(cluster: Cluster) -> None:
@@ -101,10 +113,8 @@ def test_a_process_is_replaced_even_if_sigchld_was_ignored_at_the_start(cluster:
 def test_a_stop_for_longer_than_its_waits_ends_nothing(cluster: Cluster) -> None:
     worker = cluster.site.begin("osbench-worker", "--processes", "1")
     supervisor = rested(worker)
+    await_wait(cluster, worker)
     (record,) = records(cluster)
-    # written at each wait, so it waits by then
-    before = record.read_text("utf-8")
-    worker.wait_for(lambda: record.read_text("utf-8") != before)
     children = supervisor.children()
 
     supervisor.suspend()
@@ -144,6 +154,18 @@ def test_the_others_work_on_if_the_configuration_has_become_faulty(cluster: Clus
     supervisor.terminate()
     assert worker.finish().code == 0
     assert records(cluster) == []
+
+
+def test_its_times_include_those_of_its_processes(cluster: Cluster) -> None:
+    worker = cluster.site.start("osbench-worker", "--processes", "1")
+    cluster.await_idle(1)
+    (process,) = rested(worker).children()
+    least = sum(process.cpu_times()[:2]) + sum(psutil.Process(worker.process.pid).cpu_times()[:2])
+
+    worker.process.terminate()
+
+    _, _, used = os.wait4(worker.process.pid, 0)
+    assert used.ru_utime + used.ru_stime >= least
 
 
 def test_its_health_record_is_kept_up(cluster: Cluster) -> None:

@@ -101,6 +101,9 @@ def main(command: list[str]) -> None:
         # for the supervisor, which then ends as well
         os.kill(os.getpid(), signal.SIGTERM)
         os.execv(command[0], command)  # noqa: S606 - ours, without a shell
+    for pid in pids:
+        # so that the times of this process include theirs
+        os.waitpid(pid, 0)
     if state["life"]:
         with contextlib.suppress(OSError):
             os.unlink(state["life"]["path"])  # noqa: PTH108 - pathlib takes a MB
