@@ -62,7 +62,7 @@ SHOWN: dict[str, int] = {
     "acknowledged-alone": 1,
     "settled-before-final": 2,
     "fresh-clock": 6,
-    "told-delay": 237,
+    "told-delay": 509,
     "moved-ends": 9,
     "zone-users": 1,
     "zone-noted": 11,
