@@ -33,7 +33,7 @@ GUIDE = "docs/cloud-counters.md"
 COLLECTORS = ("cpu", "diskstats", "meminfo", "netdev", "uname")
 #: The service is slow, and its CPU full, in the last part of each period; seconds.
 PERIOD_S, FULL_S = 12.0, 4.0
-LOAD_S, TRIES = 36, 5
+LOAD_S, TRIES = 36, 8
 BURN = "while True: pass"
 
 
