@@ -55,7 +55,7 @@ class Knowledge:
         #: Processes on which the user with a number is alive, and numbers that two had at once.
         self.users: dict[int, set[str]] = {}
         self.doubled: set[int] = set()
-        #: Who got a load with zones.
+        #: The workers to which a load with zones was given.
         self.shares = Shares()
 
     def begins(self, number: int) -> Random:

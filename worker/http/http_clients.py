@@ -71,7 +71,7 @@ class HttpClients:
         bound, by = context.get(BOUND_KEY, USUAL), context.get(SERVERS_KEY, "")
         found = cls(of_run, bound, observer=context.get(OBSERVER_KEY), by=by)
         if getproxies() or "proxies" in str(context.get("args")):
-            # the first request would wait for the imports
+            # the first request would wait for the imports; a wrong guess costs memory alone
             found._others()
         return found
 

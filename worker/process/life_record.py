@@ -64,7 +64,7 @@ class LifeRecord:
         record = {**self._facts, "state": state, "told": time.monotonic(), "turned": turned}
         os.pwrite(self._file, json.dumps(record).encode().ljust(self._size), 0)
 
-    def described(self) -> dict[str, Any]:
+    def handover(self) -> dict[str, Any]:
         """Return the record for a program that goes on with it, as `resting.begin` takes it."""
         return {"fd": self._file, "size": self._size, "path": str(self._path), "facts": self._facts}
 

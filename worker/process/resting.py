@@ -18,7 +18,7 @@ from typing import Any, NoReturn
 
 #: Environment variable by which a supervisor gives its state to its rest, and gets it back.
 STATE = "OSBENCH_SUPERVISED"
-#: What requests the end; blocked but while it waits, so that none is lost between two programs.
+#: Signals that request the end. Blocked except during a wait, so none is lost between programs.
 _ENDING = (signal.SIGTERM, signal.SIGINT)
 #: Looks whether a child has ended; its exit code stays to be read.
 _ENDED = os.WEXITED | os.WNOHANG | os.WNOWAIT

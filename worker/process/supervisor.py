@@ -201,7 +201,7 @@ class Supervisor:
                 "children": [[one.process.pid, one.started, one.page.fd] for one in self._children],
                 "lifeline": self._lifeline,
                 "drain_s": self._conf.worker.drain_timeout_s + KILL_S,
-                "life": self._life and self._life.record.described(),
+                "life": self._life and self._life.record.handover(),
             }
             resting.begin(state, [*CHILD_COMMAND, *sys.argv[1:]])
 
@@ -299,7 +299,7 @@ class Supervisor:
         """
         # a thread may hold a lock that the new process would wait for
         if self._serve is not None and can_fork():
-            # where processes were only watched, and in the tests of programs, it is not needed
+            # what it imports takes a second, and only a supervisor that starts processes needs it
             from osbench.worker.process.prepared_start import import_modules  # noqa: PLC0415 - see above
 
             import_modules()

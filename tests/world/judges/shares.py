@@ -35,7 +35,7 @@ class _Table:
         return zone if zone in self.shares or "" not in self.shares else ""
 
     def present(self, zones: Collection[str]) -> frozenset[str]:
-        """Those of some zones that have a share."""
+        """The zones among `zones` that have a share."""
         return frozenset(zones) & frozenset(self.shares)
 
     def owners(self, zones: frozenset[str], seats: int) -> list[set[str]]:

@@ -81,7 +81,7 @@ class FlowStep:
     #: The step is made if this is true; None: always.
     when: Fill | None
     repeat: Fill
-    #: `play` would do no more than `send`.
+    #: It has no condition, repetition, saved part or pause, so `play` only calls `send`.
     is_plain: bool
 
     @classmethod

@@ -17,7 +17,7 @@ _LIKE = re.compile(r"\{[A-Za-z_]+(?:\.[\w.-]*)?\}")
 
 
 class FilledValues(Protocol):
-    """Values by name by kind: "user", "data" (its row), "saved" (by steps), and "iteration"."""
+    """Values of placeholders by kind (user, data, saved, iteration), and then by name."""
 
     def __getitem__(self, kind: str, /) -> Mapping[str, Any]: ...
 

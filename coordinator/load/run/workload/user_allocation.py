@@ -125,8 +125,9 @@ class UserAllocation:
         absent = load.plan.zones.absent(worker.beat.label for worker in load.workers.active)
         if absent != self._absent and not self.step.done:
             self._absent = absent
-            event = {"do": "zones", "workload": load.number, "absent": absent}
-            load.services.port.note({**event, "at_s": load.rules.within(load.elapsed())})
+            at_s = load.rules.within(load.elapsed())
+            event = {"do": "zones", "workload": load.number, "at_s": at_s, "absent": absent}
+            load.services.port.note(event)
 
     def skip_gap(self) -> None:
         """Drop arrivals due without a coordinator; does nothing unless the load is open."""
