@@ -9,12 +9,13 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from fractions import Fraction
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 Ints = NDArray[np.int64]
+Index = TypeVar("Index", int, Ints)
 
 #: The largest distinct value, in nanoseconds (10 days); larger ones count as this one.
 HIGHEST_NS = 10 * 24 * 3600 * 10**9
@@ -42,12 +43,13 @@ def indices(values: Ints, lowest: int) -> NDArray[np.intp]:
     return index
 
 
-def highest_equivalent(index: int) -> int:
-    """Return the largest value, in nanoseconds, that is counted at `index` of the counts."""
+def highest_equivalent(index: Index) -> Index:
+    """Return the largest value, in nanoseconds, that is counted at each `index` of the counts."""
     bucket = (index >> _HALF_BITS) - 1
-    if bucket < 1:
-        return index
-    return ((index - (bucket << _HALF_BITS) + 1) << bucket) - 1
+    # 0 for those below, for an int as for an array
+    bucket = bucket * (bucket > 0)
+    found: Index = ((index - (bucket << _HALF_BITS) + 1) << bucket) - 1
+    return found
 
 
 def rank(count: int, percent: float) -> int:
@@ -158,7 +160,7 @@ class Histogram:
             np.add.at(found._counts, indices(values, low), numbers)
         at = np.flatnonzero(found._counts)
         if len(at):
-            ends = [min(highest_equivalent(int(index)), self.max) for index in at]
+            ends = np.minimum(highest_equivalent(at), self.max).tolist()
             weights = found._counts[at].tolist()
             total = sum(end * weight for end, weight in zip(ends, weights, strict=True))
             found._extend(sum(weights), total, ends[0], ends[-1])
@@ -182,15 +184,20 @@ class Histogram:
         return self.at_ranks((rank(self.count, percent),))[0]
 
     def at_ranks(self, ranks: Sequence[int]) -> list[int]:
+        """Return the `samples` of ranks as a list of integers of Python."""
+        found: list[int] = self.samples(np.fromiter(ranks, np.int64)).tolist()
+        return found
+
+    def samples(self, ranks: Ints) -> Ints:
         """Return the samples of the given ranks, in their order, nanoseconds; rank 1 is the least.
 
         A sample is rounded up to the highest value of its bucket, at most the exact maximum. Raises
         ValueError for a rank outside 1 to `count`.
         """
-        if not all(1 <= number <= self.count for number in ranks):
-            raise ValueError(f"ranks must be from 1 to {self.count}, got {list(ranks)}")
+        if len(ranks) and not 1 <= ranks.min() <= ranks.max() <= self.count:
+            raise ValueError(f"ranks must be from 1 to {self.count}, got {ranks.tolist()}")
         found = np.searchsorted(np.cumsum(self._counts), ranks)
-        return [min(highest_equivalent(int(index)), self.max) for index in found]
+        return np.minimum(highest_equivalent(found), self.max)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the histogram as a dict of msgpack types: `index`, `counts`, `sum`, `min`, `max`.

@@ -111,7 +111,7 @@ class GeneratorDelay:
         if touched < 1 or self.share < SHARE_LEAST:
             return times
         ranks = np.unique(np.geomspace(1, touched, _STEPS).astype(np.int64))
-        longest = np.array(times.at_ranks((times.count + 1 - ranks).tolist()), np.int64)
+        longest = times.samples(times.count + 1 - ranks)
         shorter = _less_delays(longest, ranks / times.count, times.percentile(50), self.lags)
         return times.with_highest(shorter, np.diff(ranks, prepend=0))
 
@@ -232,11 +232,10 @@ def _less_delays(longest: Ints, part: NDArray[np.float64], floor_ns: int, lags: 
     `part`: share of all durations that are at least as long, for each. `floor_ns`: a typical
     duration; no longer one becomes shorter than that.
     """
-    delays = np.zeros(len(longest), np.int64)
-    for met in (part / POINTS, np.sqrt(part / POINTS), np.cbrt(part)):
-        ranks = lags.count - np.floor(met * lags.count).astype(np.int64)
-        found = np.array(lags.at_ranks(np.clip(ranks, 1, lags.count).tolist()), np.int64)
-        delays += np.where(found > LEAST_NS, found, 0)
+    met = np.concatenate((part / POINTS, np.sqrt(part / POINTS), np.cbrt(part)))
+    ranks = lags.count - np.floor(met * lags.count).astype(np.int64)
+    found = lags.samples(np.clip(ranks, 1, lags.count))
+    delays = np.where(found > LEAST_NS, found, 0).reshape(3, -1).sum(0)
     least = np.minimum(longest, floor_ns)
     shorter: Ints = np.maximum(longest - delays, least)
     return shorter
