@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import json
 import logging
 import threading
 from collections.abc import Callable
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -38,9 +39,9 @@ class _Shared:
     once = ""
     #: A login that cannot be repeated has had its token.
     _ended = False
-    #: Seconds before its end at which a token is renewed, and the token.
-    _margin_s = _BEFORE_END_S
-    _margin_of: Any = None
+    #: Time from which a token is renewed, and the token: reading its end costs as much as sending.
+    _renewal = datetime.min.replace(tzinfo=UTC)
+    _renewal_of: Any = None
 
     def share(self, gate: LoginGate) -> None:
         """Create the locks and set the gate; must be called before the plug-in is used."""
@@ -71,7 +72,8 @@ class _Shared:
                 raise
             # a renewal before its end: the token is good meanwhile, and renewed later
             left_s = (granted.expires - datetime.now(UTC)).total_seconds()
-            self._margin_s, self._margin_of = left_s / 2, granted
+            self._renewal = datetime.now(UTC) + timedelta(seconds=left_s / 2)
+            self._renewal_of = granted
             LOG.warning(
                 "a token could not be renewed, and is used for the %.0f s that are left of it: %s",
                 left_s,
@@ -105,9 +107,9 @@ class _Shared:
         if self.once or not self.reauthenticate:
             # no other token is to be had: this one is used to its end
             return False
-        if self._margin_of is not self.auth_ref:
-            self._margin_s, self._margin_of = _margin_s(self.auth_ref), self.auth_ref
-        return bool(self.auth_ref.will_expire_soon(self._margin_s))
+        if self._renewal_of is not self.auth_ref:
+            self._renewal, self._renewal_of = _renewal(self.auth_ref), self.auth_ref
+        return datetime.now(UTC) > self._renewal
 
     def get_token(self, session: Any, **options: Any) -> str | None:
         """Return the token's id, and store it as the one this thread uses, for `invalidate`."""
@@ -163,14 +165,17 @@ def _log_in(log_in: Callable[..., Any], session: Any, **options: Any) -> Any:
     return found
 
 
-def _margin_s(token: Any) -> float:
-    """Return how many seconds before its end a token is renewed; 120 if its life is not known."""
-    try:
+def _renewal(token: Any) -> datetime:
+    """Return the time from which a token is renewed: 120 s before its end if life is not known."""
+    if token.expires is None:
+        return datetime.max.replace(tzinfo=UTC)
+    margin_s = _BEFORE_END_S
+    # a token of Keystone v2 need not say when it was issued
+    with contextlib.suppress(AttributeError, KeyError, TypeError):
         life_s = (token.expires - token.issued).total_seconds()
-    except (AttributeError, KeyError, TypeError):
-        # of Keystone v2, which need not say when it was issued
-        return _BEFORE_END_S
-    return float(min(_BEFORE_END_S, max(0.0, life_s * (1 - _PART_OF_LIFE))))
+        margin_s = min(_BEFORE_END_S, max(0.0, life_s * (1 - _PART_OF_LIFE)))
+    found: datetime = token.expires - timedelta(seconds=margin_s)
+    return found
 
 
 class _PasswordV3(_Shared, identity.V3Password):

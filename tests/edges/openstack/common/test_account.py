@@ -98,6 +98,8 @@ def test_a_token_that_cannot_be_renewed_is_used_to_its_end(cloud, token, caplog,
 
     for left_s in (20, 5):
         first._data["token"]["expires_at"] = _timestamp(left_s)
+        # half of the time has passed
+        account.login._renewal = datetime.now(UTC)
         latest = account.token(session)
     assert logins(cloud) == 4
     assert latest.auth_token != first.auth_token

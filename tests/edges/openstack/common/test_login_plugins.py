@@ -168,7 +168,7 @@ def test_tokens_are_renewed_before_they_end(keystone):
     issued = found.auth_ref.issued
     # 20 s of its 100 are left
     found.auth_ref._data["token"]["issued_at"] = str(issued.replace(year=issued.year - 1))
-    found._margin_of = None
+    found._renewal_of = None
 
     assert found.get_token(session) == "t2"
 
