@@ -13,8 +13,12 @@ import os
 import signal
 import sys
 import time
-from collections.abc import Mapping, Sequence
-from typing import Any, NoReturn
+
+# `typing` is not imported: it takes half a MB
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from typing import Any, NoReturn
 
 #: Environment variable by which a supervisor gives its state to its rest, and gets it back.
 STATE = "OSBENCH_SUPERVISED"
