@@ -4,6 +4,7 @@
     .venv/bin/python .ci/environment.py --bare services -r pins.txt
 
 uv installs, in a tenth of pip's time; it is put into the environment from the index that pip uses.
+The pip of the Python that runs this gets it, if there is one: to unpack another takes 5 s.
 Where it cannot be had, has failed, or pip has a setting that uv does not know, pip installs. With
 `--bare` the environment gets no pip: the uv or the pip of the Python that runs this installs.
 Uses only the standard library, and the Python that make was given.
@@ -18,6 +19,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterable, Mapping
+from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from urllib.parse import urlsplit
 from urllib.request import url2pathname
@@ -53,6 +55,9 @@ HARMLESS = {
     "root-user-action",
     "verbose",
 }
+#: Lowest pip that another Python may lend, and the requirement for the pip of an environment.
+LENDING = 23
+PIP = f"pip >= {LENDING}"
 #: Sections of pip's configuration that `pip install` reads; later ones win.
 SECTIONS = ("global", "install", ":env:")
 
@@ -111,19 +116,25 @@ def run(command: Iterable[object], **options: object) -> subprocess.CompletedPro
     return subprocess.run(words, check=False, text=True, **options)  # type: ignore[call-overload,no-any-return]
 
 
-def install_with_uv(python: Path, installer: Path, what: list[str]) -> str:
-    """Have the uv of the Python `installer` install for `python`; returns why it did not, or ""."""
-    pip = [installer, "-m", "pip", "--disable-pip-version-check"]
+def lends_pip() -> bool:
+    """Whether this Python has a pip with the option --python, which came with 22.3."""
+    try:
+        return int(version("pip").partition(".")[0]) >= LENDING
+    except PackageNotFoundError:
+        return False
+
+
+def install_with_uv(python: Path, uv: Path, pip: list[object], what: list[str]) -> str:
+    """Have `uv`, which `pip` gets if it is missing, install for `python`; return why not, or ""."""
     settings = settings_of(run([*pip, "config", "list"], capture_output=True).stdout)
     unknown = unknown_to_uv(settings)
     if unknown:
         return f"uv does not know pip's {', '.join(unknown)}"
-    uv = installer.with_name("uv")
     if not uv.exists():
         say("getting uv, which installs faster than pip")
         if run([*pip, "install", "--quiet", "uv"], capture_output=True).returncode:
             return "uv cannot be had from the index that pip uses"
-    say(f"installing {' '.join(what)} with uv")
+    say(f"installing {' '.join(word for word in what if word != PIP)} with uv")
     command = [uv, "pip", "install", "--quiet", "--python", python, *what]
     failed = run(command, env=environment_for_uv(settings, os.environ)).returncode
     return "uv has failed" if failed else ""
@@ -134,16 +145,24 @@ def main() -> int:
     folder, *what = sys.argv[1 + bare :]
     begun = time.monotonic()
     python = Path(folder).absolute() / "bin" / "python"
-    installer = Path(sys.executable) if bare else python
+    lent = not bare and lends_pip()
+    installer = Path(sys.executable) if bare or lent else python
     say(f"making the environment {folder} with Python {platform.python_version()}")
-    code = run([sys.executable, "-m", "venv", *(["--without-pip"] * bare), folder]).returncode
+    options = ["--without-pip"] if bare or lent else []
+    code = run([sys.executable, "-m", "venv", *options, folder]).returncode
     if code:
         return code
-    why = install_with_uv(python, installer, what)
+    pip: list[object] = [installer, "-m", "pip", "--disable-pip-version-check"]
+    uv = (installer if bare else python).with_name("uv")
+    if lent:
+        why = install_with_uv(python, uv, [*pip, "--python", python], [*what, PIP])
+    else:
+        why = install_with_uv(python, uv, pip, what)
     if why:
         say(f"{why}: installing {' '.join(what)} with pip, which takes a minute or two")
-        pip = [installer, "-m", "pip", "--disable-pip-version-check", "--python", python]
-        code = run([*pip, "install", "--quiet", *what]).returncode
+        if lent:
+            run([python, "-m", "ensurepip", "--default-pip"], capture_output=True)
+        code = run([*pip, "--python", python, "install", "--quiet", *what]).returncode
     if code == 0:
         say(f"{folder} is ready after {time.monotonic() - begun:.0f} s")
     return code

@@ -48,12 +48,7 @@ def load(files: Sequence[str] | None = None) -> cfg.ConfigOpts:
     conf = cfg.ConfigOpts()
     for group, options in OPTIONS.items():
         conf.register_opts(options, group=None if group == "DEFAULT" else group)
-    conf(
-        args=[],
-        prog="osbench",
-        default_config_files=list(parsed),
-        default_config_dirs=[],
-    )
+    conf(args=[], prog="osbench", default_config_files=list(parsed), default_config_dirs=[])
     problems += _value_problems(conf, parsed)
     if not problems and conf.data_dir.startswith("~"):
         problems.append(

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from urllib.parse import parse_qsl, unquote
 
 #: Characters that readers strip, take for a slash, or encode in different ways.
-_FORBIDDEN = re.compile(r"[\x00-\x20\x7f\\\u0080-\U0010ffff]")
+_FORBIDDEN = re.compile(r"[^!-\[\]-~]")
 _BAD_PERCENT = re.compile(r"%(?![0-9A-Fa-f]{2})")
 _HOST = re.compile(r"[A-Za-z0-9_](?:[A-Za-z0-9._-]*[A-Za-z0-9_.])?")
 #: A host whose last label is a number is an IPv4 address (WHATWG URL, 3.5), in forms that readers
@@ -87,13 +87,7 @@ def parse_server_address(text: str, schemes: Collection[str]) -> ServerAddress:
     else:
         host, port = _host_and_port(place)
     found = ServerAddress(
-        scheme=scheme,
-        user=user,
-        password=password,
-        host=host,
-        port=port,
-        path=path,
-        query=query,
+        scheme=scheme, user=user, password=password, host=host, port=port, path=path, query=query
     )
     _check_rest(found)
     return found

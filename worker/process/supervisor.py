@@ -38,6 +38,8 @@ SHORTEST_LIFE_S = 5.0
 FAREWELL_S = 3.0
 #: How long a process has beyond `[worker] drain_timeout_s` before it is killed, seconds.
 KILL_S = 5.0
+#: Age of worker processes at which their supervisor rests: short runs end without that program.
+REST_AGE_S = 2.0
 #: -P keeps the working directory, which could hide modules, out of the import path.
 CHILD_COMMAND = (sys.executable, "-P", "-m", "osbench.worker.main")
 
@@ -184,13 +186,14 @@ class Supervisor:
 
     def _may_rest(self) -> bool:
         """Return whether all that is left to do is to wait for the end of processes."""
+        since = time.monotonic() - REST_AGE_S
         return (
             self._serve is not None
             and not self._due
             and not self._conf.worker.metrics_address
             and self._wills is None
             and (self._life is None or not self._life.has_manager)
-            and not any(child.starting for child in self._children)
+            and not any(child.starting or child.started > since for child in self._children)
         )
 
     def _rest(self) -> None:

@@ -16,16 +16,7 @@ from osbench.coordinator.results.statistics.action_paths import NESTED, entries_
 from osbench.coordinator.results.statistics.percentiles import times_of
 
 #: Attributes that are numbers.
-_COUNTS = (
-    "false_bodies",
-    "new",
-    "others",
-    "received",
-    "reused",
-    "sent",
-    "twice",
-    "unanswered",
-)
+_COUNTS = ("false_bodies", "new", "others", "received", "reused", "sent", "twice", "unanswered")
 
 
 class ActionRequests:

@@ -41,11 +41,7 @@ from osbench.coordinator.task.taskfile.users import virtual_users
 from osbench.coordinator.task.taskfile.weak_criteria import weak_criteria
 
 #: Criteria that Rally has, too, and that shorter iterations meet more easily.
-_LIMITS_OF_TIME = (
-    "max_seconds_per_iteration",
-    "max_avg_duration",
-    "max_avg_duration_per_atomic",
-)
+_LIMITS_OF_TIME = ("max_seconds_per_iteration", "max_avg_duration", "max_avg_duration_per_atomic")
 
 
 def check(task: Task, plugins: Plugins) -> list[Problem]:
@@ -253,10 +249,7 @@ def criteria_notes(task: Task, plugins: Plugins, silenced: Collection[str] = ())
         note
         for workload in task.workloads
         for note in weak_criteria(
-            workload,
-            _runner_class(workload, plugins)(workload.runner.config),
-            plugins,
-            silenced,
+            workload, _runner_class(workload, plugins)(workload.runner.config), plugins, silenced
         )
     ]
 

@@ -149,6 +149,7 @@ def test_pip_installs_where_uv_cannot_be_had(tmp_path: Path) -> None:
     assert lines[3].startswith("made is ready after ")
     installed = tmp_path / "made" / "bin" / "python"
     subprocess.run([installed, "-c", "import osbench_thing"], check=True, cwd=tmp_path)
+    subprocess.run([installed.with_name("pip"), "--version"], check=True, cwd=tmp_path)
 
 
 def test_what_cannot_be_installed_ends_with_pips_own_words(tmp_path: Path) -> None:

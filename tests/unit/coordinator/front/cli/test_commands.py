@@ -32,11 +32,13 @@ HEAVY = (
 @pytest.mark.parametrize("arguments", [("--help",), ("--version",), ()])
 def test_a_list_of_commands_imports_nothing_that_commands_need(arguments: tuple[str, ...]) -> None:
     program = (
-        "import atexit, sys\n"
+        "import sys\n"
         f"sys.argv = ['osbench-coord', *{arguments!r}]\n"
-        f"atexit.register(lambda: print('imported', sorted({{*{HEAVY!r}}} & {{*sys.modules}})))\n"
         "from osbench.coordinator.main import main\n"
-        "main()\n"
+        "try:\n"
+        "    main()\n"
+        "finally:\n"
+        f"    print('imported', sorted({{*{HEAVY!r}}} & {{*sys.modules}}))\n"
     )
 
     done = subprocess.run(

@@ -10,10 +10,13 @@ import pytest
 PROGRAM = """
 import sys
 from osbench.common.protocol import broker
+from osbench.coordinator.load.transport.publisher import Publisher
 app = getattr(broker, "{name}")("memory://")
 app.conf.broker_transport_options = {{}}
+publisher = Publisher(app, None, "memory://")
+publisher.send([])
 known = set(sys.modules)
-app.send_task(broker.TASK, args=(b"x",), queue=broker.queue("w"), retry=False, ignore_result=True)
+publisher.send([("w", b"x")])
 print(any(one.startswith("celery.") for one in {{*sys.modules}} - known))
 """
 
