@@ -147,13 +147,8 @@ class Histogram:
         """
         found = Histogram()
         counts = found._counts = self._counts.copy()
-        left = int(numbers.sum())
-        for index in np.flatnonzero(counts)[::-1].tolist():
-            if left <= 0:
-                break
-            gone = min(left, int(counts[index]))
-            counts[index] -= gone
-            left -= gone
+        above = np.cumsum(counts[::-1])[::-1] - counts
+        counts -= np.clip(numbers.sum() - above, 0, counts)
         if len(values):
             low, high = int(values.min()), int(values.max())
             found._reserve(high)
