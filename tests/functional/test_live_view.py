@@ -141,7 +141,7 @@ def test_a_load_is_changed_from_the_page(cluster: Cluster, tab: Browsed) -> None
 def test_a_run_ends_by_itself_although_it_is_watched(cluster: Cluster, tab: Browsed) -> None:
     cluster.await_idle(2)
     # the second one is long enough for a busy browser to load the page again
-    runners = [{"constant_for_duration": {"duration": s, "concurrency": 2}} for s in (2, 15)]
+    runners = [{"constant_for_duration": {"duration": s, "concurrency": 2}} for s in (2, 45)]
     task = cluster.site.task(*({**WORKLOAD, "runner": runner} for runner in runners))
     run = cluster.site.begin("osbench-coord", "run", "--json", "--quiet", "--web", "0", task)
     tab.goto(printed_address(run))
