@@ -134,7 +134,7 @@ def install_with_uv(python: Path, uv: Path, pip: list[object], what: list[str]) 
         say("getting uv, which installs faster than pip")
         if run([*pip, "install", "--quiet", "uv"], capture_output=True).returncode:
             return "uv cannot be had from the index that pip uses"
-    say(f"installing {' '.join(word for word in what if word != PIP)} with uv")
+    say(f"installing {' '.join(what)} with uv")
     command = [uv, "pip", "install", "--quiet", "--python", python, *what]
     failed = run(command, env=environment_for_uv(settings, os.environ)).returncode
     return "uv has failed" if failed else ""
@@ -155,12 +155,12 @@ def main() -> int:
     pip: list[object] = [installer, "-m", "pip", "--disable-pip-version-check"]
     uv = (installer if bare else python).with_name("uv")
     if lent:
-        why = install_with_uv(python, uv, [*pip, "--python", python], [*what, PIP])
-    else:
-        why = install_with_uv(python, uv, pip, what)
+        pip += ["--python", python]
+    why = install_with_uv(python, uv, pip, [*what, PIP] if lent else what)
     if why:
         say(f"{why}: installing {' '.join(what)} with pip, which takes a minute or two")
         if lent:
+            # the index may have no pip
             run([python, "-m", "ensurepip", "--default-pip"], capture_output=True)
         code = run([*pip, "--python", python, "install", "--quiet", *what]).returncode
     if code == 0:

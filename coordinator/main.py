@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import atexit
-import contextlib
+import gc
 import os
 import signal
-import sys
-from collections.abc import Callable
 
 from osbench.common.config.foreign_environment import drop_foreign_variables
 from osbench.common.config.standard_streams import secure_standard_streams
@@ -25,28 +22,14 @@ def main() -> None:
 
         logs.quieten()
 
-    ending: list[object] = []
-    # registered first, it is called last
-    atexit.register(_end, ending, os._exit)
     signal.signal(signal.SIGINT, signal.default_int_handler)
     try:
         command(prog_name="osbench-coord")
-    except SystemExit as end:
-        ending.append(end.code)
-        raise
     finally:
         # all is said: a Ctrl-C that comes late changes no exit code
         signal.signal(signal.SIGINT, signal.SIG_IGN)
-
-
-def _end(ending: list[object], exit_at_once: Callable[[int], object]) -> None:
-    """End the process by its exit code; Python would free each object before, which takes 50 ms."""
-    for code in ending:
-        if isinstance(code, int):
-            with contextlib.suppress(Exception):
-                sys.stdout.flush()
-                sys.stderr.flush()
-                exit_at_once(code)
+        # else Python looks through all objects for garbage before it ends, which takes 0.1 s
+        gc.freeze()
 
 
 if __name__ == "__main__":

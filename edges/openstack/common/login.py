@@ -71,9 +71,9 @@ class _Shared:
             if granted is None or self.is_over():
                 raise
             # a renewal before its end: the token is good meanwhile, and renewed later
-            left_s = (granted.expires - datetime.now(UTC)).total_seconds()
-            self._renewal = datetime.now(UTC) + timedelta(seconds=left_s / 2)
-            self._renewal_of = granted
+            now = datetime.now(UTC)
+            left_s = (granted.expires - now).total_seconds()
+            self._renewal, self._renewal_of = now + timedelta(seconds=left_s / 2), granted
             LOG.warning(
                 "a token could not be renewed, and is used for the %.0f s that are left of it: %s",
                 left_s,
@@ -108,7 +108,7 @@ class _Shared:
             # no other token is to be had: this one is used to its end
             return False
         if self._renewal_of is not self.auth_ref:
-            self._renewal, self._renewal_of = _renewal(self.auth_ref), self.auth_ref
+            self._renewal, self._renewal_of = _renewal_time(self.auth_ref), self.auth_ref
         return datetime.now(UTC) > self._renewal
 
     def get_token(self, session: Any, **options: Any) -> str | None:
@@ -165,8 +165,8 @@ def _log_in(log_in: Callable[..., Any], session: Any, **options: Any) -> Any:
     return found
 
 
-def _renewal(token: Any) -> datetime:
-    """Return the time from which a token is renewed: 120 s before its end if life is not known."""
+def _renewal_time(token: Any) -> datetime:
+    """Return the time of a token's renewal: 120 s before its end if its life is not known."""
     if token.expires is None:
         return datetime.max.replace(tzinfo=UTC)
     margin_s = _BEFORE_END_S

@@ -80,10 +80,8 @@ def _asked_pause_s(response: requests.Response) -> float | None:
 
     Only 429 and 503 with a valid Retry-After ask for one. It is at most `LONGEST_PAUSE_S`.
     """
-    if response.status_code not in _OVERLOADED:
-        return None
     asked = response.headers.get("Retry-After", "")
-    if not asked:
+    if response.status_code not in _OVERLOADED or not asked:
         return None
     try:
         wait_s = float(asked)

@@ -3,7 +3,7 @@ import numpy as np
 import pytest
 from hdrh.histogram import HdrHistogram
 
-from osbench.common.values.histogram import HIGHEST_NS, Histogram
+from osbench.common.values.histogram import HIGHEST_NS, Histogram, highest_equivalent, indices
 
 EDGES = [0, 1, 2, 1022, 1023, 1024, 1025, 2046, 2047, 2048, 2049, 2050, 4095, 4096, HIGHEST_NS]
 
@@ -58,6 +58,15 @@ def test_percentiles_take_the_nearest_rank():
     histogram = Histogram.of(range(1, 11))
 
     assert [histogram.percentile(p) for p in (0, 10, 10.1, 50, 90, 90.1)] == [1, 1, 2, 5, 9, 10]
+
+
+@pytest.mark.parametrize("kind", [int, np.int64, lambda index: np.array([index])])
+@pytest.mark.parametrize("value", [0, 1, 1023, 2047, 2048, 3000, 4095, 4096, 8191, HIGHEST_NS])
+def test_the_highest_value_of_a_bucket_has_eleven_bits_of_its_own(kind, value):
+    index = int(indices(np.array([value], np.int64), value)[0])
+
+    unit = 1 << max(0, value.bit_length() - 11)
+    assert highest_equivalent(kind(index)) == value | (unit - 1)
 
 
 def test_count_sum_and_bounds_are_exact():

@@ -32,13 +32,11 @@ HEAVY = (
 @pytest.mark.parametrize("arguments", [("--help",), ("--version",), ()])
 def test_a_list_of_commands_imports_nothing_that_commands_need(arguments: tuple[str, ...]) -> None:
     program = (
-        "import sys\n"
+        "import atexit, sys\n"
         f"sys.argv = ['osbench-coord', *{arguments!r}]\n"
+        f"atexit.register(lambda: print('imported', sorted({{*{HEAVY!r}}} & {{*sys.modules}})))\n"
         "from osbench.coordinator.main import main\n"
-        "try:\n"
-        "    main()\n"
-        "finally:\n"
-        f"    print('imported', sorted({{*{HEAVY!r}}} & {{*sys.modules}}))\n"
+        "main()\n"
     )
 
     done = subprocess.run(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import random
 from typing import Any
 
@@ -192,6 +193,23 @@ def test_rows_that_lacked_resources_are_in_no_window() -> None:
     found.add(alone, worker="w")
     evaluator.add(alone)
     assert not evaluator.judge(found, delay=GeneratorDelay(found))[0].disputed
+
+
+def test_the_longest_rows_are_shorter_by_the_delays_that_they_may_have_met() -> None:
+    lags_ms = [0] * 60 + list(range(3, 43))
+    lengths_ms = [3000 - 100 * place for place in range(20)]
+    columns = block(*(row(1 + place, ended=ms) for place, ms in enumerate(lengths_ms)))
+
+    found = rows_without(columns, np.array(lags_ms) * 10**6)
+
+    # 0.784 of them may have met one of 40 late wake-ups at one of three points
+    for place in range(16):
+        part = (place + 1) / 20
+        met = (part / 3, math.sqrt(part / 3), part ** (1 / 3))
+        delay_ms = sum(lags_ms[99 - math.floor(share * 100)] for share in met)
+        least_ms = max(lengths_ms[place] - delay_ms, min(lengths_ms[place], 2050))
+        assert found.ended[place] / 1e6 == pytest.approx(least_ms, abs=delay_ms / 1000), place
+    assert (found.ended[16:] == columns.ended[16:]).all()
 
 
 def test_late_starts_are_the_generators_while_users_are_free() -> None:
