@@ -136,7 +136,7 @@ def test_rows_arrive_once(tmp_path):
     taken = Taken(wire)
     assert sorted(taken.numbers()) == list(range(1, 50_001))
     assert {block.workload for block in taken.blocks} == {3}
-    assert all(block.columns["rows"] <= module.BLOCK_ROWS for block in taken.blocks)
+    assert all(len(rows) <= module.BLOCK_ROWS for rows in taken.rows)
     assert engine.rows == []
 
 
@@ -201,7 +201,8 @@ def test_failures_and_cuts_arrive_once_before_or_with_their_rows(tmp_path):
     known: set[int] = set()
     for block in Taken(wire).blocks:
         known |= {failure[0] for failure in block.failures}
-        assert set(decode_rows(block.columns).failure.tolist()) <= known
+        # a failure may come before its row, in a block without rows
+        assert not block.columns or set(decode_rows(block.columns).failure.tolist()) <= known
     assert len(Taken(wire).failures()) == len(known)
     assert sum(block.cut for block in Taken(wire).blocks) == engine.body.failures.cut == len(known)
 
