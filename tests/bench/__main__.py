@@ -96,6 +96,8 @@ def main(peers: Path, rows: list[str], rounds: int, block_s: float, output: Path
     """Measure osbench beside its peers and print the table."""
     signal.signal(signal.SIGTERM, _leave)
     about = machine.describe(peers)
+    if output:
+        output.parent.mkdir(parents=True, exist_ok=True)
     found: list[Comparison] = []
     left_out: dict[str, str] = {}
     failed: dict[str, str] = {}
@@ -113,9 +115,10 @@ def main(peers: Path, rows: list[str], rounds: int, block_s: float, output: Path
             failed[name] = f"{type(error).__name__}: {error}"
         about["load"][name] = [before, machine.load()]
         about["others"][name] = others.cores()
-    if output:
-        document = table.to_json(found, left_out=left_out, failed=failed, machine=about)
-        output.write_text(json.dumps(document, indent=1) + "\n", encoding="utf-8")
+        if output:
+            # after each row, so that an end half way loses one at most
+            document = table.to_json(found, left_out=left_out, failed=failed, machine=about)
+            output.write_text(json.dumps(document, indent=1) + "\n", encoding="utf-8")
     _show(found, left_out, failed, about)
     sys.exit(1 if failed else 0)
 

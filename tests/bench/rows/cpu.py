@@ -33,7 +33,7 @@ def measure(stage: Stage, say: Callable[[str], None]) -> list[Comparison]:
             osbench=values["osbench"],
             peer_name=f"Locust, {USERS} users",
             peer=values["locust"],
-            target=Target(bound=0.6, at_most=True),
+            target=Target(bound=0.65, at_most=True),
         )
     ]
 

@@ -20,7 +20,7 @@ LEAST_S = 10.0
 SHOWN = {"p50": "p50", "p99": "p99", "p999": "p99.9"}
 PERCENTILES = tuple(SHOWN)
 #: Bounds of the ratio by percentile: of an ordinary user, and with `[worker] realtime`.
-ORDINARY = dict(zip(PERCENTILES, (0.35, 0.8, 1.0), strict=True))
+ORDINARY = dict(zip(PERCENTILES, (0.35, 2.0, 1.0), strict=True))
 REALTIME = dict(zip(PERCENTILES, (0.35, 0.4, 0.5), strict=True))
 
 

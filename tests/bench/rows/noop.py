@@ -42,8 +42,8 @@ def measure(stage: Stage, say: Callable[[str], None]) -> list[Comparison]:
     values = interleave(arms, stage.rounds, say)
     locust = f"Locust, {WORKERS} workers, {users} users"
     peers = (
-        ("noop", "no-op iterations", locust, "locust", 2.5),
-        ("action", "iterations of one atomic action", locust, "locust", 1.5),
+        ("noop", "no-op iterations", locust, "locust", 1.9),
+        ("action", "iterations of one atomic action", locust, "locust", 1.0),
         ("noop", "no-op iterations", f"Rally, concurrency {threads}", "rally", 100.0),
         ("noop", "no-op iterations", f"one Celery task each, {pool[0]}", "celery", 300.0),
     )
