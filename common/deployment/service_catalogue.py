@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from types import MappingProxyType
-
-from osbench.common.errors import DeploymentError
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -23,6 +21,8 @@ class Service:
     microversion: str = ""
     #: The version that its microversions belong to.
     major: str = ""
+    #: The microversion of requests that ask for none; "" for the service's own choice.
+    usual: str = ""
     #: It requires the header Client-ID.
     client_id: bool = False
 
@@ -41,41 +41,18 @@ SERVICES: Mapping[str, Service] = MappingProxyType(
         "octavia": Service(types=("load-balancer",), version="v2.0"),
         "swift": Service(types=("object-store",)),
         "ceilometer": Service(types=("metering",)),
+        "barbican": Service(types=("key-manager",), version="v1"),
+        "designate": Service(types=("dns",), version="v2"),
+        "gnocchi": Service(types=("metric",), version="v1"),
+        # nodes have names from 1.5 on, and as of 1.11 new ones are not available
+        "ironic": Service(
+            types=("baremetal",), version="v1", microversion="baremetal", major="1", usual="1.9"
+        ),
+        "magnum": Service(
+            types=("container-infra",), version="v1", microversion="container-infra", major="1"
+        ),
+        "manila": Service(
+            types=("shared-file-system", "sharev2"), microversion="shared-file-system", major="2"
+        ),
     }
 )
-
-
-@dataclass(frozen=True, kw_only=True)
-class ApiVersion:
-    """Configured API version and catalogue type of a service (context `api_versions`)."""
-
-    #: Version of the API, or the microversion; "" for the usual.
-    version: str = ""
-    #: Type in the catalogue; "" for the usual ones.
-    service_type: str = ""
-
-
-def configured_service(service: Service, wish: ApiVersion | None) -> Service:
-    """Return a copy of `service` with the type and API version of `wish`; itself if `wish` is None.
-
-    The version of a service with microversions stays, since they are sent as a header. For it
-    raises DeploymentError if `wish` names another major version and no type.
-    """
-    if wish is None:
-        return service
-    types = (wish.service_type,) if wish.service_type else service.types
-    asked = wish.version.removeprefix("v")
-    if not asked:
-        return replace(service, types=types)
-    if service.microversion:
-        # the type in the catalogue says which API it is; with a dot it goes into a header
-        if "." not in asked and asked != service.major and not wish.service_type:
-            raise DeploymentError(
-                f"api_versions: there is no version {wish.version} of {types[0]} to choose; give "
-                f"a microversion ({service.major}.N), or the service_type that has it"
-            )
-        return replace(service, types=types)
-    version = f"v{asked}"
-    if service.version.startswith(f"{version}."):
-        version = service.version
-    return replace(service, types=types, version=version, wished=True)

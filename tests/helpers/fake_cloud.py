@@ -20,6 +20,7 @@ from urllib.parse import parse_qs, urlsplit
 
 from helpers.fake_compute import ComputeRoutes
 from helpers.fake_network import NetworkRoutes, is_quota_path
+from helpers.fake_services import ServiceRoutes
 from helpers.fake_stacks import StackRoutes
 from helpers.fake_store import StoreRoutes
 from helpers.fake_volumes import VolumeRoutes
@@ -41,6 +42,16 @@ _SERVICES = {
     "load-balancer": "octavia",
     "orchestration": "heat",
     "object-store": "swift",
+    "key-manager": "barbican",
+    "dns": "designate",
+    "metric": "gnocchi",
+    "baremetal": "ironic",
+    "container-infra": "magnum/v1",
+    "shared-file-system": "manila/v2",
+}
+#: Answers to requests for the versions of services that clients ask.
+_VERSIONS = {
+    "barbican": {"id": "v1", "status": "CURRENT", "min_version": "1.0", "max_version": "1.1"},
 }
 #: What services call themselves in spans, by their paths.
 _PROJECTS = {"v3": "keystone", "zaqar": "Zaqar", "nova": "nova", "glance": "glance"}
@@ -61,6 +72,8 @@ class FakeCloud(LoopbackServer):
         self.tokens: dict[str, dict[str, str]] = {}
         #: Method, path and headers (names in small letters) of each request.
         self.seen: list[tuple[str, str, dict[str, str]]] = []
+        #: Their bodies.
+        self.bodies: list[bytes] = []
         #: Answers in place of the usual ones: regular expression of "METHOD /path", status, times.
         self.faults: list[list[Any]] = []
         #: Header Retry-After of these answers, or "".
@@ -70,7 +83,8 @@ class FakeCloud(LoopbackServer):
         #: Types that the catalogue lacks, unless a test wants them.
         self.absent: set[str] = {
             *("workflowv2", "block-storage", "network", "load-balancer"),
-            *("orchestration", "object-store"),
+            *("orchestration", "object-store", "key-manager", "dns", "metric", "baremetal"),
+            *("container-infra", "shared-file-system"),
         }
         #: Quotas that were set, by service and project; objects on a page of Neutron's lists, 0 for
         #: the usual number; whether load balancers get into an error.
@@ -155,10 +169,10 @@ class FakeCloud(LoopbackServer):
         ]
 
 
-class _Handler(ComputeRoutes, VolumeRoutes, StackRoutes, StoreRoutes, NetworkRoutes):
+class _Handler(ComputeRoutes, VolumeRoutes, StackRoutes, StoreRoutes, NetworkRoutes, ServiceRoutes):
     server: FakeCloud
 
-    def _serve(self) -> None:
+    def _serve(self) -> None:  # noqa: PLR0911 - one for each route
         split = urlsplit(self.path)
         self.params = {key: several[0] for key, several in parse_qs(split.query).items()}
         path = split.path.rstrip("/")
@@ -167,6 +181,7 @@ class _Handler(ComputeRoutes, VolumeRoutes, StackRoutes, StoreRoutes, NetworkRou
         if self.command == "POST" and path == "/v3/users":
             time.sleep(cloud.slow_s)
         cloud.seen.append((self.command, self.path, headers))
+        cloud.bodies.append(data)
         with cloud.lock:
             self.lost = False
             fault = self._fault(f"{self.command} {path}")
@@ -179,6 +194,11 @@ class _Handler(ComputeRoutes, VolumeRoutes, StackRoutes, StoreRoutes, NetworkRou
             if who is None and path != "/v3":
                 return self._answer(401, {"error": {"message": "Who are you?"}})
             service, *rest = path.removeprefix("/").split("/")
+            if service in _VERSIONS and rest in ([], ["v1"]):
+                links = [{"rel": "self", "href": f"{cloud.url}/{service}/v1/"}]
+                return self._answer(
+                    200, {"versions": {"values": [{**_VERSIONS[service], "links": links}]}}
+                )
             if not rest and service not in ("v3", "swift"):
                 version = {"id": "v3.14", "status": "stable"}
                 return self._answer(300, {"versions": {"values": [version]}})

@@ -29,7 +29,7 @@ _ACTIONS: dict[str, tuple[tuple[str, ...], str, str]] = {
     "shelve": (("ACTIVE",), "SHELVED", "SHELVED_OFFLOADED"),
     "unshelve": (("SHELVED_OFFLOADED",), "SHELVED_OFFLOADED", "ACTIVE"),
     "rebuild": (("ACTIVE",), "REBUILD", "ACTIVE"),
-    "resize": (("ACTIVE",), "RESIZE", "VERIFY_RESIZE"),
+    "resize": (("ACTIVE", "SHUTOFF"), "RESIZE", "VERIFY_RESIZE"),
     "migrate": (("ACTIVE",), "RESIZE", "VERIFY_RESIZE"),
     "os-migrateLive": (("ACTIVE",), "MIGRATING", "ACTIVE"),
     "confirmResize": (("VERIFY_RESIZE",), "VERIFY_RESIZE", "ACTIVE"),
@@ -99,6 +99,10 @@ class ComputeRoutes(QuietHandler):
             return self._act(servers[more[0]], body)
         if more[1:2] == ["os-volume_attachments"]:
             return self._attach(more[0], more[2:], body)
+        if more[1:] == ["os-interface"]:
+            network = body.get("interfaceAttachment", {})
+            found = {"interfaceAttachment": {"port_id": "p", **network}}
+            return self._answer(200, found if network else {"interfaceAttachments": []})
         if self.command == "DELETE":
             return self._end(servers[more[0]])
         if self.command == "PUT":
@@ -144,12 +148,14 @@ class ComputeRoutes(QuietHandler):
             server.setdefault("gone_at", time.monotonic() + BUILD_S)
         return self._answer(204, None)
 
-    def _act(self, server: dict[str, Any], body: dict[str, Any]) -> None:
+    def _act(self, server: dict[str, Any], body: dict[str, Any]) -> None:  # noqa: PLR0911 - one for each route
         ((action, wanted),) = body.items()
         if action == "forceDelete":
             return self._end(server)
         if action == "os-getConsoleOutput":
             return self._answer(200, {"output": "login: "})
+        if action == "os-getVNCConsole":
+            return self._answer(200, {"console": {**wanted, "url": "http://127.0.0.1/"}})
         if action == "createImage":
             image = self.server.make("images", {"name": wanted["name"], "status": "active"})
             place = f"{self.server.url}/glance/v2/images/{image['id']}"
@@ -162,6 +168,10 @@ class ComputeRoutes(QuietHandler):
         if action in ("lock", "unlock"):
             server["locked"] = action == "lock"
             return self._answer(202, None)
+        if action == "resize":
+            server["was"] = server["status"]
+        if action in ("confirmResize", "revertResize"):
+            then = server.pop("was", then)
         moved = {HOST: "host-2", HOSTNAME: "host-2"} if action in _MOVES else {}
         if action in _MOVES and self.server.immovable:
             moved = {}
@@ -173,6 +183,10 @@ class ComputeRoutes(QuietHandler):
 
     def _attach(self, server: str, more: list[str], body: dict[str, Any]) -> None:
         volumes = self.server.objects["volumes"]
+        if self.command == "GET":
+            mine = [one for one in volumes.values() if one.get("server") == server]
+            found = [{"id": one["id"], "volumeId": one["id"], "serverId": server} for one in mine]
+            return self._answer(200, {"volumeAttachments": found})
         volume = volumes[more[0] if more else body["volumeAttachment"]["volumeId"]]
         if self.command == "DELETE":
             change(volume, {"status": "detaching"}, {"status": "available", "server": ""})
@@ -181,7 +195,8 @@ class ComputeRoutes(QuietHandler):
             said = f"Invalid volume: volume '{volume['id']}' status must be 'available'."
             return self._answer(400, {"badRequest": {"message": said}})
         change(volume, {"status": "attaching", "server": server}, {"status": "in-use"})
-        return self._answer(200, {"volumeAttachment": {"volumeId": volume["id"]}})
+        found = {"id": volume["id"], "volumeId": volume["id"], "serverId": server}
+        return self._answer(200, {"volumeAttachment": found})
 
     # what users have
 

@@ -42,15 +42,21 @@ class NetworkRoutes(QuietHandler):
 
     # Neutron
 
-    def _neutron(self, rest: list[str], data: bytes, who: dict[str, str]) -> None:
+    def _neutron(self, rest: list[str], data: bytes, who: dict[str, str]) -> None:  # noqa: PLR0911 - one for each route
         _, kinds, *more = rest
+        if kinds in ("bgpvpn", "fwaas"):
+            kinds, *more = more
         if kinds == "quotas":
             return self._quotas("neutron", more[0], data)
         if kinds == "extensions":
             known = more[0] in self.server.extensions
             return self._answer(200 if known else 404, {"extension": {"alias": more[0]}})
-        kind = kinds.replace("-", "_")[:-1]
+        kind = re.sub(r"ies$|s$", lambda end: "y" * (end[0] == "ies"), kinds.replace("-", "_"))
         body = json.loads(data) if data else {}
+        if more[1:] and kind in ("trunk", "firewall_policy"):
+            return self._answer(200, {**self.server.objects[kind][more[0]], **body})
+        if more[1:] and kind == "bgpvpn":
+            return self._kept(more[1].removesuffix("s"), more[2:], body, who)
         if more[1:]:
             return self._interface(more[0], more[1], body)
         refused = self._refused(kind, more[0] if more else "", body.get(kind, {}))
@@ -203,11 +209,12 @@ class NetworkRoutes(QuietHandler):
         )
         size = min(int(self.params.get("limit", PAGE)), self.server.page or PAGE)
         after = [one for one in fitting if str(one["id"]) > self.params.get("marker", "")]
-        answer: dict[str, Any] = {f"{kind}s": after[:size]}
+        several = f"{kind}s".replace("policys", "policies")
+        answer: dict[str, Any] = {several: after[:size]}
         if after[size:]:
             path = self.path.partition("?")[0]
             href = f"{self.server.url}{path}?limit={size}&marker={after[size - 1]['id']}"
-            answer[f"{kind}s_links"] = [{"rel": "next", "href": href}]
+            answer[f"{several}_links"] = [{"rel": "next", "href": href}]
         return self._answer(200, answer)
 
     # quotas of Nova, Cinder and Neutron

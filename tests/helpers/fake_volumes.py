@@ -42,22 +42,38 @@ class VolumeRoutes(QuietHandler):
         found = kept[more[0]]
         if more[1:] == ["action"]:
             return self._change_volume(found, body)
+        if more[1:] == ["restore"]:
+            fields = {"name": body["restore"]["name"] or "restored", "size": 1}
+            made = self.server.make("volumes", {**fields, "project": who["project"]})
+            change(made, {"status": "restoring-backup"}, {"status": "available"})
+            return self._answer(202, {"restore": {"volume_id": made["id"]}})
+        if more[1:2] == ["metadata"]:
+            return self._answer(200, body or None)
         if self.command == "DELETE":
             return self._remove_volume(kind, found)
         if self.command == "PUT":
             found |= body[key]
         return self._answer(200, {key: found})
 
-    def _defined(self, kind: str, more: list[str], body: dict[str, Any]) -> None:
+    def _defined(self, kind: str, more: list[str], body: dict[str, Any]) -> None:  # noqa: PLR0911 - one for each route
         """Types of volumes, QoS specs and transfers, and what is below them."""
         kept, (key, several) = self.server.objects.setdefault(kind, {}), _DEFINED[kind]
         if not more or more == ["detail"]:
             if self.command == "POST":
-                secret = {"auth_key": "k"} if kind == "os-volume-transfer" else {}
-                return self._answer(200, {key: {**self.server.make(kind, body[key]), **secret}})
+                more = {"os-volume-transfer": {"auth_key": "k"}, "qos-specs": {"specs": {}}}
+                if kind == "types" and self.server.find(kind, body[key]["name"]):
+                    return self._answer(409, {"conflictingRequest": {"message": "it exists"}})
+                made = self.server.make(kind, body[key])
+                return self._answer(200, {key: {**made, **more.get(kind, {})}})
             return self._answer(200, {several: list(kept.values())})
         if more[0] not in kept:
             return self._answer(404, {"itemNotFound": {"message": f"{key} could not be found."}})
+        if more[1:2] == ["encryption"]:
+            found = {**body.get("encryption", {}), "volume_type_id": more[0], "encryption_id": "e"}
+            flat = self.command == "GET"
+            return self._answer(
+                202 if self.command == "DELETE" else 200, found if flat else {"encryption": found}
+            )
         if self.command == "DELETE" or more[1:] == ["accept"]:
             del kept[more[0]]
             return self._answer(202, body or None)
@@ -88,14 +104,14 @@ class VolumeRoutes(QuietHandler):
 
     def _change_volume(self, volume: dict[str, Any], body: dict[str, Any]) -> None:
         ((action, wanted),) = body.items()
-        if volume["status"] != "available":
+        if volume["status"] not in ("available", "in-use"):
             said = f"Invalid volume: status is {volume['status']}."
             return self._answer(400, {"badRequest": {"message": said}})
         if action == "os-update_readonly_flag":
             return self._answer(202, None)
         if action == "os-extend":
             size = {"size": wanted["new_size"]}
-            change(volume, {"status": "extending"}, {"status": "available", **size})
+            change(volume, {"status": "extending"}, {"status": volume["status"], **size})
             return self._answer(202, None)
         image = self.server.make("images", {"name": wanted["image_name"], "status": "active"})
         change(volume, {"status": "uploading"}, {"status": "available"})

@@ -11,14 +11,10 @@ from urllib.parse import urlsplit
 import requests
 from keystoneauth1 import exceptions
 
-from osbench.common.deployment.service_catalogue import (
-    SERVICES,
-    ApiVersion,
-    Service,
-    configured_service,
-)
+from osbench.common.deployment.service_catalogue import SERVICES, Service
 from osbench.common.files.foreign_json import read_json
 from osbench.edges.openstack.common.account import Account, SessionOf
+from osbench.edges.openstack.common.api_version import ApiVersion, configured_service
 from osbench.edges.openstack.common.request_errors import (
     RequestFailed,
     explanation,
@@ -28,6 +24,11 @@ from osbench.edges.openstack.common.request_errors import (
 
 #: Identifies this process to Zaqar.
 CLIENT_ID = str(uuid.uuid4())
+#: Headers that services take in addition to OpenStack-API-Version, or without knowing it.
+_OWN_HEADERS = {
+    "ironic": "X-OpenStack-Ironic-API-Version",
+    "manila": "X-OpenStack-Manila-API-Version",
+}
 #: Most bytes that are read of an error.
 _ERROR_BYTES = 16 << 10
 
@@ -126,6 +127,17 @@ class Cloud:
                 request_id=_request_id(response),
             ) from None
 
+    def microversion_of(self, service: str) -> tuple[int, ...]:
+        """Return the configured microversion of a service as numbers; (2, 0) for none."""
+        parts = self._wished(service).split(".")
+        return tuple(map(int, parts)) if all(part.isdecimal() for part in parts) else (2, 0)
+
+    def _wished(self, service: str) -> str:
+        """Return the configured microversion of a service, such as "2.51"; "" for none."""
+        wish = self._versions.get(service)
+        wished = wish.version.removeprefix("v") if wish is not None else ""
+        return wished if "." in wished else ""
+
     def headers(self, service: str, wanted: str = "") -> dict[str, str]:
         """Return the headers of every request to a service: Accept, Client-ID, the microversion.
 
@@ -139,11 +151,11 @@ class Cloud:
         if known.client_id:
             headers["Client-ID"] = CLIENT_ID
         if known.microversion:
-            wish = self._versions.get(service)
-            wished = wish.version.removeprefix("v") if wish is not None else ""
-            version = wished if "." in wished else wanted
+            version = self._wished(service) or wanted or known.usual
             if version:
                 headers["OpenStack-API-Version"] = f"{known.microversion} {version}"
+            if version and service in _OWN_HEADERS:
+                headers[_OWN_HEADERS[service]] = version
         return headers
 
 

@@ -36,28 +36,37 @@ _RENAMED: Mapping[str, str] = MappingProxyType(
         "router_external": "router:external",
     }
 )
+#: Folders of extensions, and the beginning of the kinds in them.
+_FOLDERS: Mapping[str, str] = MappingProxyType({"bgpvpn": "bgpvpn", "fwaas": "firewall_"})
 #: Attributes by which osbench finds what it has created: the name, and the project.
 RESERVED = ("name", "project_id", "tenant_id")
 
 
+def plural(kind: str) -> str:
+    """Return the key of a list of a kind, such as "firewall_policies"."""
+    return f"{kind.removesuffix('y')}ies" if kind.endswith("cy") else f"{kind}s"
+
+
 def path_of(kind: str, identity: str = "") -> str:
     """Return the path of a kind's list, such as "security-group-rules", or of an object by id."""
-    listed_at = f"{kind.replace('_', '-')}s"
+    folder = next((one for one, kinds in _FOLDERS.items() if kind.startswith(kinds)), "")
+    # paths of extensions with a folder have underscores
+    listed_at = f"{folder}/{plural(kind)}" if folder else plural(kind).replace("_", "-")
     return f"{listed_at}/{identity}" if identity else listed_at
 
 
 def listed(cloud: Cloud, kind: str, **filters: Any) -> list[dict[str, Any]]:
     """Return all objects of a kind that match `filters`, query parameters; reads all pages."""
-    return pages(cloud, SERVICE, path_of(kind), f"{kind}s", filters)
+    return pages(cloud, SERVICE, path_of(kind), plural(kind), filters)
 
 
 def pages(
     cloud: Cloud, service: str, path: str, key: str, params: Mapping[str, Any]
 ) -> list[dict[str, Any]]:
-    """Return all objects of a list, from all pages, by the links of Neutron and Octavia.
+    """Return all objects of a list, from all pages, by the links of the service.
 
-    `key`: the key of the list in each document. `params`: the query of the first page. Ends at a
-    page without a new object.
+    Links of Neutron and Octavia are a list, Designate's a mapping. `key`: the key of the list in
+    each document. `params`: the query of the first page. Ends at a page without a new object.
     """
     found: list[dict[str, Any]] = []
     known: set[str] = set()
@@ -71,6 +80,8 @@ def pages(
         following = [
             link["href"] for link in document.get(f"{key}_links") or () if link["rel"] == "next"
         ]
+        links = document.get("links") or {}
+        following += [links["next"]] if links.get("next") else []
         if not following:
             return found
         params = parse_qs(urlsplit(following[0]).query)

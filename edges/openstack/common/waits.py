@@ -35,6 +35,7 @@ class RallyWait:
 #: NAME_prepoll_delay.
 WAITS: Mapping[str, RallyWait] = MappingProxyType(
     {
+        "cinder_backup_restore": RallyWait(timeout_s=600.0, poll_s=2.0),
         "cinder_volume_create": RallyWait(timeout_s=600.0, poll_s=2.0, prepoll_s=2.0),
         "cinder_volume_delete": RallyWait(timeout_s=600.0, poll_s=2.0),
         "glance_image_create": RallyWait(timeout_s=120.0, poll_s=1.0, prepoll_s=2.0),
@@ -47,6 +48,13 @@ WAITS: Mapping[str, RallyWait] = MappingProxyType(
         "heat_stack_snapshot": RallyWait(timeout_s=3600.0, poll_s=1.0),
         "heat_stack_suspend": RallyWait(timeout_s=3600.0, poll_s=1.0),
         "heat_stack_update": RallyWait(timeout_s=3600.0, poll_s=1.0, prepoll_s=2.0),
+        "ironic_node_create": RallyWait(timeout_s=300.0, poll_s=1.0, prepoll_s=1.0),
+        "ironic_node_delete": RallyWait(timeout_s=300.0, poll_s=1.0),
+        "magnum_cluster_create": RallyWait(timeout_s=2400.0, poll_s=2.0, prepoll_s=5.0),
+        "manila_access_create": RallyWait(timeout_s=300.0, poll_s=3.0),
+        "manila_access_delete": RallyWait(timeout_s=180.0, poll_s=2.0),
+        "manila_share_create": RallyWait(timeout_s=300.0, poll_s=3.0, prepoll_s=2.0),
+        "manila_share_delete": RallyWait(timeout_s=180.0, poll_s=2.0),
         "mistral_execution": RallyWait(timeout_s=200.0, poll_s=1.0),
         "nova_detach_volume": RallyWait(timeout_s=200.0, poll_s=2.0),
         # Rally has these values, and no options for them

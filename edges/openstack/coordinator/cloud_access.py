@@ -10,12 +10,12 @@ from typing import Any, TypeVar
 
 from osbench.common.deployment.credential import Credential
 from osbench.common.deployment.record import Deployment
-from osbench.common.deployment.service_catalogue import ApiVersion
 from osbench.common.errors import DeploymentError
 from osbench.common.plugin.context import ContextEnvironment
 from osbench.common.ports import clock as time
 from osbench.edges.openstack.common import resource_names
 from osbench.edges.openstack.common.account import Account
+from osbench.edges.openstack.common.api_version import ApiVersion
 from osbench.edges.openstack.common.cloud import Cloud
 from osbench.edges.openstack.common.cloud_users import (
     CloudUser,

@@ -9,7 +9,6 @@ from typing import Any
 
 from osbench.common.deployment.credential import Credential
 from osbench.common.deployment.record import Deployment
-from osbench.common.deployment.service_catalogue import ApiVersion
 from osbench.common.errors import DeploymentError, Problem
 from osbench.common.plugin.plugin_names import NATIVE, parse_name
 from osbench.common.plugin.plugins import Plugins
@@ -23,6 +22,7 @@ from osbench.coordinator.task.taskfile.places import (
     uses,
 )
 from osbench.edges.openstack.common.account import Account
+from osbench.edges.openstack.common.api_version import ApiVersion
 from osbench.edges.openstack.common.cloud import Cloud
 from osbench.edges.openstack.common.cloud_users import chosen_users, makes_users
 from osbench.edges.openstack.common.object_lists import require, sought

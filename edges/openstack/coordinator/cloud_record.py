@@ -15,11 +15,12 @@ from typing import Any
 import yaml
 
 from osbench.common.deployment.record import Deployment
-from osbench.common.deployment.service_catalogue import SERVICES, ApiVersion, configured_service
+from osbench.common.deployment.service_catalogue import SERVICES
 from osbench.common.errors import DeploymentError
 from osbench.common.plugin.cloud_platform import NewRecord
 from osbench.common.secrets.masking import error_text, mask_text
 from osbench.coordinator.task.deployments.new_record import checked_record
+from osbench.edges.openstack.common.api_version import ApiVersion, configured_service
 from osbench.edges.openstack.common.login_plugins import loader_of, options_of
 from osbench.edges.openstack.coordinator.environment_record import (
     openstack_variables,

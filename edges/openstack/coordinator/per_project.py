@@ -44,6 +44,10 @@ class PerProjectContext(Context):
         """Return the clients as which objects are made; by default one user of each project."""
         return access.projects
 
+    def count(self, cloud: Cloud) -> int:
+        """Return the number of objects for a client; by default the configured one for all."""
+        return int(self.config.get(self.COUNT, self.USUAL_COUNT))
+
     def owner(self, cloud: Cloud) -> str:
         """Return the key of this client's objects in `made`; by default the project's id."""
         return cloud.project_id
@@ -111,7 +115,7 @@ class PerProjectContext(Context):
         return [
             (cloud, f"{self._beginning(access)}{project}-{number}")
             for project, cloud in enumerate(self.places(access))
-            for number in range(self.config.get(self.COUNT, self.USUAL_COUNT))
+            for number in range(self.count(cloud))
         ]
 
     def _beginning(self, access: CloudAccess) -> str:

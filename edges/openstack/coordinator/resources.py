@@ -35,8 +35,9 @@ class Kind:
     #: Path of the list, and key of the list in the response.
     path: str
     key: str
-    #: Field that holds the name, and field that holds the id; several with "/" between them are
-    #: parts of an object's path.
+    #: Field that holds the name ("meta.name": in the field `meta`), and field that holds the id, or
+    #: a URL that ends with it (`..._ref`); several with "/" between them are parts of an object's
+    #: path.
     named: str = "name"
     identified: str = "id"
     #: Suffix that the service itself appends to names.
@@ -53,6 +54,8 @@ class Kind:
     further: Callable[[Cloud], Sequence[Mapping[str, Any]]] = _none
     #: Page size, with the last object's id as `marker`; 0 lists all at once.
     page: int = 500
+    #: Pages begin at a number of objects, `offset`, and not after the object `marker`.
+    counted: bool = False
     #: Added to the path of a deletion.
     forced: str = ""
     #: A deletion is accepted first and completed later.
@@ -83,7 +86,10 @@ class Kind:
 
         `one` is the object as the service describes it. For stacks of Heat the id is NAME/ID.
         """
-        return "/".join(str(one[field]) for field in self.identified.split("/"))
+        parts = ((field, str(one[field])) for field in self.identified.split("/"))
+        return "/".join(
+            value.rpartition("/")[2] if field.endswith("_ref") else value for field, value in parts
+        )
 
     def objects(self, document: Any) -> list[Mapping[str, Any]]:
         """Return the objects in the JSON of a response to a list request; empty for None."""
@@ -200,6 +206,31 @@ def _of_neutron(name: str, kind: str, **more: Any) -> Kind:
     return _kind(neutron.SERVICE, path, f"{kind}s", name, narrowed=_in_project, **more)
 
 
+def _wildcard(beginning: str, _: Cloud) -> Mapping[str, Any]:
+    return {"name": f"{beginning}*"}
+
+
+def _of_barbican(name: str) -> Kind:
+    # the administrator's, a page has 100 at most
+    named = "meta.name" if name == "orders" else "name"
+    return _kind(
+        "barbican",
+        name,
+        named=named,
+        identified=f"{name[:-1]}_ref",
+        everywhere=True,
+        page=100,
+        counted=True,
+        state="status",
+    )
+
+
+def _of_gnocchi(path: str, **more: Any) -> Kind:
+    # lists are without a key
+    name = f"{path.partition('/')[0].replace('_', ' ')}s".replace("policys", "policies")
+    return Kind(name=name, service="gnocchi", path=path, key="", page=0, **more)
+
+
 #: Names of objects in a workbook start with the workbook's name and a dot.
 _IN_WORKBOOK = re.compile(r"\..+\Z", re.DOTALL)
 
@@ -262,7 +293,7 @@ KINDS: Mapping[str, tuple[Kind, ...]] = MappingProxyType(
             ),
             *(
                 _kind("cinder", name, details=f"{name}/detail", state="status", slow=True)
-                for name in ("snapshots", "volumes")
+                for name in ("backups", "snapshots", "volumes")
             ),
         ),
         "heat": (
@@ -302,10 +333,27 @@ KINDS: Mapping[str, tuple[Kind, ...]] = MappingProxyType(
                 slow=True,
             ),
         ),
+        # objects that only the administrator makes
+        "neutron_admin": (
+            _kind("neutron", "bgpvpn/bgpvpns", "bgpvpns", everywhere=True, page=0, optional=True),
+        ),
         "neutron": (
             # these have no name
             _of_neutron(
                 "floating ips", "floatingip", named="description", state="status", optional=True
+            ),
+            # a trunk holds its ports, and a group its policies with their rules
+            _of_neutron("trunks", "trunk", state="status", optional=True),
+            *(
+                _kind(
+                    neutron.SERVICE,
+                    f"fwaas/{key}",
+                    key,
+                    narrowed=_in_project,
+                    state="status" if key == "firewall_groups" else "",
+                    optional=True,
+                )
+                for key in ("firewall_groups", "firewall_policies", "firewall_rules")
             ),
             _of_neutron(
                 "routers", "router", release=_remove_interfaces, state="status", optional=True
@@ -315,6 +363,41 @@ KINDS: Mapping[str, tuple[Kind, ...]] = MappingProxyType(
             _of_neutron("networks", "network", state="status"),
             # with their rules
             _of_neutron("security groups", "security_group", optional=True),
+        ),
+        "designate": (
+            _kind(
+                "designate",
+                "zones",
+                # zones are domains
+                appended=re.compile(r"\.name\.\Z"),
+                narrowed=_wildcard,
+                state="status",
+                slow=True,
+            ),
+        ),
+        "barbican": tuple(map(_of_barbican, ("orders", "containers", "secrets"))),
+        "manila": (
+            _kind(
+                "manila", "shares", details="shares/detail", state="status", counted=True, slow=True
+            ),
+            *(
+                _kind("manila", path, path.replace("-", "_"), counted=True)
+                for path in ("share-networks", "security-services")
+            ),
+        ),
+        "magnum": (_kind("magnum", "clusters", identified="uuid", state="status", slow=True),),
+        "ironic": (
+            _kind("ironic", "nodes", identified="uuid", everywhere=True, state="provision_state"),
+        ),
+        "gnocchi": (
+            _of_gnocchi("resource/generic", named="original_resource_id"),
+            _of_gnocchi("metric"),
+        ),
+        # objects that only the administrator makes
+        "gnocchi_admin": (
+            _of_gnocchi("archive_policy_rule", identified="name", everywhere=True),
+            _of_gnocchi("archive_policy", identified="name", everywhere=True),
+            _of_gnocchi("resource_type", identified="name", everywhere=True),
         ),
         "mistral": (
             _kind(
@@ -427,6 +510,9 @@ def _listed_objects(
         # a service that does not support markers returns the same page again
         if not kind.page or not fresh:
             return
+        if kind.counted:
+            params["offset"] = len(seen)
+            continue
         last = kind.identity(fresh[-1]).rpartition("/")[2]
         params["marker"] = _marker(document) or last
 
@@ -468,7 +554,10 @@ def names_of(one: Mapping[str, Any], kind: Kind) -> set[str]:
 
     These are its name, its tags, and its name without a suffix that the service appends.
     """
-    name = str(one.get(kind.named) or "")
+    found: Any = one
+    for field in kind.named.split("."):
+        found = (found or {}).get(field)
+    name = str(found or "")
     # objects with a name chosen by the user have osbench's name as a tag
     names = {name, *map(str, one.get("tags") or ())}
     if kind.appended is not None:

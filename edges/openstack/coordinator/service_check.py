@@ -19,7 +19,7 @@ from keystoneauth1 import exceptions
 from osbench.common.deployment.credential import Credential
 from osbench.common.deployment.record import Deployment
 from osbench.common.deployment.schema import DEFAULT_KEY
-from osbench.common.deployment.service_catalogue import SERVICES, ApiVersion
+from osbench.common.deployment.service_catalogue import SERVICES
 from osbench.common.errors import DeploymentError
 from osbench.common.network.causes import root_cause
 from osbench.common.secrets.url_masking import mask_url
@@ -32,6 +32,7 @@ from osbench.coordinator.task.deployments.span_probe import (
     signed_headers,
 )
 from osbench.edges.openstack.common.account import Account
+from osbench.edges.openstack.common.api_version import ApiVersion
 from osbench.edges.openstack.common.cloud import Cloud
 from osbench.edges.openstack.common.request_errors import AuthenticationFailed
 from osbench.edges.openstack.common.thread_sessions import ThreadSessions

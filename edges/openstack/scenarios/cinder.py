@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import random
 from collections.abc import Mapping
 from typing import Any
 
 from osbench.common.errors import DeploymentError
 from osbench.common.plugin.atomic import ActionTimer, action_timer
 from osbench.edges.openstack.common.cloud import Cloud
+from osbench.edges.openstack.scenarios.attached_volumes import ATTACH, DETACH, AttachedVolumes
 from osbench.edges.openstack.scenarios.image_scenario import ImageScenario
 from osbench.edges.openstack.scenarios.openstack_scenario import (
     ACCEPTED,
@@ -16,8 +18,15 @@ from osbench.edges.openstack.scenarios.openstack_scenario import (
     without_none,
 )
 from osbench.edges.openstack.scenarios.resource_scenario import ResourceKind
-from osbench.edges.openstack.scenarios.servers import SERVER, Servers
-from osbench.edges.openstack.scenarios.volumes import CREATE, SNAPSHOT, VOLUME, Volumes, drawn_size
+from osbench.edges.openstack.scenarios.volumes import (
+    BACKUP,
+    CREATE,
+    DELETE,
+    SNAPSHOT,
+    VOLUME,
+    Volumes,
+    drawn_size,
+)
 
 _SCENARIO: Mapping[str, Any] = {"services": ("cinder",), "cleanup": ("cinder",)}
 _OF_PROJECT: Mapping[str, Any] = {**_SCENARIO, "requires": ("volumes",)}
@@ -32,7 +41,7 @@ _UPDATES = ("update_name", "description")
 _SIZES: Mapping[str, int] = {"min": 1, "max": 5}
 
 
-class CinderVolumes(Servers, Volumes, ImageScenario):
+class CinderVolumes(AttachedVolumes, ImageScenario):
     """Rally's `CinderVolumes` scenarios: create, list, change, attach, snapshot, delete volumes.
 
     `size` is in GB, or `{min, max}` for a random size. Pauses are random, from `min_sleep` to
@@ -48,6 +57,8 @@ class CinderVolumes(Servers, Volumes, ImageScenario):
         """
         super().prepare(context, cloud)
         args = context["args"]
+        if cls.method(context).__name__ == "modify_volume_metadata":
+            _check_counts(args)
         if "update_volume_kwargs" not in cls.method(context).__annotations__:
             return
         changes = args.get("update_volume_kwargs") or {}
@@ -142,10 +153,7 @@ class CinderVolumes(Servers, Volumes, ImageScenario):
     ) -> None:
         """Create a volume, extend it to `new_size` (GB, as `size`), pause, and delete it."""
         volume = self.create_one(size, volume_kwargs)["id"]
-        with ActionTimer(self, "cinder_v3.extend_volume"):
-            with ActionTimer(self, ACCEPTED):
-                self.send_action(VOLUME, volume, {"os-extend": {"new_size": drawn_size(new_size)}})
-            self.await_status(VOLUME, volume, "available", "in-use", wait=CREATE)
+        self.extend(volume, new_size)
         self.sleep_between(min_sleep, max_sleep)
         self.delete_one(volume)
 
@@ -313,7 +321,8 @@ class CinderVolumes(Servers, Volumes, ImageScenario):
         """Boot a server, create a volume, attach and detach the volume, and delete both."""
         server = self.booted(self.context["image"], create_vm_params or server_kwargs)
         volume = self.create_one(size, create_volume_params)["id"]
-        self._attach_and_detach(server, volume)
+        self.attach(server, volume)
+        self.detach(server, volume)
         self.delete_one(volume)
         self.delete_server(server, force_delete)
 
@@ -342,10 +351,131 @@ class CinderVolumes(Servers, Volumes, ImageScenario):
         volume = self.create_one(size or _SIZES, {"volume_type": volume_type})["id"]
         snapshot = self.create_snapshot(volume, wanted=snapshot_kwargs)
         server = self.booted(self.context["image"], create_vm_params or {})
-        self._attach_and_detach(server, volume)
+        self.attach(server, volume)
+        self.detach(server, volume)
         self.delete_snapshot(snapshot)
         self.delete_one(volume)
         self.delete_server(server)
+
+    @openstack("CinderVolumes.create_nested_snapshots_and_attach_volume", **_WITH_SERVERS)
+    @waits(
+        "nova_server_boot",
+        "cinder_volume_create",
+        ATTACH,
+        DETACH,
+        "cinder_volume_delete",
+        "nova_server_delete",
+    )
+    def create_nested_snapshots_and_attach_volume(
+        self,
+        image: dict[str, Any],
+        flavor: dict[str, Any],
+        size: Any = None,
+        nested_level: int = 1,
+        create_volume_kwargs: dict[str, Any] | None = None,
+        create_snapshot_kwargs: dict[str, Any] | None = None,
+        create_vm_params: dict[str, Any] | None = None,
+    ) -> None:
+        """Attach `nested_level` volumes to a server, each from a snapshot of the one before it.
+
+        Then all are detached and deleted, the last one first, and the server. Without `size` the
+        volumes have 1 to 5 GB.
+        """
+        server = self.booted(self.context["image"], create_vm_params or {})
+        wanted = dict(create_snapshot_kwargs or {})
+        size = drawn_size(size or _SIZES)
+        nested: list[tuple[str, str]] = []
+        for _ in range(nested_level):
+            source = {"snapshot_id": nested[-1][1]} if nested else create_volume_kwargs
+            volume = self.create_one(size, source)["id"]
+            nested.append((volume, self.create_snapshot(volume, wanted=wanted)))
+            self.attach(server, volume)
+        for volume, snapshot in reversed(nested):
+            self.detach(server, volume)
+            self.delete_snapshot(snapshot)
+            self.delete_one(volume)
+        self.delete_server(server)
+
+    @openstack("CinderVolumes.modify_volume_metadata", **_OF_PROJECT)
+    def modify_volume_metadata(
+        self, sets: int = 10, set_size: int = 3, deletes: int = 5, delete_size: int = 3
+    ) -> None:
+        """Set keys of a volume's metadata `sets` times, and delete keys `deletes` times.
+
+        The volume is of the context `volumes`. A request sets `set_size` keys, and deletes one:
+        `deletes * delete_size` requests, for keys that were set.
+        """
+        path = f"{VOLUME.path}/{self.project_volume()['id']}/metadata"
+        keys: list[str] = []
+        with ActionTimer(self, f"cinder_v3.set_{set_size}_metadatas_{sets}_times"):
+            for _ in range(sets):
+                some = {self.new_name(): self.new_name() for _ in range(set_size)}
+                self.cloud.document("POST", "cinder", path, json={"metadata": some})
+                keys += some
+        doomed = random.sample(keys, deletes * delete_size)
+        with ActionTimer(self, f"cinder_v3.delete_{delete_size}_metadatas_{deletes}_times"):
+            for key in doomed:
+                self.cloud.request("DELETE", "cinder", f"{path}/{key}")
+
+    # backups
+
+    @openstack("CinderVolumes.create_volume_backup", **_SCENARIO)
+    @waits(CREATE, DELETE)
+    def create_volume_backup(
+        self,
+        size: Any,
+        do_delete: bool = True,
+        create_volume_kwargs: dict[str, Any] | None = None,
+        create_backup_kwargs: dict[str, Any] | None = None,
+    ) -> None:
+        """Create a volume and a backup of it; delete both if `do_delete`."""
+        volume = self.create_one(size, create_volume_kwargs)["id"]
+        self._delete_backed_up(do_delete, volume, self.back_up(volume, create_backup_kwargs))
+
+    @openstack("CinderVolumes.create_and_restore_volume_backup", **_SCENARIO)
+    @waits(CREATE, DELETE, "cinder_backup_restore")
+    def create_and_restore_volume_backup(
+        self,
+        size: Any,
+        do_delete: bool = True,
+        create_volume_kwargs: dict[str, Any] | None = None,
+        create_backup_kwargs: dict[str, Any] | None = None,
+    ) -> None:
+        """Create a volume and a backup, restore that to a new volume; delete the first two.
+
+        Only if `do_delete`. The clean-up removes the new volume.
+        """
+        volume = self.create_one(size, create_volume_kwargs)["id"]
+        backup = self.back_up(volume, create_backup_kwargs)
+        self.restore(backup)
+        self._delete_backed_up(do_delete, volume, backup)
+
+    @openstack("CinderVolumes.create_and_list_volume_backups", **_SCENARIO)
+    @waits(CREATE, DELETE)
+    def create_and_list_volume_backups(
+        self,
+        size: Any,
+        detailed: bool = True,
+        do_delete: bool = True,
+        create_volume_kwargs: dict[str, Any] | None = None,
+        create_backup_kwargs: dict[str, Any] | None = None,
+    ) -> None:
+        """Create a volume and a backup, check that the list of backups has it; delete both.
+
+        Only if `do_delete`.
+        """
+        volume = self.create_one(size, create_volume_kwargs)["id"]
+        backup = self.back_up(volume, create_backup_kwargs)
+        with ActionTimer(self, "cinder_v3.list_backups"):
+            path = f"{BACKUP.path}/detail" if detailed else BACKUP.path
+            found = {one["id"] for one in self.list_pages(BACKUP, path)}
+        self.checked(backup in found, "the backup that was created is not in the list")
+        self._delete_backed_up(do_delete, volume, backup)
+
+    def _delete_backed_up(self, wanted: bool, volume: str, backup: str) -> None:
+        if wanted:
+            self.delete_one(volume)
+            self.delete_backup(backup)
 
     # atomic actions
 
@@ -366,15 +496,36 @@ class CinderVolumes(Servers, Volumes, ImageScenario):
         self.await_image(image)
         return image
 
-    def _attach_and_detach(self, server: str, volume: str) -> None:
-        path = f"{SERVER.path}/{server}/os-volume_attachments"
-        with ActionTimer(self, "nova.attach_volume"):
-            with ActionTimer(self, ACCEPTED):
-                wanted = {"volumeAttachment": {"volumeId": volume}}
-                self.cloud.document("POST", "nova", path, json=wanted)
-            # as Rally, which has no option for this wait
-            self.await_status(VOLUME, volume, "in-use", wait="nova_server_resize_revert")
-        with ActionTimer(self, "nova.detach_volume"):
-            with ActionTimer(self, ACCEPTED):
-                self.cloud.request("DELETE", "nova", f"{path}/{volume}")
-            self.await_status(VOLUME, volume, "available", wait="nova_detach_volume")
+
+class CinderVolumeBackups(Volumes):
+    """Rally's `CinderVolumeBackups` scenario: an incremental backup of a volume."""
+
+    @openstack("CinderVolumeBackups.create_incremental_volume_backup", **_SCENARIO)
+    @waits(CREATE, DELETE)
+    def create_incremental_volume_backup(
+        self,
+        size: Any,
+        do_delete: bool = True,
+        create_volume_kwargs: dict[str, Any] | None = None,
+        create_backup_kwargs: dict[str, Any] | None = None,
+    ) -> None:
+        """Create a volume, a full and an incremental backup; delete all if `do_delete`."""
+        volume = self.create_one(size, create_volume_kwargs)["id"]
+        backups = [
+            self.back_up(volume, wanted) for wanted in (create_backup_kwargs, {"incremental": True})
+        ]
+        if do_delete:
+            for backup in reversed(backups):
+                self.delete_backup(backup)
+            self.delete_one(volume)
+
+
+def _check_counts(args: Mapping[str, Any]) -> None:
+    """Raise DeploymentError if a task has more keys of metadata deleted than it sets."""
+    created = args.get("sets", 10) * args.get("set_size", 3)
+    deleted = args.get("deletes", 5) * args.get("delete_size", 3)
+    if created < deleted:
+        raise DeploymentError(
+            f"sets * set_size is {created}, and deletes * delete_size is {deleted}: set at least "
+            "as many keys as are deleted"
+        )

@@ -16,10 +16,18 @@ _QOS = ResourceKind(service="cinder", path="qos-specs", key="qos_specs")
 _ADMIN: Mapping[str, Any] = MappingProxyType({"services": ("cinder",), "admin": True})
 _TYPES: Mapping[str, Any] = {**_ADMIN, "users": False, "cleanup": ("cinder_admin.volume_types",)}
 _SPECS: Mapping[str, Any] = {**_ADMIN, "users": False, "cleanup": ("cinder_admin.qos_specs",)}
+#: Types of the context, whose removal takes their encryption with it.
+_TYPED: Mapping[str, Any] = {**_ADMIN, "users": False, "requires": ("volume_types",)}
+_ASSOCIATED: Mapping[str, Any] = {**_SPECS, "requires": ("volume_types",)}
 
 
 class CinderVolumeTypes(ResourceScenario):
-    """Rally's `CinderVolumeTypes` scenarios that need no context, as the administrator."""
+    """Rally's `CinderVolumeTypes` scenarios, as the administrator.
+
+    Scenarios that only create the encryption of a type take the types of the context
+    `volume_types` in turn. Repeated iterations on a type are refused by Cinder, since it has one
+    encryption at most: give as many types as iterations, or delete it.
+    """
 
     @action_timer("cinder_v3.create_volume_type")
     def _create(self, description: str | None = None, is_public: bool = True) -> str:
@@ -98,16 +106,89 @@ class CinderVolumeTypes(ResourceScenario):
 
         `create_specs` replaces all further arguments of the encryption.
         """
-        given = {
-            "provider": provider,
-            "cipher": cipher,
-            "key_size": key_size,
-            "control_location": control_location,
-        }
+        given = _encryption_specs(provider, cipher, key_size, control_location)
         made = self._create(**kwargs)
         with ActionTimer(self, "cinder_v3.create_encryption_type"):
             path = f"{_TYPE.path}/{made}/encryption"
             self.admin.document("POST", "cinder", path, json={"encryption": create_specs or given})
+
+    def _encryption(
+        self,
+        create_specs: dict[str, Any] | None = None,
+        provider: str | None = None,
+        cipher: str | None = None,
+        key_size: int | None = None,
+        control_location: str = "front-end",
+    ) -> str:
+        """Create the encryption of a type of the context; return its path.
+
+        `create_specs` replaces the other arguments.
+        """
+        given = _encryption_specs(provider, cipher, key_size, control_location)
+        types = self.context["volume_types"]
+        path = f"{_TYPE.path}/{types[self.context['iteration'] % len(types)]['id']}/encryption"
+        with ActionTimer(self, "cinder_v3.create_encryption_type"):
+            self.admin.document("POST", "cinder", path, json={"encryption": create_specs or given})
+        return path
+
+    @openstack("CinderVolumeTypes.create_and_list_encryption_type", takes=_encryption, **_TYPED)
+    def create_and_list_encryption_type(
+        self, search_opts: dict[str, Any] | None = None, **kwargs: Any
+    ) -> None:
+        """Create the encryption of a type; list all types, and get the encryption of each."""
+        self._encryption(**kwargs)
+        with ActionTimer(self, "cinder_v3.list_encryption_type"):
+            params = {"is_public": "None", **without_none(search_opts or {})}
+            found = self.admin.document("GET", "cinder", _TYPE.path, params=params)["volume_types"]
+            for one in found:
+                path = f"{_TYPE.path}/{one['id']}/encryption"
+                self.admin.document("GET", "cinder", path)
+
+    @openstack("CinderVolumeTypes.create_get_and_delete_encryption_type", **_TYPED)
+    def create_get_and_delete_encryption_type(
+        self,
+        provider: str | None = None,
+        cipher: str | None = None,
+        key_size: int | None = None,
+        control_location: str = "front-end",
+    ) -> None:
+        """Create the encryption of a type, get it and delete it."""
+        path = self._encryption(None, provider, cipher, key_size, control_location)
+        with ActionTimer(self, "cinder_v3.get_encryption_type"):
+            self.admin.document("GET", "cinder", path)
+        self._delete_encryption(path)
+
+    @openstack("CinderVolumeTypes.create_and_delete_encryption_type", takes=_encryption, **_TYPED)
+    def create_and_delete_encryption_type(self, **kwargs: Any) -> None:
+        """Create the encryption of a type and delete it."""
+        self._delete_encryption(self._encryption(**kwargs))
+
+    @openstack("CinderVolumeTypes.create_and_update_encryption_type", **_TYPED)
+    def create_and_update_encryption_type(
+        self,
+        create_provider: str | None = None,
+        create_cipher: str | None = None,
+        create_key_size: int | None = None,
+        create_control_location: str = "front-end",
+        update_provider: str | None = None,
+        update_cipher: str | None = None,
+        update_key_size: int | None = None,
+        update_control_location: str | None = None,
+    ) -> None:
+        """Create the encryption of a type, and change it to the arguments `update_...`."""
+        path = self._encryption(
+            None, create_provider, create_cipher, create_key_size, create_control_location
+        )
+        changes = _encryption_specs(
+            update_provider, update_cipher, update_key_size, update_control_location
+        )
+        with ActionTimer(self, "cinder_v3.update_encryption_type"):
+            sent = {"encryption": changes}
+            self.admin.document("PUT", "cinder", f"{path}/provider", json=sent)
+
+    def _delete_encryption(self, path: str) -> None:
+        with ActionTimer(self, "cinder_v3.delete_encryption_type"):
+            self.admin.request("DELETE", "cinder", f"{path}/provider")
 
     @openstack(
         "CinderVolumeTypes.create_volume_type_add_and_list_type_access",
@@ -127,7 +208,7 @@ class CinderVolumeTypes(ResourceScenario):
 
 
 class CinderQos(ResourceScenario):
-    """Rally's `CinderQos` scenarios that need no context, as the administrator."""
+    """Rally's `CinderQos` scenarios, as the administrator."""
 
     @action_timer("cinder_v3.create_qos")
     def _create(self, consumer: str, write_iops_sec: str, read_iops_sec: str) -> str:
@@ -159,6 +240,28 @@ class CinderQos(ResourceScenario):
         with ActionTimer(self, "cinder_v3.set_qos"):
             path = f"{_QOS.path}/{made}"
             self.admin.document("PUT", "cinder", path, json={"qos_specs": sent})
+
+    @openstack("CinderQos.create_qos_associate_and_disassociate_type", takes=_create, **_ASSOCIATED)
+    def create_qos_associate_and_disassociate_type(self, **kwargs: Any) -> None:
+        """Create QoS specs, associate a type of the context with them, and dissociate it."""
+        made = self._create(**kwargs)
+        types = self.context["volume_types"]
+        params = {"vol_type_id": types[self.context["iteration"] % len(types)]["id"]}
+        for change in ("associate", "disassociate"):
+            with ActionTimer(self, f"cinder_v3.qos_{change}_type"):
+                path = f"{_QOS.path}/{made}/{change}"
+                self.admin.request("GET", "cinder", path, params=params)
+
+
+def _encryption_specs(
+    provider: str | None, cipher: str | None, key_size: int | None, control_location: str | None
+) -> dict[str, Any]:
+    return {
+        "provider": provider,
+        "cipher": cipher,
+        "key_size": key_size,
+        "control_location": control_location,
+    }
 
 
 def _specs(consumer: str, write_iops_sec: str, read_iops_sec: str) -> dict[str, Any]:

@@ -99,9 +99,7 @@ class HeatStacks(ResourceScenario):
     def create_and_list_stack(self, **stack_kwargs: Any) -> None:
         """Create a stack, list all, and check that it is among them."""
         stack = self._create(**stack_kwargs)
-        with ActionTimer(self, "heat.list_stacks"):
-            found = self.cloud.document("GET", "heat", _STACK.path)["stacks"]
-        ids = {one["id"] for one in found}
+        ids = {one["id"] for one in self._list()}
         self.checked(
             stack.rpartition("/")[2] in ids, "the stack that was created is not in the list"
         )
@@ -147,6 +145,37 @@ class HeatStacks(ResourceScenario):
         with ActionTimer(self, "heat.list_output"):
             self.cloud.document("GET", "heat", f"{_STACK.path}/{stack}/outputs")
 
+    @openstack("HeatStacks.create_stack_and_show_output", takes=_create, **_SCENARIO)
+    @waits("heat_stack_create")
+    def create_stack_and_show_output(self, output_key: str, **stack_kwargs: Any) -> None:
+        """Create a stack, wait until it is complete, and get its output `output_key`."""
+        stack = self._create(**stack_kwargs)
+        with ActionTimer(self, "heat.show_output"):
+            self.cloud.document("GET", "heat", f"{_STACK.path}/{stack}/outputs/{output_key}")
+
+    @openstack("HeatStacks.create_stack_and_list_output_via_API", takes=_create, **_SCENARIO)
+    @waits("heat_stack_create")
+    def create_stack_and_list_output_via_API(self, **stack_kwargs: Any) -> None:
+        """Create a stack, wait until it is complete, and get it with its outputs."""
+        self._outputs_of("list", self._create(**stack_kwargs))
+
+    @openstack("HeatStacks.create_stack_and_show_output_via_API", takes=_create, **_SCENARIO)
+    @waits("heat_stack_create")
+    def create_stack_and_show_output_via_API(self, output_key: str, **stack_kwargs: Any) -> None:
+        """Create a stack, wait until it is complete, get it; check that it has `output_key`."""
+        found = self._outputs_of("show", self._create(**stack_kwargs))
+        self.checked(output_key in found, f"the stack has no output {output_key}")
+
+    @openstack("HeatStacks.list_stacks_and_resources", services=("heat",))
+    def list_stacks_and_resources(self) -> None:
+        """List all stacks, and the resources of each."""
+        self._list_with("resources")
+
+    @openstack("HeatStacks.list_stacks_and_events", services=("heat",))
+    def list_stacks_and_events(self) -> None:
+        """List all stacks, and the events of each."""
+        self._list_with("events")
+
     @openstack("HeatStacks.create_update_delete_stack", takes=_create, **_SCENARIO)
     @waits("heat_stack_create", "heat_stack_update", "heat_stack_delete")
     def create_update_delete_stack(
@@ -176,6 +205,22 @@ class HeatStacks(ResourceScenario):
         self._delete(stack)
 
     # atomic actions
+
+    @action_timer("heat.list_stacks")
+    def _list(self) -> list[dict[str, Any]]:
+        found: list[dict[str, Any]] = self.cloud.document("GET", "heat", _STACK.path)["stacks"]
+        return found
+
+    def _list_with(self, what: str) -> None:
+        for stack in self._list():
+            with ActionTimer(self, f"heat.list_{what}"):
+                path = f"{_STACK.path}/{stack['stack_name']}/{stack['id']}/{what}"
+                self.cloud.document("GET", "heat", path)
+
+    def _outputs_of(self, verb: str, stack: str) -> set[str]:
+        with ActionTimer(self, f"heat.{verb}_output_via_API"):
+            outputs = self.show(_STACK, stack).get("outputs") or ()
+        return {one["output_key"] for one in outputs}
 
     def _act_on(self, stack: str, action: str) -> None:
         with ActionTimer(self, f"heat.{action}_stack"):

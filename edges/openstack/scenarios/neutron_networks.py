@@ -10,7 +10,8 @@ from osbench.common.plugin.atomic import ActionTimer
 from osbench.common.plugin.signature import signature_of
 from osbench.edges.openstack.common import neutron
 from osbench.edges.openstack.common.cloud import Cloud
-from osbench.edges.openstack.scenarios.neutron_scenario import NEEDS, Attributes, NeutronScenario
+from osbench.edges.openstack.scenarios.network_maker import Attributes
+from osbench.edges.openstack.scenarios.neutron_scenario import NEEDS, NeutronScenario
 from osbench.edges.openstack.scenarios.openstack_scenario import openstack
 from osbench.edges.openstack.worker.user_selector import UserSelector
 

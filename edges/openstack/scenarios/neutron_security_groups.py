@@ -6,7 +6,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from osbench.edges.openstack.common import neutron
-from osbench.edges.openstack.scenarios.neutron_scenario import NEEDS, Attributes, NeutronScenario
+from osbench.edges.openstack.scenarios.network_maker import Attributes
+from osbench.edges.openstack.scenarios.neutron_scenario import NEEDS, NeutronScenario
 from osbench.edges.openstack.scenarios.openstack_scenario import openstack
 
 _GROUP, _RULE = "security_group", "security_group_rule"

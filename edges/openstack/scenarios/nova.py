@@ -8,6 +8,8 @@ from typing import Any
 from osbench.common.plugin.atomic import ActionTimer
 from osbench.edges.openstack.common import neutron
 from osbench.edges.openstack.common.cloud import Cloud
+from osbench.edges.openstack.scenarios.attached_volumes import ATTACH, DETACH, AttachedVolumes
+from osbench.edges.openstack.scenarios.network_maker import NetworkMaker
 from osbench.edges.openstack.scenarios.openstack_scenario import openstack, waits, without_none
 from osbench.edges.openstack.scenarios.server_changes import (
     BOUNCE_WAITS,
@@ -15,7 +17,6 @@ from osbench.edges.openstack.scenarios.server_changes import (
     bounce_problem,
 )
 from osbench.edges.openstack.scenarios.servers import SERVER, Servers
-from osbench.edges.openstack.scenarios.volumes import Volumes
 
 _SCENARIO: Mapping[str, Any] = {"services": ("nova",), "cleanup": ("nova.servers",)}
 _BOOTED: Mapping[str, Any] = {**_SCENARIO, "takes": Servers.boot}
@@ -24,20 +25,38 @@ _IMAGED: Mapping[str, Any] = {
     "services": ("nova", "glance"),
     "cleanup": ("nova.servers", "glance"),
 }
-_FROM_VOLUME: Mapping[str, Any] = {
-    "services": ("nova", "cinder"),
-    "cleanup": ("nova.servers", "cinder"),
-}
 _ADDRESSED: Mapping[str, Any] = {
     "takes": Servers.boot,
     "services": ("nova", "neutron"),
     "cleanup": ("nova.servers", "neutron.floating_ips"),
 }
-#: The first microversion in which servers have descriptions.
+_FROM_VOLUME: Mapping[str, Any] = {
+    "services": ("nova", "cinder"),
+    # an attached volume cannot be deleted
+    "cleanup": ("nova.servers", "cinder"),
+}
+_VOLUME_MOVED: Mapping[str, Any] = {**_FROM_VOLUME, "admin": True}
+_CONNECTED: Mapping[str, Any] = {
+    "services": ("nova", "neutron"),
+    "cleanup": ("nova.servers", "neutron"),
+}
+_RESIZED = ("nova_server_resize", "nova_server_resize_confirm", "nova_server_resize_revert")
+#: The first microversion in which servers have descriptions, and that in which consoles have a
+#: list.
 _DESCRIBED = "2.19"
+_CONSOLES = (2, 6)
+#: Consoles by their protocol; before `_CONSOLES` the names of the actions that get their URL.
+_PROTOCOLS: Mapping[str, tuple[str, str]] = {
+    "novnc": ("vnc", "os-getVNCConsole"),
+    "xvpvnc": ("vnc", "os-getVNCConsole"),
+    "spice-html5": ("spice", "os-getSPICEConsole"),
+    "rdp-html5": ("rdp", "os-getRDPConsole"),
+    "serial": ("serial", "os-getSerialConsole"),
+    "webmks": ("mks", ""),
+}
 
 
-class NovaServers(ServerChanges, Volumes):
+class NovaServers(AttachedVolumes, ServerChanges, NetworkMaker):
     """Rally's `NovaServers` scenarios: boot, list, change, move and delete servers.
 
     `image` and `flavor` are `{id: ...}` or `{name: ...}`, a name or a regular expression that
@@ -49,9 +68,12 @@ class NovaServers(ServerChanges, Volumes):
     def check_arguments(cls, method: str, args: Mapping[str, Any]) -> list[str]:
         """Return a message for each problem of the arguments; else an empty list.
 
-        Checks `retries`, and the `actions` of `boot_and_bounce_server`.
+        Checks also the `actions` of `boot_and_bounce_server`, and `console_type`.
         """
         found = super().check_arguments(method, args)
+        console = args.get("console_type")
+        if console is not None and console not in _PROTOCOLS:
+            found.append(f"console_type must be one of {', '.join(_PROTOCOLS)}, got {console!r}")
         if method == "boot_and_bounce_server" and args.get("actions"):
             said = bounce_problem(args["actions"])
             found += [f"actions: {said}"] if said else []
@@ -196,6 +218,202 @@ class NovaServers(ServerChanges, Volumes):
         self.sleep_between(min_sleep, max_sleep)
         self.delete_server(server, force_delete)
 
+    @openstack("NovaServers.boot_server_from_volume_snapshot", **_FROM_VOLUME)
+    @waits("cinder_volume_create", "nova_server_boot")
+    def boot_server_from_volume_snapshot(
+        self,
+        image: dict[str, Any],
+        flavor: dict[str, Any],
+        volume_size: Any,
+        volume_type: str | None = None,
+        auto_assign_nic: bool = False,
+        create_volume_kwargs: dict[str, Any] | None = None,
+        boot_server_kwargs: dict[str, Any] | None = None,
+        **server_kwargs: Any,
+    ) -> None:
+        """Create a volume from an image, a snapshot of it, and boot a server from the snapshot."""
+        volume = self._from_image(volume_size, volume_type, create_volume_kwargs)
+        wanted = {**(boot_server_kwargs or server_kwargs), "auto_assign_nic": auto_assign_nic}
+        disk = {"uuid": self.create_snapshot(volume), "source_type": "snapshot"}
+        # the volume that Nova makes of it goes with the server
+        self._boot_from_disk({**disk, "delete_on_termination": True}, wanted)
+
+    @openstack("NovaServers.boot_server_from_volume_and_resize", **_FROM_VOLUME)
+    @waits("cinder_volume_create", "nova_server_boot", *_RESIZED, "nova_server_delete")
+    def boot_server_from_volume_and_resize(  # noqa: PLR0913 - they are Rally's
+        self,
+        image: dict[str, Any],
+        flavor: dict[str, Any],
+        to_flavor: dict[str, Any],
+        volume_size: Any,
+        min_sleep: float = 0,
+        max_sleep: float = 0,
+        force_delete: bool = False,
+        confirm: bool = True,
+        do_delete: bool = True,
+        boot_server_kwargs: dict[str, Any] | None = None,
+        create_volume_kwargs: dict[str, Any] | None = None,
+    ) -> None:
+        """Boot a server from a new volume, pause, resize it, confirm or revert, and delete it."""
+        server = self._boot_from_volume(
+            volume_size, None, create_volume_kwargs, boot_server_kwargs or {}
+        )
+        self.sleep_between(min_sleep, max_sleep)
+        self.resize(server)
+        self.confirm(server, confirm)
+        if do_delete:
+            self.delete_server(server, force_delete)
+
+    @openstack("NovaServers.boot_server_from_volume_and_live_migrate", **_VOLUME_MOVED)
+    @waits(
+        "cinder_volume_create", "nova_server_boot", "nova_server_live_migrate", "nova_server_delete"
+    )
+    def boot_server_from_volume_and_live_migrate(  # noqa: PLR0913 - they are Rally's
+        self,
+        image: dict[str, Any],
+        flavor: dict[str, Any],
+        volume_size: Any,
+        volume_type: str | None = None,
+        block_migration: bool = False,
+        disk_over_commit: bool = False,
+        force_delete: bool = False,
+        min_sleep: float = 0,
+        max_sleep: float = 0,
+        create_volume_kwargs: dict[str, Any] | None = None,
+        boot_server_kwargs: dict[str, Any] | None = None,
+        **server_kwargs: Any,
+    ) -> None:
+        """Boot a server from a new volume, pause, migrate it while it runs, and delete it."""
+        server = self._boot_from_volume(
+            volume_size, volume_type, create_volume_kwargs, boot_server_kwargs or server_kwargs
+        )
+        self.sleep_between(min_sleep, max_sleep)
+        self.live_migrate(server, block_migration, disk_over_commit)
+        self.delete_server(server, force_delete)
+
+    # servers with an attached volume
+
+    @openstack("NovaServers.boot_server_attach_created_volume_and_resize", **_FROM_VOLUME)
+    @waits(
+        *("nova_server_boot", "cinder_volume_create", ATTACH, *_RESIZED[:2]),
+        *(DETACH, "cinder_volume_delete", "nova_server_delete"),
+    )
+    def boot_server_attach_created_volume_and_resize(  # noqa: PLR0913 - they are Rally's
+        self,
+        image: dict[str, Any],
+        flavor: dict[str, Any],
+        to_flavor: dict[str, Any],
+        volume_size: Any,
+        min_sleep: float = 0,
+        max_sleep: float = 0,
+        force_delete: bool = False,
+        confirm: bool = True,
+        do_delete: bool = True,
+        boot_server_kwargs: dict[str, Any] | None = None,
+        create_volume_kwargs: dict[str, Any] | None = None,
+    ) -> None:
+        """Boot a server, attach a new volume, pause, resize the server; delete both."""
+        server, volume = self._with_volume(volume_size, boot_server_kwargs, create_volume_kwargs)
+        self.sleep_between(min_sleep, max_sleep)
+        self.resize(server)
+        self.confirm(server, confirm)
+        if do_delete:
+            self._delete_both(server, volume, force_delete)
+
+    @openstack("NovaServers.boot_server_attach_created_volume_and_extend", **_FROM_VOLUME)
+    @waits(
+        *("nova_server_boot", "cinder_volume_create", ATTACH),
+        *(DETACH, "cinder_volume_delete", "nova_server_delete"),
+    )
+    def boot_server_attach_created_volume_and_extend(  # noqa: PLR0913 - they are Rally's
+        self,
+        image: dict[str, Any],
+        flavor: dict[str, Any],
+        volume_size: Any,
+        new_volume_size: Any,
+        min_sleep: float = 0,
+        max_sleep: float = 0,
+        force_delete: bool = False,
+        do_delete: bool = True,
+        boot_server_kwargs: dict[str, Any] | None = None,
+        create_volume_kwargs: dict[str, Any] | None = None,
+    ) -> None:
+        """Boot a server, attach a new volume, pause, extend the volume; delete both."""
+        server, volume = self._with_volume(volume_size, boot_server_kwargs, create_volume_kwargs)
+        self.sleep_between(min_sleep, max_sleep)
+        self.extend(volume, new_volume_size)
+        if do_delete:
+            self._delete_both(server, volume, force_delete)
+
+    @openstack("NovaServers.boot_server_attach_created_volume_and_live_migrate", **_VOLUME_MOVED)
+    @waits(
+        *("nova_server_boot", "cinder_volume_create", ATTACH, "nova_server_live_migrate"),
+        *(DETACH, "cinder_volume_delete", "nova_server_delete"),
+    )
+    def boot_server_attach_created_volume_and_live_migrate(  # noqa: PLR0913 - they are Rally's
+        self,
+        image: dict[str, Any],
+        flavor: dict[str, Any],
+        size: Any,
+        block_migration: bool = False,
+        disk_over_commit: bool = False,
+        boot_server_kwargs: dict[str, Any] | None = None,
+        create_volume_kwargs: dict[str, Any] | None = None,
+        min_sleep: float = 0,
+        max_sleep: float = 0,
+    ) -> None:
+        """Boot a server, attach a new volume, pause, migrate the server; delete both."""
+        server, volume = self._with_volume(size, boot_server_kwargs, create_volume_kwargs)
+        self.sleep_between(min_sleep, max_sleep)
+        self.live_migrate(server, block_migration, disk_over_commit)
+        self._delete_both(server, volume)
+
+    @openstack("NovaServers.boot_server_attach_volume_and_list_attachments", **_FROM_VOLUME)
+    @waits("nova_server_boot", "cinder_volume_create", ATTACH)
+    def boot_server_attach_volume_and_list_attachments(
+        self,
+        image: dict[str, Any],
+        flavor: dict[str, Any],
+        volume_size: Any = 1,
+        volume_num: int = 2,
+        boot_server_kwargs: dict[str, Any] | None = None,
+        create_volume_kwargs: dict[str, Any] | None = None,
+    ) -> None:
+        """Boot a server, attach `volume_num` new volumes, and check that the server has them."""
+        server = self.booted(self.context["image"], boot_server_kwargs or {})
+        volumes = set()
+        for _ in range(volume_num):
+            volume = self.create_one(volume_size, create_volume_kwargs)["id"]
+            self.attach(server, volume)
+            volumes.add(volume)
+        missing = volumes - self.attached_to(server)
+        self.checked(not missing, f"the server has no volume {', '.join(sorted(missing))}")
+
+    def _with_volume(
+        self,
+        size: Any,
+        server_kwargs: Mapping[str, Any] | None,
+        volume_kwargs: Mapping[str, Any] | None,
+    ) -> tuple[str, str]:
+        """Boot a server and attach a new volume to it; return the ids of both."""
+        server = self.booted(self.context["image"], server_kwargs or {})
+        volume = self.create_one(size, volume_kwargs)["id"]
+        self.attach(server, volume)
+        return server, volume
+
+    def _delete_both(self, server: str, volume: str, force: bool = False) -> None:
+        self.detach(server, volume)
+        self.delete_one(volume)
+        self.delete_server(server, force)
+
+    def _from_image(
+        self, size: Any, volume_type: str | None, volume_kwargs: Mapping[str, Any] | None
+    ) -> str:
+        """Create a volume from the task's image; return its id."""
+        image = self.context["image"]
+        wanted = {"imageRef": image, "volume_type": volume_type, **(volume_kwargs or {})}
+        return str(self.create_one(size, wanted)["id"])
+
     def _boot_from_volume(
         self,
         size: Any,
@@ -203,17 +421,15 @@ class NovaServers(ServerChanges, Volumes):
         volume_kwargs: Mapping[str, Any] | None,
         server_kwargs: Mapping[str, Any],
     ) -> str:
-        image = self.context["image"]
-        wanted = {"imageRef": image, "volume_type": volume_type, **(volume_kwargs or {})}
-        disk = {
-            "uuid": self.create_one(size, wanted)["id"],
-            "source_type": "volume",
-            "destination_type": "volume",
-            "boot_index": 0,
-            "delete_on_termination": False,
-        }
+        volume = self._from_image(size, volume_type, volume_kwargs)
+        disk = {"uuid": volume, "source_type": "volume", "delete_on_termination": False}
+        return self._boot_from_disk(disk, server_kwargs)
+
+    def _boot_from_disk(self, disk: Mapping[str, Any], server_kwargs: Mapping[str, Any]) -> str:
+        """Boot a server from a block device; it is the first of its devices. Returns its id."""
+        first = {**disk, "destination_type": "volume", "boot_index": 0}
         others = server_kwargs.get("block_device_mapping_v2") or ()
-        return self.booted("", {**server_kwargs, "block_device_mapping_v2": [disk, *others]})
+        return self.booted("", {**server_kwargs, "block_device_mapping_v2": [first, *others]})
 
     # states
 
@@ -332,8 +548,7 @@ class NovaServers(ServerChanges, Volumes):
     ) -> None:
         """Boot a server, resize it to `to_flavor`, confirm or revert that, and delete it."""
         server = self.boot(**server_kwargs)
-        wanted = {"resize": {"flavorRef": self.context["to_flavor"]}}
-        self.change_server("resize", server, wanted, "VERIFY_RESIZE", wait="nova_server_resize")
+        self.resize(server)
         self.confirm(server, confirm)
         self.delete_server(server, force_delete)
 
@@ -367,6 +582,76 @@ class NovaServers(ServerChanges, Volumes):
         self.sleep_between(min_sleep, max_sleep)
         self.live_migrate(server, block_migration, disk_over_commit)
         self.delete_server(server)
+
+    @openstack("NovaServers.resize_shutoff_server", **_BOOTED)
+    @waits(
+        "nova_server_boot",
+        "nova_server_stop",
+        "nova_server_resize",
+        "nova_server_resize_confirm",
+        "nova_server_resize_revert",
+        "nova_server_delete",
+    )
+    def resize_shutoff_server(
+        self,
+        to_flavor: dict[str, Any],
+        confirm: bool = True,
+        force_delete: bool = False,
+        **server_kwargs: Any,
+    ) -> None:
+        """Boot a server, stop it, resize it, confirm or revert that, and delete it."""
+        server = self.boot(**server_kwargs)
+        self.change("stop_server", server)
+        self.resize(server)
+        self.confirm(server, confirm, "SHUTOFF")
+        self.delete_server(server, force_delete)
+
+    # consoles and interfaces
+
+    @openstack("NovaServers.boot_and_get_console_url", **_BOOTED)
+    @waits("nova_server_boot")
+    def boot_and_get_console_url(self, console_type: str, **server_kwargs: Any) -> None:
+        """Boot a server and get the URL of its console, such as `novnc`, as `console_type` says."""
+        server = self.boot(**server_kwargs)
+        protocol, action = _PROTOCOLS[console_type]
+        with ActionTimer(self, "nova.get_console_url_server"):
+            if action and self.cloud.microversion_of("nova") < _CONSOLES:
+                self.send_action(SERVER, server, {action: {"type": console_type}})
+                return
+            body = {"remote_console": {"protocol": protocol, "type": console_type}}
+            path = f"{SERVER.path}/{server}/remote-consoles"
+            self.cloud.document("POST", "nova", path, json=body)
+
+    @openstack("NovaServers.boot_server_and_list_interfaces", requires=("network",), **_BOOTED)
+    @waits("nova_server_boot")
+    def boot_server_and_list_interfaces(self, **server_kwargs: Any) -> None:
+        """Boot a server and list its interfaces."""
+        server = self.boot(**server_kwargs)
+        with ActionTimer(self, "nova.list_interfaces"):
+            self.cloud.document("GET", "nova", f"{SERVER.path}/{server}/os-interface")
+
+    @openstack("NovaServers.boot_server_and_attach_interface", **_CONNECTED)
+    @waits("nova_server_boot")
+    def boot_server_and_attach_interface(
+        self,
+        image: dict[str, Any],
+        flavor: dict[str, Any],
+        network_create_args: dict[str, Any] | None = None,
+        subnet_create_args: dict[str, Any] | None = None,
+        subnet_cidr_start: str | None = None,
+        boot_server_args: dict[str, Any] | None = None,
+    ) -> None:
+        """Create a subnet, boot a server, and attach an interface in the subnet's network.
+
+        The network is from the context `network` or `existing_network`, else new.
+        """
+        network = self.own_network(network_create_args)
+        self.create_subnet(network, 0, 1, subnet_create_args, subnet_cidr_start)
+        server = self.booted(self.context["image"], boot_server_args or {})
+        with ActionTimer(self, "nova.attach_interface"):
+            body = {"interfaceAttachment": {"net_id": network}}
+            path = f"{SERVER.path}/{server}/os-interface"
+            self.cloud.document("POST", "nova", path, json=body)
 
     # addresses
 

@@ -147,9 +147,13 @@ def waits(*names: str) -> Callable[[F], F]:
 
 
 def _with_arguments(signature: inspect.Signature, taken: inspect.Signature) -> inspect.Signature:
-    """Return `signature` with the arguments of the method `taken` instead of its `**kwargs`."""
+    """Return `signature` with the arguments of the method `taken` instead of its `**kwargs`.
+
+    Its own arguments of the same names stay.
+    """
     instance, *own, _ = signature.parameters.values()
-    merged = [*list(taken.parameters.values())[1:], *own]
+    known = {one.name for one in own}
+    merged = [*(one for one in list(taken.parameters.values())[1:] if one.name not in known), *own]
     # arguments without a default come first, and further ones last
     merged.sort(key=lambda one: (one.kind is one.VAR_KEYWORD, one.default is not one.empty))
     return signature.replace(parameters=[instance, *merged])

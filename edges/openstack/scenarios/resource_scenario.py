@@ -22,19 +22,23 @@ class ResourceKind:
     path: str
     #: Key of one object in a document; the name of one in messages.
     key: str
-    #: Field with the state of an object.
+    #: Field with the state of an object; "" if it has none.
     status: str = "status"
     #: Beginning or end of the states that an object does not leave by itself, in small letters.
     failed: str = "error"
     #: Field with the reason for such a state; of an object in it, the message.
     reason: str = ""
 
+    def state(self, found: Mapping[str, Any]) -> str:
+        """Return the state of an object as in a response; "" if its kind has none."""
+        return str(found[self.status]) if self.status else ""
+
     def refuse_failed(self, found: Mapping[str, Any]) -> None:
         """Raise NotReady if an object is in a failed state; its reason is in the message, if known.
 
         `found` is the object as in a response.
         """
-        status = str(found[self.status])
+        status = self.state(found)
         if not status.lower().startswith(self.failed) and not status.lower().endswith(self.failed):
             return
         reason = found.get(self.reason) or ""
@@ -129,16 +133,22 @@ class ResourceScenario(OpenStackScenario):
         def look() -> dict[str, Any] | None:
             found = self.show(kind, identity, cloud=cloud, traced=False)
             kind.refuse_failed(found)
-            ready = str(found[kind.status]) in wanted
+            ready = kind.state(found) in wanted
             same = all(found.get(name) == value for name, value in fields.items())
             return found if ready and same else None
 
         return self.wait_until(f"the {kind.key}", wait, look)
 
     def await_end(
-        self, kind: ResourceKind, identity: str, *, wait: str, gone: tuple[str, ...] = ()
+        self,
+        kind: ResourceKind,
+        identity: str,
+        *,
+        wait: str,
+        gone: tuple[str, ...] = (),
+        cloud: Cloud | None = None,
     ) -> None:
-        """Poll an object, as the user, until the service replies 404 or its state is in `gone`.
+        """Poll an object until the service replies 404 or its state is in `gone`.
 
         `wait` is a key of `WAITS`. Raises NotReady if its state is a failed one, or at the timeout.
         Polls are not traced.
@@ -146,14 +156,14 @@ class ResourceScenario(OpenStackScenario):
         path = f"{kind.path}/{identity}"
 
         def look() -> bool | None:
-            response = self.cloud.request(
+            response = (cloud or self.cloud).request(
                 "GET", kind.service, path, expected=(200, 404), traced=False
             )
             if response.status_code == 404:
                 return True
             found = response.json()
             found = found.get(kind.key, found)
-            if str(found[kind.status]) in gone:
+            if kind.state(found) in gone:
                 return True
             kind.refuse_failed(found)
             return None

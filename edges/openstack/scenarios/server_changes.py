@@ -113,14 +113,22 @@ class ServerChanges(Servers, ImageScenario):
             for action in several:
                 self.change(action, server)
 
-    def confirm(self, server: str, confirm: bool) -> None:
-        """Confirm a server's new size or host, or else revert it; wait until it is active.
+    def resize(self, server: str) -> None:
+        """Resize a server to the task's `to_flavor`, and wait for it; the caller confirms it.
+
+        Raises NotReady.
+        """
+        wanted = {"resize": {"flavorRef": self.context["to_flavor"]}}
+        self.change_server("resize", server, wanted, "VERIFY_RESIZE", wait="nova_server_resize")
+
+    def confirm(self, server: str, confirm: bool, status: str = "ACTIVE") -> None:
+        """Confirm a server's new size or host, or else revert it; wait until it is in `status`.
 
         Raises NotReady.
         """
         action = "confirm" if confirm else "revert"
         body, wait = {f"{action}Resize": None}, f"nova_server_resize_{action}"
-        self.change_server(f"resize_{action}", server, body, "ACTIVE", wait=wait)
+        self.change_server(f"resize_{action}", server, body, status, wait=wait)
 
     # hosts
 

@@ -10,10 +10,10 @@ from typing import Any
 
 import requests
 
-from osbench.common.deployment.service_catalogue import ApiVersion
 from osbench.common.plugin.atomic import ActionTimer
 from osbench.common.plugin.scenario import Scenario, pause
 from osbench.edges.openstack.common.account import Account
+from osbench.edges.openstack.common.api_version import ApiVersion
 from osbench.edges.openstack.common.cloud import Cloud
 from osbench.edges.openstack.worker.cloud_sessions import Call, Sessions
 

@@ -7,10 +7,10 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 from osbench.common.deployment.record import Deployment
-from osbench.common.deployment.service_catalogue import ApiVersion
 from osbench.common.errors import DeploymentError
 from osbench.common.network.response_bound import BOUND_KEY, USUAL
 from osbench.edges.openstack.common.account import Account
+from osbench.edges.openstack.common.api_version import ApiVersion
 from osbench.edges.openstack.common.cloud_users import (
     CHOICE,
     RANDOM,

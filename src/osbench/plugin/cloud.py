@@ -17,6 +17,7 @@ Access:
 - `SERVICES`: the services whose API versions are known, by name
 - `neutron`: lists of Neutron, address ranges of subnets, external networks; the key `NETWORKS` of
   `made`, which has the networks that iterations use, by project
+- `manila_api`: creation of objects of Manila, keys of `made` for share networks and their services
 
 Removal, by name:
 
@@ -43,7 +44,7 @@ Errors, besides Python's TimeoutError and ConnectionError, and those of `osbench
 from osbench.common.deployment.service_catalogue import SERVICES
 from osbench.common.files.named_files import expanded, read_text
 from osbench.common.files.yaml_documents import load_yaml
-from osbench.edges.openstack.common import neutron
+from osbench.edges.openstack.common import manila_api, neutron
 from osbench.edges.openstack.common.cloud import Cloud
 from osbench.edges.openstack.common.cloud_users import (
     CHOICE,
@@ -96,6 +97,7 @@ __all__ = [
     "kinds",
     "load_yaml",
     "makes_users",
+    "manila_api",
     "neutron",
     "probe",
     "read_text",

@@ -136,7 +136,8 @@ def test_a_plugin_that_is_newer_than_the_rally_here_is_named_as_such():
     if plugin_registry.plugin("scenario", name) is not None:
         pytest.skip("the rally-openstack here has it")
 
-    assert "installed here: it came after 4.1.0" in look(plugins, "scenario", name)
+    said = look(plugins, "scenario", f"{name}@rally")
+    assert "installed here: it came after 4.1.0" in said
 
 
 @pytest.mark.usefixtures("rally")

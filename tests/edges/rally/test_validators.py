@@ -196,7 +196,7 @@ def test_plugins_of_rally_are_listed_and_shown():
 
     rows = {line.split()[1]: line.split()[2] for line in listed.splitlines()[1:]}
     assert rows["Dummy.dummy"] == "native"
-    assert rows["Dummy.dummy@rally"] == rows["HeatStacks.list_stacks_and_events"] == "rally"
+    assert rows["Dummy.dummy@rally"] == rows["HeatStacks.create_stack_and_scale"] == "rally"
     rows = {line.split()[1]: line.split()[2] for line in preferred.splitlines()[1:]}
     assert (rows["Dummy.dummy"], rows["Dummy.dummy@native"]) == ("rally", "native")
     assert shown.startswith("scenario Dummy.dummy@rally (Rally's)")

@@ -33,10 +33,17 @@ def rally_file(tmp_path, monkeypatch):
     return write
 
 
+#: Services with waits, and Rally's option for the pause before the first poll if its name differs.
+SERVICES = (
+    *("cinder", "glance", "heat", "ironic", "magnum", "manila", "mistral", "nova", "octavia"),
+)
+BEFORE = {"ironic_node_create": "ironic_node_create_poll_interval"}
+
+
 def test_defaults_are_rallys():
     cfg = pytest.importorskip("rally.common.cfg", reason="osbench[rally] is not installed")
     options: dict[str, Any] = {}
-    for service in ("cinder", "glance", "heat", "mistral", "nova", "octavia"):
+    for service in SERVICES:
         module = importlib.import_module(f"rally_openstack.common.cfg.{service}")
         options |= {one.name: one.default for one in module.OPTS["openstack"]}
     assert cfg.CONF is not None
@@ -47,7 +54,8 @@ def test_defaults_are_rallys():
         assert options[f"{name}_timeout"] == wait.timeout_s, name
         assert options.get(f"{name}_poll_interval", 1.0) == wait.poll_s, name
         unused = name in NEVER_PAUSED
-        assert unused or options.get(f"{name}_prepoll_delay", 0.0) == wait.prepoll_s, name
+        before = BEFORE.get(name, f"{name}_prepoll_delay")
+        assert unused or options.get(before, 0.0) == wait.prepoll_s, name
         assert not unused or wait.prepoll_s == 0.0
 
 
@@ -73,7 +81,7 @@ def test_every_wait_is_of_a_scenario():
         (f"[openstack]\n{BOOT} = 4\n[benchmark]\n{BOOT} = 5\n", {BOOT: 4.0}),
         (f"[DEFAULT]\n{BOOT} = 4\n", {}),
         (f"[DEFAULT]\n{BOOT} = 4\n[openstack]\n", {}),
-        ("[openstack]\nnova_server_boot_poll_interval = 9\nmanila_share_create_timeout = x\n", {}),
+        ("[openstack]\nnova_server_boot_poll_interval = 9\nwatcher_audit_launch_timeout = x\n", {}),
         (f"[database]\nconnection = sqlite:///%(x)s$y\n[openstack]\n{BOOT} = 0\n", {BOOT: 0.0}),
     ],
 )

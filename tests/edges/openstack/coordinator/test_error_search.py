@@ -92,7 +92,7 @@ def test_resources_of_others_do_not_count(cloud, chain):
     assert result.found["servers"] == []
     assert set(result.found) == {
         *("servers", "snapshots", "volumes", "floating ips", "routers", "ports", "networks"),
-        *("images", "stacks"),
+        *("images", "stacks", "backups", "trunks", "firewall groups"),
     }
 
 
@@ -222,20 +222,20 @@ def test_a_service_that_does_not_answer_is_not_asked_for_its_other_kinds(
 
     assert [one.iteration for one in result.found["servers"]] == [1]
     text = f"{error.__name__}: no answer"
-    assert result.unlisted == {"snapshots": text, "volumes": text}
-    assert (listed.count("snapshots"), listed.count("volumes")) == (times, 0)
+    assert result.unlisted == {"backups": text, "snapshots": text, "volumes": text}
+    assert (listed.count("backups"), listed.count("snapshots")) == (times, 0)
 
 
 def test_a_search_sends_no_request_when_its_time_is_over(cloud, chain, listing):
-    plant(cloud, "volumes", made_by(chain, 1), "creating")
+    plant(cloud, "snapshots", made_by(chain, 1), "creating")
 
     listed = listing(lambda _: time.sleep(50))
     result = searched(chain)
 
-    assert listed == ["servers", "snapshots", "volumes"]
+    assert listed == ["servers", "backups", "snapshots"]
     assert set(result.unlisted.values()) == {"the search had ended after 120 s"}
     # the third had begun in time, and was not read to its end
-    assert set(result.found) == {"servers", "snapshots"}
+    assert set(result.found) == {"servers", "backups"}
     assert {"volumes", "ports", "stacks"} <= set(result.unlisted)
 
 
@@ -261,7 +261,7 @@ def test_ctrl_c_ends_a_search_between_its_requests(cloud, chain, listing):
 
     result = searched(chain, patient=lambda: "snapshots" not in listed)
 
-    assert listed == ["servers", "snapshots"]
+    assert listed == ["servers", "backups", "snapshots"]
     assert [one.iteration for one in result.found["servers"]] == [1]
     assert result.unlisted["volumes"] == "Ctrl-C ended the search"
     assert "stacks" in result.unlisted

@@ -19,13 +19,13 @@ from helpers.cloud_workload import READY, RUN, Workload, actions, requests
 from helpers.corpus import corpus
 from helpers.fake_cloud import ADMIN, PASSWORD, FakeCloud, fake_cloud
 from helpers.recording_server import recording_server
-from osbench.common.deployment import service_catalogue
 from osbench.common.deployment.record import Deployment
-from osbench.common.deployment.service_catalogue import ApiVersion
+from osbench.common.deployment.service_catalogue import SERVICES
 from osbench.common.errors import DeploymentError
 from osbench.common.plugin.plugins import Plugins
 from osbench.common.plugin.signature import signature_of, type_problems
 from osbench.edges.openstack.common import account, resource_names
+from osbench.edges.openstack.common.api_version import ApiVersion, configured_service
 from osbench.edges.openstack.common.cloud_users import CloudUser, turn
 from osbench.edges.openstack.common.object_lists import sought
 from osbench.edges.openstack.common.request_errors import NotReady, RequestFailed, explanation
@@ -379,9 +379,7 @@ def test_domains_are_looked_for_before_the_load(cloud):
     ],
 )
 def test_a_version_that_is_wished_is_that_of_the_address(service, path, version, address):
-    known = service_catalogue.configured_service(
-        service_catalogue.SERVICES[service], ApiVersion(version=version)
-    )
+    known = configured_service(SERVICES[service], ApiVersion(version=version))
 
     found = account.versioned_url(f"http://host:1/{path}".rstrip("/"), known)
 
