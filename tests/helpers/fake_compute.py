@@ -79,7 +79,7 @@ class ComputeRoutes(QuietHandler):
 
     # servers
 
-    def _servers(self, more: list[str], body: dict[str, Any], data: bytes) -> None:  # noqa: PLR0911 - one for each route
+    def _servers(self, more: list[str], body: dict[str, Any], data: bytes) -> None:  # noqa: PLR0911, PLR0912 - one for each route
         servers = self.server.objects.setdefault("servers", {})
         for server in list(servers.values()):
             if server.get("gone_at", math.inf) < time.monotonic():
@@ -99,6 +99,8 @@ class ComputeRoutes(QuietHandler):
             return self._act(servers[more[0]], body)
         if more[1:2] == ["os-volume_attachments"]:
             return self._attach(more[0], more[2:], body)
+        if more[1:] == ["remote-consoles"]:
+            return self._answer(200, {"remote_console": {"url": "http://127.0.0.1/"}})
         if more[1:] == ["os-interface"]:
             network = body.get("interfaceAttachment", {})
             found = {"interfaceAttachment": {"port_id": "p", **network}}

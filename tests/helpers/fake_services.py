@@ -94,10 +94,18 @@ class ServiceRoutes(QuietHandler):
 
     # Gnocchi
 
-    def _gnocchi(self, rest: list[str], data: bytes, who: dict[str, str]) -> None:
+    def _gnocchi(self, rest: list[str], data: bytes, who: dict[str, str]) -> None:  # noqa: PLR0911 - one for each route
         _, kind, *more = rest
         if kind in ("status", "capabilities"):
             return self._answer(200, {"storage": {}, "aggregation_methods": ["mean"]})
+        if kind == "resource" and more[2:3] == ["metric"]:
+            kind, more = "metric", more[3:]
+            kept = self.server.objects.setdefault(kind, {})
+            if self.command == "POST":
+                for name, fields in json.loads(data).items():
+                    self.server.make(kind, {"name": name, **fields})
+                return self._answer(201, [])
+            return self._answer(200, self.server.find(kind, more[0]))
         more = more[1:] if kind == "resource" else more
         kept = self.server.objects.setdefault(kind, {})
         if self.command == "POST":

@@ -24,6 +24,8 @@ HEADS = ("files", "workloads", "scenarios", "contexts", "accepted", "refused")
 
 #: The plug-in or the file that Rally's refusals of samples are about.
 SUBJECT = re.compile(r"There is no \w+ plugin `([^`]+)`|Could not open (\S+)")
+#: Refusals of scenarios that no release of Rally has, and osbench has.
+NEWER = re.compile(r"There is no \w+ plugin `NeutronFWaaS\.")
 
 
 @dataclass(kw_only=True)
@@ -100,9 +102,11 @@ def verdicts(
     native, known = Plugins(), {}
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(tmp_path_factory.mktemp("elsewhere"))
-        return {
+        found = {
             path: (ours(path, plugins, native, known), rally.load(path)) for path in task_files()
         }
+    # osbench has scenarios of its own that came after this Rally
+    return {path: pair for path, pair in found.items() if not NEWER.search(pair[1].refusal)}
 
 
 def numbers(files: list[Any]) -> tuple[int, ...]:

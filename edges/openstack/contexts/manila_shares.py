@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from http import HTTPStatus
 from typing import Any, ClassVar
 
 from osbench.plugin.cloud import Cloud, PerProjectContext, manila_api, neutron
+from osbench.plugin.errors import ContextError
 
 _COUNT: Mapping[str, Any] = {"type": "integer", "minimum": 1}
 
@@ -104,18 +106,31 @@ class ProjectShareNetworks(PerProjectContext):
         fields: dict[str, Any] = {"name": name}
         if networks:
             network = networks[int(name.rpartition("-")[2])]
-            fields["neutron_net_id"] = network["id"]
+            # Manila takes both or neither
             if network.get("subnets"):
+                fields["neutron_net_id"] = network["id"]
                 fields["neutron_subnet_id"] = network["subnets"][0]
         made = manila_api.create_once(cloud, "share-networks", "share_network", fields)
         services = self.surroundings.context.get(manila_api.SECURITY_SERVICES) or {}
         for service in services.get(cloud.project_id, ()):
             body = {"add_security_service": {"security_service_id": service}}
             path = f"share-networks/{made}/action"
-            # 403 and 409: an earlier attempt has added it
-            fine = (200, 202, 403, 409)
-            cloud.request("POST", manila_api.SERVICE, path, json=body, expected=fine)
+            response = cloud.request(
+                "POST", manila_api.SERVICE, path, json=body, expected=(200, 202, 409)
+            )
+            if response.status_code == HTTPStatus.CONFLICT:
+                self._refuse_second(cloud, made, service)
         return made
+
+    def _refuse_second(self, cloud: Cloud, network: str, service: str) -> None:
+        """Raise ContextError unless a share network already has the security service."""
+        params = {"share_network_id": network}
+        found = cloud.document("GET", manila_api.SERVICE, "security-services", params=params)
+        if service not in {one["id"] for one in found["security_services"]}:
+            raise ContextError(
+                "a share network takes one security service of each type; give the context "
+                "manila_security_services each type once"
+            )
 
     def _networks(self, cloud: Cloud) -> list[dict[str, Any]]:
         networks = self.surroundings.context.get(neutron.NETWORKS) or {}

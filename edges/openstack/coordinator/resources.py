@@ -206,10 +206,6 @@ def _of_neutron(name: str, kind: str, **more: Any) -> Kind:
     return _kind(neutron.SERVICE, path, f"{kind}s", name, narrowed=_in_project, **more)
 
 
-def _wildcard(beginning: str, _: Cloud) -> Mapping[str, Any]:
-    return {"name": f"{beginning}*"}
-
-
 def _of_barbican(name: str) -> Kind:
     # the administrator's, a page has 100 at most
     named = "meta.name" if name == "orders" else "name"
@@ -228,7 +224,7 @@ def _of_barbican(name: str) -> Kind:
 def _of_gnocchi(path: str, **more: Any) -> Kind:
     # lists are without a key
     name = f"{path.partition('/')[0].replace('_', ' ')}s".replace("policys", "policies")
-    return Kind(name=name, service="gnocchi", path=path, key="", page=0, **more)
+    return Kind(name=name, service="gnocchi", path=path, key="", **more)
 
 
 #: Names of objects in a workbook start with the workbook's name and a dot.
@@ -276,7 +272,15 @@ KINDS: Mapping[str, tuple[Kind, ...]] = MappingProxyType(
         # objects that only the administrator makes
         "cinder_admin": (
             _kind("cinder", "types", "volume_types", everywhere=True, narrowed=_private, page=0),
-            _kind("cinder", "qos-specs", "qos_specs", everywhere=True, page=0),
+            _kind(
+                "cinder",
+                "qos-specs",
+                "qos_specs",
+                everywhere=True,
+                page=0,
+                # also while types have them
+                forced="?force=true",
+            ),
         ),
         "cinder": (
             # an offered volume cannot be deleted
@@ -370,7 +374,6 @@ KINDS: Mapping[str, tuple[Kind, ...]] = MappingProxyType(
                 "zones",
                 # zones are domains
                 appended=re.compile(r"\.name\.\Z"),
-                narrowed=_wildcard,
                 state="status",
                 slow=True,
             ),
@@ -380,12 +383,16 @@ KINDS: Mapping[str, tuple[Kind, ...]] = MappingProxyType(
             _kind(
                 "manila", "shares", details="shares/detail", state="status", counted=True, slow=True
             ),
-            *(
-                _kind("manila", path, path.replace("-", "_"), counted=True)
-                for path in ("share-networks", "security-services")
+            _kind("manila", "share-networks", "share_networks", counted=True),
+            # Manila takes parameters of an administrator's list for filters
+            _kind("manila", "security-services", "security_services", page=0),
+        ),
+        "magnum": (
+            _kind("magnum", "clusters", identified="uuid", state="status", slow=True),
+            _kind(
+                "magnum", "clustertemplates", name="cluster templates", identified="uuid", page=0
             ),
         ),
-        "magnum": (_kind("magnum", "clusters", identified="uuid", state="status", slow=True),),
         "ironic": (
             _kind("ironic", "nodes", identified="uuid", everywhere=True, state="provision_state"),
         ),
@@ -395,9 +402,9 @@ KINDS: Mapping[str, tuple[Kind, ...]] = MappingProxyType(
         ),
         # objects that only the administrator makes
         "gnocchi_admin": (
-            _of_gnocchi("archive_policy_rule", identified="name", everywhere=True),
-            _of_gnocchi("archive_policy", identified="name", everywhere=True),
-            _of_gnocchi("resource_type", identified="name", everywhere=True),
+            _of_gnocchi("archive_policy_rule", identified="name", everywhere=True, page=0),
+            _of_gnocchi("archive_policy", identified="name", everywhere=True, page=0),
+            _of_gnocchi("resource_type", identified="name", everywhere=True, page=0),
         ),
         "mistral": (
             _kind(

@@ -54,6 +54,15 @@ class BarbicanScenario(OpenStackScenario):
 class BarbicanSecrets(BarbicanScenario):
     """Rally's `BarbicanSecrets` scenarios, as the administrator; secrets have no payload."""
 
+    @classmethod
+    def check_arguments(cls, method: str, args: Mapping[str, Any]) -> list[str]:
+        """Return messages of the base class, and one on a `payload` that is not text."""
+        found = super().check_arguments(method, args)
+        payload = args.get("payload", "")
+        if not isinstance(payload, str):
+            found.append(f"payload must be text, got {payload!r}; put it in quotes")
+        return found
+
     @openstack("BarbicanSecrets.list", **_LISTED)
     def list(self) -> None:
         """List ten secrets."""

@@ -13,6 +13,7 @@ from osbench.edges.openstack.scenarios.attached_volumes import ATTACH, DETACH, A
 from osbench.edges.openstack.scenarios.image_scenario import ImageScenario
 from osbench.edges.openstack.scenarios.openstack_scenario import (
     ACCEPTED,
+    count_problems,
     openstack,
     waits,
     without_none,
@@ -49,6 +50,16 @@ class CinderVolumes(AttachedVolumes, ImageScenario):
     """
 
     @classmethod
+    def check_arguments(cls, method: str, args: Mapping[str, Any]) -> list[str]:
+        """Return messages of the base class, and on wrong counts of metadata and snapshots."""
+        found = super().check_arguments(method, args)
+        counts = ("sets", "set_size", "deletes", "delete_size")
+        found += count_problems(args, *counts, least=0) + count_problems(args, "nested_level")
+        if method == "modify_volume_metadata" and not found:
+            found += _metadata_problem(args)
+        return found
+
+    @classmethod
     def prepare(cls, context: dict[str, Any], cloud: Cloud) -> None:
         """Check the arguments before the load; look up image, flavor and volume type by `cloud`.
 
@@ -57,8 +68,6 @@ class CinderVolumes(AttachedVolumes, ImageScenario):
         """
         super().prepare(context, cloud)
         args = context["args"]
-        if cls.method(context).__name__ == "modify_volume_metadata":
-            _check_counts(args)
         if "update_volume_kwargs" not in cls.method(context).__annotations__:
             return
         changes = args.get("update_volume_kwargs") or {}
@@ -520,12 +529,13 @@ class CinderVolumeBackups(Volumes):
             self.delete_one(volume)
 
 
-def _check_counts(args: Mapping[str, Any]) -> None:
-    """Raise DeploymentError if a task has more keys of metadata deleted than it sets."""
+def _metadata_problem(args: Mapping[str, Any]) -> list[str]:
+    """Return a message if a task has more keys of metadata deleted than it sets; else []."""
     created = args.get("sets", 10) * args.get("set_size", 3)
     deleted = args.get("deletes", 5) * args.get("delete_size", 3)
-    if created < deleted:
-        raise DeploymentError(
-            f"sets * set_size is {created}, and deletes * delete_size is {deleted}: set at least "
-            "as many keys as are deleted"
-        )
+    if created >= deleted:
+        return []
+    return [
+        f"sets * set_size is {created}, and deletes * delete_size is {deleted}: set at least as "
+        "many keys as are deleted"
+    ]

@@ -19,6 +19,8 @@ _SPECS: Mapping[str, Any] = {**_ADMIN, "users": False, "cleanup": ("cinder_admin
 #: Types of the context, whose removal takes their encryption with it.
 _TYPED: Mapping[str, Any] = {**_ADMIN, "users": False, "requires": ("volume_types",)}
 _ASSOCIATED: Mapping[str, Any] = {**_SPECS, "requires": ("volume_types",)}
+#: Scenarios of whose encryption Rally requires a provider.
+_NEED_PROVIDER = ("create_and_list_encryption_type", "create_and_delete_encryption_type")
 
 
 class CinderVolumeTypes(ResourceScenario):
@@ -28,6 +30,14 @@ class CinderVolumeTypes(ResourceScenario):
     `volume_types` in turn. Repeated iterations on a type are refused by Cinder, since it has one
     encryption at most: give as many types as iterations, or delete it.
     """
+
+    @classmethod
+    def check_arguments(cls, method: str, args: Mapping[str, Any]) -> list[str]:
+        """Return messages of the base class, and one if an encryption gets no `provider`."""
+        found = super().check_arguments(method, args)
+        if method in _NEED_PROVIDER and not (args.get("provider") or args.get("create_specs")):
+            found.append("give provider, or create_specs")
+        return found
 
     @action_timer("cinder_v3.create_volume_type")
     def _create(self, description: str | None = None, is_public: bool = True) -> str:

@@ -8,7 +8,11 @@ from typing import Any
 
 from osbench.common.plugin.atomic import ActionTimer, action_timer
 from osbench.edges.openstack.common import neutron
-from osbench.edges.openstack.scenarios.openstack_scenario import OpenStackScenario, openstack
+from osbench.edges.openstack.scenarios.openstack_scenario import (
+    OpenStackScenario,
+    count_problems,
+    openstack,
+)
 
 _SCENARIO: Mapping[str, Any] = {"services": ("designate",), "cleanup": ("designate",)}
 _IN_ZONES: Mapping[str, Any] = {**_SCENARIO, "requires": ("zones",)}
@@ -19,6 +23,12 @@ class DesignateBasic(OpenStackScenario):
 
     Record sets are created in a random zone of the context `zones`.
     """
+
+    @classmethod
+    def check_arguments(cls, method: str, args: Mapping[str, Any]) -> list[str]:
+        """Return messages of the base class, and one on a wrong `recordsets_per_zone`."""
+        found = super().check_arguments(method, args)
+        return found + count_problems(args, "recordsets_per_zone")
 
     @openstack("DesignateBasic.create_and_list_zones", **_SCENARIO)
     def create_and_list_zones(self) -> None:

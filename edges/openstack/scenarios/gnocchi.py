@@ -15,6 +15,7 @@ from osbench.edges.openstack.scenarios.openstack_scenario import (
 _LISTED: Mapping[str, Any] = {"services": ("gnocchi",)}
 _ADMIN: Mapping[str, Any] = {**_LISTED, "admin": True, "users": False}
 _MADE: Mapping[str, Any] = {**_LISTED, "cleanup": ("gnocchi",)}
+_READ: Mapping[str, Any] = {**_MADE, "less": "gets a metric after its creation"}
 _MADE_BY_ADMIN: Mapping[str, Any] = {**_ADMIN, "cleanup": ("gnocchi_admin",)}
 #: The archive policy of a scenario that gets none: points of a second for an hour, as Rally's.
 _SECONDS = ({"granularity": "0:00:01", "timespan": "1:00:00"},)
@@ -74,7 +75,7 @@ class GnocchiArchivePolicy(GnocchiScenario):
         name = self.new_name()
         fields = {
             "name": name,
-            "definition": definition or list(_SECONDS),
+            "definition": list(_SECONDS) if definition is None else definition,
             "aggregation_methods": aggregation_methods,
         }
         self.create("archive_policy", fields, admin=True)
@@ -140,13 +141,15 @@ class GnocchiMetric(GnocchiScenario):
         resource_id: str | None = None,
         unit: str | None = None,
     ) -> str:
-        fields = {
-            "name": self.new_name(),
-            "archive_policy_name": archive_policy_name,
-            "resource_id": resource_id,
-            "unit": unit,
-        }
-        return str(self.create("metric", fields)["id"])
+        name = self.new_name()
+        fields = {"name": name, "archive_policy_name": archive_policy_name, "unit": unit}
+        if resource_id is None:
+            return str(self.create("metric", fields)["id"])
+        # as Rally's client: the response does not have the id
+        path = f"resource/generic/{resource_id}/metric"
+        with ActionTimer(self, "gnocchi.create_metric"):
+            self.cloud.document("POST", "gnocchi", path, json={name: without_none(fields)})
+            return str(self.cloud.document("GET", "gnocchi", f"{path}/{name}")["id"])
 
     @openstack("GnocchiMetric.list_metric", **_LISTED)
     def list_metric(self, limit: int | None = None) -> None:
@@ -161,16 +164,12 @@ class GnocchiMetric(GnocchiScenario):
                     break
                 listed += page
 
-    @openstack("GnocchiMetric.create_metric", takes=_create, **_MADE)
+    @openstack("GnocchiMetric.create_metric", takes=_create, **_READ)
     def create_metric(self, **kwargs: Any) -> None:
         """Create a metric."""
         self._create(**kwargs)
 
-    @openstack(
-        "GnocchiMetric.create_delete_metric",
-        takes=_create,
-        **{**_MADE, "less": "gets a metric after its creation"},
-    )
+    @openstack("GnocchiMetric.create_delete_metric", takes=_create, **_READ)
     def create_delete_metric(self, **kwargs: Any) -> None:
         """Create a metric and delete it."""
         self.delete("metric", self._create(**kwargs))

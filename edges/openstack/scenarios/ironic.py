@@ -33,9 +33,17 @@ class IronicNodes(ResourceScenario):
     another one, up to 1.10.
     """
 
+    @classmethod
+    def check_arguments(cls, method: str, args: Mapping[str, Any]) -> list[str]:
+        """Return messages of the base class, and one on `name`, which osbench sets itself."""
+        found = super().check_arguments(method, args)
+        if "name" in args:
+            found.append("osbench sets name itself, to find the node again")
+        return found
+
     @openstack("IronicNodes.create_and_list_node", **_SCENARIO)
     @waits(_CREATE)
-    def create_and_list_node(
+    def create_and_list_node(  # noqa: PLR0913 - they are Rally's
         self,
         driver: str,
         properties: dict[str, Any] | None = None,
@@ -43,13 +51,16 @@ class IronicNodes(ResourceScenario):
         maintenance: bool | None = None,
         detail: bool = False,
         sort_dir: str | None = None,
+        marker: str | None = None,
+        limit: int | None = None,
+        sort_key: str | None = None,
         **node_kwargs: Any,
     ) -> None:
         """Create a node, list the nodes, and check that it is among them.
 
         The list has the nodes that are `associated` with a server (or not) and in `maintenance` (or
-        not), with all fields if `detail`, in the direction `sort_dir`. Further arguments are fields
-        of the node.
+        not), with all fields if `detail`, in the direction `sort_dir`. `marker`, `limit` and
+        `sort_key` have no effect, as in Rally. Further arguments are fields of the node.
         """
         node = self._create(driver, properties, node_kwargs)
         params = {"associated": associated, "maintenance": maintenance, "sort_dir": sort_dir}

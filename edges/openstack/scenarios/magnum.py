@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from osbench.common.errors import DeploymentError
 from osbench.common.plugin.atomic import ActionTimer
+from osbench.edges.openstack.common.cloud import Cloud
 from osbench.edges.openstack.scenarios.openstack_scenario import (
     ACCEPTED,
     OpenStackScenario,
@@ -43,6 +45,17 @@ class MagnumClusterTemplates(OpenStackScenario):
 class MagnumClusters(ResourceScenario):
     """Rally's `MagnumClusters` scenarios: create and list clusters."""
 
+    @classmethod
+    def prepare(cls, context: dict[str, Any], cloud: Cloud) -> None:
+        """Raise DeploymentError if clusters are created, and no template is given or made."""
+        creates = context["scenario"].partition("@")[0].endswith(".create_and_list_clusters")
+        given = context["args"].get("cluster_template_uuid") or context.get("cluster_templates")
+        if creates and not given:
+            raise DeploymentError(
+                "needs a template of clusters: give the context cluster_templates, or the argument "
+                "cluster_template_uuid"
+            )
+
     @openstack("MagnumClusters.list_clusters", services=("magnum",))
     def list_clusters(
         self,
@@ -62,11 +75,11 @@ class MagnumClusters(ResourceScenario):
     )
     @waits(_CREATE)
     def create_and_list_clusters(
-        self, node_count: int, cluster_template_uuid: str, **cluster_kwargs: Any
+        self, node_count: int, cluster_template_uuid: str | None = None, **cluster_kwargs: Any
     ) -> None:
         """Create a keypair, a cluster with it, wait until it is complete; check that it is listed.
 
-        `cluster_template_uuid` is required, since osbench has no context for templates. Further
+        Without `cluster_template_uuid` its template is of the context `cluster_templates`. Further
         arguments are fields of the cluster.
         """
         name = self.new_name()
@@ -76,7 +89,7 @@ class MagnumClusters(ResourceScenario):
         wanted = {
             **cluster_kwargs,
             "name": self.new_name(),
-            "cluster_template_id": cluster_template_uuid,
+            "cluster_template_id": cluster_template_uuid or self._template(),
             "node_count": node_count,
             "keypair": name,
         }
@@ -87,6 +100,9 @@ class MagnumClusters(ResourceScenario):
             self.await_status(_CLUSTER, cluster, "CREATE_COMPLETE", wait=_CREATE)
         found = {one["uuid"] for one in self._list({})}
         self.checked(cluster in found, "the cluster that was created is not in the list")
+
+    def _template(self) -> str:
+        return str(self.context["cluster_templates"][self.cloud.project_id][0])
 
     def _list(self, params: Mapping[str, Any]) -> Any:
         with ActionTimer(self, "magnum.list_clusters"):

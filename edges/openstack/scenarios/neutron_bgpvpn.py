@@ -113,10 +113,11 @@ class NeutronBGPVPN(OpenStackScenario):
             "import_targets": updated_import_targets,
             "export_targets": updated_export_targets,
             "route_distinguishers": updated_route_distinguishers,
-            "name": self.new_name() if update_name else None,
+            **({"name": self.new_name()} if update_name else {}),
         }
         with ActionTimer(self, "neutron.update_bgpvpn"):
-            sent = {"bgpvpn": without_none(changes)}
+            # with null for what is not given, as Rally
+            sent = {"bgpvpn": changes}
             self.admin.document("PUT", "neutron", neutron.path_of(_VPN, made), json=sent)
 
     @openstack("NeutronBGPVPN.create_bgpvpn_assoc_disassoc_networks", takes=_fields, **_ASSOCIATED)
@@ -145,7 +146,7 @@ class NeutronBGPVPN(OpenStackScenario):
         target = str(network["id" if kind == "network" else "router_id"])
         fields = self._fields(**kwargs)
         # as Rally: random ones, so that VPNs differ
-        fields.setdefault("route_targets", [_random_target()])
+        fields["route_targets"] = fields.get("route_targets") or [_random_target()]
         made = self._create({**fields, "tenant_id": self.cloud.project_id})
         path = f"{neutron.path_of(_VPN, made)}/{kind}_associations"
         with ActionTimer(self, f"neutron.create_bgpvpn_{kind}_assoc"):

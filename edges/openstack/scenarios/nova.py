@@ -5,12 +5,18 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from osbench.common.errors import DeploymentError
 from osbench.common.plugin.atomic import ActionTimer
 from osbench.edges.openstack.common import neutron
 from osbench.edges.openstack.common.cloud import Cloud
 from osbench.edges.openstack.scenarios.attached_volumes import ATTACH, DETACH, AttachedVolumes
 from osbench.edges.openstack.scenarios.network_maker import NetworkMaker
-from osbench.edges.openstack.scenarios.openstack_scenario import openstack, waits, without_none
+from osbench.edges.openstack.scenarios.openstack_scenario import (
+    count_problems,
+    openstack,
+    waits,
+    without_none,
+)
 from osbench.edges.openstack.scenarios.server_changes import (
     BOUNCE_WAITS,
     ServerChanges,
@@ -45,6 +51,8 @@ _RESIZED = ("nova_server_resize", "nova_server_resize_confirm", "nova_server_res
 #: list.
 _DESCRIBED = "2.19"
 _CONSOLES = (2, 6)
+#: The first microversion with consoles of the type webmks.
+_MKS = "2.8"
 #: Consoles by their protocol; before `_CONSOLES` the names of the actions that get their URL.
 _PROTOCOLS: Mapping[str, tuple[str, str]] = {
     "novnc": ("vnc", "os-getVNCConsole"),
@@ -71,6 +79,7 @@ class NovaServers(AttachedVolumes, ServerChanges, NetworkMaker):
         Checks also the `actions` of `boot_and_bounce_server`, and `console_type`.
         """
         found = super().check_arguments(method, args)
+        found += count_problems(args, "volume_num")
         console = args.get("console_type")
         if console is not None and console not in _PROTOCOLS:
             found.append(f"console_type must be one of {', '.join(_PROTOCOLS)}, got {console!r}")
@@ -93,6 +102,11 @@ class NovaServers(AttachedVolumes, ServerChanges, NetworkMaker):
             given = args.get("floating_network") or older.get("ext_network")
             given = given or older.get("floating_network")
             context["floating_network"] = neutron.floating_network(cloud, given)
+        if args.get("console_type") == "webmks" and (2, 0) < cloud.microversion_of("nova") < (2, 8):
+            raise DeploymentError(
+                f"console_type webmks needs the microversion {_MKS} of Nova or a later one; give "
+                "that in the context api_versions"
+            )
 
     @openstack("NovaServers.boot_server", **_BOOTED)
     @waits("nova_server_boot")
@@ -620,7 +634,7 @@ class NovaServers(AttachedVolumes, ServerChanges, NetworkMaker):
                 return
             body = {"remote_console": {"protocol": protocol, "type": console_type}}
             path = f"{SERVER.path}/{server}/remote-consoles"
-            self.cloud.document("POST", "nova", path, json=body)
+            self.cloud.document("POST", "nova", path, json=body, microversion=_MKS)
 
     @openstack("NovaServers.boot_server_and_list_interfaces", requires=("network",), **_BOOTED)
     @waits("nova_server_boot")

@@ -345,6 +345,15 @@ def further_arguments(method: Any, args: Mapping[str, Any]) -> tuple[str, dict[s
     return taking, {key: value for key, value in args.items() if key not in parameters}
 
 
+def count_problems(args: Mapping[str, Any], *names: str, least: int = 1) -> list[str]:
+    """Return a message on each of the named arguments that is not an integer from `least` on."""
+    return [
+        f"{name} must be an integer from {least} on, got {args[name]!r}"
+        for name in names
+        if name in args and (not isinstance(args[name], int) or args[name] < least)
+    ]
+
+
 def without_none(values: Mapping[str, Any]) -> dict[str, Any]:
     """Return a copy without the items whose value is None: services would take null for a value."""
     return {key: value for key, value in values.items() if value is not None}

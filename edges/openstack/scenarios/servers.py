@@ -18,7 +18,7 @@ SERVER = ResourceKind(service="nova", path="servers", key="server", reason="faul
 #: Waits of `WAITS`, for servers.
 BOOT, DELETE = "nova_server_boot", "nova_server_delete"
 #: Arguments of scenarios that hold arguments for new servers.
-_NESTED = ("boot_server_kwargs", "create_vm_params")
+_NESTED = ("boot_server_args", "boot_server_kwargs", "create_vm_params")
 
 
 class Servers(ResourceScenario):

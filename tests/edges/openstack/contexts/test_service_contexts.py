@@ -13,6 +13,7 @@ from osbench.common.errors import ContextError
 from osbench.common.plugin.plugins import Plugins
 from osbench.edges.openstack.common.request_errors import RequestFailed
 from osbench.edges.openstack.contexts.cleanup import Cleanup
+from osbench.edges.openstack.contexts.cluster_templates import ClusterTemplates
 from osbench.edges.openstack.contexts.dns_zones import DnsZones
 from osbench.edges.openstack.contexts.manila_shares import (
     ProjectSecurityServices,
@@ -87,7 +88,8 @@ def test_shares_are_in_share_networks_with_security_services(cloud):
         "ldap",
         "kerberos",
     ]
-    assert [there["share-networks"][one].get("neutron_net_id") for one in ids] == ["n1", "n2"]
+    # Manila takes a network with a subnet only
+    assert [there["share-networks"][one].get("neutron_net_id") for one in ids] == ["n1", None]
     assert there["share-networks"][ids[0]]["neutron_subnet_id"] == "s1"
     created = [there["shares"][one] for one in shares[project]]
     assert [one["share_network_id"] for one in created] == [ids[0], ids[1], ids[0]]
@@ -98,6 +100,24 @@ def test_shares_are_in_share_networks_with_security_services(cloud):
     for kind, config, made in reversed(chain.made[1:]):
         kind(config, chain.environment(1), made).cleanup()
     assert not any(names(cloud, one) for one in ("shares", "share-networks", "security-services"))
+
+
+@pytest.mark.parametrize("attached", [True, False])
+def test_a_security_service_that_is_refused_must_be_there(cloud, attached):
+    chain = Chain(cloud)
+    chain.set_up(Users)
+    chain.set_up(ProjectSecurityServices, {"security_services": [{"type": "ldap"}]})
+    (service,) = cloud.objects["security-services"].values()
+    if not attached:
+        # another one, of the same type, is there instead
+        service["project_id"] = "other"
+    cloud.faults.append(["POST /manila/v2/share-networks/.*/action", 409, 1])
+
+    if attached:
+        chain.set_up(ProjectShareNetworks, {"use_share_networks": True})
+    else:
+        with pytest.raises(ContextError, match=r"one security service of each type"):
+            chain.set_up(ProjectShareNetworks, {"use_share_networks": True})
 
 
 def test_share_networks_are_not_made_unless_asked_for(cloud):
@@ -125,6 +145,23 @@ def test_a_share_that_fails_is_told_and_goes(cloud):
     chain.undo()
 
     assert names(cloud, "shares") == []
+
+
+def test_a_template_of_clusters_is_in_every_project(cloud):
+    chain = Chain(cloud)
+    chain.set_up(Users, {"tenants": 2})
+    cloud.lost.append(["POST /magnum/v1/clustertemplates", 1])
+    config = {"image_id": "i", "external_network_id": "e", "coe": "k", "labels": "a=1, b=x=y"}
+
+    made = chain.set_up(ClusterTemplates, config)["cluster_templates"]
+
+    there = cloud.objects["clustertemplates"]
+    assert [len(several) for several in made.values()] == [1, 1]
+    assert sorted(there) == sorted(one for several in made.values() for one in several)
+    assert all(one["labels"] == {"a": "1", "b": "x=y"} for one in there.values())
+    assert {one["coe"] for one in there.values()} == {"k"}
+    chain.undo()
+    assert names(cloud, "clustertemplates") == []
 
 
 def test_types_of_volumes_have_the_names_of_the_task(cloud):
@@ -156,11 +193,14 @@ def test_a_type_of_volumes_that_exists_is_refused_and_stays(cloud):
     [
         ("zones", {"set_zone_in_network": True}, "zones@rally"),
         ("manila_share_networks", {"share_networks": {"t": ["n"]}}, "manila_share_networks@rally"),
+        ("cluster_templates", {"labels": "a=1,b"}, "labels must be NAME=VALUE,..., got 'b'"),
+        ("cluster_templates", {"labels": "a=1,b="}, ""),
+        ("cluster_templates", {"public": True}, "cluster_templates@rally"),
         ("zones", {"zones_per_tenant": 2}, ""),
         ("manila_share_networks", {"use_share_networks": True}, ""),
     ],
 )
-def test_keys_that_only_rally_has_are_told_before_the_run(name, config, said):
+def test_keys_that_cannot_work_are_told_before_the_run(name, config, said):
     found = Plugins().get("context", name).check_config(config)
 
     assert (said in found[0]) if said else found == []
@@ -254,6 +294,34 @@ def test_what_a_half_done_iteration_leaves_goes_and_no_more(cloud, name, args, s
 
     assert there == kinds
     assert {kind: set(cloud.objects[kind]) for kind in KINDS} == before
+
+
+def test_specs_that_types_have_and_lists_of_an_administrator(cloud):
+    chain = Chain(cloud)
+    chain.set_up(Cleanup, ["cinder_admin.qos_specs", "manila.security_services"])
+    cloud.make("qos-specs", {"name": made_by(chain, 1)})
+    project = cloud.find("projects", ADMIN)["id"]
+    cloud.make("security-services", {"name": made_by(chain, 1), "project_id": project})
+
+    chain.undo()
+
+    sent = [f"{method} {path}" for method, path, _ in cloud.seen]
+    assert any(one.startswith("DELETE /cinder/qos-specs/") and "force=true" in one for one in sent)
+    # Manila takes a limit for a filter here
+    assert "GET /manila/v2/security-services" in sent
+    assert names(cloud, "security-services") == names(cloud, "qos-specs") == []
+
+
+def test_more_than_a_page_of_metrics_goes(cloud):
+    for _ in range(1001):
+        cloud.make("metric", {"name": "theirs"})
+    chain = Chain(cloud)
+    chain.set_up(Cleanup, ["gnocchi.metrics"])
+    cloud.make("metric", {"name": made_by(chain, 1)})
+
+    chain.undo()
+
+    assert set(names(cloud, "metric")) == {"theirs"}
 
 
 def test_more_than_a_page_of_secrets_and_shares_goes(cloud):

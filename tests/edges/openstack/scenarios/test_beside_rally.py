@@ -8,8 +8,9 @@ from typing import Any
 import pytest
 
 from helpers import beside_rally
-from helpers.cloud_workload import Workload
+from helpers.cloud_workload import PLUGINS, Workload
 from helpers.fake_cloud import ADMIN, FakeCloud, fake_cloud
+from osbench.common.errors import DeploymentError
 
 pytest.importorskip("rally_openstack", reason="the extra osbench[rally] is not installed")
 
@@ -76,6 +77,7 @@ CASES: list[tuple[str, dict[str, Any], str]] = [
     ("NeutronBGPVPN.create_and_list_networks_associations", {"route_targets": ["1:2"]}, ""),
     ("NeutronBGPVPN.create_and_list_routers_associations", {"route_targets": ["1:2"]}, ""),
     ("IronicNodes.create_and_list_node", {"driver": "fake", "properties": {"cpus": 1}}, ""),
+    ("IronicNodes.create_and_list_node", {"driver": "fake", "limit": 5, "sort_key": "name"}, ""),
     ("IronicNodes.create_and_delete_node", {"driver": "fake"}, ""),
     ("MagnumClusterTemplates.list_cluster_templates", {"limit": 3}, ""),
     ("MagnumClusters.list_clusters", {}, ""),
@@ -84,6 +86,7 @@ CASES: list[tuple[str, dict[str, Any], str]] = [
         {"node_count": 1, "cluster_template_uuid": "t"},
         "",
     ),
+    ("MagnumClusters.create_and_list_clusters", {"node_count": 1}, ""),
     ("Gnocchi.get_status", {}, ""),
     ("Gnocchi.list_capabilities", {}, ""),
     ("GnocchiArchivePolicy.list_archive_policy", {}, ""),
@@ -95,6 +98,7 @@ CASES: list[tuple[str, dict[str, Any], str]] = [
     ("GnocchiMetric.list_metric", {"limit": 3}, ""),
     ("GnocchiMetric.create_metric", {"unit": "B"}, r"GET /gnocchi/v1/metric/ID"),
     ("GnocchiMetric.create_delete_metric", {}, r"GET /gnocchi/v1/metric/ID"),
+    ("GnocchiMetric.create_delete_metric", {"resource_id": "6" * 32, "unit": "B"}, ""),
     ("GnocchiResource.create_resource", {}, ""),
     ("GnocchiResource.create_delete_resource", {}, ""),
     ("GnocchiResourceType.list_resource_type", {}, ""),
@@ -177,6 +181,7 @@ def made_by_contexts(cloud: FakeCloud) -> tuple[dict[str, Any], dict[str, Any], 
         "network_ranges_used": 1,
         "zones": {project: [{"id": zone["id"], "name": zone["name"]}]},
         "volume_types": types,
+        "cluster_templates": {project: ["t"]},
         "manila_share_networks": {project: ["sn1", "sn2"]},
     }
     networks = [{"id": "sn1"}, {"id": "sn2"}]
@@ -184,6 +189,7 @@ def made_by_contexts(cloud: FakeCloud) -> tuple[dict[str, Any], dict[str, Any], 
         "networks": [{**NETWORK, "tenant_id": project}],
         "zones": [{"id": zone["id"], "name": zone["name"]}],
         "manila_share_networks": {"share_networks": networks},
+        "cluster_template": "t",
     }
     return ours, tenant, {"volume_types": types}
 
@@ -208,3 +214,66 @@ def test_requests_and_actions_are_rallys(cloud, name, args, more):
     assert mine == kept
     assert beside_rally.timed(workload.last) == theirs
     assert more == "" or len(mine) < len(sent)
+
+
+@pytest.mark.parametrize(
+    ("name", "args", "said"),
+    [
+        ("IronicNodes.create_and_delete_node", {"name": "n"}, "osbench sets name itself"),
+        ("BarbicanSecrets.create_symmetric_and_delete", {"payload": 1}, "payload must be text"),
+        ("ManilaShares.list_shares", {"share_proto": 5}, "share_proto must be one of NFS"),
+        ("ManilaShares.set_and_delete_metadata", {"sets": 0}, "sets must be an integer from 1 on"),
+        (
+            "ManilaShares.set_and_delete_metadata",
+            {"key_min_length": 9, "key_max_length": 3},
+            "key_min_length and key_max_length must be integers from 1 to 256",
+        ),
+        (
+            "DesignateBasic.create_and_list_recordsets",
+            {"recordsets_per_zone": "3"},
+            "recordsets_per_zone must be an integer from 1 on, got '3'",
+        ),
+        ("NeutronBGPVPN.create_and_list_bgpvpns", {"bgpvpn_type": "l4"}, "must be l2 or l3"),
+        ("NeutronTrunks.create_and_list_trunks", {"subport_count": 0}, "subport_count must be"),
+        (
+            "NovaServers.boot_server_attach_volume_and_list_attachments",
+            {"volume_num": 0},
+            "volume_num must be an integer from 1 on",
+        ),
+        ("NovaServers.boot_and_get_console_url", {"console_type": "tty"}, "console_type must be"),
+        ("CinderVolumes.modify_volume_metadata", {"sets": "x"}, "sets must be an integer from 0"),
+        ("CinderVolumes.modify_volume_metadata", {"sets": 1}, "set at least as many keys as are"),
+        (
+            "CinderVolumes.create_nested_snapshots_and_attach_volume",
+            {"nested_level": 0},
+            "nested_level must be an integer from 1 on",
+        ),
+        ("CinderVolumeTypes.create_and_delete_encryption_type", {}, "give provider, or"),
+        ("CinderVolumeTypes.create_get_and_delete_encryption_type", {}, ""),
+        ("CinderVolumes.modify_volume_metadata", {}, ""),
+    ],
+)
+def test_arguments_that_cannot_work_are_told_before_the_load(name, args, said):
+    plugin = PLUGINS.scenario(f"{name}@native")
+
+    found = plugin.cls.check_arguments(plugin.method, args)
+
+    assert any(said in one for one in found) if said else found == []
+
+
+def test_a_console_of_vmware_has_its_microversion(cloud):
+    workload = Workload(
+        cloud, "NovaServers.boot_and_get_console_url", {**BOOTED, "console_type": "webmks"}
+    )
+
+    workload.run()
+
+    headers = next(headers for _, path, headers in cloud.seen if path.endswith("/remote-consoles"))
+    assert headers["openstack-api-version"] == "compute 2.8"
+
+
+def test_arguments_of_servers_are_checked_wherever_they_are(cloud):
+    args = {**BOOTED, "boot_server_args": {"bogus": 1}}
+
+    with pytest.raises(DeploymentError, match=r"bogus in boot_server_args: unknown argument"):
+        Workload(cloud, "NovaServers.boot_server_and_attach_interface", args)
