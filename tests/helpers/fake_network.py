@@ -30,7 +30,11 @@ _QUOTAS = {
         *("network", "subnet", "port", "router", "floatingip", "security_group"),
         "security_group_rule",
     ),
+    "manila": ("shares", "gigabytes", "share_networks"),
+    "designate": ("zones", "zone_records"),
 }
+#: Keys of their documents; "" where the quotas are the document.
+_QUOTA_KEYS = {"neutron": "quota", "designate": ""}
 
 
 class NetworkRoutes(QuietHandler):
@@ -224,19 +228,20 @@ class NetworkRoutes(QuietHandler):
 
     def _quotas(self, service: str, project: str, data: bytes) -> None:
         kept = self.server.quotas
-        key = "quota" if service == "neutron" else "quota_set"
+        key = _QUOTA_KEYS.get(service, "quota_set")
         if self.command == "DELETE":
             kept.pop((service, project), None)
             return self._answer(204 if service == "neutron" else 202, None)
         found = dict.fromkeys(_QUOTAS[service], DEFAULT_QUOTA) | kept.get((service, project), {})
-        if self.command == "PUT":
-            wanted = json.loads(data)[key]
+        if self.command in ("PUT", "PATCH"):
+            sent = json.loads(data)
+            wanted = sent[key] if key else sent
             unknown = wanted.keys() - found.keys() - {"tenant_id"}
             if unknown:
                 return self._answer(400, {"badRequest": {"message": f"no quota {unknown}"}})
             kept[service, project] = found | wanted
             found = kept[service, project]
-        return self._answer(200, {key: found})
+        return self._answer(200, {key: found} if key else found)
 
 
 def _uses(port: dict[str, Any]) -> set[str]:

@@ -36,6 +36,7 @@ class ServiceRoutes(QuietHandler):
     server: Any
     params: dict[str, str]
     _answer: Callable[..., None]
+    _quotas: Callable[..., None]
 
     def _cut(self, found: list[dict[str, Any]], usual: int) -> list[dict[str, Any]]:
         """Cut a page out of a list, by number, or by the id of the last object before it."""
@@ -70,6 +71,11 @@ class ServiceRoutes(QuietHandler):
     # Designate
 
     def _designate(self, rest: list[str], data: bytes, who: dict[str, str]) -> None:
+        if rest[1] == "quotas":
+            # of another project than one's own
+            seen = self.server.seen[-1][2].get("x-auth-all-projects")
+            refused = who["project"] != rest[2] and seen != "true"
+            return self._answer(403, {}) if refused else self._quotas("designate", rest[2], data)
         kind = "recordsets" if "recordsets" in rest else "zones"
         more = rest[rest.index(kind) + 1 :]
         kept = self.server.objects.setdefault(kind, {})
@@ -147,6 +153,8 @@ class ServiceRoutes(QuietHandler):
 
     def _manila(self, rest: list[str], data: bytes, who: dict[str, str]) -> None:  # noqa: PLR0911 - one for each route
         _, kind, *more = rest
+        if kind == "os-quota-sets":
+            return self._quotas("manila", more[0], data)
         body, key = json.loads(data) if data else {}, _SHARES[kind]
         kept = self.server.objects.setdefault(kind, {})
         if self.command == "GET" and kind == "shares":

@@ -24,6 +24,11 @@ def action_name(cloud: Cloud, action: str) -> str:
     return action if cloud.microversion_of(SERVICE) >= _PLAIN else f"os-{action}"
 
 
+def quota_path(cloud: Cloud) -> str:
+    """Return the path of quotas of projects in the API version of `cloud`."""
+    return "quota-sets" if cloud.microversion_of(SERVICE) >= _PLAIN else "os-quota-sets"
+
+
 def lists_rules(cloud: Cloud) -> bool:
     """Return whether access rules are listed at `share-access-rules`, not by an action."""
     return cloud.microversion_of(SERVICE) >= _RULES

@@ -3,20 +3,38 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field
+from types import MappingProxyType
 from typing import Any, ClassVar
 
 from osbench.plugin import context
-from osbench.plugin.cloud import Cloud, CloudAccess
+from osbench.plugin.cloud import Cloud, CloudAccess, manila_api
 from osbench.plugin.errors import ContextError
 
-#: Path of a project's quotas, and the key of the document, by service.
-_PLACES = {
-    "nova": ("os-quota-sets", "quota_set"),
-    "cinder": ("os-quota-sets", "quota_set"),
-    "neutron": ("quotas", "quota"),
-}
-#: Services whose quotas only Rally sets.
-_RALLYS = ("manila", "designate")
+
+@dataclass(frozen=True, kw_only=True)
+class _Place:
+    """The place of a project's quotas in the API of a service, and the request that sets them."""
+
+    path: str = "os-quota-sets"
+    #: Key of the quotas in a document; "" if they are the document.
+    key: str = "quota_set"
+    method: str = "PUT"
+    headers: Mapping[str, str] = field(default_factory=dict)
+
+
+_PLACES: Mapping[str, _Place] = MappingProxyType(
+    {
+        "nova": _Place(),
+        "cinder": _Place(),
+        "neutron": _Place(path="quotas", key="quota"),
+        "manila": _Place(),
+        # quotas of another project than the administrator's
+        "designate": _Place(
+            path="quotas", key="", method="PATCH", headers={"X-Auth-All-Projects": "true"}
+        ),
+    }
+)
 _QUOTAS = {
     "type": "object",
     "additionalProperties": {"type": "integer", "minimum": -1},
@@ -33,8 +51,7 @@ class Quotas(context.Context):
         "properties": {
             service: _QUOTAS | {"description": f"quotas of {service} by name; -1 means no limit"}
             for service in _PLACES
-        }
-        | {service: _QUOTAS | {"description": "only in Rally"} for service in _RALLYS},
+        },
         "additionalProperties": False,
         "examples": [{"nova": {"instances": -1, "cores": -1}}],
     }
@@ -42,15 +59,9 @@ class Quotas(context.Context):
     def setup(self) -> None:
         """Set the configured quotas of each project, after storing their present values in `made`.
 
-        Raises ContextError for services that only Rally supports, for unknown quotas, and if
-        projects have no ids because the context `users` is missing.
+        Raises ContextError for unknown quotas, and if projects have no ids because the context
+        `users` is missing.
         """
-        unknown = [service for service in self.config if service in _RALLYS]
-        if unknown:
-            raise ContextError(
-                f"osbench's quotas has none of {', '.join(unknown)}; install osbench[rally], and "
-                "name the context quotas@rally"
-            )
         access = CloudAccess(self.surroundings, self.NAME)
         admin = access.admin
         projects = {user.project_id: user.temporary for user in access.users if user.project_id}
@@ -113,18 +124,28 @@ class Quotas(context.Context):
             if quotas is not None:
                 _put_quotas(admin, service, project, quotas)
                 return
-            path, _ = _PLACES[service]
-            admin.request("DELETE", service, f"{path}/{project}", expected=(200, 202, 204, 404))
+            headers = _PLACES[service].headers
+            path = _path_of(admin, service, project)
+            admin.request("DELETE", service, path, headers=headers, expected=(200, 202, 204, 404))
 
         access.each("quotas restored", before, restore)
 
 
+def _path_of(admin: Cloud, service: str, project: str) -> str:
+    place = _PLACES[service]
+    path = manila_api.quota_path(admin) if service == manila_api.SERVICE else place.path
+    return f"{path}/{project}"
+
+
 def _get(admin: Cloud, service: str, project: str) -> dict[str, Any]:
-    path, key = _PLACES[service]
-    found: dict[str, Any] = admin.document("GET", service, f"{path}/{project}")[key]
-    return found
+    place = _PLACES[service]
+    path = _path_of(admin, service, project)
+    found: dict[str, Any] = admin.document("GET", service, path, headers=place.headers)
+    return found[place.key] if place.key else found
 
 
 def _put_quotas(admin: Cloud, service: str, project: str, quotas: Mapping[str, Any]) -> None:
-    path, key = _PLACES[service]
-    admin.request("PUT", service, f"{path}/{project}", json={key: dict(quotas)})
+    place = _PLACES[service]
+    sent = {place.key: dict(quotas)} if place.key else dict(quotas)
+    path = _path_of(admin, service, project)
+    admin.request(place.method, service, path, json=sent, headers=place.headers)

@@ -251,12 +251,18 @@ def test_quotas_that_iterations_change_are_restored(cloud, service):
     assert cloud.quotas[service, project][name] == DEFAULT_QUOTA
 
 
-def test_quotas_of_a_project_that_goes_are_deleted(cloud):
+@pytest.mark.parametrize(
+    ("service", "name"),
+    [("neutron", "network"), ("nova", "cores"), ("manila", "shares"), ("designate", "zones")],
+)
+def test_quotas_of_a_project_that_goes_are_set_and_deleted(cloud, service, name):
+    cloud.absent.clear()
     chain = Chain(cloud)
     (user,) = chain.set_up(Users)["users"]
-    chain.set_up(Quotas, {"neutron": {"network": 50}})
-    chain.set_up(RestoredQuotas, {"neutron": ["network"]})
-    cloud.quotas["neutron", user["project_id"]]["network"] = 7
+    chain.set_up(Quotas, {service: {name: 50}})
+    chain.set_up(RestoredQuotas, {service: [name]})
+    assert cloud.quotas[service, user["project_id"]][name] == 50
+    cloud.quotas[service, user["project_id"]][name] = 7
 
     chain.undo()
 

@@ -16,7 +16,6 @@ from osbench.edges.openstack.common.request_errors import RequestFailed
 from osbench.edges.openstack.contexts.api_versions import ApiVersions
 from osbench.edges.openstack.contexts.cleanup import Cleanup
 from osbench.edges.openstack.contexts.images import Images
-from osbench.edges.openstack.contexts.quotas import Quotas
 from osbench.edges.openstack.contexts.roles import Roles
 from osbench.edges.openstack.contexts.users import Users
 from osbench.edges.openstack.contexts.workbooks import Workbooks
@@ -148,14 +147,6 @@ def test_a_role_that_is_not_there_is_named(cloud):
 
     with pytest.raises(ContextError, match="there is no role 'pilot'"):
         chain.set_up(Roles, ["pilot"])
-
-
-@pytest.mark.parametrize("service", ["manila", "designate"])
-def test_quotas_that_only_rally_sets_are_refused(cloud, service):
-    with pytest.raises(
-        ContextError, match=rf"osbench's quotas has none of {service}.*quotas@rally"
-    ):
-        Chain(cloud).set_up(Quotas, {service: {"zones": 1}})
 
 
 def test_queues_are_made_in_every_project(cloud):
