@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, ClassVar
 
-from osbench.plugin.cloud import Cloud, PerProjectContext
+from osbench.plugin.cloud import Cloud, CloudAccess, PerProjectContext, neutron
 from osbench.plugin.errors import ContextError
 
 
@@ -28,22 +28,35 @@ class DnsZones(PerProjectContext):
                 "minimum": 1,
                 "description": "zones in each project; 1 by default",
             },
-            "set_zone_in_network": {"type": "boolean", "description": "only in Rally"},
+            "set_zone_in_network": {
+                "type": "boolean",
+                "description": "whether the first network of each project gets its first zone; "
+                "false by default",
+            },
         },
         "additionalProperties": False,
         "examples": [{"zones_per_tenant": 2}],
     }
 
-    @classmethod
-    def check_config(cls, config: Any) -> list[str]:
-        """Return a message if the zone is to be set in a network, as only Rally does; else []."""
-        if config.get("set_zone_in_network"):
-            return ["set_zone_in_network is only in Rally; name the context zones@rally"]
-        return []
-
     def setup(self) -> None:
-        """Create the zones; store their ids and names by project id."""
+        """Create the zones; store their ids and names by project id.
+
+        With `set_zone_in_network` names in the first network of a project are of its first zone.
+        Raises ContextError if then a project has no network of a context.
+        """
         self.make_all()
+        if self.config.get("set_zone_in_network"):
+            access = CloudAccess(self.surroundings, self.NAME)
+            access.each("zones set in networks", access.projects, self._set_in_network)
+
+    def _set_in_network(self, cloud: Cloud) -> None:
+        networks = (self.surroundings.context.get(neutron.NETWORKS) or {}).get(cloud.project_id)
+        if not networks:
+            raise ContextError("set_zone_in_network needs the context network")
+        path = neutron.path_of("network", networks[0]["id"])
+        zone = self.made[self.KEY][cloud.project_id][0]
+        body = {"network": {"dns_domain": zone["name"]}}
+        cloud.request("PUT", neutron.SERVICE, path, json=body)
 
     def make(self, cloud: Cloud, name: str) -> dict[str, Any]:
         """Create the zone `name` with a domain; return its `id` and `name`.

@@ -58,6 +58,20 @@ def test_zones_are_made_once_in_every_project(cloud):
     assert names(cloud, "zones") == []
 
 
+def test_a_network_gets_the_domain_of_a_zone(cloud):
+    project = cloud.find("projects", ADMIN)["id"]
+    cloud.make("network", {"id": "n1", "name": "net", "project_id": project})
+    chain = Chain(cloud)
+    chain.made.append((Cleanup, [], {"networks": {project: [{"id": "n1"}]}}))
+
+    made = chain.set_up(DnsZones, {"set_zone_in_network": True})
+
+    assert cloud.objects["network"]["n1"]["dns_domain"] == made["zones"][project][0]["name"]
+    chain.made[0] = (Cleanup, [], {})
+    with pytest.raises(ContextError, match="set_zone_in_network needs the context network"):
+        chain.set_up(DnsZones, {"set_zone_in_network": True})
+
+
 def test_a_zone_of_another_project_is_told(cloud):
     chain = Chain(cloud)
     chain.set_up(Users)
@@ -191,12 +205,11 @@ def test_a_type_of_volumes_that_exists_is_refused_and_stays(cloud):
 @pytest.mark.parametrize(
     ("name", "config", "said"),
     [
-        ("zones", {"set_zone_in_network": True}, "zones@rally"),
         ("manila_share_networks", {"share_networks": {"t": ["n"]}}, "manila_share_networks@rally"),
         ("cluster_templates", {"labels": "a=1,b"}, "labels must be NAME=VALUE,..., got 'b'"),
         ("cluster_templates", {"labels": "a=1,b="}, ""),
         ("cluster_templates", {"public": True}, "cluster_templates@rally"),
-        ("zones", {"zones_per_tenant": 2}, ""),
+        ("zones", {"zones_per_tenant": 2, "set_zone_in_network": True}, ""),
         ("manila_share_networks", {"use_share_networks": True}, ""),
     ],
 )
