@@ -13,7 +13,7 @@ from osbench.plugin.errors import ContextError
 
 
 @dataclass(frozen=True, kw_only=True)
-class _Place:
+class _QuotaPlace:
     """The place of a project's quotas in the API of a service, and the request that sets them."""
 
     path: str = "os-quota-sets"
@@ -23,14 +23,14 @@ class _Place:
     headers: Mapping[str, str] = field(default_factory=dict)
 
 
-_PLACES: Mapping[str, _Place] = MappingProxyType(
+_PLACES: Mapping[str, _QuotaPlace] = MappingProxyType(
     {
-        "nova": _Place(),
-        "cinder": _Place(),
-        "neutron": _Place(path="quotas", key="quota"),
-        "manila": _Place(),
+        "nova": _QuotaPlace(),
+        "cinder": _QuotaPlace(),
+        "neutron": _QuotaPlace(path="quotas", key="quota"),
+        "manila": _QuotaPlace(),
         # quotas of another project than the administrator's
-        "designate": _Place(
+        "designate": _QuotaPlace(
             path="quotas", key="", method="PATCH", headers={"X-Auth-All-Projects": "true"}
         ),
     }
