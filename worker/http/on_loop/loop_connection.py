@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import select
 import socket
 from collections.abc import Sequence
@@ -251,12 +252,7 @@ class LoopConnection(asyncio.Protocol):
             self._finish(error)
 
     def _await_more(self, phases: ExchangePhases) -> None:
-        """Prepare for more bytes of an incomplete response.
-
-        If received bytes are unparsed, reading is paused and parsing goes on in the loop's next
-        iteration. If the peer has ended TLS, the response ends: raises EarlyEnd if it is
-        incomplete. Else the limit of a wait, if any, begins anew.
-        """
+        """Parse on later, or end an incomplete response if TLS has ended (EarlyEnd), or wait on."""
         tls = self._tls
         if self._parser.behind:
             self._pause()
@@ -266,19 +262,13 @@ class LoopConnection(asyncio.Protocol):
             self._wait_again()
 
     def _end(self, phases: ExchangePhases) -> None:
-        """End the response because the stream has ended, and wake the waiting task.
-
-        Raises EarlyEnd if the response is incomplete.
-        """
+        """End the response, as the stream has ended; raises EarlyEnd if it is incomplete."""
         self._parser.end()
         phases.ended_ns = self._rested_ns = monotonic_ns()
         self._finish()
 
     def _pause(self) -> None:
-        """Pause reading; parse the rest of the received bytes in the next iteration of the loop.
-
-        Other tasks run in between: a response may have thousands of chunks of one byte.
-        """
+        """Pause reading; parse on after other tasks: a response may have chunks of one byte."""
         transport = self._transport
         if not self._behind and transport is not None and not transport.is_closing():
             transport.pause_reading()
@@ -325,11 +315,19 @@ class LoopConnection(asyncio.Protocol):
     def connection_lost(self, exc: Exception | None) -> None:
         self._over = True
         self._forget_timer()
+        if isinstance(exc, OSError):
+            self._take_left()
         if self._phases is not None:
             said = exc.strerror if isinstance(exc, OSError) else ""
             self._finish(EarlyEnd(said or "the connection failed"))
         else:
             self._wake_sender()
+
+    def _take_left(self) -> None:
+        """Take bytes that had arrived: a transport that fails to send does not read them."""
+        with contextlib.suppress(OSError):
+            while self._phases and not self._behind and (data := self._socket.recv(_PIECE)):
+                self.data_received(data)
 
     def pause_writing(self) -> None:
         self._paused = True

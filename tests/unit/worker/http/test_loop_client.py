@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import socket
+import struct
 import threading
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
@@ -16,6 +17,7 @@ from helpers.driven import LOOP, PLAIN_LOOP, LoopDriven, driven
 from helpers.engines import until
 from helpers.recording_server import RecordingServer, recording_server
 from osbench.worker.http.on_loop.loop_client import ORIGINS, LoopClient
+from osbench.worker.http.on_loop.loop_connection import LoopConnection
 from osbench.worker.http.wire.wire_errors import EarlyEnd
 from servers.child import PATIENCE_S
 
@@ -166,6 +168,28 @@ def test_the_peer_may_answer_and_leave_before_it_has_the_whole_body(made, resets
         release.set()
 
     assert answer is not None
+    assert (answer.status, answer.content()) == (413, b"no!")
+
+
+def test_an_answer_that_is_there_when_sending_fails_counts(made, monkeypatch):
+    def reset(connection: socket.socket) -> None:
+        with connection:
+            connection.recv(1000)
+            connection.sendall(b"HTTP/1.1 413 Too Large\r\nContent-Length: 3\r\n\r\nno!")
+            connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+        gone.set()
+
+    async def send_late(self: LoopConnection, wire: memoryview) -> bool:
+        # the loop reads nothing until the peer is gone, and its transport sends first
+        gone.wait(60)
+        self._transport.write(wire)
+        return False
+
+    gone = threading.Event()
+    monkeypatch.setattr(LoopConnection, "_send_piece", send_late)
+    with listening(reset) as url:
+        answer = made.request("PUT", url, [], {"data": b"x" * 1_000_000, "timeout": 60})
+
     assert (answer.status, answer.content()) == (413, b"no!")
 
 
