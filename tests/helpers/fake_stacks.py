@@ -11,6 +11,9 @@ from helpers.json_server import QuietHandler
 
 _ACTIONS = ("check", "suspend", "resume")
 
+#: The output of each stack.
+OUTPUT = {"output_key": "address", "output_value": "192.0.2.1"}
+
 
 class StackRoutes(QuietHandler):
     """Routes of a cloud's handler."""
@@ -43,7 +46,7 @@ class StackRoutes(QuietHandler):
             found_one |= body
             self._begin_stack(found_one, "UPDATE")
             return self._answer(202, None)
-        return self._answer(200, {"stack": found_one})
+        return self._answer(200, {"stack": {**found_one, "outputs": [OUTPUT]}})
 
     def _create_stack(self, body: dict[str, Any]) -> None:
         if self.server.find("stacks", body["stack_name"]):
@@ -53,8 +56,11 @@ class StackRoutes(QuietHandler):
         return self._answer(201, {"stack": {"id": made["id"], "links": []}})
 
     def _below_stack(self, stack: dict[str, Any], below: list[str], body: dict[str, Any]) -> None:
-        if below == ["outputs"]:
-            return self._answer(200, {"outputs": [{"output_key": "address"}]})
+        if below[0] == "outputs":
+            only = {"output": OUTPUT} if below[1:] == [OUTPUT["output_key"]] else None
+            return self._answer(200, only or {"outputs": [OUTPUT]})
+        if below[0] in ("resources", "events"):
+            return self._answer(200, {below[0]: []})
         if below == ["actions"]:
             (action,) = body
             assert action in _ACTIONS

@@ -105,7 +105,7 @@ def verdicts(
         found = {
             path: (ours(path, plugins, native, known), rally.load(path)) for path in task_files()
         }
-    # osbench has scenarios of its own that came after this Rally
+    # scenarios that are newer than this Rally are osbench's own
     return {path: pair for path, pair in found.items() if not NEWER.search(pair[1].refusal)}
 
 

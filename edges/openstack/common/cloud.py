@@ -129,10 +129,10 @@ class Cloud:
 
     def microversion_of(self, service: str) -> tuple[int, ...]:
         """Return the configured microversion of a service as numbers; (2, 0) for none."""
-        parts = self._wished(service).split(".")
+        parts = self._microversion(service).split(".")
         return tuple(map(int, parts)) if all(part.isdecimal() for part in parts) else (2, 0)
 
-    def _wished(self, service: str) -> str:
+    def _microversion(self, service: str) -> str:
         """Return the configured microversion of a service, such as "2.51"; "" for none."""
         wish = self._versions.get(service)
         wished = wish.version.removeprefix("v") if wish is not None else ""
@@ -151,7 +151,7 @@ class Cloud:
         if known.client_id:
             headers["Client-ID"] = CLIENT_ID
         if known.microversion:
-            version = self._wished(service) or wanted or known.usual
+            version = self._microversion(service) or wanted or known.usual
             if version:
                 headers["OpenStack-API-Version"] = f"{known.microversion} {version}"
             if version and service in _OWN_HEADERS:

@@ -35,7 +35,7 @@ class VolumeTypes(context.Context):
         )
 
     def cleanup(self) -> None:
-        """Delete the types that setup has created, by their description; missing ones count, too.
+        """Delete the types that setup has created, by their description.
 
         Does nothing if setup did not begin.
         """

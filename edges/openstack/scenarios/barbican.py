@@ -19,7 +19,7 @@ from osbench.edges.openstack.scenarios.openstack_scenario import (
 
 _LISTED: Mapping[str, Any] = {"services": ("barbican",), "admin": True, "users": False}
 _SCENARIO: Mapping[str, Any] = {**_LISTED, "cleanup": ("barbican",)}
-#: What Rally's client of Barbican requests in addition.
+#: Scenarios for which Rally's client of Barbican sends a further request.
 _DELETED: Mapping[str, Any] = {**_SCENARIO, "less": "gets a secret before its deletion"}
 #: A secret from a password is kept for so long, and its key derived with so many rounds.
 _KEPT = timedelta(days=5)

@@ -27,8 +27,8 @@ class CinderVolumeTypes(ResourceScenario):
     """Rally's `CinderVolumeTypes` scenarios, as the administrator.
 
     Scenarios that only create the encryption of a type take the types of the context
-    `volume_types` in turn. Repeated iterations on a type are refused by Cinder, since it has one
-    encryption at most: give as many types as iterations, or delete it.
+    `volume_types` in turn. A type has one encryption at most: for scenarios that do not delete it
+    give as many types as iterations.
     """
 
     @classmethod

@@ -28,7 +28,7 @@ _CREATE, _DELETE = "manila_share_create", "manila_share_delete"
 _ALLOW, _DENY = "manila_access_create", "manila_access_delete"
 _LISTED: Mapping[str, Any] = {"services": ("manila",)}
 _SCENARIO: Mapping[str, Any] = {**_LISTED, "cleanup": ("manila",)}
-#: What Rally's client of Manila requests in addition.
+#: Scenarios for which Rally's client of Manila sends further requests.
 _AGAIN: Mapping[str, Any] = {**_SCENARIO, "less": "gets each new object once more"}
 _PROTOCOLS = ("NFS", "CIFS", "GLUSTERFS", "HDFS", "CEPHFS")
 _LETTERS = string.ascii_letters + string.digits

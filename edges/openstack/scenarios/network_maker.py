@@ -8,7 +8,7 @@ from typing import Any, TypeAlias
 
 from osbench.common.plugin.atomic import ActionTimer
 from osbench.edges.openstack.common import neutron
-from osbench.edges.openstack.scenarios.openstack_scenario import OpenStackScenario
+from osbench.edges.openstack.scenarios.openstack_scenario import OpenStackScenario, count_problems
 
 #: Attributes of an object in a task file.
 Attributes: TypeAlias = dict[str, Any] | None
@@ -37,9 +37,8 @@ class NetworkMaker(OpenStackScenario):
         attributes, except of objects that get a new name.
         """
         found = super().check_arguments(method, args)
+        found += count_problems(args, *_COUNTS)
         for name, value in args.items():
-            if name in _COUNTS and not (isinstance(value, int) and value >= 1):
-                found.append(f"{name} must be at least 1, got {value!r}")
             if name.endswith("_args") and isinstance(value, Mapping):
                 found += _attribute_problems(name, value)
         return found + _misfit("subnet_cidr_start", args.get("subnet_cidr_start"))

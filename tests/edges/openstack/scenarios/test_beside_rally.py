@@ -144,10 +144,8 @@ CASES: list[tuple[str, dict[str, Any], str]] = [
     ),
     ("NovaServers.boot_server_attach_created_volume_and_live_migrate", {**BOOTED, "size": 1}, ""),
     ("NovaServers.boot_server_attach_volume_and_list_attachments", BOOTED, ""),
-    ("HeatStacks.list_stacks_and_resources", {}, ""),
-    ("HeatStacks.list_stacks_and_events", {}, ""),
 ]
-#: What `AGAIN` stands for: Rally's client gets a new object of Manila once more.
+#: The requests that `AGAIN` stands for: Rally's client gets a new object of Manila once more.
 AGAIN = r"GET /manila/v2/(share-networks|security-services)/ID$"
 
 
@@ -171,7 +169,7 @@ def cloud(monkeypatch):
 
 
 def made_by_contexts(cloud: FakeCloud) -> tuple[dict[str, Any], dict[str, Any], dict[str, Any]]:
-    """What contexts have made: for a workload of osbench, for a project of Rally, for Rally."""
+    """Results of contexts: of osbench's workload, of a project of Rally, of Rally's whole task."""
     project = cloud.find("projects", ADMIN)["id"]
     zone = cloud.make("zones", {"name": "z.name.", "id": "5" * 32, "project_id": project})
     types = [{"id": "4" * 32, "name": "lvm"}]

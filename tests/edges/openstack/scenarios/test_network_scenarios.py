@@ -655,7 +655,7 @@ def test_users_of_a_project_delete_its_subnets_between_them(cloud):
         (
             "NeutronNetworks.create_and_list_subnets",
             {"subnets_per_network": 0},
-            "subnets_per_network must be at least 1, got 0",
+            "subnets_per_network must be an integer from 1 on, got 0",
         ),
         (
             "NeutronNetworks.create_and_list_subnets",

@@ -69,6 +69,24 @@ def cloud(virtual_time):
             [CREATE, "GET /heat/stacks/*/*/outputs"],
             ["create_stack", "list_output"],
         ),
+        (
+            "create_stack_and_show_output",
+            {"output_key": "address"},
+            [CREATE, "GET /heat/stacks/*/*/outputs/address"],
+            ["create_stack", "show_output"],
+        ),
+        (
+            "create_stack_and_list_output_via_API",
+            {},
+            [CREATE, "GET /heat/stacks/*/*"],
+            ["create_stack", "list_output_via_API"],
+        ),
+        (
+            "create_stack_and_show_output_via_API",
+            {"output_key": "address"},
+            [CREATE, "GET /heat/stacks/*/*"],
+            ["create_stack", "show_output_via_API"],
+        ),
     ],
 )
 def test_requests_and_actions_of_stacks(cloud, name, args, requests, names):
@@ -77,6 +95,27 @@ def test_requests_and_actions_of_stacks(cloud, name, args, requests, names):
 
     assert sent_by(workload, cloud) == requests
     assert timed(workload) == [f"heat.{one}" for one in names]
+
+
+@pytest.mark.parametrize("below", ["resources", "events"])
+def test_what_each_stack_has_is_listed(cloud, below):
+    for name in ("one", "two"):
+        cloud.make("stacks", {"name": name, "stack_name": name, "stack_status": "CREATE_COMPLETE"})
+    workload = Workload(cloud, f"HeatStacks.list_stacks_and_{below}")
+
+    found = sent_by(workload, cloud)
+
+    lists = [f"GET /heat/stacks/{name}/*/{below}" for name in ("one", "two")]
+    assert found == ["GET /heat/stacks", *lists]
+    assert timed(workload) == ["heat.list_stacks", f"heat.list_{below}"]
+
+
+def test_an_output_that_a_stack_lacks_fails_the_iteration(cloud):
+    args = {"template_path": TEMPLATE, "output_key": "absent"}
+    workload = Workload(cloud, "HeatStacks.create_stack_and_show_output_via_API", args)
+
+    with pytest.raises(AssertionError, match="the stack has no output absent"):
+        workload.run()
 
 
 def test_an_update_has_what_it_does_not_change(cloud):
