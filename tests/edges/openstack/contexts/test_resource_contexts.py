@@ -8,7 +8,7 @@ import pytest
 
 from helpers.cloud_workload import RUN, Workload
 from helpers.context_chain import Chain
-from helpers.fake_cloud import ADMIN, PASSWORD, FakeCloud, fake_cloud
+from helpers.fake_cloud import ADMIN, PASSWORD, FakeCloud
 from osbench.common.deployment.record import Deployment
 from osbench.common.errors import ContextError, DeploymentError
 from osbench.common.plugin.plugins import Plugins
@@ -25,14 +25,6 @@ from osbench.edges.openstack.contexts.users import Users
 from osbench.edges.openstack.coordinator.resources import KIND_NAMES
 
 SERVER = {"image": {"id": "i"}, "flavor": {"id": "f"}}
-
-
-@pytest.fixture
-def cloud(virtual_time, monkeypatch):
-    monkeypatch.setattr("osbench.edges.openstack.coordinator.cloud_access.PAUSES_S", (0.0,) * 4)
-    with fake_cloud() as server:
-        server.absent.clear()
-        yield server
 
 
 def left(cloud: FakeCloud, *kinds: str) -> dict[str, list[str]]:

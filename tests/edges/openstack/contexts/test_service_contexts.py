@@ -8,7 +8,7 @@ import pytest
 
 from helpers.cloud_workload import Workload
 from helpers.context_chain import Chain, made_by
-from helpers.fake_cloud import ADMIN, FakeCloud, fake_cloud
+from helpers.fake_cloud import ADMIN, FakeCloud
 from osbench.common.errors import ContextError
 from osbench.common.plugin.plugins import Plugins
 from osbench.edges.openstack.common.request_errors import RequestFailed
@@ -24,14 +24,6 @@ from osbench.edges.openstack.contexts.users import Users
 from osbench.edges.openstack.contexts.volume_types import VolumeTypes
 
 LDAP = {"security_services": [{"type": "ldap"}, {"type": "kerberos", "domain": "d"}]}
-
-
-@pytest.fixture
-def cloud(virtual_time, monkeypatch):
-    monkeypatch.setattr("osbench.edges.openstack.coordinator.cloud_access.PAUSES_S", (0.0,) * 4)
-    with fake_cloud() as server:
-        server.absent.clear()
-        yield server
 
 
 def names(cloud: FakeCloud, kind: str) -> list[str]:
