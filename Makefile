@@ -72,7 +72,7 @@ WORLD_TESTS = $(WORLD) $(PYTEST) -p world.ports tests/world
 
 .PHONY: help setup demo test test-all test-rest units timing costs coverage coverage-units lint types check clean bench docs
 .PHONY: test-python repeats release lab lab-stop conformance chaos world world-tests assets assets-build assets-check
-.PHONY: otlp-sdks zuul-trial archive-s3 archive-swift statistics pictures containers hosts soak truth what-if audit
+.PHONY: otlp-sdks zuul-trial upgrade-trial archive-s3 archive-swift statistics pictures containers hosts soak truth what-if audit
 .PHONY: sbom lowest words mutants house elastic far crowd world-day
 
 help:
@@ -106,6 +106,7 @@ help:
 	@echo "make conformance  the tests of keystoneauth1 and requests over our session (docs/adr/0021)"
 	@echo "make otlp-sdks  services with OpenTelemetry's SDKs send their spans to runs (needs npm)"
 	@echo "make zuul-trial  the job of deploy/zuul for TRIALS changes with and without a regression"
+	@echo "make upgrade-trial  TRIALS upgrades of the lab's Keystone and Glance, judged by a gate"
 	@echo "make archive-s3  archives of runs in a server with the protocol of S3 (moto)"
 	@echo "make archive-swift  archives of runs in a Swift, with a Keystone (docs/lab.md)"
 	@echo "make lab     starts real OpenStack services here (docs/lab.md); make lab-stop stops them"
@@ -334,8 +335,12 @@ otlp-sdks: $(VENV)/.ready
 zuul-trial: $(VENV)/.ready
 	$(PYTHON) -m venv build/zuul/venv
 	build/zuul/venv/bin/pip install -q -r tests/zuul_trial/requirements.txt
-	PATH="$(CURDIR)/build/zuul/venv/bin:$$PATH" ansible-lint --offline --profile production -c deploy/zuul/ansible-lint.yaml deploy/zuul/pre.yaml deploy/zuul/run.yaml deploy/zuul/post.yaml
+	PATH="$(CURDIR)/build/zuul/venv/bin:$$PATH" ansible-lint --offline --profile production -c deploy/zuul/ansible-lint.yaml deploy/zuul/*.yaml deploy/zuul/tasks/*.yaml
 	PYTHONPATH=tests $(BIN)/python -m zuul_trial --tools build/zuul/venv --trials $(or $(TRIALS),20)
+
+# upgrades of the lab's Keystone and Glance, equal and slower; two minutes each on a free machine
+upgrade-trial: $(VENV)/.ready
+	PYTHONPATH=tests:tests/lab $(BIN)/python -m upgrade_trial play --trials $(or $(TRIALS),20)
 
 # what only archives in S3 need, apart from $(VENV)
 archive-s3:

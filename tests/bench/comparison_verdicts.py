@@ -15,7 +15,7 @@ from helpers.queue_runs import compared_run
 from osbench.edges.history.comparison.compared_run import ComparedRun
 from osbench.edges.history.comparison.comparing import compare_sides
 from osbench.edges.history.comparison.comparison_result import ComparisonResult
-from osbench.edges.history.comparison.evidence import Evidence
+from osbench.edges.history.comparison.evidence import Evidence, numbered_blocks
 
 Floats = NDArray[np.float64]
 Random = np.random.Generator
@@ -37,6 +37,8 @@ class Scenario:
     pareto: bool = False
     #: The two sides took turns.
     in_pairs: bool = False
+    #: Runs of each block, if the second side was made after a change in blocks.
+    block: int = 0
     #: Shares of comparisons that find the change, at least and at most, by runs a side; a
     #: change that is none is found by mistake.
     found: dict[int, tuple[float, float]]
@@ -76,11 +78,12 @@ def two_kinds(slower: float = 1.0) -> Factors:
     return factors
 
 
-def drifting(in_turn: bool = False) -> Factors:
+def drifting(in_turn: bool = False, slower: float = 1.0) -> Factors:
     """Surroundings that change by a random step of 1 % a run."""
 
     def factors(random: Random, runs: int) -> tuple[Floats, Floats]:
         level = np.cumsum(random.normal(0, 0.01, 2 * runs)) + random.normal(0, 0.005, 2 * runs)
+        level[runs:] += math.log(slower)
         if not in_turn:
             return level[:runs], level[runs:]
         # A B, B A, A B
@@ -89,6 +92,22 @@ def drifting(in_turn: bool = False) -> Factors:
         return level[first], level[second]
 
     return factors
+
+
+def restarted(slower: float = 1.0) -> Factors:
+    """Each block of two runs is of another start of the service, and starts differ by 2 %."""
+
+    def factors(random: Random, runs: int) -> tuple[Floats, Floats]:
+        starts = np.repeat(random.normal(0, 0.02, runs), 2) + random.normal(0, 0.005, 2 * runs)
+        return starts[:runs], starts[runs:] + math.log(slower)
+
+    return factors
+
+
+def rising(random: Random, runs: int) -> tuple[Floats, Floats]:
+    """Data that grow, so that each run takes 1 % longer than the one before."""
+    level = 0.01 * np.arange(2 * runs) + random.normal(0, 0.005, 2 * runs)
+    return level[:runs], level[runs:]
 
 
 def as_promised(random: Random, runs: int) -> tuple[Floats, Floats]:
@@ -123,6 +142,36 @@ SCENARIOS = (
         name="equal, runs differ by 2 % and 10 %",
         factors=spread(other=0.1),
         found={3: (0.0, 0.1), 5: (0.0, 0.1)},
+    ),
+    Scenario(
+        name="equal, 1 % random steps, in blocks",
+        factors=drifting(),
+        block=2,
+        found={6: EQUAL, 8: EQUAL},
+    ),
+    Scenario(
+        name="equal, 2 % a restart, in blocks",
+        factors=restarted(),
+        block=2,
+        found={6: EQUAL, 8: EQUAL},
+    ),
+    Scenario(
+        name="equal, 1 % more a run, in blocks",
+        factors=rising,
+        block=2,
+        found={6: (0.0, 0.1), 8: EQUAL},
+    ),
+    Scenario(
+        name="15 % slower, 1 % random steps, in blocks",
+        factors=drifting(slower=1.15),
+        block=2,
+        found={6: (0.6, 1.0), 8: (0.9, 1.0)},
+    ),
+    Scenario(
+        name="15 % slower, 2 % a restart, in blocks",
+        factors=restarted(slower=1.15),
+        block=2,
+        found={6: (0.6, 1.0), 8: (0.9, 1.0)},
     ),
     Scenario(name="10 % slower", factors=spread(slower=1.1), found={3: (0.6, 1.0), 5: (0.98, 1.0)}),
     Scenario(
@@ -163,12 +212,16 @@ _FEW = (np.arange(2, dtype=np.int64) * 10**9, np.full(2, 10**7, np.int64))
 
 def compared(scenario: Scenario, runs: int, random: Random) -> ComparisonResult:
     """One comparison."""
-    before, after = scenario.factors(random, runs)
+    before, after = (
+        side(name, factors, random, scenario.pareto)
+        for name, factors in zip("AB", scenario.factors(random, runs), strict=True)
+    )
     return compare_sides(
         Evidence(
-            before=side("A", before, random, scenario.pareto),
-            after=side("B", after, random, scenario.pareto),
+            before=before,
+            after=after,
             in_pairs=scenario.in_pairs,
+            blocks=numbered_blocks(before, after, scenario.block) if scenario.block else {},
         )
     )
 
@@ -194,7 +247,7 @@ def wrong(scenario: Scenario, runs: int, found: Counter[str]) -> bool:
 def comparisons() -> Iterator[str]:
     """The table; its last line begins with "wrong" if any share is out of bounds."""
     yield f"Verdicts of {COMPARISONS} comparisons of three percentiles"
-    yield f"{'B is':38} {'runs':>5}" + "".join(f"{word:>13}" for word in _WORDS)
+    yield f"{'B is':40} {'runs':>5}" + "".join(f"{word:>13}" for word in _WORDS)
     bad: list[str] = []
     for scenario in SCENARIOS:
         for runs in scenario.found:
@@ -202,7 +255,7 @@ def comparisons() -> Iterator[str]:
             is_bad = wrong(scenario, runs, found)
             bad += [f"{scenario.name} ({runs} + {runs})"] if is_bad else []
             cells = "".join(f"{found[word] / COMPARISONS:>13.1%}" for word in _WORDS)
-            yield f"{scenario.name:38} {runs:>2}+{runs}{cells}{' WRONG' if is_bad else ''}"
+            yield f"{scenario.name:40} {runs:>2}+{runs}{cells}{' WRONG' if is_bad else ''}"
     if bad:
         yield f"wrong: {', '.join(bad)}"
 

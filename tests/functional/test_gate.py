@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
+import os
 import signal
 import subprocess
+import sys
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
@@ -18,7 +22,7 @@ from helpers.machine import Machine, with_worker
 from helpers.readme import blocks
 from helpers.runs import Cluster
 from servers import folder
-from servers.child import PATIENCE_S
+from servers.child import PATIENCE_S, Child, free_port
 
 pytestmark = pytest.mark.functional
 
@@ -42,6 +46,13 @@ class Shop(http.server.BaseHTTPRequestHandler):
 
 print("serving", flush=True)
 socketserver.ThreadingTCPServer(("127.0.0.1", int(os.environ["PORT"])), Shop).serve_forever()
+"""
+RUNNING = """
+server = socketserver.ThreadingTCPServer(("127.0.0.1", 0), Shop)
+with open("port.new", "w") as file:
+    file.write(str(server.server_address[1]))
+os.rename("port.new", "port")
+server.serve_forever()
 """
 TASK = {
     "version": 2,
@@ -232,7 +243,7 @@ def test_services_that_do_not_start_are_one_message(
     found = gate(shop, *arguments)
 
     assert found.returncode not in {0, 1}, found.stdout
-    assert not earlier.exists()
+    assert earlier.read_text("utf-8").startswith("⚪ **no verdict**: the ")
     assert message in found.stderr
     assert "Traceback" not in found.stderr
     assert len(git(shop, "worktree", "list").splitlines()) == 1
@@ -256,6 +267,68 @@ def test_services_end_with_the_command(shop: Path, number: signal.Signals) -> No
     until(lambda: not services(shop))
 
 
+@pytest.fixture
+def running_shop(fleet: Cluster, tmp_path: Path) -> Iterator[Path]:
+    """A folder with a service that runs, its task, and the script that changes it."""
+    home = tmp_path / "running"
+    home.mkdir()
+    fleet.lend(home)
+    # it chooses a port, and takes its pause from a file at each request
+    text = SERVICE.format(sleep_s="float(open('pause').read())")
+    serving, _, _ = text.partition("print(")
+    (home / "shop.py").write_text(f"{serving}{RUNNING}", "utf-8")
+    (home / "pause").write_text("0.01", "utf-8")
+    (home / "load.yaml").write_text(yaml.safe_dump(TASK), "utf-8")
+    service = Child([sys.executable, "shop.py"], folder=home, log=home / "shop.log")
+    try:
+        assert service.wait_until((home / "port").exists), service.tail()
+        yield home
+    finally:
+        service.end()
+
+
+def upgrade(home: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    """Judge a change of the service that runs."""
+    url = f"url=http://127.0.0.1:{(home / 'port').read_text('utf-8')}"
+    sizes = ("--blocks", "3", "--runs", "1")
+    return coord(home, "gate", "load.yaml", "--task-args", url, *sizes, *arguments)
+
+
+def test_an_upgrade_that_slows_a_running_service_down_is_worse(running_shop: Path) -> None:
+    found = upgrade(
+        running_shop,
+        "--before",
+        "echo started >> starts",
+        "--change",
+        "echo 0.2 > pause; echo migrated",
+        "--after",
+        "echo started again >> starts",
+    )
+
+    assert found.returncode == 1, found.stdout + found.stderr
+    assert "Worse: p50 of" in found.stdout
+    output = running_shop / "osbench-gate"
+    document = json.loads((output / "verdict.json").read_text("utf-8"))
+    assert (document["verdict"], document["basis"]) == ("worse", "blocks")
+    assert "Drift: from one block to the next" in (output / "verdict.md").read_text("utf-8")
+    assert "--in-blocks 1" in (output / "verdict.html").read_text("utf-8")
+    assert (output / "change.log").read_text("utf-8") == "migrated\n"
+    starts = (running_shop / "starts").read_text("utf-8").splitlines()
+    assert starts == [*["started"] * 3, *["started again"] * 3]
+    assert "before the change: block 1 of 3, run 1 of 1" in found.stderr
+
+
+def test_an_upgrade_that_fails_gives_no_verdict(running_shop: Path) -> None:
+    found = upgrade(running_shop, "--quiet", "--change", "echo no such column; false")
+
+    assert found.returncode not in {0, 1}
+    assert "--change ended with exit code 1; correct the command" in found.stderr
+    assert "no such column" in found.stderr
+    assert "Traceback" not in found.stderr
+    verdict = (running_shop / "osbench-gate" / "verdict.md").read_text("utf-8")
+    assert verdict.startswith("⚪ **no verdict**: --change ended with exit code 1")
+
+
 def test_the_guide() -> None:
     with folder() as home:
         desk = home / "desk"
@@ -270,3 +343,26 @@ def test_the_guide() -> None:
 
         assert "exit code 1" in said
         assert "**worse**" in said
+
+
+def test_the_guide_of_upgrades() -> None:
+    with folder() as home:
+        desk = home / "desk"
+        desk.mkdir()
+        machine = Machine(home, folder=desk, forked=True)
+        first, second = blocks("upgrade", GUIDE)
+
+        # slower by more than what a busy machine adds
+        text = f"{first.text}\n{second.text}".replace("8090", str(free_port()))
+        text = text.replace("echo 0.1 >", "echo 0.3 >")
+        try:
+            with with_worker(machine):
+                said = machine.run(replace(first, text=text))
+        finally:
+            for pid in desk.glob("running/pid"):
+                with contextlib.suppress(ProcessLookupError):
+                    os.kill(int(pid.read_text("utf-8")), signal.SIGKILL)
+
+    assert "exit code 1" in said
+    assert "**worse**" in said
+    assert "Drift: from one block to the next" in said

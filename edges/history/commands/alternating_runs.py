@@ -63,7 +63,7 @@ class PairOptions(FleetOptions):
 #: Pairs that a verdict needs at least, unless fewer were asked for.
 ENOUGH = 3
 #: Exit code of a run whose criteria are not met.
-_FAILED = 1
+FAILED = 1
 
 
 class AlternatingRuns:
@@ -159,7 +159,7 @@ class AlternatingRuns:
         codes = [
             one for one, limited in zip(self._codes, self._limited, strict=True) if not limited
         ]
-        return bool(codes) and all(one == (0, _FAILED) for one in codes)
+        return bool(codes) and all(one == (0, FAILED) for one in codes)
 
     def result(self, chosen: ComparisonOptions, names: tuple[str, str]) -> ComparisonResult:
         """Return the comparison of the pairs of runs that had the requested load.
@@ -169,12 +169,12 @@ class AlternatingRuns:
         exit code 130 if this is after an interrupt, or if there is no pair.
         """
         if not self._pairs:
-            raise _interrupt_error("interrupted before both tasks had run")
+            raise interrupt_error("interrupted before both tasks had run")
         try:
             return self._compared(chosen, names)
         except UsageError as error:
             if self.interrupted:
-                raise _interrupt_error(f"interrupted; {error}") from None
+                raise interrupt_error(f"interrupted; {error}") from None
             raise
 
     def _compared(self, chosen: ComparisonOptions, names: tuple[str, str]) -> ComparisonResult:
@@ -202,7 +202,8 @@ def compared_runs(settings: CommandSettings, run_ids: Sequence[str]) -> list[Com
     return [read_compared_run(RunDirectory.find(data_dir, run_id)) for run_id in run_ids]
 
 
-def _interrupt_error(message: str) -> OsbenchError:
+def interrupt_error(message: str) -> OsbenchError:
+    """Return an error whose exit code is the exit code of interrupted commands."""
     error = OsbenchError(message)
     error.exit_code = INTERRUPTED
     return error

@@ -8,14 +8,16 @@ import click
 
 from osbench.common.errors import UsageError
 from osbench.coordinator.front.cli.base import CommandSettings, with_settings
-from osbench.coordinator.front.cli.options.option_rules import RuledCommand
+from osbench.coordinator.front.cli.options.option_rules import Alternatives, RuledCommand
 from osbench.coordinator.front.cli.options.option_table import (
     flag,
+    option,
     option_set,
     options,
     repeated_option,
 )
 from osbench.coordinator.front.cli.options.shared_options import archive_url
+from osbench.edges.history.commands.alternating_runs import ENOUGH
 from osbench.edges.history.commands.archive_access import archived_runs
 from osbench.edges.history.commands.comparison_options import (
     TAG,
@@ -27,7 +29,7 @@ from osbench.edges.history.commands.comparison_options import (
 )
 from osbench.edges.history.comparison.compared_run import earlier_runs
 from osbench.edges.history.comparison.comparing import compare_sides
-from osbench.edges.history.comparison.evidence import Evidence
+from osbench.edges.history.comparison.evidence import Evidence, numbered_blocks
 
 _AGAINST = "--against"
 
@@ -53,7 +55,10 @@ class TwoSides(RuledCommand):
         return super().parse_args(ctx, found)
 
 
-@click.command(cls=TwoSides)
+@click.command(
+    cls=TwoSides,
+    rules=[Alternatives(of=("--in-pairs", "--in-blocks"), single="runs are in pairs or in blocks")],
+)
 @click.argument("runs", metavar="RUN...", nargs=-1, required=True)
 @options(
     ComparisonOptions.SECTION,
@@ -65,6 +70,13 @@ class TwoSides(RuledCommand):
         help="Test the differences of pairs, in the order given: the runs of both sides were made"
         " in turn, as by `duel`.",
     ),
+    in_blocks=option(
+        "--in-blocks",
+        type=click.IntRange(1),
+        metavar="N",
+        help="Test the differences of blocks of N runs, in the order given: all of one side were"
+        " made before a change and all others after it, as by `gate --change`.",
+    ),
     archive=archive_url(),
 )
 @option_set(ComparisonOptions, "chosen")
@@ -74,6 +86,7 @@ def compare(
     runs: tuple[str, ...],
     against: tuple[str, ...],
     in_pairs: bool,
+    in_blocks: int | None,
     archive: str | None,
     chosen: ComparisonOptions,
 ) -> None:
@@ -99,9 +112,10 @@ def compare(
       3 files of a run are cut or changed; --damaged compares the rest
     """
     first, second = _sides(runs, against)
-    if in_pairs and any(name.startswith(TAG) for name in (*first, *second)):
-        # a tag leaves out unsound runs of one side, and the others would be paired wrongly
-        raise UsageError("--in-pairs needs runs in order: name each by its id, not by a tag")
+    ordered = "--in-pairs" if in_pairs else "--in-blocks" if in_blocks else ""
+    if ordered and any(name.startswith(TAG) for name in (*first, *second)):
+        # a tag leaves out unsound runs of one side, and the order of the others would be wrong
+        raise UsageError(f"{ordered} needs runs in order: name each by its id, not by a tag")
     archived = archived_runs(settings, archive)
     before, after = (
         read_side(settings, one, damaged=chosen.damaged, archived=archived)
@@ -109,6 +123,8 @@ def compare(
     )
     if in_pairs:
         _check_pairs(len(before), len(after))
+    if in_blocks:
+        _check_blocks(len(before), len(after), in_blocks)
     history = earlier_runs(
         str(settings.conf.data_dir),
         [*before, *after],
@@ -116,7 +132,13 @@ def compare(
         archived=archived,
     )
     result = compare_sides(
-        Evidence(before=before, after=after, history=history, in_pairs=in_pairs),
+        Evidence(
+            before=before,
+            after=after,
+            history=history,
+            in_pairs=in_pairs,
+            blocks=numbered_blocks(before, after, in_blocks) if in_blocks else {},
+        ),
         margin=chosen.margin,
         anyway=chosen.anyway,
     )
@@ -129,6 +151,14 @@ def _check_pairs(before: int, after: int) -> None:
         raise UsageError(
             "--in-pairs needs as many runs on one side as on the other, two at least:"
             f" got {before} and {after}"
+        )
+
+
+def _check_blocks(before: int, after: int, size: int) -> None:
+    if before % size or after % size or min(before, after) < ENOUGH * size:
+        raise UsageError(
+            f"--in-blocks {size} needs whole blocks, {ENOUGH} a side at least: {ENOUGH * size} runs"
+            f" or more on each side, by blocks of {size}: got {before} and {after}"
         )
 
 

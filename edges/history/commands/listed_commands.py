@@ -21,7 +21,7 @@ DUEL = ListedCommand(
 )
 GATE = ListedCommand(
     "gate",
-    "Compare a change of a service with its parent commit.",
+    "Compare a service before and after a change, and fail if it is worse.",
     place=f"{_COMMANDS}.gate:gate",
     section=SECTION,
 )

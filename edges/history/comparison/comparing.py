@@ -12,6 +12,7 @@ from osbench.coordinator.formatting import duration, plain, three_digits
 from osbench.coordinator.report.model.model import WorkloadReport
 from osbench.coordinator.results.statistics.rank_test import family_p, shift_interval
 from osbench.coordinator.results.statistics.two_samples import Shifted, holm
+from osbench.edges.history.comparison.block_drift import drift_remarks
 from osbench.edges.history.comparison.compared_run import ComparedRun
 from osbench.edges.history.comparison.comparison_result import (
     Basis,
@@ -30,7 +31,6 @@ from osbench.edges.history.comparison.run_series import (
     SeriesKey,
     common_keys,
     common_workloads,
-    log_values,
 )
 from osbench.edges.history.comparison.slower_calls import changed_calls
 
@@ -50,7 +50,7 @@ class _Measured:
     """
 
     key: SeriesKey
-    #: Logarithms of the runs' percentiles.
+    #: Logarithms of the runs' percentiles, or of the blocks' means.
     before: Sequence[float]
     after: Sequence[float]
     shifted: Shifted | None
@@ -110,6 +110,7 @@ def compare_sides(
         caveats=found,
         apart_in_time=evidence.apart_in_time,
         workloads=changes,
+        block_size=evidence.block_size,
         remarks=(
             *_without_odd_runs(evidence, keys, margin),
             *_remarks(evidence, workloads, keys, rows),
@@ -146,16 +147,7 @@ def _rows(evidence: Evidence, keys: Sequence[SeriesKey], margin: float | None) -
     `margin` as in `compare_sides`. If nothing changed, at most 5 % of comparisons have a verdict of
     change in any row.
     """
-    measured = [
-        _Measured(
-            key=key,
-            before=log_values(evidence.before, key),
-            after=log_values(evidence.after, key),
-            shifted=evidence.shifted(key),
-            within=evidence.within(key),
-        )
-        for key in keys
-    ]
+    measured = [_measure(evidence, key) for key in keys]
     tests = [one.shifted for one in measured if one.shifted is not None]
     chances = iter(_chances(evidence, measured, holm([test.p for test in tests])))
     same = iter(_same(tests, margin))
@@ -163,6 +155,14 @@ def _rows(evidence: Evidence, keys: Sequence[SeriesKey], margin: float | None) -
         _row(one, next(chances), next(same)) if one.shifted else _row(one, _UNTESTED, 1.0)
         for one in measured
     ]
+
+
+def _measure(evidence: Evidence, key: SeriesKey) -> _Measured:
+    shifted = evidence.shifted(key)
+    before, after = evidence.levels(key, shifted)
+    return _Measured(
+        key=key, before=before, after=after, shifted=shifted, within=evidence.within(key)
+    )
 
 
 def _chances(
@@ -380,6 +380,8 @@ def _remarks(
                 f"{' and '.join(gone)} of {name} left out: a run has too few iterations beyond, or"
                 " it is 0"
             )
+    if evidence.basis is Basis.BLOCKS:
+        found += drift_remarks(evidence, keys)
     if rows and all(row.interval is None for row in rows):
         found.append("No intervals: the runs do not bound their percentiles")
     if any(row.p is not None for row in rows):

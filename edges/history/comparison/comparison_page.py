@@ -112,6 +112,8 @@ def compare_command(result: ComparisonResult) -> str:
     given = f" --margin {100 * result.margin:g}%" if result.margin is not None else ""
     if result.basis is Basis.PAIRS:
         given += " --in-pairs"
+    if result.block_size:
+        given += f" --in-blocks {result.block_size}"
     if any(caveat.refuses for caveat in result.caveats):
         given += " --anyway"
     before, after = " ".join(result.before), " ".join(result.after)

@@ -22,6 +22,8 @@ class Basis(StrEnum):
 
     REPLICATES = "replicates"
     PAIRS = "pairs"
+    #: Blocks of runs around a change that was made between them.
+    BLOCKS = "blocks"
     HISTORY = "history"
     TIME_BLOCKS = "time blocks"
     NOTHING = "nothing"
@@ -45,7 +47,8 @@ class ChangeRow:
     action: str
     percent: float
     #: Seconds; with several runs a side, the geometric mean of the runs' percentiles, or their
-    #: median if it is ranks that the verdict is from.
+    #: median if it is ranks that the verdict is from. With blocks, the geometric mean of all, or
+    #: the blocks next to the change.
     before_s: float
     after_s: float
     ratio: float
@@ -108,5 +111,7 @@ class ComparisonResult:
     #: All runs of one side ended before all runs of the other began.
     apart_in_time: bool
     workloads: tuple[WorkloadChanges, ...]
+    #: Runs of each block; 0 without blocks, or if blocks have different numbers of runs.
+    block_size: int = 0
     #: Messages on rows left out, on runs unlike the others, and on limits of the verdicts.
     remarks: tuple[str, ...] = ()

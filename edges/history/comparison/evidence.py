@@ -6,8 +6,8 @@ The spread is from runs of both sides, from earlier runs, or from time within a 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from itertools import groupby
 
 import numpy as np
@@ -22,6 +22,7 @@ from osbench.coordinator.results.statistics.two_samples import (
     pooled_shift,
     welch,
 )
+from osbench.edges.history.comparison.block_shift import BlockShift, block_shift
 from osbench.edges.history.comparison.compared_run import ComparedRun
 from osbench.edges.history.comparison.comparison_result import Basis
 from osbench.edges.history.comparison.run_series import SeriesKey, log_values
@@ -48,22 +49,24 @@ class Evidence:
     history: Sequence[ComparedRun] = ()
     #: The runs of the two sides were made in pairs.
     in_pairs: bool = False
+    #: Number of the block of each run, by its id, if the runs of both sides were made in blocks
+    #: around a change; numbers follow time, and no block has runs of both sides.
+    blocks: Mapping[str, int] = field(default_factory=dict)
 
     @property
     def basis(self) -> Basis:
         """Kind of test that the number of runs allows; TIME_BLOCKS if it allows none."""
+        if self.blocks:
+            return Basis.BLOCKS
         sizes = len(self.before), len(self.after)
         if self.in_pairs and sizes[0] == sizes[1] >= 2:
             return Basis.PAIRS
-        if min(sizes) >= _OWN_SPREAD:
-            return Basis.REPLICATES
-        if self._freedom([self.before, self.after]) >= _KNOWN:
+        own = self._freedom([self.before, self.after])
+        if min(sizes) >= _OWN_SPREAD or own >= _KNOWN:
             return Basis.REPLICATES
         if self._freedom([self.before, self.after, *self._kinds()]) >= _KNOWN:
             return Basis.HISTORY
-        if min(sizes) >= 2:
-            return Basis.REPLICATES
-        return Basis.TIME_BLOCKS
+        return Basis.REPLICATES if min(sizes) >= 2 else Basis.TIME_BLOCKS
 
     @property
     def by_rank(self) -> bool:
@@ -75,9 +78,9 @@ class Evidence:
     def apart_in_time(self) -> bool:
         """Return whether all runs of one side ended before all runs of the other side began.
 
-        False for pairs, and if a time is not known.
+        False for pairs and for blocks, whose test allows for it, and if a time is not known.
         """
-        if self.basis is Basis.PAIRS:
+        if self.basis in (Basis.PAIRS, Basis.BLOCKS):
             return False
         first, second = ([run.report for run in side] for side in (self.before, self.after))
         return _ended_first(first, second) or _ended_first(second, first)
@@ -99,6 +102,13 @@ class Evidence:
         match self.basis:
             case Basis.PAIRS:
                 return f"{count(len(self.before), 'pair')} of runs made in turn"
+            case Basis.BLOCKS:
+                first, second = (len(self._runs_by_block(side)) for side in self._sides)
+                return (
+                    f"{count(first, 'block')} with {before} before the change, and {second} with"
+                    f" {after} after it; a difference counts if neither the spread"
+                    " of the blocks of a side nor their steps from each to the next explain it"
+                )
             case Basis.REPLICATES:
                 ranks = " and their ranks" if self.by_rank else ""
                 return f"{before} before and {after} after, tested by their own spread{ranks}"
@@ -124,6 +134,8 @@ class Evidence:
         match self.basis:
             case Basis.PAIRS:
                 return paired_shift(before, after)
+            case Basis.BLOCKS:
+                return block_shift(*self.block_levels(key))
             case Basis.REPLICATES if min(len(before), len(after)) >= _OWN_SPREAD:
                 return welch(before, after)
             case Basis.REPLICATES:
@@ -132,6 +144,48 @@ class Evidence:
                 kinds = [log_values(kind, key) for kind in self._kinds()]
                 return pooled_shift(before, after, kinds)
         return None
+
+    def levels(
+        self, key: SeriesKey, shifted: Shifted | None
+    ) -> tuple[Sequence[float], Sequence[float]]:
+        """Return the values of both sides whose means are `shifted.by` apart, as logarithms.
+
+        They are the runs' percentiles, the means of blocks, or of the two blocks next to the
+        change. `shifted`: result of the method of this name for the same key.
+        """
+        if not isinstance(shifted, BlockShift):
+            return log_values(self.before, key), log_values(self.after, key)
+        before, after = self.block_levels(key)
+        return (before[-1:], after[:1]) if shifted.is_step else (before, after)
+
+    def block_levels(self, key: SeriesKey) -> tuple[list[float], list[float]]:
+        """Return the means of a percentile's logarithms in the blocks of each side, by time.
+
+        Raises KeyError if the block of a run is not known.
+        """
+        first, second = (
+            [float(np.mean(log_values(runs, key))) for runs in self._runs_by_block(side)]
+            for side in self._sides
+        )
+        return first, second
+
+    @property
+    def block_size(self) -> int:
+        """Return how many runs each block has; 0 without blocks, or if their sizes differ."""
+        if not self.blocks:
+            return 0
+        sizes = {len(runs) for side in self._sides for runs in self._runs_by_block(side)}
+        return sizes.pop() if len(sizes) == 1 else 0
+
+    def _runs_by_block(self, side: Sequence[ComparedRun]) -> list[list[ComparedRun]]:
+        def block(run: ComparedRun) -> int:
+            return self.blocks[run.run_id]
+
+        return [list(runs) for _, runs in groupby(sorted(side, key=block), block)]
+
+    @property
+    def _sides(self) -> tuple[Sequence[ComparedRun], Sequence[ComparedRun]]:
+        return self.before, self.after
 
     def within(self, key: SeriesKey) -> tuple[float, float] | None:
         """Return the 95 % interval of a percentile's change, as logarithms of after / before.
@@ -168,6 +222,16 @@ class Evidence:
     @staticmethod
     def _freedom(groups: Iterable[Sequence[ComparedRun]]) -> int:
         return sum(max(len(group) - 1, 0) for group in groups)
+
+
+def numbered_blocks(
+    before: Sequence[ComparedRun], after: Sequence[ComparedRun], size: int
+) -> dict[str, int]:
+    """Return `Evidence.blocks` for sides of runs in the order of time, `size` runs a block.
+
+    `size` divides the number of runs of each side.
+    """
+    return {run.run_id: at // size for at, run in enumerate((*before, *after))}
 
 
 def _ended_first(first: Sequence[Report], second: Sequence[Report]) -> bool:
@@ -216,10 +280,12 @@ def odd_runs(evidence: Evidence, keys: Sequence[SeriesKey]) -> list[OddRun]:
     """Return the odd runs of both sides, in order; `keys` are the compared percentiles.
 
     A run is odd if, in at least half of them, it is more than `_DEVIATIONS` standard deviations and
-    `_SHARE` from its side's median. Empty with fewer than three runs a side, or in pairs.
+    `_SHARE` from its side's median. Empty with fewer than three runs a side, in pairs or in blocks.
     """
     sides = (evidence.before, evidence.after)
-    if evidence.basis is Basis.PAIRS or min(map(len, sides)) < _FEWEST or not keys:
+    if evidence.basis in (Basis.PAIRS, Basis.BLOCKS):
+        return []
+    if min(map(len, sides)) < _FEWEST or not keys:
         return []
     apart = [np.array([log_values(side, key) for key in keys]).T for side in sides]
     apart = [one - np.median(one, axis=0) for one in apart]

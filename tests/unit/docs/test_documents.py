@@ -109,6 +109,7 @@ RUN = {
     "comparing": "test_docs_comparing.py",
     "nightly": "test_docs_comparing.py",
     "gate": "test_gate.py",
+    "upgrade": "test_gate.py",
     "archive": "test_archive_run.py",
     "rally": "test_docs_rally.py",
     "coming-from-rally": "test_docs_rally.py",

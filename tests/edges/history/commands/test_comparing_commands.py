@@ -30,7 +30,7 @@ from osbench.edges.history.commands.trends import trends
 from osbench.edges.history.comparison.comparing import compare_sides
 from osbench.edges.history.comparison.comparison_json import comparison_json
 from osbench.edges.history.comparison.comparison_page import compare_command
-from osbench.edges.history.comparison.evidence import Evidence
+from osbench.edges.history.comparison.evidence import Evidence, numbered_blocks
 
 QUEUE = Queue(duration_s=60)
 
@@ -136,12 +136,30 @@ def test_the_command_of_a_page_of_pairs_gives_the_same_verdict(invoke, tmp_path)
     after[1].summary["exit_code"] = 4
     keep(tmp_path, [*before, *after])
     evidence = Evidence(before=before, after=after, in_pairs=True)
+
+    assert_same_again(invoke, evidence, "pairs")
+
+
+def test_the_command_of_a_page_of_blocks_gives_the_same_verdict(invoke, tmp_path):
+    random = chance()
+    before, after = side(QUEUE, random, "A", 6), side(QUEUE, random, "B", 6, slower=1.2)
+    keep(tmp_path, [*before, *after])
+
+    assert_same_again(
+        invoke,
+        Evidence(before=before, after=after, blocks=numbered_blocks(before, after, 2)),
+        "blocks",
+    )
+
+
+def assert_same_again(invoke, evidence, basis):
+    """Expect the command line of a comparison to make the comparison again."""
     made = comparison_json(compare_sides(evidence, anyway=True))
 
     program, *args = shlex.split(compare_command(compare_sides(evidence, anyway=True)))
     found = invoke(*args, "--json")
 
-    assert (program, made["basis"]) == ("osbench-coord", "pairs")
+    assert (program, made["basis"]) == ("osbench-coord", basis)
     again = json.loads(found.stdout)
     assert again == json.loads(json.dumps(made))
 
@@ -159,6 +177,10 @@ def test_the_command_of_a_page_of_pairs_gives_the_same_verdict(invoke, tmp_path)
         (("A0", "A1", "--in-pairs"), "two at least: got 1 and 1"),
         (("A0", "A1", "--against", "tag:x", "--in-pairs"), "name each by its id, not by a tag"),
         (("A0", "A1", "--against", "A2", "--in-pairs"), "two at least: got 2 and 1"),
+        (("A0", "A1", "--in-blocks", "2"), "6 runs or more on each side, by blocks of 2: got 1"),
+        (("A0", "A1", "--in-blocks", "0"), "0 is not in the range"),
+        (("A0", "--against", "tag:x", "--in-blocks", "1"), "--in-blocks needs runs in order"),
+        (("A0", "A1", "--in-blocks", "1", "--in-pairs"), "runs are in pairs or in blocks"),
         (("A0", "A1", "--html", "/no/such/folder/c.html"), "cannot write /no/such/folder/c.html"),
     ],
 )

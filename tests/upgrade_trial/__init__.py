@@ -1,0 +1,1 @@
+"""Upgrades of the lab's Keystone and Glance, judged by `osbench-coord gate`."""
