@@ -74,10 +74,12 @@ def run_rally(
     tenant: Mapping[str, Any],
     context: Mapping[str, Any],
     iteration: int,
+    **user_context: Any,
 ) -> dict[str, int]:
     """Run Rally's scenario once as the administrator; returns its actions as `timed` does.
 
-    `tenant` and `context` are what its contexts would have made. Rally must be installed.
+    `tenant`, `context` and `user_context` are what its contexts would have made. Rally must be
+    installed.
     """
     from rally.common import cfg
     from rally.task import scenario
@@ -96,6 +98,7 @@ def run_rally(
         permission="admin",
     )
     user = {"id": cloud.find("users", ADMIN)["id"], "credential": credential, "tenant_id": project}
+    user |= user_context
     made = {
         "task": {"uuid": "t" * 36},
         "owner_id": "o" * 36,

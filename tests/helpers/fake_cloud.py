@@ -90,6 +90,9 @@ class FakeCloud(LoopbackServer):
         #: the usual number; whether load balancers get into an error.
         self.quotas: dict[tuple[str, str], dict[str, int]] = {}
         self.page = 0
+        #: First three parts of floating IPs; addresses of new servers, by network.
+        self.floating_range = "192.0.2"
+        self.fixed_addresses: dict[str, list[dict[str, str]]] = {}
         self.balancers_fail = False
         #: The Redis of the trace store, and the keys that a service takes, by its path.
         self.traces: Any = None

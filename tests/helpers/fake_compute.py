@@ -116,7 +116,7 @@ class ComputeRoutes(QuietHandler):
         count = fields.get("min_count", 1)
         usual = {
             "status": "BUILD",
-            "addresses": {},
+            "addresses": self.server.fixed_addresses,
             HOST: "host-1",
             HOSTNAME: "host-1",
             TASK_STATE: None,

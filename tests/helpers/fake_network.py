@@ -165,7 +165,7 @@ class NetworkRoutes(QuietHandler):
             fields.setdefault("fixed_ips", [])
             if kind == "floatingip":
                 fields.setdefault("port_id", None)
-                fields["floating_ip_address"] = f"192.0.2.{len(kept) + 1}"
+                fields["floating_ip_address"] = f"{self.server.floating_range}.{len(kept) + 1}"
             made = self.server.make(kind, fields)
             if kind == "subnet":
                 self.server.objects["network"][made["network_id"]]["subnets"].append(made["id"])
@@ -192,7 +192,8 @@ class NetworkRoutes(QuietHandler):
         for server in self.server.objects.get("servers", {}).values():
             has = server["id"] == floating_ip["port_id"]
             address = {"addr": floating_ip["floating_ip_address"]}
-            server["addresses"] = {"net": [address]} if has else {}
+            fixed = self.server.fixed_addresses
+            server["addresses"] = {"net": [*fixed.get("net", ()), address]} if has else fixed
 
     def _listed(self, kind: str, found: list[dict[str, Any]]) -> None:
         wanted = {name: self.params[name] for name in _FILTERS if name in self.params}

@@ -82,6 +82,9 @@ WAITS: Mapping[str, RallyWait] = MappingProxyType(
         "nova_server_unrescue": RallyWait(timeout_s=300.0, poll_s=2.0, prepoll_s=2.0),
         "nova_server_unshelve": RallyWait(timeout_s=300.0, poll_s=2.0, prepoll_s=2.0),
         "octavia_create_loadbalancer": RallyWait(timeout_s=500.0, poll_s=2.0),
+        "vm_ping": RallyWait(timeout_s=120.0, poll_s=1.0),
+        # Rally has these values, and no options for them
+        "vm_ssh": RallyWait(timeout_s=120.0, poll_s=1.0),
     }
 )
 

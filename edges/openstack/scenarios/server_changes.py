@@ -220,18 +220,22 @@ class ServerChanges(Servers, ImageScenario):
         return dict(document["floatingip"])
 
     @action_timer("nova.associate_floating_ip")
-    def associate(self, server: str, floating_ip: Mapping[str, Any]) -> None:
+    def associate(
+        self, server: str, floating_ip: Mapping[str, Any], fixed_address: str = ""
+    ) -> None:
         """Associate a floating IP with a server's first port; wait until the server has it.
 
-        `floating_ip` is as returned by `create_floating_ip`. Fails the iteration if the server has
-        no port. Raises NotReady.
+        `floating_ip` is as returned by `create_floating_ip`; `fixed_address` one of the port's
+        addresses, "" for its only one. Fails the iteration if the server has no port. Raises
+        NotReady.
         """
         with ActionTimer(self, ACCEPTED), ActionTimer(self, "neutron.associate_floating_ip"):
             with ActionTimer(self, "neutron.list_ports"):
                 path = f"ports?device_id={server}"
                 ports = self.cloud.document("GET", "neutron", path)["ports"]
             self.checked(bool(ports), "the server has no port to associate a floating IP with")
-            self._set_port(floating_ip, ports[0]["id"])
+            fixed = {"fixed_ip_address": fixed_address} if fixed_address else {}
+            self._set_port(floating_ip, ports[0]["id"], **fixed)
         self._await_address(server, floating_ip, there=True)
 
     @action_timer("nova.dissociate_floating_ip")
@@ -244,10 +248,11 @@ class ServerChanges(Servers, ImageScenario):
             self._set_port(floating_ip, None)
         self._await_address(server, floating_ip, there=False)
 
-    def _set_port(self, floating_ip: Mapping[str, Any], port: str | None) -> None:
+    def _set_port(self, floating_ip: Mapping[str, Any], port: str | None, **fixed: str) -> None:
         with ActionTimer(self, "neutron.update_floating_ip"):
             path = f"{_FLOATING_IP.path}/{floating_ip['id']}"
-            self.cloud.request("PUT", "neutron", path, json={"floatingip": {"port_id": port}})
+            body = {"floatingip": {"port_id": port, **fixed}}
+            self.cloud.request("PUT", "neutron", path, json=body)
 
     def _await_address(self, server: str, floating_ip: Mapping[str, Any], *, there: bool) -> None:
         address = floating_ip["floating_ip_address"]
