@@ -280,6 +280,10 @@ class _Handler(ComputeRoutes, VolumeRoutes, StackRoutes, StoreRoutes, NetworkRou
             mine = self.server.objects["projects"][who["project"]]
             found = {"projects": [{**mine, "enabled": True}], "links": {"next": None}}
             return self._answer(200, found)
+        if rest == ["role_assignments"]:
+            project, role = self.params["scope.project.id"], self.params["role.id"]
+            users = [u for p, u, r in self.server.assigned if (p, r) == (project, role)]
+            return self._answer(200, {"role_assignments": [{"user": {"id": u}} for u in users]})
         if len(rest) >= 5 and rest[0] == "projects" and rest[4] == "roles":
             return self._roles(rest[1], rest[3], rest[5] if len(rest) > 5 else "")
         return self._objects(rest[0], rest[1:], data, rest[0][:-1], {})

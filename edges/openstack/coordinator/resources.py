@@ -50,6 +50,8 @@ class Kind:
     personal: bool = False
     #: Parameters that restrict the list to names with a prefix.
     narrowed: Callable[[str, Cloud], Mapping[str, Any]] = lambda beginning, cloud: {}
+    #: Parameters that restrict the list to one name.
+    exact: Callable[[str], Mapping[str, Any]] = lambda name: {"name": name}
     #: Parameters of further lists, for objects that the first one omits.
     further: Callable[[Cloud], Sequence[Mapping[str, Any]]] = _none
     #: Page size, with the last object's id as `marker`; 0 lists all at once.
@@ -112,6 +114,11 @@ def _matching(beginning: str, _: Cloud) -> Mapping[str, Any]:
 def _private(_: str, __: Cloud) -> Mapping[str, Any]:
     # without it private flavors and types of volumes are left out
     return {"is_public": "None"}
+
+
+def _equal(name: str) -> Mapping[str, Any]:
+    # Nova takes it for a regular expression
+    return {"name": f"^{re.escape(name)}$"}
 
 
 def _unlock_server(cloud: Cloud, identity: str) -> None:
@@ -243,6 +250,7 @@ KINDS: Mapping[str, tuple[Kind, ...]] = MappingProxyType(
                 state="status",
                 change="OS-EXT-STS:task_state",
                 narrowed=_matching,
+                exact=_equal,
                 slow=True,
                 unlock=_unlock_server,
             ),
@@ -497,6 +505,16 @@ def beginning_with(kind: Kind, cloud: Cloud, beginning: str) -> Iterator[Mapping
             if identity not in seen and kind.only(one):
                 seen.add(identity)
                 yield one
+
+
+def with_name(kind: Kind, cloud: Cloud, name: str) -> list[Mapping[str, Any]]:
+    """Return the objects of a kind with exactly this name that the account of `cloud` can see.
+
+    Only those are requested, but a service may ignore the name: then all objects are read. Raises
+    the errors of `Cloud.document`.
+    """
+    params = {**kind.narrowed(name, cloud), **kind.exact(name)}
+    return [one for one in _listed_objects(kind, cloud, params) if name in names_of(one, kind)]
 
 
 def _listed_objects(
