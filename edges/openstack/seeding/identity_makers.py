@@ -55,9 +55,19 @@ class SeedUsers(SeedMaker):
     def prepare(self) -> None:
         """Look up the domain, and the role if it is needed. Raises ContextError without one."""
         super().prepare()
-        self._domain = domain_of(self.cloud, self.cloud.account.credential.user_domain)["id"]
+        like = self.cloud.account.credential
+        self._domain = domain_of(self.cloud, like.user_domain)
         if self.entry.of:
             self._role  # noqa: B018 - looked up here, and not after the first creation
+            self._project_domain = domain_of(self.cloud, like.project_domain)
+
+    @property
+    def domain_names(self) -> dict[str, str]:
+        """The domains of the users and of their projects, as a record names them."""
+        return {
+            "user_domain_name": self._domain["name"],
+            "project_domain_name": self._project_domain["name"],
+        }
 
     @cached_property
     def _role(self) -> str:
@@ -83,7 +93,7 @@ class SeedUsers(SeedMaker):
         """Return domain, password (random if the entry has none) and default project."""
         password = self.option.get("password") or f"{secrets.token_urlsafe(18)}aA1!"
         project = {"default_project_id": one.parent} if one.parent else {}
-        return {"domain_id": self._domain, "password": password, **project}
+        return {"domain_id": self._domain["id"], "password": password, **project}
 
     def complete(self, one: SeedObject) -> None:
         """Assign the role in the project; it may have been assigned before."""

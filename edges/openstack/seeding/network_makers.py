@@ -119,7 +119,7 @@ def _first_range(entry: SeedEntry) -> str:
 
 
 def _room(subnets: SeedEntry) -> int:
-    """Return how many ports get an address of one of the subnets; 0 for a malformed range."""
+    """Return how many ports get an address in each of the subnets; 0 for a malformed range."""
     try:
         size = ipaddress.ip_network(_first_range(subnets), strict=False).num_addresses
     except ValueError:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import sys
 import time
 from dataclasses import dataclass
-from typing import NoReturn
 
 import click
 
@@ -36,6 +35,7 @@ from osbench.edges.openstack.common.request_errors import AuthenticationFailed, 
 from osbench.edges.openstack.coordinator.cloud_access import AT_ONCE, CloudAccess
 from osbench.edges.openstack.seeding.seed_file import SeedPlan, check_name, read_seed
 from osbench.edges.openstack.seeding.seed_making import SeedMaking, SeedProgress
+from osbench.edges.openstack.seeding.seed_record import check_record, store_record
 from osbench.edges.openstack.seeding.seed_removal import SeedRemoval
 from osbench.edges.openstack.seeding.seed_result import SeedResult
 
@@ -79,8 +79,13 @@ class SeedOptions(OptionSet):
         metavar="N",
         help="Requests at the same time.",
     )
+    record: str | None = option(
+        "--record",
+        metavar="NAME",
+        help="Then store a deployment record with the users of the seed, for runs as them.",
+    )
     dry_run: bool = flag(
-        "--dry-run", help="Show what there is and what is missing; change nothing."
+        "--dry-run", help="Show the existing and the missing resources without a change."
     )
     quiet: bool = quiet_flag("the result")
     as_json: bool = json_flag()
@@ -98,8 +103,9 @@ class SeedRemovalOptions(OptionSet):
 
 RULES = (
     Alternatives(of=("FILE", "--remove"), missing="no seed is given"),
-    Rule(option="--yes", why="answers the question of a removal", needs=("--remove",)),
+    Rule(option="--yes", why="confirms a removal", needs=("--remove",)),
     Rule(option="--at-once", why="is for making resources", excludes=("--remove",)),
+    Rule(option="--record", why="stores users that are there", excludes=("--remove", "--dry-run")),
 )
 
 
@@ -113,16 +119,17 @@ def seed(
 ) -> None:
     """Make resources in a cloud that outlive runs.
 
-    FILE lists kinds with their numbers, such as `ports: 10000`. The command makes what is not
-    there: it finds its resources by their names, osb-seed-NAME-KIND-NUMBER. So the same command
-    goes on after an interrupt, a crash or failures, and makes nothing twice. A lower number in the
-    file removes nothing. No clean-up of runs takes a seed: --remove does.
+    FILE lists kinds with their numbers, such as `ports: 10000`. The command makes missing
+    resources, and finds the others by their names, osb-seed-NAME-KIND-NUMBER. So the same command
+    continues after an interrupt, a crash or failures, and makes nothing twice. A lower number in
+    the file removes nothing. No clean-up of runs takes a seed: --remove does.
 
     \b
     Examples:
       osbench-coord seed seed.yaml --deployment lab
       osbench-coord seed seed.yaml --deployment lab --population 10000 --at-once 16
       osbench-coord seed seed.yaml --deployment lab --dry-run
+      osbench-coord seed seed.yaml --deployment lab --record lab-users
       osbench-coord seed seed.yaml --deployment lab --remove
       osbench-coord seed --remove --name full --deployment lab --yes
 
@@ -138,10 +145,10 @@ def seed(
     \b
     Exit codes:
       0 everything is there (or, with --remove, gone)
-      1 some resources could not be made; the same command goes on
+      1 some resources could not be made; the same command continues
       2 bad usage, file or deployment, or a quota is too low: nothing was made
       5 with --remove: some resources are left
-      130 interrupted; the same command goes on
+      130 interrupted; the same command continues
     """
     record = settings.deployment(options.deployment)
     if record is None:
@@ -159,11 +166,16 @@ def seed(
     if removal.remove:
         _remove(record, plan, options, sure=removal.yes)
     elif plan is not None:
-        _make(record, plan, options)
+        if options.record is not None:
+            check_record(options.record, plan, settings.deployments)
+        result = _make(record, plan, options)
+        if options.record is not None and result.complete:
+            store_record(options.record, record, result.groups, plan.name, settings.deployments)
+        sys.exit(result.exit_code)
 
 
-def _make(record: Deployment, plan: SeedPlan, options: SeedOptions) -> NoReturn:
-    """Make what is missing, print the account, and exit."""
+def _make(record: Deployment, plan: SeedPlan, options: SeedOptions) -> SeedResult:
+    """Make missing resources, print the account, and return it."""
     begin, interrupted = time.monotonic(), False
     problems: list[str] = []
     with Progress(quiet=options.quiet) as progress:
@@ -196,7 +208,7 @@ def _make(record: Deployment, plan: SeedPlan, options: SeedOptions) -> NoReturn:
         echo_json(result.to_document())
     else:
         result.show()
-    sys.exit(result.exit_code)
+    return result
 
 
 def _remove(record: Deployment, plan: SeedPlan | None, options: SeedOptions, *, sure: bool) -> None:

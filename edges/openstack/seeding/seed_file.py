@@ -227,7 +227,7 @@ def _parent(
     """Return the entry that `entry` belongs to, None for none; and a message if it is not clear.
 
     `fitting`: earlier entries of the right kinds. `of` names a group of them, or a kind that only
-    one of them has. Without `of` it is the only one, if the kind needs one.
+    a single entry has. Without `of` it is the only one, if the kind needs one.
     """
     if not entry.of and not maker.NEEDS_PARENT:
         return None, ""

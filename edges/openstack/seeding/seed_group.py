@@ -1,4 +1,4 @@
-"""One group of a seed while it is made: objects that are there, missing, or double; the account."""
+"""A group of a seed while it is made: objects that are there, missing, or double; the account."""
 
 from __future__ import annotations
 
@@ -43,6 +43,8 @@ class SeedGroup:
         #: Ids of objects that are ready, by number.
         self.ids: dict[int, str] = {}
         self._seed = seed
+        #: Number of planned objects in the group that these belong to; 0 for none.
+        self._parents = 0
         self._listed: dict[int, list[Mapping[str, Any]]] = {}
 
     @property
@@ -67,7 +69,7 @@ class SeedGroup:
         return in_seed(self._seed, group, 1), in_seed(self._seed, group, self.planned)
 
     def look(self) -> None:
-        """List the objects of the group in the cloud; replaces what was known of them.
+        """List the objects of the group in the cloud; replaces the former list.
 
         Raises the errors of `Cloud.document`.
         """
@@ -107,7 +109,15 @@ class SeedGroup:
         kind = self.maker.kind
         return [kind.identity(one) for several in self._listed.values() for one in several[1:]]
 
-    def unready(self, parents: Mapping[int, str] | None, planned_parents: int) -> list[SeedObject]:
+    def join(self, parent: SeedGroup) -> None:
+        """Belong to the objects of another group from now on."""
+        self._parents = parent.planned
+
+    def parent_of(self, number: int) -> int:
+        """Return the number of the object that object `number` belongs to: they take turns."""
+        return (number - 1) % max(1, self._parents) + 1
+
+    def unready(self, parents: Mapping[int, str] | None) -> list[SeedObject]:
         """Return the objects that are missing or not ready, as of the last list; sets `ids`.
 
         `parents`: ids of the objects that these belong to, by number; None if to none. An object
@@ -118,7 +128,7 @@ class SeedGroup:
             SeedObject(
                 number=number,
                 name=in_seed(self._seed, self.entry.group, number),
-                parent=(parents or {}).get((number - 1) % max(1, planned_parents) + 1, ""),
+                parent=(parents or {}).get(self.parent_of(number), ""),
             )
             for number in range(1, self.planned + 1)
         ]

@@ -40,7 +40,7 @@ class SeedEntry:
 
 @dataclass(kw_only=True)
 class SeedObject:
-    """One object that is to be made or finished: its number and name, and what is known of it."""
+    """An object that is to be made or finished: number, name, and how far it is."""
 
     number: int
     name: str
@@ -58,7 +58,7 @@ class SeedObject:
 class SeedMaker:
     """Base of the kinds of a seed: makes the objects of one entry of the file.
 
-    A subclass sets the class variables, and overrides `fields`, and what else is different.
+    A subclass sets the class variables, and overrides `fields` and other methods.
     """
 
     #: Key of an entry in files, the word in names unless the entry has `group`, and `KIND_NAMES`.

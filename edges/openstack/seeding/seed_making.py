@@ -1,4 +1,4 @@
-"""Makes a seed: looks what is there, makes the rest in parallel, and looks again."""
+"""Makes a seed: lists its resources, makes missing ones in parallel, and lists them again."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ GRACE_S = 5.0
 
 @dataclass(frozen=True, kw_only=True)
 class SeedProgress:
-    """How far a group is: counts of its objects, seconds since its first creation."""
+    """Progress of a group: counts of its objects, seconds since its first creation."""
 
     group: SeedGroup
     done: int
@@ -58,7 +58,7 @@ class SeedMaking:
     ) -> None:
         """Store the settings; no request is sent.
 
-        `tell` gets progress every `TELL_S` seconds, `say` a sentence on each changed quota.
+        `tell` gets progress every `TELL_S` seconds, `say` a message on each changed quota.
         """
         self._plan = plan
         self._access = access
@@ -68,13 +68,13 @@ class SeedMaking:
         self.groups = [
             SeedGroup(plan.name, MAKERS[entry.word](entry, access)) for entry in plan.entries
         ]
-        #: Sentences on surplus objects that could not be removed.
+        #: Messages on surplus objects that could not be removed.
         self.problems: list[str] = []
         self._quotas: list[LowQuota] = []
         self._project = ""
 
     def look(self) -> None:
-        """Look up all that creations need, list what is there, check quotas; creates nothing.
+        """Look up all that creations need, list all that is there, check quotas; creates nothing.
 
         Raises DeploymentError if a service, image, flavor, domain or admin is missing, a login is
         refused or a quota is too low; RequestFailed or OSError if a request fails.
@@ -101,12 +101,14 @@ class SeedMaking:
         Raises RequestFailed or OSError if quotas cannot be set, or a list fails.
         """
         if self._plan.unlimited:
-            for sentence in lift(self._access, self._quotas, self._project):
-                self._say(sentence)
+            for change in lift(self._access, self._quotas, self._project):
+                self._say(change)
         done: dict[str, SeedGroup] = {}
         for group in self.groups:
             parent = done.get(group.entry.of)
-            self._make_group(group, parent.ids if parent else None, parent.planned if parent else 0)
+            if parent:
+                group.join(parent)
+            self._make_group(group, parent.ids if parent else None)
             done[group.entry.group] = group
 
     @property
@@ -126,12 +128,10 @@ class SeedMaking:
         if not self._plan.unlimited:
             refuse_low(self._quotas, self._plan.source)
 
-    def _make_group(
-        self, group: SeedGroup, parents: Mapping[int, str] | None, planned_parents: int
-    ) -> None:
+    def _make_group(self, group: SeedGroup, parents: Mapping[int, str] | None) -> None:
         # groups before it may have taken an hour
         with_retries(lambda one: one.look(), group)
-        objects = with_retries(lambda one: one.unready(parents, planned_parents), group)
+        objects = with_retries(lambda one: one.unready(parents), group)
         group.existing = len(group.ids)
         if objects:
             work = ParallelWork(
@@ -142,7 +142,7 @@ class SeedMaking:
             )
             self._run(group, work, len(objects))
             try:
-                self._verify(group, parents, planned_parents, work)
+                self._verify(group, parents, work)
             except BaseException:
                 # by the responses, since the list is not known
                 group.settle(work.done, work.failed, listed=False)
@@ -186,7 +186,6 @@ class SeedMaking:
         self,
         group: SeedGroup,
         parents: Mapping[int, str] | None,
-        planned_parents: int,
         work: ParallelWork[SeedObject],
     ) -> None:
         """List the group again, until all that was made is listed, or twice."""
@@ -196,7 +195,7 @@ class SeedMaking:
             time.sleep(SETTLE_S)
         for _ in range(2):
             with_retries(lambda one: one.look(), group)
-            group.unready(parents, planned_parents)
+            group.unready(parents)
             if all(one.number in group.ids for one in work.done):
                 break
             # a list may be older than a response

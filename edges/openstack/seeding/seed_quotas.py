@@ -32,7 +32,7 @@ class LowQuota:
 def limited_quotas(makers: Sequence[SeedMaker], project: str) -> list[LowQuota]:
     """Return the quotas with a limit that the resources of a seed take, in a project (an id).
 
-    A service whose quotas cannot be read is left out: its creations show what it allows.
+    A service whose quotas cannot be read is left out: its creations will show the limit.
     """
     needed: dict[str, Counter[str]] = {}
     clients = {}
@@ -68,7 +68,7 @@ def refuse_low(quotas: Sequence[LowQuota], source: str) -> None:
 
 
 def lift(access: CloudAccess, quotas: Sequence[LowQuota], project: str) -> Iterator[str]:
-    """Remove the limits of quotas of a project; yield a sentence for each, with the former limit.
+    """Remove the limits of quotas of a project; yield a message for each, with the former limit.
 
     Raises DeploymentError without an admin in the record, RequestFailed if a service refuses.
     """

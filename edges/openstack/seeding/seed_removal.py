@@ -20,7 +20,10 @@ class SeedRemoval:
     """The removal of all resources of a seed, by their names, whatever its file says now."""
 
     def __init__(self, seed: str, access: CloudAccess, entries: Sequence[SeedEntry] = ()) -> None:
-        """Store the settings; no request is sent. `entries`: of the file, for kinds of its own."""
+        """Store the settings; no request is sent.
+
+        `entries`: of the file, whose `objects` are removed, too.
+        """
         self._seed = seed
         self._access = access
         described = [

@@ -20,12 +20,12 @@ INCOMPLETE = 1
 
 @dataclass(frozen=True, kw_only=True)
 class SeedResult:
-    """The account of a seed, with what else the user has to know."""
+    """The account of a seed, with problems and the time taken."""
 
     seed: str
     deployment: str
     groups: Sequence[SeedGroup]
-    #: Messages on what is wrong apart from failures of the groups.
+    #: Messages on problems apart from failures of the groups.
     problems: Sequence[str] = ()
     interrupted: bool = False
     #: Nothing was made: the account says what would be.
@@ -59,7 +59,7 @@ class SeedResult:
         }
 
     def show(self) -> None:
-        """Print the account to stdout, and what is wrong to stderr."""
+        """Print the account to stdout, and problems to stderr."""
         table = TextTable(
             names("kind", "names"),
             figures("planned", "existing", "made", "failed", "not tried", "beyond"),
@@ -67,7 +67,7 @@ class SeedResult:
         for group in self.groups:
             table.add_row(group.entry.word, _span(group), *map(count, _figures(group)))
         echo_table(table)
-        echo(self._sentence())
+        echo(self._sum_line())
         for group in self.groups:
             for reason in reasons(group):
                 echo(one_line(f"{group.entry.group}: {reason}"), err=True)
@@ -81,9 +81,9 @@ class SeedResult:
             echo(one_line(problem), err=True)
         if not self.complete and not self.dry_run:
             why = "interrupted" if self.interrupted else "incomplete"
-            echo(f"{why}: give the same command again to go on", err=True)
+            echo(f"{why}: give the same command again to continue", err=True)
 
-    def _sentence(self) -> str:
+    def _sum_line(self) -> str:
         planned = sum(group.planned for group in self.groups)
         existing = sum(group.existing for group in self.groups)
         parts = [f"{existing:,} existing"]

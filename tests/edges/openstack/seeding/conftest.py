@@ -35,8 +35,12 @@ class Seeds:
         self.cloud = cloud
         self.folder = folder
 
-    def access(self, **record: Any) -> CloudAccess:
-        deployment = Deployment.from_spec("lab", self.cloud.deployment(**record))
+    def access(self, *, admin: bool = True) -> CloudAccess:
+        """Access as the admin, or as a user of a record without one."""
+        spec = self.cloud.deployment()
+        if not admin:
+            spec["openstack"]["users"] = [spec["openstack"].pop("admin")]
+        deployment = Deployment.from_spec("lab", spec)
         return CloudAccess(ContextEnvironment(run="", deployment=deployment), "the command seed")
 
     def plan(self, *resources: Any, name: str = "full", **more: Any) -> SeedPlan:

@@ -6,13 +6,16 @@ from typing import Any
 
 import pytest
 
+from helpers.context_chain import Chain
 from helpers.fake_cloud import ADMIN, PASSWORD
 from osbench.common.errors import DeploymentError
 from osbench.edges.openstack.common.object_lists import sought
 from osbench.edges.openstack.common.request_errors import RequestFailed
 from osbench.edges.openstack.common.resource_names import is_from_iteration, rally_task_in, run_in
+from osbench.edges.openstack.contexts.existing_network import ExistingNetwork
 from osbench.edges.openstack.coordinator.orphans import OSBENCH, RALLY, CloudOrphanSearch
 from osbench.edges.openstack.seeding import seed_making
+from osbench.edges.openstack.seeding.seed_making import SeedMaking
 from osbench.edges.openstack.seeding.seed_removal import SeedRemoval
 
 #: One of each kind, with two or three objects.
@@ -173,7 +176,7 @@ def test_ctrl_c_accounts_for_everything_and_the_next_call_goes_on(cloud, seeds, 
 
     cloud.slow_s = 0.0
     plan = seeds.plan({"users": 400}, {"networks": 1})
-    making = seed_making.SeedMaking(plan, seeds.access(), at_once=4, tell=Impatient())
+    making = SeedMaking(plan, seeds.access(), at_once=4, tell=Impatient())
     making.look()
 
     with pytest.raises(KeyboardInterrupt):
@@ -255,7 +258,7 @@ def test_low_quotas_are_told_before_the_first_creation(cloud, seeds):
 def test_quotas_are_lifted_if_the_file_says_so(cloud, seeds):
     said: list[str] = []
     plan = seeds.plan({"networks": 11}, quotas="unlimited")
-    making = seed_making.SeedMaking(plan, seeds.access(), say=said.append)
+    making = SeedMaking(plan, seeds.access(), say=said.append)
     making.look()
     making.make()
 
@@ -269,27 +272,15 @@ def test_a_cloud_without_the_service_or_without_an_admin_is_told(cloud, seeds):
     cloud.absent.add("network")
     with pytest.raises(DeploymentError, match="network"):
         seeds.making({"users": 1}, {"networks": 1}).look()
-    record = seeds.access().deployment.spec["openstack"]
-    users = [record["admin"]]
-    plan = seeds.plan({"users": 1})
-    access = seeds.access(users=users)
-    without = {key: value for key, value in access.deployment.spec["openstack"].items()}
-    del without["admin"]
-    from osbench.common.deployment.record import Deployment
-    from osbench.common.plugin.context import ContextEnvironment
-    from osbench.edges.openstack.coordinator.cloud_access import CloudAccess
 
-    deployment = Deployment.from_spec("lab", {"openstack": without})
-    access = CloudAccess(ContextEnvironment(run="", deployment=deployment), "the command seed")
-
-    with pytest.raises(DeploymentError, match="^the command seed needs the admin of the cloud"):
-        seed_making.SeedMaking(plan, access).look()
+    with pytest.raises(DeploymentError, match="the command seed needs the admin of the cloud; add"):
+        SeedMaking(seeds.plan({"users": 1}), seeds.access(admin=False)).look()
 
 
 def test_a_refused_login_is_told(cloud, seeds):
     cloud.find("users", ADMIN)["password"] = "changed"
 
-    with pytest.raises(DeploymentError, match="deployment lab: .* gave no token to user 'admin'"):
+    with pytest.raises(DeploymentError, match=r"deployment lab: .* gave no token to user 'admin'"):
         seeds.making({"users": 1}).look()
 
 
@@ -351,6 +342,18 @@ def test_tasks_find_images_of_a_seed_by_name(cloud, seeds):
     found = sought(client, "image", {"name": "osb-seed-full-image-1"})
 
     assert cloud.objects["images"][found]["name"] == "osb-seed-full-image-1"
+
+
+def test_a_context_finds_the_networks_of_a_seed(cloud, seeds):
+    seeds.make({"networks": 2}, {"subnets": None})
+
+    made = Chain(cloud).set_up(ExistingNetwork, {})
+
+    ((first, second),) = made["networks"].values()
+    assert {first["name"], second["name"]} == {
+        "osb-seed-full-network-1",
+        "osb-seed-full-network-2",
+    }
 
 
 def test_two_calls_at_the_same_time_make_everything_once(cloud, seeds, account):
