@@ -11,7 +11,10 @@ from typing import Any
 import pytest
 
 from helpers.fake_cloud import FakeCloud, fake_cloud
+from helpers.machine import Machine
+from helpers.readme import Block, blocks, files
 from helpers.runs import Site
+from servers import folder
 
 pytestmark = pytest.mark.functional
 
@@ -104,3 +107,33 @@ def test_runs_act_as_the_users_of_a_seed_and_leave_it(guest: Site, cloud: FakeCl
     assert cleaned.code == 0, cleaned.err
     assert "no resources to remove" in cleaned.err
     assert len(cloud.named("users")) == 5
+
+
+def test_the_commands_of_the_page_make_use_and_remove_a_seed(cloud: FakeCloud) -> None:
+    page = "docs/seed.md"
+    cloud.absent.clear()
+    with folder() as home:
+        desk = home / "desk"
+        desk.mkdir()
+        for path, body in files(page).items():
+            (desk / path).write_text(body, "utf-8")
+        (desk / "mycloud.json").write_text(json.dumps(cloud.deployment()), "utf-8")
+        machine = Machine(home, folder=desk, forked=True)
+        machine.run(
+            Block(
+                story="seed",
+                server=False,
+                text="osbench-coord deployment create --name mycloud --file mycloud.json",
+            )
+        )
+
+        made, used, removed = map(machine.run, blocks("seed", page))
+
+    assert "181 planned = 0 existing + 181 to make" in made
+    assert "181 planned = 0 existing + 181 made" in made
+    assert "201 planned = 181 existing + 20 made" in made
+    assert "40 planned = 40 ok" in " ".join(used.split())
+    assert "120 ports" in removed
+    assert "removed" in removed
+    left = [name for kind in cloud.objects for name in cloud.named(kind) if "osb-" in name]
+    assert left == []

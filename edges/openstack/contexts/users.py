@@ -21,6 +21,7 @@ from osbench.plugin.cloud import (
     CloudAccess,
     CloudUser,
     chosen_users,
+    kinds,
     makes_users,
     neutron,
     remove_resources,
@@ -231,8 +232,7 @@ def _remove_security_groups(access: CloudAccess, names: Collection[str]) -> None
     catalogue = admin.account.token(access.session()).service_catalog.catalog
     if not any(service["type"] == "network" for service in catalogue):
         return
-    params = {"name__startswith": access.beginning}
-    projects = admin.document("GET", "keystone", "projects", params=params)["projects"]
-    for project in projects:
+    (kind,) = kinds("keystone.projects")
+    for identity, (_, project) in access.objects(kind, access.beginning).items():
         if project["name"] in names:
-            neutron.remove_security_groups(admin, project["id"])
+            neutron.remove_security_groups(admin, identity)

@@ -446,7 +446,8 @@ KINDS: Mapping[str, tuple[Kind, ...]] = MappingProxyType(
             _kind("placement", "resource_providers", identified="uuid", everywhere=True, page=0),
         ),
         "keystone": tuple(
-            _kind("keystone", name, everywhere=True, narrowed=_starts, further=further, page=0)
+            # Keystone cuts lists without a limit at 1,000 objects, of any name
+            _kind("keystone", name, everywhere=True, narrowed=_starts, further=further, page=1000)
             for name, further in (
                 ("users", _domains),
                 ("projects", _domains),
@@ -522,24 +523,27 @@ def _listed_objects(
 ) -> Iterator[Mapping[str, Any]]:
     """Yield the objects of one list, page after page, until a page has no new ones.
 
+    Links to a next page are followed even then: Keystone compares names after it has cut a page.
     `params`: parameters of the request; limit and marker are added to it. Raises RequestFailed.
     """
     if kind.page:
         params["limit"] = kind.page
     seen: set[str] = set()
+    markers: set[str] = set()
     while True:
         document = _page(kind, cloud, params)
         fresh = [one for one in kind.objects(document) if kind.identity(one) not in seen]
         seen.update(map(kind.identity, fresh))
         yield from fresh
+        following = _marker(document)
         # a service that does not support markers returns the same page again
-        if not kind.page or not fresh:
+        if not kind.page or not (fresh or following) or following in markers:
             return
+        markers |= {following} - {""}
         if kind.counted:
             params["offset"] = len(seen)
             continue
-        last = kind.identity(fresh[-1]).rpartition("/")[2]
-        params["marker"] = _marker(document) or last
+        params["marker"] = following or kind.identity(fresh[-1]).rpartition("/")[2]
 
 
 def _page(kind: Kind, cloud: Cloud, params: Mapping[str, Any]) -> Any:
@@ -591,8 +595,15 @@ def names_of(one: Mapping[str, Any], kind: Kind) -> set[str]:
 
 
 def _marker(document: Any) -> str:
-    """Return the `marker` of a response's link to the next page, as of Zaqar; "" if none."""
-    for link in document.get("links") or () if isinstance(document, dict) else ():
-        if isinstance(link, dict) and link.get("rel") == "next":
-            return parse_qs(urlsplit(link.get("href", "")).query).get("marker", [""])[0]
+    """Return the `marker` of a response's link to the next page; "" if there is none.
+
+    Links of Zaqar are a list, Keystone's a mapping.
+    """
+    links = (document.get("links") if isinstance(document, dict) else None) or ()
+    following = [links.get("next")] if isinstance(links, dict) else []
+    following += [
+        link.get("href") for link in links if isinstance(link, dict) and link.get("rel") == "next"
+    ]
+    for href in filter(None, following):
+        return parse_qs(urlsplit(str(href)).query).get("marker", [""])[0]
     return ""

@@ -30,7 +30,8 @@ class SeedProjects(SeedMaker):
     def prepare(self) -> None:
         """Look up the domain. Raises ContextError if there is none."""
         super().prepare()
-        self._domain = domain_of(self.cloud, self.cloud.account.credential.project_domain)["id"]
+        account = self.cloud.account
+        self._domain = domain_of(self.cloud, account.credential.project_domain)["id"]
 
     def fields(self, one: SeedObject) -> dict[str, Any]:
         """Return the domain."""
@@ -55,7 +56,8 @@ class SeedUsers(SeedMaker):
     def prepare(self) -> None:
         """Look up the domain, and the role if it is needed. Raises ContextError without one."""
         super().prepare()
-        like = self.cloud.account.credential
+        account = self.cloud.account
+        like = account.credential
         self._domain = domain_of(self.cloud, like.user_domain)
         if self.entry.of:
             self._role  # noqa: B018 - looked up here, and not after the first creation

@@ -6,7 +6,7 @@ from osbench.coordinator.front.cli.listed_command import OPERATE, ListedCommand
 
 SEED = ListedCommand(
     "seed",
-    "Make resources in a cloud that outlive runs, by a file.",
+    "Make resources in a cloud that outlive runs.",
     place="osbench.edges.openstack.seeding.seed_command:seed",
     section=OPERATE,
 )

@@ -265,7 +265,8 @@ class _SeedDisplay:
         """Show how far a group is."""
         ended = now.done + now.failed
         rate = ended / now.elapsed_s if now.elapsed_s > 0 else 0.0
-        words = [f"{now.group.entry.group}: {now.group.existing:,} existing, {now.done:,} made"]
+        group = now.group
+        words = [f"{group.entry.group}: {group.existing:,} existing, {now.done:,} made"]
         if now.failed:
             words.append(f"{now.failed:,} failed")
         if rate:

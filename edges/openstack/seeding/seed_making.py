@@ -117,11 +117,7 @@ class SeedMaking:
         return not self.problems and all(group.complete for group in self.groups)
 
     def _look_at_quotas(self) -> None:
-        makers = [
-            group.maker
-            for group in self.groups
-            if not group.maker.kind.everywhere and group.maker.quotas()
-        ]
+        makers = [group.maker for group in self.groups if group.maker.quotas()]
         if makers:
             self._project = self._access.projects[0].project_id
             self._quotas = limited_quotas(makers, self._project)

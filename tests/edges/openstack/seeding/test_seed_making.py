@@ -356,6 +356,26 @@ def test_a_context_finds_the_networks_of_a_seed(cloud, seeds):
     }
 
 
+def test_more_users_than_a_page_of_keystone_are_found_again_and_removed(cloud, seeds, account):
+    for number in range(30):
+        # most pages have no user of the seed
+        cloud.make(
+            "users", {"id": f"{number:02}", "name": f"theirs-{number}", "domain_id": "default"}
+        )
+    cloud.keystone_page = 4
+
+    first = seeds.make({"users": 13})
+    again = seeds.make({"users": 13})
+    removal = SeedRemoval("full", seeds.access())
+    found = removal.find()
+    removal.remove()
+
+    assert account(first) == {"user": (0, 13, 0, 0)}
+    assert account(again) == {"user": (13, 0, 0, 0)}
+    assert found == {"users": 13}
+    assert len(cloud.named("users")) == 31
+
+
 def test_two_calls_at_the_same_time_make_everything_once(cloud, seeds, account):
     entries = ({"networks": 3}, {"ports": 7})
     first, second = seeds.making(*entries), seeds.making(*entries)
