@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from functools import cached_property
 from typing import Any, ClassVar
 
+from osbench.common.errors import DeploymentError
 from osbench.edges.openstack.coordinator.resources import Kind
 from osbench.edges.openstack.seeding.seed_maker import SeedMaker
 
@@ -40,6 +41,19 @@ class SeedRequests(SeedMaker):
             key=self.option.get("list", last.replace("-", "_")),
             page=0,
         )
+
+    def prepare(self) -> None:
+        """Check that the list has the key. Raises DeploymentError: nothing would be found again."""
+        super().prepare()
+        kind = self.kind
+        document = self.cloud.document("GET", kind.service, kind.path)
+        listed = document.get(kind.key) if kind.key and isinstance(document, dict) else document
+        if not isinstance(listed, list):
+            keys = ", ".join(map(str, document)) if isinstance(document, dict) else "no object"
+            raise DeploymentError(
+                f"{self.entry.place}: the list {kind.path} of {kind.service} has no list "
+                f"{kind.key!r}, but {keys}: give its key by `list`"
+            )
 
     @property
     def key(self) -> str:

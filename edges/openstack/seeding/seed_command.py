@@ -160,8 +160,7 @@ def seed(
             read_args(options.task_args, options.task_args_file),
             options.population,
             options.name,
-            # what is removed does not depend on counts
-            spare_population=0 if removal.remove else None,
+            for_removal=removal.remove,
         )
     if removal.remove:
         _remove(record, plan, options, sure=removal.yes)

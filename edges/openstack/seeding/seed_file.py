@@ -61,14 +61,14 @@ def read_seed(
     population: int | None = None,
     name: str | None = None,
     *,
-    spare_population: int | None = None,
+    for_removal: bool = False,
 ) -> SeedPlan:
     """Read, render and check a seed file; return its plan. Sends no request.
 
     `source`: path, or "-" for standard input. `population`: value of that argument, None if it is
-    not given. `name`: replaces the name of the file. `spare_population`: value of the argument if
-    nothing else gives it. Raises TaskError with all problems of the
-    file, UsageError for arguments that it does not use, or if `name` is malformed.
+    not given. `name`: replaces the name of the file. `for_removal`: counts are of no use, so
+    `population` may be missing, and problems with them do not matter. Raises TaskError with all
+    problems of the file, UsageError for arguments that it does not use, or if `name` is malformed.
     """
     template = TaskTemplate(source)
     names = template.names()
@@ -80,13 +80,13 @@ def read_seed(
                 f"{{{{ {POPULATION} }}}}, or leave the option out"
             )
         values[POPULATION] = population
-    elif spare_population is not None:
-        values.setdefault(POPULATION, spare_population)
+    elif for_removal:
+        values.setdefault(POPULATION, 0)
     warn_of_unused(arguments, [names])
     document = template.filled(values)
     if name is not None:
         check_name(name)
-    plan, problems = _plan(document, source, name)
+    plan, problems = _plan(document, source, name, for_removal=for_removal)
     if problems:
         raise TaskError(source, problems)
     return plan
@@ -110,11 +110,13 @@ def _wrong_name(name: str) -> str:
     )
 
 
-def _plan(document: Any, source: str, name: str | None) -> tuple[SeedPlan, list[Problem]]:
+def _plan(
+    document: Any, source: str, name: str | None, *, for_removal: bool
+) -> tuple[SeedPlan, list[Problem]]:
     """Return the plan of a document and its problems; with a problem the plan is of no use."""
     problems = validate(document, _SCHEMA, "")
     content = document if isinstance(document, Mapping) else {}
-    given = name or content.get("name") or _default_name(source)
+    given = name or content.get("name", _default_name(source))
     if isinstance(given, str) and (wrong := _wrong_name(given)):
         place = "name" if "name" in content else ""
         prefix = (
@@ -128,14 +130,20 @@ def _plan(document: Any, source: str, name: str | None) -> tuple[SeedPlan, list[
         problems += found
         if entry is not None:
             entries.append(entry)
-    if not problems:
-        problems = list(_clashes(entries))
+    if not problems and not for_removal:
+        entries, problems = _checked_together(entries)
+    unlimited = content.get("quotas") == UNLIMITED
+    return SeedPlan(source=source, name=str(given), entries=entries, unlimited=unlimited), problems
+
+
+def _checked_together(entries: list[SeedEntry]) -> tuple[list[SeedEntry], list[Problem]]:
+    """Return the entries with the groups that they belong to, and problems between them."""
+    problems = list(_clashes(entries))
     if not problems:
         entries, problems = _connect(entries)
     for entry in entries if not problems else ():
         problems += MAKERS[entry.word].problems(entry, entries)
-    unlimited = content.get("quotas") == UNLIMITED
-    return SeedPlan(source=source, name=str(given), entries=entries, unlimited=unlimited), problems
+    return entries, problems
 
 
 def _default_name(source: str) -> str:

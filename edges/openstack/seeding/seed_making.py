@@ -129,6 +129,8 @@ class SeedMaking:
         with_retries(lambda one: one.look(), group)
         objects = with_retries(lambda one: one.unready(parents), group)
         group.existing = len(group.ids)
+        if orphaned := group.not_tried - len(objects):
+            group.errors[f"not tried: its {group.entry.of} is missing"] = orphaned
         if objects:
             work = ParallelWork(
                 objects,
@@ -162,10 +164,11 @@ class SeedMaking:
                 )
             )
 
-        work.start()
         try:
+            work.start()
             while not work.wait(TELL_S):
                 tell()
+            tell()
         except KeyboardInterrupt:
             work.stop()
             try:
@@ -176,7 +179,6 @@ class SeedMaking:
                 failed += [(one, late) for one in work.close()]
                 group.settle(work.done, failed, listed=False)
             raise
-        tell()
 
     def _verify(
         self,

@@ -79,6 +79,11 @@ def test_a_file_whose_own_name_fits_no_resource_needs_one(tmp_path: Path) -> Non
         read(tmp_path, "resources: [{users: 1}]", "My Seed.yaml")
 
 
+def test_an_empty_name_is_no_default(tmp_path: Path) -> None:
+    with pytest.raises(TaskError, match="name: must be 1 to 24 small letters"):
+        read(tmp_path, "name: ''\nresources: [{users: 1}]")
+
+
 def test_a_population_that_the_file_does_not_use_is_refused(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match=r"--population: .* has no argument 'population'; write"):
         read(tmp_path, "resources: [{users: 1}]", population=3)
@@ -87,7 +92,8 @@ def test_a_population_that_the_file_does_not_use_is_refused(tmp_path: Path) -> N
 def test_a_missing_population_is_asked_for(tmp_path: Path) -> None:
     with pytest.raises(TaskError, match="needs the task argument population"):
         read(tmp_path, FULL)
-    assert read(tmp_path, FULL, spare_population=0).name == "full"
+    # counts do not matter
+    assert read(tmp_path, FULL, for_removal=True).name == "full"
 
 
 def test_all_problems_are_told_at_once_with_their_places(tmp_path: Path) -> None:

@@ -166,6 +166,7 @@ def test_children_of_a_missing_parent_are_not_tried(cloud, seeds, account):
     made = seeds.make({"networks": 2}, {"ports": 10})
 
     assert account(made) == {"network": (0, 1, 1, 0), "port": (0, 5, 0, 5)}
+    assert made.groups[1].errors == {"not tried: its network is missing": 5}
 
 
 def test_ctrl_c_accounts_for_everything_and_the_next_call_goes_on(cloud, seeds, account):
@@ -374,6 +375,18 @@ def test_more_users_than_a_page_of_keystone_are_found_again_and_removed(cloud, s
     assert account(again) == {"user": (13, 0, 0, 0)}
     assert found == {"users": 13}
     assert len(cloud.named("users")) == 31
+
+
+def test_a_list_that_would_never_show_its_objects_is_refused(cloud, seeds):
+    entry = {"group": "policy", "count": 2, "service": "neutron", "path": "firewall-policies"}
+    making = seeds.making({"objects": {**entry, "list": "polices"}})
+
+    with pytest.raises(
+        DeploymentError, match=r"resources\[0\].objects: the list .* has no list 'pol"
+    ):
+        making.look()
+
+    assert cloud.named("firewall_policy") == []
 
 
 def test_two_calls_at_the_same_time_make_everything_once(cloud, seeds, account):
