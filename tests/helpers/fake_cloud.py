@@ -119,6 +119,8 @@ class FakeCloud(LoopbackServer):
         #: Names of the roles in every token, and when all of them end.
         self.roles = ["admin"]
         self.expires_at = "2999-01-01T00:00:00.000000Z"
+        #: Objects of Keystone on a page at most, of any name, as releases from 2025 on; 0: all.
+        self.keystone_page = 0
         #: Seconds that making a user takes.
         self.slow_s = 0.0
         self.make("users", {"name": ADMIN, "password": PASSWORD, "domain_id": "default"})
@@ -283,8 +285,14 @@ class _Handler(ComputeRoutes, VolumeRoutes, StackRoutes, StoreRoutes, NetworkRou
             mine = self.server.objects["projects"][who["project"]]
             found = {"projects": [{**mine, "enabled": True}], "links": {"next": None}}
             return self._answer(200, found)
+        if rest == ["role_assignments"]:
+            project, role = self.params["scope.project.id"], self.params["role.id"]
+            users = [u for p, u, r in self.server.assigned if (p, r) == (project, role)]
+            return self._answer(200, {"role_assignments": [{"user": {"id": u}} for u in users]})
         if len(rest) >= 5 and rest[0] == "projects" and rest[4] == "roles":
             return self._roles(rest[1], rest[3], rest[5] if len(rest) > 5 else "")
+        if self.command == "GET" and len(rest) == 1 and self.server.keystone_page:
+            return self._keystone_page(rest[0])
         return self._objects(rest[0], rest[1:], data, rest[0][:-1], {})
 
     def _roles(self, project: str, user: str, role: str) -> None:
@@ -370,6 +378,27 @@ class _Handler(ComputeRoutes, VolumeRoutes, StackRoutes, StoreRoutes, NetworkRou
         if self.command == "PATCH":
             kept[rest[0]] |= json.loads(data)[wrapped]
         return self._answer(200, {wrapped: kept[rest[0]]} if wrapped else kept[rest[0]])
+
+    def _keystone_page(self, kind: str) -> None:
+        """Answer a page of a list as Keystone does: it compares names after it has cut the page."""
+        most = self.server.keystone_page
+        size = min(int(self.params.get("limit", most)), most)
+        exact = self.params.get("name")
+        found = self.server.objects.get(kind, {}).values()
+        rows = [one for one in found if exact in (None, one["name"]) and self._shown(kind, one)]
+        rows.sort(key=lambda one: one["id"])
+        rows = [one for one in rows if one["id"] > self.params.get("marker", "")]
+        page = [one for one in rows[:size] if self._fits(one)]
+        # without a limit the list is cut without a word
+        cut = "limit" in self.params and len(rows) > size
+        href = (
+            f"{self.server.auth_url}/{kind}?limit={size}&marker={rows[size - 1]['id']}"
+            if cut
+            else None
+        )
+        self._answer(
+            200, {kind: page, "links": {"next": href, "self": self.path, "previous": None}}
+        )
 
     def _fits(self, one: dict[str, Any]) -> bool:
         name = str(one["name"])

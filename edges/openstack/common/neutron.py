@@ -112,6 +112,15 @@ def change_router(cloud: Cloud, router: str, change: str, **fields: Any) -> None
     cloud.request("PUT", SERVICE, f"{path_of('router', router)}/{change}", json=fields)
 
 
+def remove_security_groups(admin: Cloud, project: str) -> None:
+    """Delete all security groups of `project` (an id): the default one does not go with it."""
+    for group in listed(admin, "security_group", project_id=project):
+        # a service may ignore parameters
+        if group.get("project_id", project) == project:
+            path = path_of("security_group", group["id"])
+            admin.request("DELETE", SERVICE, path, expected=(204, 404))
+
+
 def network_fields(args: Mapping[str, Any] | None) -> dict[str, Any]:
     """Return a new dict of Rally's network arguments with Neutron's names; {} for None."""
     return {_RENAMED.get(key, key): value for key, value in (args or {}).items()}

@@ -4,7 +4,8 @@ A name starts with run and workload, so that resources are found by this prefix 
 was killed before it recorded them. Resources of iterations and of contexts have different prefixes,
 because resources of iterations are removed before contexts are undone. Names given by contexts are
 known in advance. Names given by iterations end with a keyed hash, so that a similar name given by
-another client is never mistaken for a name of osbench.
+another client is never mistaken for a name of osbench. Resources of a seed outlive runs: their
+names have no run, so that no clean-up of runs finds them.
 """
 
 from __future__ import annotations
@@ -19,6 +20,12 @@ from datetime import datetime
 _GIVEN = re.compile(
     r"osb-(\d{8}-\d{6}-[0-9a-f]{4})-\d+-(?:i\d+-[0-9a-f]{16}|c-[a-z0-9_]+(?:-\d+){1,2})"
 )
+#: Names of seeds, groups of objects in them, and objects: the last two words have no hyphen, so a
+#: name is read in one way. 64 characters at most, as Keystone allows for projects.
+SEED_NAME = "[a-z0-9](?:[a-z0-9_-]{0,22}[a-z0-9])?"
+GROUP_NAME = "[a-z][a-z0-9_]{0,19}"
+MOST_SEEDED = 1_000_000
+_SEEDED = re.compile(rf"osb-seed-({SEED_NAME})-({GROUP_NAME})-([1-9]\d{{0,6}})")
 _MARKED = re.compile(r"(osb-.+-i(\d+)-[0-9a-f]{8})([0-9a-f]{8})")
 #: Names that Rally's scenarios and contexts give by default: their RESOURCE_NAME_FORMAT, in which
 #: the first X's are the beginning of the owner's id (rally/common/utils.py,
@@ -49,6 +56,22 @@ def in_iteration(run: str, workload: int, iteration: int, key: str) -> str:
     # the random part makes names unique within an iteration, and across reruns of it
     text = f"{of_iterations(run, workload)}{iteration}-{os.urandom(4).hex()}"
     return text + _mark(text, key)
+
+
+def of_seed(seed: str) -> str:
+    """Return the prefix of the names of all resources of a seed; other seeds may have it, too."""
+    return f"osb-seed-{seed}-"
+
+
+def in_seed(seed: str, group: str, number: int) -> str:
+    """Return the name of object `number` of a group in a seed; numbers begin with 1."""
+    return f"{of_seed(seed)}{group}-{number}"
+
+
+def seeded_as(name: str, seed: str) -> tuple[str, int] | None:
+    """Return group and number of a name that `in_seed` gives for `seed`; None for other names."""
+    found = _SEEDED.fullmatch(name)
+    return (found[2], int(found[3])) if found is not None and found[1] == seed else None
 
 
 def is_from_iteration(name: str, key: str) -> bool:

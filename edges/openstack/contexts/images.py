@@ -102,15 +102,20 @@ class Images(PerProjectContext):
             return identity
         if not identity:
             identity = str(cloud.document("POST", "glance", "images", json=wanted)["id"])
-        with self._file.open("rb") as data:
-            cloud.request(
-                "PUT",
-                "glance",
-                f"images/{identity}/file",
-                data=data,
-                headers={"Content-Type": "application/octet-stream"},
-            )
+        upload_image(cloud, identity, self._file)
         return identity
+
+
+def upload_image(cloud: Cloud, identity: str, file: Path) -> None:
+    """Upload the content of a file as the data of the image `identity`, which has none."""
+    with file.open("rb") as data:
+        cloud.request(
+            "PUT",
+            "glance",
+            f"images/{identity}/file",
+            data=data,
+            headers={"Content-Type": "application/octet-stream"},
+        )
 
 
 def _former(args: Mapping[str, Any]) -> dict[str, Any]:

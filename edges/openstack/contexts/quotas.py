@@ -73,7 +73,7 @@ class Quotas(context.Context):
             access.each(
                 f"quotas of {service} set",
                 projects,
-                lambda project, service=service, wanted=wanted: _put_quotas(  # type: ignore[misc]
+                lambda project, service=service, wanted=wanted: set_quotas(  # type: ignore[misc]
                     admin, service, project, wanted
                 ),
             )
@@ -94,7 +94,7 @@ class Quotas(context.Context):
             before = access.each(
                 f"quotas of {service} looked up",
                 projects,
-                lambda project, service=service: _get(access.admin, service, project),  # type: ignore[misc]
+                lambda project, service=service: project_quotas(access.admin, service, project),  # type: ignore[misc]
             )
             for (project, temporary), found in zip(projects.items(), before, strict=True):
                 absent = [name for name in names if name not in found]
@@ -122,7 +122,7 @@ class Quotas(context.Context):
         def restore(one: list[Any]) -> None:
             service, project, quotas = one
             if quotas is not None:
-                _put_quotas(admin, service, project, quotas)
+                set_quotas(admin, service, project, quotas)
                 return
             headers = _PLACES[service].headers
             path = _path_of(admin, service, project)
@@ -137,14 +137,19 @@ def _path_of(admin: Cloud, service: str, project: str) -> str:
     return f"{path}/{project}"
 
 
-def _get(admin: Cloud, service: str, project: str) -> dict[str, Any]:
+def project_quotas(cloud: Cloud, service: str, project: str) -> dict[str, Any]:
+    """Return the quotas of a project (an id) in a service, by name; -1 means no limit.
+
+    `cloud`: the administrator, or a user of the project.
+    """
     place = _PLACES[service]
-    path = _path_of(admin, service, project)
-    found: dict[str, Any] = admin.document("GET", service, path, headers=place.headers)
+    path = _path_of(cloud, service, project)
+    found: dict[str, Any] = cloud.document("GET", service, path, headers=place.headers)
     return found[place.key] if place.key else found
 
 
-def _put_quotas(admin: Cloud, service: str, project: str, quotas: Mapping[str, Any]) -> None:
+def set_quotas(admin: Cloud, service: str, project: str, quotas: Mapping[str, Any]) -> None:
+    """Set quotas of a project (an id) in a service; other quotas stay as they are."""
     place = _PLACES[service]
     sent = {place.key: dict(quotas)} if place.key else dict(quotas)
     path = _path_of(admin, service, project)

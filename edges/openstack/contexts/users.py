@@ -21,7 +21,9 @@ from osbench.plugin.cloud import (
     CloudAccess,
     CloudUser,
     chosen_users,
+    kinds,
     makes_users,
+    neutron,
     remove_resources,
 )
 from osbench.plugin.errors import ContextError
@@ -127,8 +129,8 @@ class Users(context.Context):
     def _new(self, access: CloudAccess) -> list[CloudUser]:
         admin = access.admin
         like = admin.account.credential
-        project_domain = _domain(admin, self.config.get("project_domain") or like.project_domain)
-        user_domain = _domain(admin, self.config.get("user_domain") or like.user_domain)
+        project_domain = domain_of(admin, self.config.get("project_domain") or like.project_domain)
+        user_domain = domain_of(admin, self.config.get("user_domain") or like.user_domain)
         planned = self._planned(access, project_domain["name"], user_domain["name"])
         self.made["new_users"] = True
         # names and passwords are stored before the first request
@@ -141,7 +143,7 @@ class Users(context.Context):
             self._at,
         )
         projects = dict(zip(wanted, made, strict=True))
-        role = _role(admin)
+        role = member_role(admin)
 
         def make(user: CloudUser) -> CloudUser:
             credential = user.credential
@@ -195,7 +197,7 @@ def _make(admin: Cloud, what: str, **fields: Any) -> str:
     return str(found["id"])
 
 
-def _domain(admin: Cloud, named: str) -> dict[str, str]:
+def domain_of(admin: Cloud, named: str) -> dict[str, str]:
     """Return `id` and `name` of the domain with this name, else with this id, as a dict.
 
     Raises ContextError if there is none.
@@ -211,7 +213,8 @@ def _domain(admin: Cloud, named: str) -> dict[str, str]:
     return {"id": found[0]["id"], "name": found[0]["name"]}
 
 
-def _role(admin: Cloud) -> str:
+def member_role(admin: Cloud) -> str:
+    """Return the id of the role that new users get. Raises ContextError if there is none."""
     roles = admin.document("GET", "keystone", "roles")["roles"]
     by_name = {role["name"].lower(): str(role["id"]) for role in roles}
     for name in _ROLES:
@@ -229,15 +232,7 @@ def _remove_security_groups(access: CloudAccess, names: Collection[str]) -> None
     catalogue = admin.account.token(access.session()).service_catalog.catalog
     if not any(service["type"] == "network" for service in catalogue):
         return
-    params = {"name__startswith": access.beginning}
-    projects = admin.document("GET", "keystone", "projects", params=params)["projects"]
-    for project in projects:
-        if project["name"] not in names:
-            continue
-        groups = admin.document(
-            "GET", "neutron", "security-groups", params={"project_id": project["id"]}
-        )
-        for group in groups["security_groups"]:
-            admin.request(
-                "DELETE", "neutron", f"security-groups/{group['id']}", expected=(204, 404)
-            )
+    (kind,) = kinds("keystone.projects")
+    for identity, (_, project) in access.objects(kind, access.beginning).items():
+        if project["name"] in names:
+            neutron.remove_security_groups(admin, identity)

@@ -45,16 +45,18 @@ TRANSIENT = frozenset({423, 425, 429})
 class CloudAccess:
     """Access of one context to the cloud: clients of administrator and users, parallel requests.
 
-    `who`: name of the context, for messages. Raises DeploymentError if there is no deployment, or
-    it is not of OpenStack. `timeout_s`: longest wait for data.
+    `who`: name of the context, for messages, or words such as "the command seed". Raises
+    DeploymentError if there is no deployment, or it is not of OpenStack. `timeout_s`: longest wait
+    for data.
     """
 
     def __init__(
         self, environment: ContextEnvironment, who: str, timeout_s: float = TIMEOUT_S
     ) -> None:
-        self.deployment: Deployment = openstack_of(environment.deployment, f"context {who}")
+        # commands have no single word
+        self._who = who if " " in who else f"context {who}"
+        self.deployment: Deployment = openstack_of(environment.deployment, self._who)
         self._environment = environment
-        self._who = who
         self._timeout_s = timeout_s
         self._gate = LoginGate()
 
@@ -95,7 +97,7 @@ class CloudAccess:
         """
         if self.deployment.admin is None:
             raise DeploymentError(
-                f"context {self._who} needs the admin of the cloud; add admin to the record of "
+                f"{self._who} needs the admin of the cloud; add admin to the record of "
                 f"deployment {self.deployment.name}"
             )
         system = self.deployment.system_admin
@@ -199,7 +201,7 @@ class CloudAccess:
         planned: Sequence[T] = list(items)
         done = 0
         with ThreadPoolExecutor(at_once, thread_name_prefix="context") as pool:
-            futures = [pool.submit(_with_retries, work, item) for item in planned]
+            futures = [pool.submit(with_retries, work, item) for item in planned]
             left: Any = set(futures)
             while left:
                 over, left = wait(left, timeout=0.5, return_when=FIRST_EXCEPTION)
@@ -215,7 +217,7 @@ class CloudAccess:
         return [future.result() for future in futures]
 
 
-def _with_retries(work: Callable[[T], R], item: T) -> R:
+def with_retries(work: Callable[[T], R], item: T) -> R:
     """Return `work(item)`; after a transient error call again, after each pause of `PAUSES_S`.
 
     Transient are statuses from 500 on or in `TRANSIENT`, connection errors and timeouts. Raises

@@ -20,6 +20,7 @@ from osbench.common.deployment.record import Deployment
 from osbench.common.errors import ContextError, DeploymentError
 from osbench.common.plugin.cloud_platform import FoundOrphans, Orphan
 from osbench.common.plugin.context import ContextEnvironment
+from osbench.edges.openstack.common import neutron
 from osbench.edges.openstack.common.account import Account
 from osbench.edges.openstack.common.cloud import Cloud
 from osbench.edges.openstack.common.request_errors import AuthenticationFailed, RequestFailed
@@ -186,7 +187,7 @@ class CloudOrphanSearch:
             with self._enter(project) as access:
                 problems = self._remove(access, inside)
                 if not problems and "neutron" in access.there:
-                    _remove_security_groups(self._access.admin, project.identity)
+                    neutron.remove_security_groups(self._access.admin, project.identity)
         except _ERRORS as error:
             return [f"project {project.name} is left: {error}"]
         return [f"in project {project.name}: {one}" for one in problems]
@@ -285,21 +286,6 @@ def _domain_of(admin: Cloud, project: str) -> str:
     found = admin.document("GET", "keystone", f"projects/{project}")["project"]
     domain = admin.document("GET", "keystone", f"domains/{found['domain_id']}")["domain"]
     return str(domain["name"])
-
-
-def _remove_security_groups(admin: Cloud, project: str) -> None:
-    """Delete all security groups of `project` (an id): the default one does not go with it.
-
-    Raises RequestFailed if refused.
-    """
-    params = {"project_id": project}
-    groups = admin.document("GET", "neutron", "security-groups", params=params)
-    for group in groups["security_groups"]:
-        # a service may ignore parameters
-        if group.get("project_id", project) == project:
-            admin.request(
-                "DELETE", "neutron", f"security-groups/{group['id']}", expected=(204, 404)
-            )
 
 
 def _newest_at(orphans: Sequence[Orphan]) -> float:

@@ -61,23 +61,7 @@ class PerProjectContext(Context):
         ContextError if the status in lower case begins with `failed`, or after the timeout of
         `wait`, a key of `WAITS`: rally.conf's, else Rally's default.
         """
-        limit_s = waits.limit_s(wait, waits.configured_timeouts())
-        begin = time.monotonic()
-        while True:
-            found: dict[str, Any] = cloud.document("GET", self.SERVICE, path)[key]
-            status = str(found["status"])
-            if status == ready:
-                return found
-            if status.lower().startswith(failed):
-                raise ContextError(
-                    f"a {key} is in {status} instead of {ready}; see the log of its service"
-                )
-            if time.monotonic() - begin >= limit_s:
-                raise ContextError(
-                    f"a {key} is still in {status} after {limit_s:g} s "
-                    f"({waits.option_of(wait)}); see the log of its service"
-                )
-            time.sleep(POLL_S)
+        return await_status(cloud, self.SERVICE, path, key, ready, wait, failed)
 
     def make_all(self) -> None:
         """Make the configured number of objects for each client of `places`, several at once.
@@ -120,3 +104,30 @@ class PerProjectContext(Context):
 
     def _beginning(self, access: CloudAccess) -> str:
         return f"{access.beginning}-{self.NAME}-"
+
+
+def await_status(
+    cloud: Cloud, service: str, path: str, key: str, ready: str, wait: str, failed: str = "error"
+) -> dict[str, Any]:
+    """Request an object every `POLL_S` seconds until its status is `ready`; return it then.
+
+    `path`: of the object in the API of `service`. The rest is as in
+    `PerProjectContext.await_ready`, and so are the errors.
+    """
+    limit_s = waits.limit_s(wait, waits.configured_timeouts())
+    begin = time.monotonic()
+    while True:
+        found: dict[str, Any] = cloud.document("GET", service, path)[key]
+        status = str(found["status"])
+        if status == ready:
+            return found
+        if status.lower().startswith(failed):
+            raise ContextError(
+                f"a {key} is in {status} instead of {ready}; see the log of its service"
+            )
+        if time.monotonic() - begin >= limit_s:
+            raise ContextError(
+                f"a {key} is still in {status} after {limit_s:g} s "
+                f"({waits.option_of(wait)}); see the log of its service"
+            )
+        time.sleep(POLL_S)

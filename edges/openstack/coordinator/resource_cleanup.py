@@ -36,7 +36,7 @@ MAX_REFUSALS_SHOWN = 3
 
 def remove_resources(
     access: CloudAccess,
-    what: Sequence[str],
+    what: Sequence[str | Kind],
     beginning: str,
     is_ours: Callable[[str], bool],
     *,
@@ -44,14 +44,14 @@ def remove_resources(
 ) -> int:
     """Delete all objects whose name satisfies `is_ours`; return the number of objects found.
 
-    `what`: services or kinds (`KIND_NAMES`), in order of deletion. `beginning`: prefix of all these
-    names, to shorten lists. After `settle_s` seconds all kinds are searched again, until a search
-    finds nothing; with 0 only if something was found. Raises ContextError after all kinds are done
-    if one could not be listed or deleted, or objects are still listed `PATIENCE_S` after the
-    service has accepted their deletion.
+    `what`: services or kinds, by name (`KIND_NAMES`) or as they are, in order of deletion.
+    `beginning`: prefix of all these names, to shorten lists. After `settle_s` seconds all kinds are
+    searched again, until a search finds nothing; with 0 only if something was found. Raises
+    ContextError after all kinds are done if one could not be listed or deleted, or objects are
+    still listed `PATIENCE_S` after the service has accepted their deletion.
     """
     known: set[tuple[str, str]] = set()
-    left = [kind for name in what for kind in kinds(name)]
+    left = [kind for one in what for kind in ((one,) if isinstance(one, Kind) else kinds(one))]
     problems: list[str] = []
     looked_again, progress_at = False, time.monotonic()
     while True:

@@ -50,6 +50,8 @@ class Kind:
     personal: bool = False
     #: Parameters that restrict the list to names with a prefix.
     narrowed: Callable[[str, Cloud], Mapping[str, Any]] = lambda beginning, cloud: {}
+    #: Parameters that restrict the list to one name.
+    exact: Callable[[str], Mapping[str, Any]] = lambda name: {"name": name}
     #: Parameters of further lists, for objects that the first one omits.
     further: Callable[[Cloud], Sequence[Mapping[str, Any]]] = _none
     #: Page size, with the last object's id as `marker`; 0 lists all at once.
@@ -112,6 +114,11 @@ def _matching(beginning: str, _: Cloud) -> Mapping[str, Any]:
 def _private(_: str, __: Cloud) -> Mapping[str, Any]:
     # without it private flavors and types of volumes are left out
     return {"is_public": "None"}
+
+
+def _equal(name: str) -> Mapping[str, Any]:
+    # Nova takes it for a regular expression
+    return {"name": f"^{re.escape(name)}$"}
 
 
 def _unlock_server(cloud: Cloud, identity: str) -> None:
@@ -243,6 +250,7 @@ KINDS: Mapping[str, tuple[Kind, ...]] = MappingProxyType(
                 state="status",
                 change="OS-EXT-STS:task_state",
                 narrowed=_matching,
+                exact=_equal,
                 slow=True,
                 unlock=_unlock_server,
             ),
@@ -438,7 +446,8 @@ KINDS: Mapping[str, tuple[Kind, ...]] = MappingProxyType(
             _kind("placement", "resource_providers", identified="uuid", everywhere=True, page=0),
         ),
         "keystone": tuple(
-            _kind("keystone", name, everywhere=True, narrowed=_starts, further=further, page=0)
+            # Keystone cuts lists without a limit at 1,000 objects, of any name
+            _kind("keystone", name, everywhere=True, narrowed=_starts, further=further, page=1000)
             for name, further in (
                 ("users", _domains),
                 ("projects", _domains),
@@ -499,29 +508,42 @@ def beginning_with(kind: Kind, cloud: Cloud, beginning: str) -> Iterator[Mapping
                 yield one
 
 
+def with_name(kind: Kind, cloud: Cloud, name: str) -> list[Mapping[str, Any]]:
+    """Return the objects of a kind with exactly this name that the account of `cloud` can see.
+
+    Only those are requested, but a service may ignore the name: then all objects are read. Raises
+    the errors of `Cloud.document`.
+    """
+    params = {**kind.narrowed(name, cloud), **kind.exact(name)}
+    return [one for one in _listed_objects(kind, cloud, params) if name in names_of(one, kind)]
+
+
 def _listed_objects(
     kind: Kind, cloud: Cloud, params: dict[str, Any]
 ) -> Iterator[Mapping[str, Any]]:
     """Yield the objects of one list, page after page, until a page has no new ones.
 
+    Links to a next page are followed even then: Keystone compares names after it has cut a page.
     `params`: parameters of the request; limit and marker are added to it. Raises RequestFailed.
     """
     if kind.page:
         params["limit"] = kind.page
     seen: set[str] = set()
+    markers: set[str] = set()
     while True:
         document = _page(kind, cloud, params)
         fresh = [one for one in kind.objects(document) if kind.identity(one) not in seen]
         seen.update(map(kind.identity, fresh))
         yield from fresh
+        following = _marker(document)
         # a service that does not support markers returns the same page again
-        if not kind.page or not fresh:
+        if not kind.page or not (fresh or following) or following in markers:
             return
+        markers |= {following} - {""}
         if kind.counted:
             params["offset"] = len(seen)
             continue
-        last = kind.identity(fresh[-1]).rpartition("/")[2]
-        params["marker"] = _marker(document) or last
+        params["marker"] = following or kind.identity(fresh[-1]).rpartition("/")[2]
 
 
 def _page(kind: Kind, cloud: Cloud, params: Mapping[str, Any]) -> Any:
@@ -573,8 +595,15 @@ def names_of(one: Mapping[str, Any], kind: Kind) -> set[str]:
 
 
 def _marker(document: Any) -> str:
-    """Return the `marker` of a response's link to the next page, as of Zaqar; "" if none."""
-    for link in document.get("links") or () if isinstance(document, dict) else ():
-        if isinstance(link, dict) and link.get("rel") == "next":
-            return parse_qs(urlsplit(link.get("href", "")).query).get("marker", [""])[0]
+    """Return the `marker` of a response's link to the next page; "" if there is none.
+
+    Links of Zaqar are a list, Keystone's a mapping.
+    """
+    links = (document.get("links") if isinstance(document, dict) else None) or ()
+    following = [links.get("next")] if isinstance(links, dict) else []
+    following += [
+        link.get("href") for link in links if isinstance(link, dict) and link.get("rel") == "next"
+    ]
+    for href in filter(None, following):
+        return parse_qs(urlsplit(str(href)).query).get("marker", [""])[0]
     return ""

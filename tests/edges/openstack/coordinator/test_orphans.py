@@ -57,6 +57,20 @@ def foreign_are_there(cloud: FakeCloud) -> bool:
     return all(set(FOREIGN) <= set(cloud.named(kind)) for kind in kinds)
 
 
+def test_users_beyond_the_first_page_of_keystone_are_found(cloud: FakeCloud) -> None:
+    for number in range(20):
+        cloud.make("users", {"name": of_iteration(number=number), "domain_id": "default"})
+    cloud.keystone_page = 3
+    orphans = search(cloud)
+
+    found = orphans.find(NOW_AT)
+    problems = orphans.remove([one for some in found.by_run.values() for one in some])
+
+    assert {run: len(some) for run, some in found.by_run.items()} == {OLD: 20}
+    assert problems == []
+    assert set(cloud.named("users")) == {*FOREIGN, ADMIN}
+
+
 @pytest.mark.parametrize("name", FOREIGN)
 def test_a_name_that_osbench_does_not_give_is_of_no_run(name: str) -> None:
     assert run_in(name) == ""
