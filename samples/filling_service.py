@@ -35,7 +35,7 @@ PARENT = re.compile(r"00-([0-9a-f]{32})-([0-9a-f]{16})-01")
 
 LAWS: dict[str, Callable[[int], float]] = {
     "constant": lambda n: 0,
-    "logarithmic": lambda n: math.log2(n),
+    "logarithmic": math.log2,
     "linear": lambda n: n,
     "quadratic": lambda n: n * n,
 }
@@ -138,14 +138,14 @@ def _spans(
     route = {"http.request.method": "GET", "http.route": path}
     spans = [_span(trace, own, parent, f"GET {path}", 2, (begin, end), route)]
     lasts = (end - begin) // (statements + 1)
-    query = {"db.query.text": f"SELECT * FROM {path.strip('/')} WHERE id = 7"}
+    query = {"db.query.text": "SELECT * FROM ports WHERE id = 7"}
     for number in range(statements):
         at = begin + number * lasts
         spans.append(_span(trace, secrets.token_hex(8), own, "SELECT", 3, (at, at + lasts), query))
     return spans
 
 
-def _span(  # noqa: PLR0913 - the parts of a span
+def _span(
     trace: str,
     span: str,
     parent: str,
@@ -183,9 +183,7 @@ def main() -> None:
     given = parser.parse_args()
     if given.fill is not None:
         address = f"http://127.0.0.1:{given.port}/ports"
-        request = urllib.request.Request(  # noqa: S310 - the service above
-            address, str(given.fill).encode(), method="PUT"
-        )
+        request = urllib.request.Request(address, str(given.fill).encode(), method="PUT")
         urllib.request.urlopen(request, timeout=10).close()  # noqa: S310 - the service above
         return
     calls = CALLS

@@ -101,9 +101,9 @@ def traced_counts(
 ) -> TracedCounts:
     """Count the requests in the kept traces of a run.
 
-    `workloads`: number of the workload by trace id, in any form, of the iterations that count. `actions`: paths
-    of the actions of each workload; other spans of workers are not requests. Raises DamagedRun,
-    OSError.
+    `workloads`: number of the workload by trace id, in any form, of the iterations that count.
+    `actions`: paths of the actions of each workload; other spans of workers are not requests.
+    Raises DamagedRun, OSError.
     """
     requests: dict[RequestKey, RequestCounts] = defaultdict(RequestCounts)
     numbers = {trace_key(trace_id): workload for trace_id, workload in workloads.items()}

@@ -58,6 +58,7 @@ GUIDES = (
     "docs/operations.md",
     "docs/faults.md",
     "docs/gate.md",
+    "docs/growth.md",
     "docs/messages.md",
 )
 DOCUMENTS = (
@@ -109,6 +110,7 @@ RUN = {
     "comparing": "test_docs_comparing.py",
     "nightly": "test_docs_comparing.py",
     "gate": "test_gate.py",
+    "growth": "test_grow.py",
     "archive": "test_archive_run.py",
     "rally": "test_docs_rally.py",
     "coming-from-rally": "test_docs_rally.py",
