@@ -273,6 +273,11 @@ chaos: $(VENV)/.ready
 truth: $(VENV)/.ready
 	PYTHONPATH=tests $(BIN)/python -m truth $(CASES)
 
+# about ten minutes; laws are named from spans, so that the machine may be busy
+growth-truth: ROUNDS = 20
+growth-truth: $(VENV)/.ready
+	PYTHONPATH=tests $(BIN)/python -m truth.growth --rounds $(ROUNDS)
+
 # on an idle machine, about ten minutes
 what-if: $(VENV)/.ready
 	PYTHONPATH=tests $(BIN)/python -m what_if $(SHAPES)

@@ -257,7 +257,7 @@ def grow(
       1 one is missed, or no iteration succeeded
       2 bad usage, or the service could not be filled
       4 no verdict on times: the load generator was the limit at too many populations
-      130 interrupted; what was measured before is printed
+      130 interrupted; results of the populations before are printed
     """
     if not Path(task).is_file():
         raise UsageError(
@@ -293,7 +293,7 @@ def grow(
 
 
 def _require_populations(task: Task, populations: Sequence[int]) -> None:
-    """Raise UsageError if a criterion limits a law that two populations cannot tell."""
+    """Raise UsageError if a criterion limits a law, and there are two populations."""
     if len(populations) >= FEWEST:
         return
     for workload in task.workloads:
@@ -313,7 +313,7 @@ def _exit_code(result: GrowthResult, verdicts: Sequence[GrowthVerdict]) -> int:
     if any(one.success is False for one in verdicts):
         return _MISSED
     undecided = any(one.success is None for one in verdicts)
-    # without criteria, times are a part of the answer
+    # without criteria, times are a part of the result
     return LIMITED if undecided or not (verdicts or result.times_judged) else 0
 
 

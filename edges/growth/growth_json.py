@@ -59,7 +59,7 @@ def _request(one: RequestGrowth) -> dict[str, Any]:
         "returns_more": one.returns_more,
         "measures": {name: _measure(measure) for name, measure in one.measures.items()},
         "growing_spans": [
-            {"name": kind.name, "law": kind.fit.law.value, "each": kind.each} for kind in one.kinds
+            {"name": kind.name, "law": kind.law, "each": kind.each} for kind in one.kinds
         ],
     }
 
@@ -76,8 +76,8 @@ def _measure(measure: Measure) -> dict[str, Any]:
             }
             for point in measure.points
         ],
-        "law": fit.law.value,
-        "also": [law.value for law in fit.also],
+        "law": fit.law,
+        "also": list(fit.also),
         "base": fit.base,
         "slope": fit.slope,
         "exponent": None if fit.exponent is None else asdict(fit.exponent),

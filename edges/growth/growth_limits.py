@@ -68,7 +68,7 @@ class GrowthLimits(sla.Sla):
     def check_config(cls, config: Any) -> list[str]:
         """Return a message if an element limits no measure."""
         return [
-            f"it limits nothing: add one of {', '.join(LIMITED)}, such as"
+            f"there is no limit; add one of {', '.join(LIMITED)}, such as"
             " spans: {exponent: {max: 0.1}}"
             for one in elements(config)
             if not one.keys() & set(LIMITED)

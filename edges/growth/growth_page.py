@@ -69,10 +69,10 @@ def _section(one: RequestGrowth, result: GrowthResult) -> dict[str, object]:
         "figures": [
             {
                 "title": _TITLES[name],
-                "law": measure.fit.law.value,
+                "law": measure.law,
                 "drawing": _drawing(measure, name, result.predict),
-                "low": _bound(measure, name, result.predict)[0],
-                "high": _bound(measure, name, result.predict)[1],
+                "low": _axis_ends(measure, name, result.predict)[0],
+                "high": _axis_ends(measure, name, result.predict)[1],
                 "first": count(measure.points[0].population),
                 "last": count(_last(measure, result.predict)),
             }
@@ -110,7 +110,7 @@ def _last(measure: Measure, predict: int) -> int:
     return max(greatest, predict) if measure.fit.predicted is not None else greatest
 
 
-def _bound(measure: Measure, name: str, predict: int) -> tuple[str, str]:
+def _axis_ends(measure: Measure, name: str, predict: int) -> tuple[str, str]:
     low, high = _range(measure, predict)
     form = spaced if name == TIME else three_digits
     return form(low), form(high)

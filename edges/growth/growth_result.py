@@ -50,6 +50,16 @@ class Measure:
     points: tuple[Point, ...]
     fit: GrowthFit
 
+    @property
+    def law(self) -> Law:
+        """Law of its growth."""
+        return self.fit.law
+
+    @property
+    def predicted(self) -> float | None:
+        """Value at the predicted population; None if it is not known."""
+        return None if self.fit.predicted is None else self.fit.predicted.value
+
 
 @dataclass(frozen=True, kw_only=True)
 class GrowingKind:
@@ -59,6 +69,11 @@ class GrowingKind:
     fit: GrowthFit
     #: Number in a call for each member of the population if it grows linearly; else 0.
     each: float
+
+    @property
+    def law(self) -> Law:
+        """Law of its growth."""
+        return self.fit.law
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -116,8 +131,7 @@ class RequestGrowth:
             # a list of n things takes n times as long by nature
             worst -= 0.5
         time = self.measures.get(TIME)
-        predicted = time.fit.predicted.value if time and time.fit.predicted else 0.0
-        return worst, predicted
+        return worst, (time.predicted if time else None) or 0.0
 
 
 def rank(fit: GrowthFit) -> float:
@@ -199,7 +213,7 @@ def growth_of(
 
 
 def _has_siblings(key: RequestKey, keys: Sequence[RequestKey]) -> bool:
-    """Return whether an action makes several kinds of calls, which then have rows of their own."""
+    """Return whether an action makes several kinds of calls; then each has a row."""
     return sum(one.call != "" and one[:2] == key[:2] for one in keys) > 1
 
 

@@ -1,4 +1,4 @@
-"""Words for the growth of requests: the short answer, the cells of tables, and notes."""
+"""Words for the growth of requests: the short message, the cells of tables, and notes."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _LAWS = {
 
 
 def short_answer(result: GrowthResult) -> str:
-    """Return the sentence on the request that grows worst, or that none grows."""
+    """Return the message on the request that grows worst, or that none grows."""
     populations = result.populations
     if len(populations) < 2:
         return f"Only {count(populations[0])} was measured: growth takes two populations."
@@ -48,7 +48,7 @@ def short_answer(result: GrowthResult) -> str:
 
 
 def request_sentence(request: RequestGrowth, result: GrowthResult) -> str:
-    """Return a sentence on the growth of one request."""
+    """Return a message on the growth of one request."""
     name = plain(request.name, _NAME)
     work = _work(request, result)
     time = _time(request, result)
@@ -150,12 +150,13 @@ def exponent_cell(request: RequestGrowth, name: str) -> str:
         return "-"
     found = measure.fit.exponent
     if found.low == found.high:
-        return _signed(found.value)
-    return f"{_signed(found.value)} ({_signed(found.low)} to {_signed(found.high)})"
+        return _signed_number(found.value)
+    value, low, high = map(_signed_number, (found.value, found.low, found.high))
+    return f"{value} ({low} to {high})"
 
 
 def remarks(request: RequestGrowth, result: GrowthResult) -> Iterator[str]:
-    """Yield sentences on details of a request that grows: its statement, other laws, its size."""
+    """Yield messages on details of a request that grows: its statement, other laws, its size."""
     if request.badness[0] <= 0:
         return
     kinds = [one for one in request.kinds if one.each] or list(request.kinds)
@@ -171,7 +172,7 @@ def remarks(request: RequestGrowth, result: GrowthResult) -> Iterator[str]:
 
 
 def notes(result: GrowthResult) -> Iterator[str]:
-    """Yield sentences that the reader of a result must know."""
+    """Yield messages that the reader of a result must know."""
     populations = result.populations
     if len(populations) == 2:
         yield f"Two populations show whether a request grows; a law takes {FEWEST} or more."
@@ -219,6 +220,6 @@ def _each(value: float) -> str:
     return f"{value:.1f}" if value >= 0.95 else f"{value:.2g}"
 
 
-def _signed(value: float) -> str:
+def _signed_number(value: float) -> str:
     # no minus before zeros
     return f"{value + 0.0:.2f}".replace("-0.00", "0.00")

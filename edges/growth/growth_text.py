@@ -37,7 +37,7 @@ _MARKDOWN_SIGNS = {True: "✅", False: "❌", None: "⚪"}
 
 
 def show_growth(result: GrowthResult, verdicts: Sequence[GrowthVerdict], console: Console) -> None:
-    """Print the short answer, a table of all requests, details, criteria and notes."""
+    """Print the short message, a table of all requests, details, criteria and notes."""
     grows = bool(result.requests) and result.requests[0].badness[0] > 0
     show(console, Text(short_answer(result), style="bold red" if grows else "bold"))
     show(console, Text())
@@ -77,7 +77,7 @@ def _table(result: GrowthResult) -> TextTable:
 
 
 def shown_measures(result: GrowthResult) -> list[str]:
-    """Return the measures besides time that the table has: those that any request has.
+    """Return the columns of the table besides time: the measures that any request has.
 
     Calls are shown only if their number grows for a request.
     """

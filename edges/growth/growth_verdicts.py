@@ -39,11 +39,11 @@ def growth_verdicts(task: Task, result: GrowthResult) -> list[GrowthVerdict]:
             if criterion.name != GrowthLimits.NAME:
                 continue
             for element in elements(criterion.config):
-                found += _judged(number, workload.name, element, result)
+                found += _element_verdicts(number, workload.name, element, result)
     return found
 
 
-def _judged(
+def _element_verdicts(
     number: int, workload: str, element: Mapping[str, Any], result: GrowthResult
 ) -> Iterator[GrowthVerdict]:
     """Yield a verdict for each measure that an element of a criterion limits."""
@@ -83,8 +83,9 @@ def _verdict(
         return False, "; ".join(broken)
     if any(_is_undecided(limit, measure.fit) for _, measure in known):
         return None, f"no verdict on a law, which takes {FEWEST} populations"
-    highest = max(one.fit.exponent.value for _, one in known if one.fit.exponent is not None)
-    return True, f"exponent at most {highest + 0.0:.2f}, allowed {_allowed(limit)}"
+    exponents = [measure.fit.exponent for _, measure in known]
+    highest = max(one.value for one in exponents if one is not None)
+    return True, f"exponent at most {highest + 0.0:.2f}, allowed {_limit_text(limit)}"
 
 
 def _problem(name: str, limit: Mapping[str, Any], measure: Measure) -> str:
@@ -104,7 +105,7 @@ def _problem(name: str, limit: Mapping[str, Any], measure: Measure) -> str:
 
 def _is_faster(fit: GrowthFit, allowed: Law) -> bool:
     if fit.law is Law.GROWS:
-        # two populations can only tell that it is not constant
+        # two populations only show that it is not constant
         return allowed is Law.CONSTANT
     return rank(fit) > rank(GrowthFit(law=allowed))
 
@@ -113,7 +114,7 @@ def _is_undecided(limit: Mapping[str, Any], fit: GrowthFit) -> bool:
     return "law" in limit and fit.law is Law.GROWS
 
 
-def _allowed(limit: Mapping[str, Any]) -> str:
+def _limit_text(limit: Mapping[str, Any]) -> str:
     parts = []
     if "exponent" in limit:
         parts.append(f"{limit['exponent']['max']:g}")

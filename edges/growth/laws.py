@@ -19,7 +19,7 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-#: Fewest populations that tell laws apart.
+#: Fewest populations that distinguish laws.
 FEWEST = 3
 #: Relative standard deviation of the medians of equal runs, if it is not measured.
 RUN_SPREAD = 0.1
@@ -40,7 +40,7 @@ _CHI = (6.635, 9.210, 11.345, 13.277, 15.086, 16.812, 18.475, 20.090)
 
 
 class Law(enum.StrEnum):
-    """How a value grows with the population n; the values are words of outputs."""
+    """Law by which a value grows with the population n; the values are words of outputs."""
 
     CONSTANT = "constant"
     LOGARITHMIC = "logarithmic"
@@ -146,10 +146,10 @@ def fit_growth(
         return GrowthFit(law=law, exponent=exponent)
     if len(points) < FEWEST:
         return GrowthFit(law=Law.GROWS, exponent=exponent)
-    return _grown(points, deviations, exponent, predict, likely)
+    return _growing_fit(points, deviations, exponent, predict, likely)
 
 
-def _grown(
+def _growing_fit(
     points: Sequence[Point],
     deviations: Sequence[float],
     exponent: Estimate,

@@ -65,7 +65,7 @@ class Populating:
                 if clock.monotonic() > end:
                     raise OsbenchError(
                         f"{where} did not end within {self.within_s:g} s; raise --populate-within."
-                        f"{_said(log)}"
+                        f"{_last_output(log)}"
                     )
                 clock.sleep(_LOOK_S)
             if code and interrupted():
@@ -73,7 +73,7 @@ class Populating:
             if code:
                 how = f"ended with exit code {code}" if code > 0 else f"got signal {-code}"
                 raise OsbenchError(
-                    f"{where} {how}; correct the command or its service.{_said(log)}"
+                    f"{where} {how}; correct the command or its service.{_last_output(log)}"
                 )
             return True
 
@@ -141,7 +141,7 @@ def _output_file() -> Iterator[tuple[Lifeline, Path]]:
 def _process(
     words: Sequence[str], environment: Mapping[str, str], log: Path, lifeline: Lifeline
 ) -> Iterator[subprocess.Popen[bytes]]:
-    """Start a process in a session of its own, which ends with the block; output goes to `log`."""
+    """Start a process in a separate session, which ends with the block; output goes to `log`."""
     with log.open("wb") as output:
         process = subprocess.Popen(  # noqa: S603 - the command of the user, or our own
             list(words),
@@ -163,6 +163,6 @@ def _process(
             process.wait(_REAP_S)
 
 
-def _said(log: Path) -> str:
+def _last_output(log: Path) -> str:
     tail = last_lines(log)
-    return f" Its last lines:\n{tail}" if tail else " It has written nothing"
+    return f" Its last lines:\n{tail}" if tail else " It has no output"

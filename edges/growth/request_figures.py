@@ -20,7 +20,7 @@ from osbench.coordinator.results.statistics.percentiles import interval_ranks
 from osbench.coordinator.results.storage.run_directory import RunDirectory
 from osbench.edges.growth.traced_counts import (
     CallCounts,
-    RequestCounts,
+    CountedRequest,
     RequestKey,
     TracedCounts,
     largest_kinds,
@@ -143,7 +143,7 @@ def _requests(
 
 
 def _figures(
-    counted: RequestCounts | None, time: MedianFigure | None, size: MedianFigure | None
+    counted: CountedRequest | None, time: MedianFigure | None, size: MedianFigure | None
 ) -> RequestFigures:
     if counted is None:
         return RequestFigures(time=time, bytes=size)
@@ -174,7 +174,7 @@ def _calls_within(
         rows = [*counted.iterations, *[CallCounts(0, 0, 0, 0)] * missing]
         seconds = [one / 1e9 for one in per_call(rows, "duration_ns")]
         found[key] = _figures(
-            RequestCounts(iterations=rows, kinds=counted.kinds), MedianFigure.of(seconds), None
+            CountedRequest(iterations=rows, kinds=counted.kinds), MedianFigure.of(seconds), None
         )
     return found
 

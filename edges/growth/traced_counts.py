@@ -25,8 +25,8 @@ _WORKER = "osbench/worker"
 MOST_SPANS = 5_000_000
 #: Kinds of spans of a request that are counted one by one; further ones only in sums.
 _KINDS = 500
-#: Kinds of calls within an action that are requests of their own.
-_CALLS = 50
+#: Requests of a run that are counted at most; further calls count for their action alone.
+_REQUESTS = 500
 #: First word of a statement; DELETE may also be an HTTP method, with a path.
 _SQL = re.compile(
     r"\s*(?:SELECT|INSERT|UPDATE|DELETE|REPLACE|MERGE|WITH|CALL|EXEC|EXECUTE|VALUES|SHOW)\s+"
@@ -64,7 +64,7 @@ class CallCounts(NamedTuple):
 
 
 @dataclass(kw_only=True)
-class RequestCounts:
+class CountedRequest:
     """A request in all counted iterations."""
 
     iterations: list[CallCounts] = field(default_factory=list)
@@ -81,7 +81,7 @@ class RequestCounts:
 class TracedCounts:
     """The counted requests of a run, and how many traces are behind them."""
 
-    requests: Mapping[RequestKey, RequestCounts]
+    requests: Mapping[RequestKey, CountedRequest]
     #: Counted traces, and traces of successful iterations that lack spans.
     counted: int = 0
     incomplete: int = 0
@@ -105,7 +105,7 @@ def traced_counts(
     `actions`: paths of the actions of each workload; other spans of workers are not requests.
     Raises DamagedRun, OSError.
     """
-    requests: dict[RequestKey, RequestCounts] = defaultdict(RequestCounts)
+    requests: dict[RequestKey, CountedRequest] = defaultdict(CountedRequest)
     numbers = {trace_key(trace_id): workload for trace_id, workload in workloads.items()}
     counted = incomplete = read = 0
     cut = False
@@ -124,7 +124,7 @@ def traced_counts(
         counted += 1
         for (action, call), counts in found.counts.items():
             key = RequestKey(workload, action, call)
-            if call and key not in requests and len(requests) >= _CALLS * 10:
+            if call and key not in requests and len(requests) >= _REQUESTS:
                 continue
             request = requests[key]
             request.iterations.append(counts)
@@ -225,7 +225,7 @@ def is_statement(span: Span) -> bool:
     return bool(systems) and bool(_WORDS.intersection(words))
 
 
-def largest_kinds(counts: RequestCounts, most: int) -> Iterator[tuple[str, float]]:
+def largest_kinds(counts: CountedRequest, most: int) -> Iterator[tuple[str, float]]:
     """Yield the `most` most frequent kinds of spans with their number per call of the request."""
     calls = counts.calls
     for name, number in counts.kinds.most_common(most):

@@ -40,9 +40,9 @@ def test_limits_are_accepted(limits: Any) -> None:
 @pytest.mark.parametrize(
     ("limits", "said"),
     [
-        ({}, "limits nothing"),
+        ({}, "there is no limit; add one of time, spans"),
         ([], "growth"),
-        ({"action": "list"}, "limits nothing"),
+        ({"action": "list"}, "there is no limit"),
         ({"span": {"exponent": {"max": 0.1}}}, "span"),
         ({"spans": {"exponent": 0.1}}, "exponent"),
         ({"spans": {"exponent": {"maximum": 0.1}}}, "maximum"),
