@@ -324,15 +324,16 @@ def _write(
     code: int,
     tag: str,
 ) -> None:
+    """Print the result, and then write files: a file that cannot be written loses no result."""
+    if output.as_json:
+        echo_json(growth_json(result, verdicts, code))
+    else:
+        show_growth(result, verdicts, console())
+        echo(f"Tag of these runs: {tag}")
     if output.html is not None:
         write_file(output.html, growth_page(result, verdicts))
     if output.markdown is not None:
         write_file(output.markdown, growth_markdown(result, verdicts))
-    if output.as_json:
-        echo_json(growth_json(result, verdicts, code))
-        return
-    show_growth(result, verdicts, console())
-    echo(f"Tag of these runs: {tag}")
 
 
 def _interrupt_error() -> OsbenchError:

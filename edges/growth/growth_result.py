@@ -7,6 +7,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
+from osbench.coordinator.formatting import plain
 from osbench.edges.growth.laws import (
     LEAST_SPREAD,
     RUN_SPREAD,
@@ -27,8 +28,8 @@ LEAST_EACH = 0.5
 _FREEDOM = 3
 #: Relative deviation of the mean bytes of responses: ids and times in them have other lengths.
 _BYTES_SPREAD = 0.02
-#: Kinds of spans that are listed of a request.
-_LISTED = 3
+#: Kinds of spans that are listed of a request, and characters of the name of a member.
+_LISTED, _ITEM = 3, 40
 
 _RANKS = {
     Law.UNKNOWN: 0.0,
@@ -169,6 +170,11 @@ class GrowthResult:
         return any(run.has_spans for run in self.runs)
 
     @property
+    def has_workloads(self) -> bool:
+        """Whether the requests are of several workloads."""
+        return len({one.key.workload for one in self.requests}) > 1
+
+    @property
     def times_judged(self) -> bool:
         """Whether times have a verdict: the generator left at least two populations, and most."""
         return len(self.populations) - len(self.limited) >= 2
@@ -204,7 +210,7 @@ def growth_of(
         task=task,
         runs=known,
         predict=wanted,
-        item=item,
+        item=plain(item, _ITEM),
         requests=tuple(found),
         limited=tuple(one for one in populations if one not in usable),
         spread=spread,

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from osbench.coordinator.formatting import count, plain, size, spaced, three_digits
+from osbench.coordinator.report.exit_code import LIMITED, meaning
 from osbench.edges.growth.growth_result import (
     BYTES,
     CALLS,
@@ -19,6 +20,8 @@ from osbench.edges.growth.laws import FEWEST, Estimate, Law
 
 #: Share of failed iterations from which a note says so.
 _FAILED = 0.05
+#: Exit codes of runs that need no note: criteria and the load generator are judged here.
+_USUAL = (0, 1, LIMITED)
 #: Characters of the name of a request in a sentence.
 _NAME = 120
 
@@ -187,6 +190,13 @@ def notes(result: GrowthResult) -> Iterator[str]:
             " use a smaller load or a larger machine"
         )
     for run in result.runs:
+        if run.exit_code not in _USUAL:
+            yield (
+                f"Run {run.run_id} at {count(run.population)} ended with exit code {run.exit_code}:"
+                f" {meaning(run.exit_code)}"
+            )
+        if result.has_spans and not (run.has_spans or run.incomplete):
+            yield f"No spans of the service at {count(run.population)} (run {run.run_id})"
         if run.bad > _FAILED * (run.ok + run.bad):
             yield (
                 f"{count(run.bad)} of {count(run.ok + run.bad, 'iteration')} failed at"

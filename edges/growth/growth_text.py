@@ -95,9 +95,7 @@ def row_of(one: RequestGrowth, result: GrowthResult, shown: Sequence[str]) -> li
     """Return the cells of a request: name, time, its law, exponent, prediction, counts, verdict."""
     time = one.measures.get(TIME)
     predicted = time.fit.predicted if time is not None else None
-    name = one.name if not one.key.call else f"{one.key.action} > {one.key.call}"
-    if one.only_call and one.key.action:
-        name = f"{one.key.action}: {one.only_call}"
+    name = _row_name(one, result)
     last = time.points[-1] if time is not None else None
     at_end = last is not None and last.population == result.populations[-1]
     return [
@@ -109,6 +107,16 @@ def row_of(one: RequestGrowth, result: GrowthResult, shown: Sequence[str]) -> li
         *(law_cell(one, name) for name in shown),
         verdict_word(one),
     ]
+
+
+def _row_name(one: RequestGrowth, result: GrowthResult) -> str:
+    """Return the name of a row: workload if there are several, action, and the call."""
+    around = one.workload if result.has_workloads else one.key.action
+    if one.key.call and one.key.action:
+        return f"{around} > {one.key.call}"
+    if around and around != one.name:
+        return f"{around}: {one.name}"
+    return one.name
 
 
 def verdict_word(one: RequestGrowth) -> str:

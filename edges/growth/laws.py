@@ -31,6 +31,8 @@ LEAST_GROWTH = 1.1
 #: Standard deviation of a count that a law gives exactly and a service rounds, and relative one of
 #: a population whose members are not quite alike.
 _ROUNDING, _UNLIKE = 0.3, 0.003
+#: Greatest logarithm of a predicted growth: neighbouring populations give exponents of hundreds.
+_LARGEST = 600.0
 #: A count of 0 in a logarithm.
 _HALF = 0.5
 #: Deviates of a two-sided 95 % interval.
@@ -164,9 +166,10 @@ def _growing_fit(
         return GrowthFit(law=Law.VARIES, exponent=exponent)
     if not kept:
         last = points[-1]
-        times = predict / last.population
+        times = math.log(predict / last.population)
         value, low, high = (
-            last.value * times**power for power in (exponent.value, exponent.low, exponent.high)
+            last.value * math.exp(min(power * times, _LARGEST))
+            for power in (exponent.value, exponent.low, exponent.high)
         )
         return GrowthFit(
             law=Law.POWER,

@@ -142,15 +142,20 @@ def _process(
     words: Sequence[str], environment: Mapping[str, str], log: Path, lifeline: Lifeline
 ) -> Iterator[subprocess.Popen[bytes]]:
     """Start a process in a separate session, which ends with the block; output goes to `log`."""
-    with log.open("wb") as output:
-        process = subprocess.Popen(  # noqa: S603 - the command of the user, or our own
-            list(words),
-            stdin=subprocess.DEVNULL,
-            stdout=output,
-            stderr=subprocess.STDOUT,
-            env=dict(environment),
-            start_new_session=True,
-        )
+    try:
+        with log.open("wb") as output:
+            process = subprocess.Popen(  # noqa: S603 - the command of the user, or our own
+                list(words),
+                stdin=subprocess.DEVNULL,
+                stdout=output,
+                stderr=subprocess.STDOUT,
+                env=dict(environment),
+                start_new_session=True,
+            )
+    except OSError as error:
+        raise OsbenchError(
+            f"the command that fills the service cannot be started: {error.strerror}; correct it"
+        ) from None
     leader = watchdog.find(process.pid)
     assert leader, "a child that was not waited for is at least a zombie"
     lifeline.register_process("workers", leader)

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from osbench.common.values.outcomes import Outcome
+from osbench.coordinator.formatting import titles
 from osbench.coordinator.report.exit_code import LIMITED
 from osbench.coordinator.report.findings.load_bounds import GENERATOR
 from osbench.coordinator.report.iterations import counted_blocks, iterations
@@ -78,7 +79,7 @@ class MeasuredRun:
     #: Whether the load generator was the limit: then times say nothing about the service.
     limited: bool
     requests: Mapping[RequestKey, RequestFigures]
-    #: Names of its workloads.
+    #: Titles of its workloads, no two the same.
     workloads: tuple[str, ...]
     #: Iterations that succeeded after the warm-up, and iterations that did not.
     ok: int
@@ -106,7 +107,7 @@ def read_run(report: Report, directory: RunDirectory, population: int) -> Measur
         exit_code=report.code,
         limited=_is_limited(report),
         requests=_requests(report, directory, counts),
-        workloads=tuple(one.name for one in report.workloads),
+        workloads=tuple(titles(map(_names, report.workloads))),
         ok=sum(one.main_times.count for one in report.workloads),
         bad=sum(one.bad for one in report.workloads),
         counted=counts.counted,
@@ -114,6 +115,11 @@ def read_run(report: Report, directory: RunDirectory, population: int) -> Measur
         incomplete=counts.incomplete,
         has_spans=counts.has_spans,
     )
+
+
+def _names(workload: WorkloadReport) -> tuple[str, str, str]:
+    own = workload.name if workload.name != workload.scenario else ""
+    return own, workload.subtask, workload.scenario
 
 
 def _is_limited(report: Report) -> bool:

@@ -302,3 +302,15 @@ def test_a_run_that_cannot_begin_later_leaves_what_was_measured(
     assert found.exit_code == 2
     assert "Only 10 was measured: growth takes two populations." in found.output
     assert "Error: no workers" in found.output
+
+
+def test_a_page_that_cannot_be_written_loses_no_result(
+    desk: Desk, measured: Callable[[Callable[[int], MeasuredRun]], None]
+) -> None:
+    measured(lambda population: grown_run(population, REQUESTS))
+
+    found = desk.grow(*AT, "--quiet", "--html", str(desk.folder / "missing" / "g.html"))
+
+    assert found.exit_code == 2
+    assert "list makes 1.0 SQL statements for each item" in found.output
+    assert "cannot write" in found.output

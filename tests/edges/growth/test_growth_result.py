@@ -196,12 +196,14 @@ def test_notes_say_what_a_reader_must_know() -> None:
     runs = [
         grown_run(10, {PORTS: {"time": lambda n: 0.1}}, bad=5, ok=25),
         grown_run(20, {PORTS: N_PLUS_ONE}, incomplete=3),
-        grown_run(30, {PORTS: N_PLUS_ONE}, counted=500, traced=9000),
+        grown_run(30, {PORTS: N_PLUS_ONE}, counted=500, traced=9000, exit_code=3),
     ]
     both = "\n".join(notes(growth_of("Shop", runs, predict=None, item="port")))
     without = "\n".join(notes(growth_of("Shop", runs[:1] * 2, predict=None, item="port")))
 
     assert "5 of 30 iterations failed at 10 (run run-10)" in both
+    assert "Run run-30 at 30 ended with exit code 3: iterations were lost" in both
+    assert "No spans of the service at 10 (run run-10)" in both
     assert "3 traces of 33 at 20 lack spans, and are not counted" in both
     assert "Counts at 30 are of 500 of 9,000 traced iterations" in both
     assert "No spans of the service: only times are compared" in without
@@ -341,3 +343,26 @@ def test_the_page_draws_values_of_zero_and_unknown_measures() -> None:
     page = growth_page(result_of({PORTS: zero}), [])
 
     assert page.count("<svg") == 3
+
+
+def test_rows_of_several_workloads_are_named_by_them() -> None:
+    requests = {RequestKey(0, "get"): STEADY, RequestKey(1, "get"): N_PLUS_ONE}
+    runs = grown_runs(POPULATIONS, requests, workloads=("Status", "List"))
+    text = printed(growth_of("Shop", runs, predict=None, item="port"))
+
+    assert re.findall(r"^(\w+): get +[\d.]+m?s", text, re.M) == ["List", "Status"]
+
+
+def test_populations_next_to_each_other_give_finite_numbers() -> None:
+    jump: Laws = {"spans": lambda n: 1 if n == 10 else 10**9 * n, "sql": lambda n: n == 12}
+    runs = grown_runs((10, 11, 12), {PORTS: jump})
+    result = growth_of("Shop", runs, predict=10**9, item="port")
+
+    assert json.dumps(growth_json(result, [], 0), allow_nan=False)
+    assert growth_page(result, [])
+
+
+def test_the_name_of_a_member_cannot_steer_a_terminal() -> None:
+    result = growth_of("Shop", grown_runs(POPULATIONS, SHOP), predict=None, item="\x1b[2Jport")
+
+    assert "\x1b" not in printed(result)
