@@ -20,8 +20,8 @@ _LIMIT: Mapping[str, Any] = {
             "properties": {"max": {"type": "number", "description": "greatest"}},
             "required": ["max"],
             "additionalProperties": False,
-            "description": "slope of the logarithms between the two greatest populations: 0 is"
-            " constant, 1 is linear, 2 is quadratic",
+            "description": "slope of the logarithms between the two greatest populations, such as 0"
+            " (constant), 1 (linear) or 2 (quadratic)",
         },
         "law": {"enum": list(LAWS), "description": "the fastest law of growth that is allowed"},
     },

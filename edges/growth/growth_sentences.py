@@ -44,10 +44,10 @@ def short_answer(result: GrowthResult) -> str:
     if worst is not None and worst.badness[0] > 0:
         return request_sentence(worst, result)
     if not result.times_judged:
-        known = "No count of a request grows" if result.has_spans else "Nothing was measured"
+        known = "No growth of counts was found" if result.has_spans else "No counts are known"
         return f"{known} {over}. Times have no verdict: the load generator was the limit."
     beside = "" if result.has_spans else ", as far as times show"
-    return f"No request grows with the population {over}{beside}."
+    return f"No growth of a request was found {over}{beside}."
 
 
 def request_sentence(request: RequestGrowth, result: GrowthResult) -> str:
@@ -61,7 +61,9 @@ def request_sentence(request: RequestGrowth, result: GrowthResult) -> str:
         return f"{name} {work}{_time_does_not_grow(request)}."
     law = _grows(request.measures[TIME]) if time else ""
     more = f", and {_returns(request, result)}" if request.returns_more else ""
-    return f"{name} takes longer {law}{more}: {time}." if time else f"{name} does not grow."
+    return (
+        f"{name} takes longer {law}{more}: {time}." if time else f"No growth of {name} was found."
+    )
 
 
 def _work(request: RequestGrowth, result: GrowthResult) -> str:
@@ -111,7 +113,7 @@ def _time_does_not_grow(request: RequestGrowth) -> str:
     if measure is None or len(measure.points) < 2:
         return ""
     last = measure.points[-1]
-    return f"; its time does not grow yet, {spaced(last.value)} at {count(last.population)}"
+    return f"; its time shows no growth yet, {spaced(last.value)} at {count(last.population)}"
 
 
 def _returns(request: RequestGrowth, result: GrowthResult) -> str:

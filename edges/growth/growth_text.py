@@ -124,7 +124,7 @@ def verdict_word(one: RequestGrowth) -> str:
     if one.is_n_plus_one:
         return "N+1"
     if one.badness[0] <= 0:
-        return "does not grow"
+        return "no growth found"
     return "grows, returns more" if one.returns_more else "grows"
 
 
