@@ -52,11 +52,12 @@ from osbench.coordinator.task.taskfile.loading import TaskTemplate
 from osbench.edges.growth.growth_json import growth_json
 from osbench.edges.growth.growth_limits import GrowthLimits, elements
 from osbench.edges.growth.growth_page import growth_page
-from osbench.edges.growth.growth_result import GrowthResult, growth_of
+from osbench.edges.growth.growth_result import GrowthResult
 from osbench.edges.growth.growth_text import growth_markdown, show_growth
 from osbench.edges.growth.growth_verdicts import GrowthVerdict, growth_verdicts
 from osbench.edges.growth.laws import FEWEST
 from osbench.edges.growth.population import Populating, by_command, by_seed
+from osbench.edges.growth.population_growth import growth_of
 from osbench.edges.growth.population_runs import PopulationRuns, with_population
 
 #: Argument of the task's template that gets the population, if the template has it.

@@ -18,11 +18,12 @@ from osbench.common.task import Task
 from osbench.coordinator.task.taskfile import checked_task
 from osbench.edges.growth.growth_json import growth_json
 from osbench.edges.growth.growth_page import growth_page
-from osbench.edges.growth.growth_result import GrowthResult, growth_of
+from osbench.edges.growth.growth_result import GrowthResult
 from osbench.edges.growth.growth_sentences import notes, short_answer
 from osbench.edges.growth.growth_text import growth_markdown, show_growth
 from osbench.edges.growth.growth_verdicts import GrowthVerdict, growth_verdicts
 from osbench.edges.growth.laws import Law
+from osbench.edges.growth.population_growth import growth_of
 from osbench.edges.growth.request_figures import MedianFigure
 from osbench.edges.growth.traced_counts import RequestKey
 
