@@ -59,6 +59,7 @@ GUIDES = (
     "docs/operations.md",
     "docs/faults.md",
     "docs/gate.md",
+    "docs/growth.md",
     "docs/messages.md",
 )
 DOCUMENTS = (
@@ -111,6 +112,7 @@ RUN = {
     "nightly": "test_docs_comparing.py",
     "gate": "test_gate.py",
     "upgrade": "test_gate.py",
+    "growth": "test_grow.py",
     "archive": "test_archive_run.py",
     "rally": "test_docs_rally.py",
     "coming-from-rally": "test_docs_rally.py",

@@ -36,7 +36,10 @@ def rally_file(tmp_path, monkeypatch):
 #: Services with waits, and Rally's option for the pause before the first poll if its name differs.
 SERVICES = (
     *("cinder", "glance", "heat", "ironic", "magnum", "manila", "mistral", "nova", "octavia"),
+    "vm",
 )
+#: Waits for which Rally has values, and no options.
+FIXED = ("nova_floating_ip", "vm_ssh")
 BEFORE = {"ironic_node_create": "ironic_node_create_poll_interval"}
 
 
@@ -49,7 +52,7 @@ def test_defaults_are_rallys():
     assert cfg.CONF is not None
 
     for name, wait in waits.WAITS.items():
-        if name == "nova_floating_ip":
+        if name in FIXED:
             continue
         assert options[f"{name}_timeout"] == wait.timeout_s, name
         assert options.get(f"{name}_poll_interval", 1.0) == wait.poll_s, name

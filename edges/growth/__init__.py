@@ -1,0 +1,1 @@
+"""The law of growth: how requests get slower and do more work as their service fills."""
