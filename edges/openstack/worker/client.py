@@ -58,7 +58,7 @@ class Client(Cloud):
         """
         response = self._sent(method, url, traced=traced, **options)
         for _ in range(self._retries):
-            pause_s = _asked_pause_s(response)
+            pause_s = asked_pause_s(response.status_code, response.headers.get("Retry-After", ""))
             if pause_s is None:
                 break
             with ActionTimer(self._scenario, f"retry after {response.status_code}"):
@@ -75,13 +75,13 @@ class Client(Cloud):
             transport.call = before
 
 
-def _asked_pause_s(response: requests.Response) -> float | None:
+def asked_pause_s(status: int, asked: str) -> float | None:
     """Return the pause before a retry that a response asks for, in seconds; None without.
 
-    Only 429 and 503 with a valid Retry-After ask for one. It is at most `LONGEST_PAUSE_S`.
+    `asked`: its header Retry-After, or "". Only 429 and 503 with a valid one ask for a pause. It is
+    at most `LONGEST_PAUSE_S`.
     """
-    asked = response.headers.get("Retry-After", "")
-    if response.status_code not in _OVERLOADED or not asked:
+    if status not in _OVERLOADED or not asked:
         return None
     try:
         wait_s = float(asked)
