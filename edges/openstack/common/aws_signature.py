@@ -1,7 +1,7 @@
 """Signs requests to services with the protocol of S3: AWS Signature Version 4, in a header.
 
-The IAM User Guide lists the steps ("Create a signed AWS API request"). For S3 a path is encoded once
-and never normalised.
+The IAM User Guide lists the steps ("Create a signed AWS API request"). For S3 a path is encoded
+once and never normalised.
 """
 
 from __future__ import annotations

@@ -46,6 +46,10 @@ class ObjectBody:
         self._at = self._size if most < 0 else min(self._size, first + most)
         return self[first : self._at]
 
+    def rewind(self) -> None:
+        """Make the next `read` begin at the beginning."""
+        self._at = 0
+
     def sha256(self) -> str:
         """Return the SHA-256 of the body in hexadecimal digits."""
         found = hashlib.sha256()

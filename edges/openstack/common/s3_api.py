@@ -255,7 +255,7 @@ class S3Client:
         following = root.find("NextContinuationToken") if goes_on else ""
         if goes_on and following in ("", token):
             raise RequestFailed(
-                f"GET {self._url(bucket)}: the list goes on, but names no further page",
+                f"GET {self._url(bucket)}: the list is cut, and does not name its next page",
                 status=response.status,
             )
         return S3Page([one.find("Key") for one in root.all("Contents")], following)

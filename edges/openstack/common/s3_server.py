@@ -68,8 +68,8 @@ def access_of_record(deployment: Deployment, service: str, region: str) -> S3Acc
     name = service or SERVICE
     url = deployment.services.get(name)
     remedy = (
-        f'write {{"osbench": {{"services": {{"{name}": "http://ACCESS_KEY:SECRET_KEY@HOST:PORT"}}}}}}'
-        " into the record, with / in a key as %2F and + as %2B"
+        f"write the address as services.{name} into the record, with ACCESS_KEY:SECRET_KEY@ before"
+        " its host, / in a key as %2F, + as %2B"
     )
     if url is None:
         there = ", ".join(deployment.services) or "none"

@@ -26,8 +26,8 @@ class S3Credentials(context.Context):
         "properties": {
             "endpoint": {
                 "type": "string",
-                "description": "address of S3, for a record of OpenStack; that of type s3 in the"
-                " catalogue by default, else the host of type object-store",
+                "description": "address of S3, for a record of OpenStack; by default of type s3"
+                " in the catalogue, else the host of type object-store",
             },
             "service": {
                 "type": "string",
@@ -91,7 +91,7 @@ class S3Credentials(context.Context):
         if unknown:
             raise ContextError(
                 f"the interrupted setup may have created the EC2 credentials {', '.join(unknown)};"
-                " delete them in Keystone if nobody else did (openstack ec2 credentials delete)"
+                " unless another user did, delete them (openstack ec2 credentials delete)"
             )
 
     def _cloud_access(self, region: str) -> s3_server.S3Access:
@@ -169,7 +169,7 @@ def _removed(cloud: Cloud, kept: Mapping[str, Any], *, all_are_ours: bool) -> li
     unknown: list[str] = []
     if not known:
         unknown = [one["access"] for one in _listed(cloud) if one["access"] not in kept["before"]]
-    for access_key in unknown if all_are_ours else known:
+    for access_key in (*known, *(unknown if all_are_ours else ())):
         path = f"{_path(cloud)}/{access_key}"
         cloud.request("DELETE", "keystone", path, expected=(204, 404))
     return [] if all_are_ours else unknown

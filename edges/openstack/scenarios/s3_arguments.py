@@ -68,13 +68,14 @@ def _integer_problems(args: Mapping[str, Any], name: str, least: int, most: int)
 
 
 def _part_problems(args: Mapping[str, Any]) -> list[str]:
-    given = args.get("part_size", USUAL_PART_BYTES)
+    given, size = args.get("part_size", USUAL_PART_BYTES), args.get("size", UPLOAD_BYTES)
     try:
         part = byte_size(given)
-        most = SizeDistribution(args.get("size", UPLOAD_BYTES)).most
     except ValueError as error:
-        # a wrong size has a message already
-        return [f"part_size: {error}"] if "part_size" in args and isinstance(given, str) else []
+        return [f"part_size: {error}"]
+    # a wrong size has a message already
+    wrong = any(size_problems({"size": size}, "size"))
+    most = 0 if wrong else SizeDistribution(size).most
     if part < PART_BYTES:
         return [f"part_size must be at least {PART_BYTES >> 20} MiB, got {given!r}"]
     if most > part * PARTS:

@@ -1,4 +1,4 @@
-"""Base of scenarios that move the content of objects or images, with the rate of their transfers."""
+"""Base of scenarios that move the content of objects or images: the rate of their transfers."""
 
 from __future__ import annotations
 

@@ -81,7 +81,8 @@ class TransferRequest:
         self.trust = trust
         self.origin = (self.host, self.port, trust if self.secure else None, self.secure)
         self.bodiless = verb == "HEAD"
-        self.repeatable = verb in ("GET", "HEAD", "PUT", "DELETE")
+        # a large body that was cut off is a failure, also over a connection that was kept
+        self.repeatable = body is None and verb in ("GET", "HEAD", "DELETE")
         host = f"[{self.host}]" if ":" in self.host else self.host
         named = host if self.port == _PORTS[parts.scheme] else f"{host}:{self.port}"
         target = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
