@@ -346,6 +346,13 @@ class _Handler(ComputeRoutes, VolumeRoutes, StackRoutes, StoreRoutes, NetworkRou
         if rest[:1] == ["v2"]:
             rest = rest[1:]
         images = self.server.objects.setdefault("images", {})
+        if rest[2:3] == ["file"] and self.command == "GET":
+            content = bytes(images[rest[1]].get("size", 0))
+            self.send_response(200)
+            self.send_header("Content-Length", str(len(content)))
+            self.end_headers()
+            self.wfile.write(content)
+            return None
         if rest[2:3] == ["file"]:
             images[rest[1]] |= {"status": "active", "size": len(data)}
             return self._answer(204, None)

@@ -98,24 +98,25 @@ class Client(Cloud):
         sent = {"User-Agent": AGENT, "Accept-Encoding": "identity", **self.headers(service)}
         call = Call(self._scenario, method, url, traced=True)
 
-        def exchange(refused: str = "") -> tuple[TransferAnswer, str]:
-            token = self._token(service, call, refused)
+        def exchange(token: str) -> TransferAnswer:
             given = transport.sent_headers(url, {**sent, **headers, "X-Auth-Token": token})
             request = TransferRequest(method, url, given, body, site.trust)
-            return self._sessions.transfers.exchange(request, self._scenario._recorder), token
+            return self._sessions.transfers.exchange(request, self._scenario._recorder)
 
-        answer, token = exchange()
+        token = self._token(service, call)
+        answer = exchange(token)
         if answer.status == _UNAUTHORIZED:
             call.refuse()
+            token = self._token(service, call, refused=token)
             with ActionTimer(self._scenario, RETRY):
-                answer, _ = exchange(refused=token)
+                answer = exchange(token)
         for _ in range(self._retries):
             pause_s = asked_pause_s(answer.status, answer.headers.get("retry-after", ""))
             if pause_s is None:
                 break
             with ActionTimer(self._scenario, f"retry after {answer.status}"):
                 pause(pause_s)
-                answer, _ = exchange()
+                answer = exchange(token)
         if answer.status in REDIRECTS:
             return self._transfer_by_requests(method, service, path, headers, body, "a redirect")
         if answer.status >= _ERRORS:
@@ -123,7 +124,7 @@ class Client(Cloud):
             raise request_failure(method, url, answer.status, answer.reason, answer.body, identity)
         return answer
 
-    def _token(self, service: str, call: Call, refused: str) -> str:
+    def _token(self, service: str, call: Call, *, refused: str = "") -> str:
         account = self.account.for_service(service)
         with self._during(call):
             session = self.session()
