@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 import pytest
 
 from helpers.fake_cloud import fake_cloud
 from helpers.fake_s3 import FakeS3, fake_s3
-from helpers.readme import REPOSITORY
+from helpers.machine import Machine
+from helpers.readme import REPOSITORY, blocks
 from helpers.runs import Finished, Site
+from servers import folder
 
 pytestmark = pytest.mark.functional
 
@@ -58,7 +61,6 @@ def test_the_sample_runs_with_keys_of_the_record(here: Site, server: FakeS3) -> 
     assert parts["requests"]["total"]["sent_bytes"] > 2 * (12 << 20)
     shown = ok(here.coord("results", done.result["run_id"], "--details")).out
     assert "Rate of transfers, MB/s" in shown
-    assert "MB/s) " in shown or "MB/s)" in shown
     assert server.buckets == {}
     assert server.uploads == {}
     (run,) = (here.data / "runs").iterdir()
@@ -91,4 +93,21 @@ def test_a_server_that_fails_is_named_with_its_code(here: Site, server: FakeS3) 
     (error,) = done.result["workloads"][0]["errors"]
     assert "503 Service Unavailable: SlowDown: As the test says" in error["message"]
     assert done.result["workloads"][0]["requests"]["total"]["statuses"] == {"503": 5}
+    assert server.buckets == {}
+
+
+def test_the_commands_of_the_page(server: FakeS3) -> None:
+    (block,) = blocks("s3", "docs/s3.md")
+    with folder() as home:
+        desk = home / "desk"
+        desk.mkdir()
+        (desk / "samples").symlink_to(REPOSITORY / "samples")
+        port = str(server.server_port)
+        commands = replace(block, text=block.text.replace("127.0.0.1:9000", f"127.0.0.1:{port}"))
+
+        output = Machine(home, folder=desk, forked=True).run(commands)
+
+    assert "SECRET_KEY" not in output
+    assert "500 planned = 500 ok" in output
+    assert "10 planned = 10 ok" in output
     assert server.buckets == {}

@@ -65,9 +65,9 @@ class SizeDistribution:
         self.draw: Callable[[random.Random], int]
         if isinstance(wish, Mapping):
             self.least, self.most = _bounds(wish)
-            self.draw = _drawn(self.least, self.most, wish.get("distribution", "uniform"))
+            self.draw = _draw_of(self.least, self.most, wish.get("distribution", "uniform"))
         elif isinstance(wish, list):
-            sizes, weights = _weighted(wish)
+            sizes, weights = _weighted_sizes(wish)
             self.least, self.most = min(sizes), max(sizes)
             self.draw = lambda chance: chance.choices(sizes, weights)[0]
         else:
@@ -105,7 +105,7 @@ def _bounds(wish: Mapping[str, Any]) -> tuple[int, int]:
     return least, most
 
 
-def _weighted(wish: list[Any]) -> tuple[list[int], list[float]]:
+def _weighted_sizes(wish: list[Any]) -> tuple[list[int], list[float]]:
     sizes: list[int] = []
     weights: list[float] = []
     for one in wish:
@@ -122,7 +122,7 @@ def _weighted(wish: list[Any]) -> tuple[list[int], list[float]]:
     return sizes, weights
 
 
-def _drawn(least: int, most: int, kind: str) -> Callable[[random.Random], int]:
+def _draw_of(least: int, most: int, kind: str) -> Callable[[random.Random], int]:
     """Return a function that draws an integer from `least` to `most`.
 
     normal: the middle as mean, a sixth of the way as deviation. lognormal: the same of logarithms.
@@ -132,14 +132,14 @@ def _drawn(least: int, most: int, kind: str) -> Callable[[random.Random], int]:
         return lambda chance: chance.randint(least, most)
     middle = (least + most) / 2
     if kind == "normal":
-        return _within(least, most, lambda chance: chance.gauss(middle, (most - least) / 6))
+        return _bounded_draws(least, most, lambda chance: chance.gauss(middle, (most - least) / 6))
     if kind == "exponential":
-        return _within(least, most, lambda chance: chance.expovariate(1 / middle))
+        return _bounded_draws(least, most, lambda chance: chance.expovariate(1 / middle))
     mean, deviation = math.log(least * most) / 2, math.log(most / least) / 6
-    return _within(least, most, lambda chance: chance.lognormvariate(mean, deviation))
+    return _bounded_draws(least, most, lambda chance: chance.lognormvariate(mean, deviation))
 
 
-def _within(
+def _bounded_draws(
     least: int, most: int, draw: Callable[[random.Random], float]
 ) -> Callable[[random.Random], int]:
     def drawn(chance: random.Random) -> int:

@@ -18,6 +18,7 @@ from osbench.edges.openstack.common import resource_names
 from osbench.edges.openstack.common.byte_sizes import SIZE_SCHEMA, size_problems
 from osbench.edges.openstack.common.cloud import Cloud
 from osbench.edges.openstack.common.object_body import GeneratedBody
+from osbench.edges.openstack.common.object_set import ObjectSet
 from osbench.edges.openstack.common.request_errors import RequestFailed
 from osbench.edges.openstack.common.s3_api import (
     S3,
@@ -29,7 +30,6 @@ from osbench.edges.openstack.common.s3_api import (
     access_fault,
     s3_endpoint,
 )
-from osbench.edges.openstack.common.s3_objects import ObjectSet
 
 __all__ = [
     "S3",

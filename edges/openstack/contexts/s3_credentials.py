@@ -9,7 +9,7 @@ from osbench.plugin import context
 from osbench.plugin.cloud import Cloud, CloudAccess, s3_server
 from osbench.plugin.errors import ContextError, DeploymentError
 
-#: Key of `made`: the credentials of users in Keystone, new and old ones, by user id.
+#: Key of `made`: the credentials of users in Keystone, new and old ones, by user and project.
 _EC2 = "ec2_credentials"
 
 
@@ -80,12 +80,12 @@ class S3Credentials(context.Context):
         users = [
             (cloud, is_new)
             for cloud, is_new in zip(access.each_user, temporary, strict=True)
-            if cloud.user_id in kept
+            if _owner(cloud) in kept
         ]
         found = access.each(
             "S3 credentials removed",
             users,
-            lambda one: _removed(one[0], kept[one[0].user_id], all_are_ours=one[1]),
+            lambda one: _remove_credentials(one[0], kept[_owner(one[0])], all_are_ours=one[1]),
         )
         unknown = [access_key for several in found for access_key in several]
         if unknown:
@@ -102,10 +102,11 @@ class S3Credentials(context.Context):
         except ValueError as error:
             raise DeploymentError(f"context s3_credentials: endpoint {error}") from None
         endpoint = endpoint or s3_server.address_in_cloud(access.projects[0])
-        users = access.each_user
-        before = access.each("S3 credentials looked up", users, _listed)
+        # a record may have a user twice
+        users = list({_owner(cloud): cloud for cloud in access.each_user}.values())
+        before = access.each("S3 credentials looked up", users, _credentials_of)
         kept: dict[str, dict[str, Any]] = {
-            cloud.user_id: {"before": [one["access"] for one in found], "access_key": ""}
+            _owner(cloud): {"before": [one["access"] for one in found], "access_key": ""}
             for cloud, found in zip(users, before, strict=True)
         }
         self.made[_EC2] = kept
@@ -113,7 +114,9 @@ class S3Credentials(context.Context):
         self.keep()
         try:
             made = access.each(
-                "S3 credentials made", users, lambda cloud: _made(cloud, kept[cloud.user_id])
+                "S3 credentials made",
+                users,
+                lambda cloud: _make_credentials(cloud, kept[_owner(cloud)]),
             )
         finally:
             self.keep()
@@ -132,23 +135,32 @@ class S3Credentials(context.Context):
         )
 
 
+def _owner(cloud: Cloud) -> str:
+    """Return the key of a user in a project: a user may be in several."""
+    return f"{cloud.user_id} {cloud.project_id}"
+
+
 def _path(cloud: Cloud) -> str:
     return f"users/{cloud.user_id}/credentials/OS-EC2"
 
 
-def _listed(cloud: Cloud) -> list[dict[str, Any]]:
+def _credentials_of(cloud: Cloud) -> list[dict[str, Any]]:
     """Return the EC2 credentials of a user for its project."""
     found = cloud.document("GET", "keystone", _path(cloud))["credentials"]
     return [one for one in found if one["tenant_id"] == cloud.project_id]
 
 
-def _made(cloud: Cloud, kept: dict[str, Any]) -> tuple[str, str]:
+def _new_credentials(cloud: Cloud, kept: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """Return the EC2 credentials of a user that were not there before setup."""
+    return [one for one in _credentials_of(cloud) if one["access"] not in kept["before"]]
+
+
+def _make_credentials(cloud: Cloud, kept: dict[str, Any]) -> tuple[str, str]:
     """Create the credentials of a user, and note their access key; return both keys.
 
     Credentials of an attempt a moment before, whose response was lost, are taken.
     """
-    known = {*kept["before"]}
-    lost = [one for one in _listed(cloud) if one["access"] not in known] if "asked" in kept else []
+    lost = _new_credentials(cloud, kept) if "asked" in kept else []
     kept["asked"] = True
     if lost:
         made = lost[0]
@@ -159,7 +171,7 @@ def _made(cloud: Cloud, kept: dict[str, Any]) -> tuple[str, str]:
     return made["access"], made["secret"]
 
 
-def _removed(cloud: Cloud, kept: Mapping[str, Any], *, all_are_ours: bool) -> list[str]:
+def _remove_credentials(cloud: Cloud, kept: Mapping[str, Any], *, all_are_ours: bool) -> list[str]:
     """Delete the credentials of a user; return the access keys of unknown ones since setup.
 
     Only looks for these if setup does not know the response to its request. `all_are_ours`: the
@@ -168,7 +180,9 @@ def _removed(cloud: Cloud, kept: Mapping[str, Any], *, all_are_ours: bool) -> li
     known = [kept["access_key"]] if kept["access_key"] else []
     unknown: list[str] = []
     if not known:
-        unknown = [one["access"] for one in _listed(cloud) if one["access"] not in kept["before"]]
+        unknown = [
+            one["access"] for one in _credentials_of(cloud) if one["access"] not in kept["before"]
+        ]
     for access_key in (*known, *(unknown if all_are_ours else ())):
         path = f"{_path(cloud)}/{access_key}"
         cloud.request("DELETE", "keystone", path, expected=(204, 404))

@@ -10,7 +10,7 @@ from osbench.plugin.cloud import call_each, s3_server
 from osbench.plugin.errors import ContextError
 
 #: Uploads of a bucket are planned in about so many parts.
-_PARTS = 1000
+_PARTS = 10_000
 
 
 class S3ObjectsContext(context.Context):

@@ -66,7 +66,7 @@ class FirstByte(sla.Sla):
         A limit without requests fails.
         """
         found = [
-            _judged(limit, times)
+            _judge(limit, times)
             for limit, times in zip(_limits(self.config), self._times, strict=True)
         ]
         return self.verdict(all(fine for fine, _ in found), "; ".join(text for _, text in found))
@@ -76,7 +76,7 @@ def _limits(config: Any) -> Sequence[Mapping[str, Any]]:
     return [config] if isinstance(config, Mapping) else config
 
 
-def _judged(limit: Mapping[str, Any], times: sla.Histogram) -> tuple[bool, str]:
+def _judge(limit: Mapping[str, Any], times: sla.Histogram) -> tuple[bool, str]:
     percent, action = limit.get("p", 95), limit.get("action", "")
     name = f"p{percent:g} of first bytes{f' of {action}' if action else ''}"
     if not times.count:

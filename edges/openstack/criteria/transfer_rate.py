@@ -71,7 +71,7 @@ class TransferRate(sla.Sla):
             return self.verdict(False, "no iteration has ended")
         lasted_s = (last - first) / 1e9
         found = [
-            _judged(limit, number / lasted_s / 1e6)
+            _judge(limit, number / lasted_s / 1e6)
             for limit, number in zip(_limits(self.config), self._bytes, strict=True)
         ]
         return self.verdict(all(fine for fine, _ in found), "; ".join(text for _, text in found))
@@ -81,7 +81,7 @@ def _limits(config: Any) -> Sequence[Mapping[str, Any]]:
     return [config] if isinstance(config, Mapping) else config
 
 
-def _judged(limit: Mapping[str, Any], rate: float) -> tuple[bool, str]:
+def _judge(limit: Mapping[str, Any], rate: float) -> tuple[bool, str]:
     of, action = limit.get("of", "both"), limit.get("action", "")
     words = "sent and received" if of == "both" else of
     name = f"{words}{f' by {action}' if action else ''}"

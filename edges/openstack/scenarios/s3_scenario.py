@@ -16,6 +16,7 @@ from osbench.edges.openstack.common.aws_signature import SigningKey
 from osbench.edges.openstack.common.byte_sizes import SizeDistribution
 from osbench.edges.openstack.common.cloud_users import turn
 from osbench.edges.openstack.common.object_body import PERIOD, GeneratedBody
+from osbench.edges.openstack.common.object_set import ObjectSet
 from osbench.edges.openstack.common.s3_api import (
     S3,
     S3_BUCKETS,
@@ -24,7 +25,6 @@ from osbench.edges.openstack.common.s3_api import (
     S3Request,
     S3Response,
 )
-from osbench.edges.openstack.common.s3_objects import ObjectSet
 from osbench.edges.openstack.scenarios.transfer_scenario import TransferScenario
 from osbench.edges.openstack.worker.client import asked_pause_s
 from osbench.edges.openstack.worker.cloud_sessions import TIMEOUT_S
@@ -39,6 +39,8 @@ from osbench.worker.http.wire.prepared_request import AGENT
 
 #: Key of a worker's context: the state of a workload's scenarios in one process.
 _SITE = "s3_site"
+#: Distributions that a process keeps.
+_SIZES = 256
 #: Most objects that a virtual user remembers for later deletions.
 _REMEMBERED = 1000
 
@@ -143,6 +145,9 @@ class S3Scenario(TransferScenario):
         sizes = self._site.sizes
         known = sizes.get(repr(size))
         if known is None:
+            # each iteration may have others, of a data file
+            if len(sizes) >= _SIZES:
+                sizes.clear()
             known = sizes[repr(size)] = SizeDistribution(size)
         return known.draw(self._site.chance)
 

@@ -193,7 +193,7 @@ class _Pool(ThreadConnections):
         super().put(origin, connection)
 
 
-class _ByThread(threading.local):
+class _PoolByThread(threading.local):
     def __init__(self) -> None:
         self.pool = _Pool(_HOSTS)
 
@@ -208,7 +208,7 @@ class TransferClient:
         """`wait_s`: longest time to connect, and wait for bytes to be taken or to come, seconds."""
         self._rules = ExchangeRules(opener or Opener())
         self._limits = RequestLimits(connect_s=wait_s, wait_s=wait_s, bound=KEPT)
-        self._by_thread = _ByThread()
+        self._by_thread = _PoolByThread()
 
     def exchange(
         self, request: TransferRequest, recorder: Recorder, *, keep_body: bool = False

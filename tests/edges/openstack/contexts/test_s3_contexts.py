@@ -111,6 +111,23 @@ def test_each_user_gets_keys_and_each_project_a_bucket(cloud: FakeCloud, server:
     assert server.buckets == {}
 
 
+def test_a_user_of_two_projects_has_keys_for_each(cloud: FakeCloud, server: FakeS3) -> None:
+    cloud.make("projects", {"name": "second", "domain_id": "default"})
+    user = {"username": "admin", "password": "right", "domain_name": "Default"}
+    users = [{**user, "project_name": name} for name in ("admin", "second", "admin")]
+
+    workload = S3Workload(
+        server, "S3Objects.put_object", deployment=deployment_of(cloud, server, users=users)
+    )
+
+    # one of them is in the record twice
+    assert len({one["tenant_id"] for one in cloud.objects[EC2].values()}) == 2
+    assert len(cloud.objects[EC2]) == 2
+    workload.undo()
+    assert cloud.objects[EC2] == {}
+    assert server.buckets == {}
+
+
 def test_only_credentials_of_the_run_are_deleted(cloud: FakeCloud, server: FakeS3) -> None:
     deployment = deployment_of(cloud, server)
     admin = cloud.find("users", "admin")
