@@ -108,7 +108,7 @@ help:
 	@echo "make otlp-sdks  services with OpenTelemetry's SDKs send their spans to runs (needs npm)"
 	@echo "make zuul-trial  the job of deploy/zuul for TRIALS changes with and without a regression"
 	@echo "make upgrade-trial  TRIALS upgrades of the lab's Keystone and Glance, judged by a gate"
-	@echo "make archive-s3  archives of runs in a server with the protocol of S3 (moto)"
+	@echo "make archive-s3  archives of runs, and scenarios of S3, in a server with its protocol (moto)"
 	@echo "make archive-swift  archives of runs in a Swift, with a Keystone (docs/lab.md)"
 	@echo "make lab     starts real OpenStack services here (docs/lab.md); make lab-stop stops them"
 	@echo "make lowest  the demo with the lowest versions that setup.cfg allows"
@@ -352,7 +352,7 @@ upgrade-trial: $(VENV)/.ready
 archive-s3:
 	@mkdir -p build
 	@$(PYTHON) .ci/environment.py build/archive-s3 -e '.[dev,archive]' 'moto[server] >= 5'
-	build/archive-s3/bin/python -m pytest -rP tests/functional/test_archive_s3.py
+	build/archive-s3/bin/python -m pytest -rP tests/functional/test_archive_s3.py tests/functional/test_s3_moto.py
 
 archive-swift: $(VENV)/.ready
 	OSBENCH_LAB=all $(PYTEST) tests/lab/test_swift_archive.py

@@ -293,7 +293,21 @@ class _Handler(ComputeRoutes, VolumeRoutes, StackRoutes, StoreRoutes, NetworkRou
             return self._roles(rest[1], rest[3], rest[5] if len(rest) > 5 else "")
         if self.command == "GET" and len(rest) == 1 and self.server.keystone_page:
             return self._keystone_page(rest[0])
+        if rest[0] == "users" and rest[2:4] == ["credentials", "OS-EC2"]:
+            return self._ec2(rest[1], rest[4:], data)
         return self._objects(rest[0], rest[1:], data, rest[0][:-1], {})
+
+    def _ec2(self, user: str, rest: list[str], data: bytes) -> None:
+        kept = self.server.objects.setdefault("ec2_credentials", {})
+        if self.command == "POST":
+            access, secret = uuid.uuid4().hex, uuid.uuid4().hex
+            made = {"access": access, "secret": secret, "user": user, "id": access}
+            kept[access] = {**made, "tenant_id": json.loads(data)["tenant_id"]}
+            return self._answer(201, {"credential": kept[access]})
+        if self.command == "DELETE":
+            return self._answer(204 if kept.pop(rest[0], None) else 404, None)
+        found = [one for one in kept.values() if one["user"] == user]
+        return self._answer(200, {"credentials": found})
 
     def _roles(self, project: str, user: str, role: str) -> None:
         assigned = self.server.assigned
@@ -343,6 +357,13 @@ class _Handler(ComputeRoutes, VolumeRoutes, StackRoutes, StoreRoutes, NetworkRou
         if rest[:1] == ["v2"]:
             rest = rest[1:]
         images = self.server.objects.setdefault("images", {})
+        if rest[2:3] == ["file"] and self.command == "GET":
+            content = bytes(images[rest[1]].get("size", 0))
+            self.send_response(200)
+            self.send_header("Content-Length", str(len(content)))
+            self.end_headers()
+            self.wfile.write(content)
+            return None
         if rest[2:3] == ["file"]:
             images[rest[1]] |= {"status": "active", "size": len(data)}
             return self._answer(204, None)

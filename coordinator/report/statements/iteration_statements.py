@@ -20,8 +20,7 @@ from osbench.coordinator.results.accounting.totals import Cost, Shift, Tracing
 CHARTS = 10
 #: Soft checks that did not always hold which are listed.
 CHECKS = 10
-_SLOWEST = 3
-_ERRORS = 5
+_SLOWEST, _ERRORS = 3, 5
 #: Outputs that are in no chart: key, and the noun for one and several.
 _CUT = (
     ("charts", "item of too many charts", "items of too many charts"),
@@ -38,10 +37,11 @@ def request_statements(workload: WorkloadReport) -> Iterator[Statement]:
     if total is not None and total.requests:
         bad = any(int(status) >= HTTPStatus.BAD_REQUEST for status in total.statuses)
         rare = total.unanswered or total.sent_twice or total.false_bodies
-        yield statement_of("requests", _requests(total), in_short=bool(bad or rare))
+        text = _requests(total, workload.throughput.span_s)
+        yield statement_of("requests", text, in_short=bool(bad or rare))
 
 
-def _requests(total: RequestCounts) -> str:
+def _requests(total: RequestCounts, span_s: float) -> str:
     phases = {name: duration(times.mean) for name, times in total.phases.items()}
     opened = ""
     if total.new_connections:
@@ -63,7 +63,12 @@ def _requests(total: RequestCounts) -> str:
         (total.false_bodies, "with a false body"),
     )
     text += "".join(f"; {count(number)} {words}" for number, words in rare if number)
-    return f"{text}; {size(total.sent_bytes)} sent, {size(total.received_bytes)} received"
+    moved = ((total.sent_bytes, "sent"), (total.received_bytes, "received"))
+    return f"{text}; " + ", ".join(f"{size(n)} {way}{_rate(n, span_s)}" for n, way in moved)
+
+
+def _rate(number: int, span_s: float) -> str:
+    return f" ({size(round(number / span_s))}/s)" if number > 1e6 * span_s > 0 else ""
 
 
 def trace_statements(workload: WorkloadReport) -> Iterator[Statement]:
@@ -142,8 +147,7 @@ def output_statements(outputs: Outputs) -> Iterator[Statement]:
     ]
     more = max(0, len(texts) - CHARTS) + max(0, len(outputs.additive) - CHARTS)
     texts = [*texts[:CHARTS], *([f"{count(more, 'more chart')}"] if more else [])]
-    left_out = [(outputs.cut.get(key, 0), one, many) for key, one, many in _CUT]
-    cut = [count(*found) for found in left_out if found[0]]
+    cut = [count(outputs.cut[key], one, many) for key, one, many in _CUT if outputs.cut.get(key)]
     yield from each("outputs", texts)
     if cut:
         yield statement_of("outputs", f"left out: {', '.join(cut)}", in_short=True)
@@ -161,7 +165,7 @@ def check_statements(workload: WorkloadReport) -> Iterator[Statement]:
     ]
     held = len(workload.checks) - len(broken)
     yield from each("checks", _shortened_texts(texts), on_page=True, in_short=True)
-    yield from each("checks", _always(held), on_page=True)
+    yield from each("checks", [f"{count(held)} always passed"] if held > 0 else [], on_page=True)
 
 
 def _shortened_texts(texts: Sequence[str]) -> Sequence[str]:
@@ -169,7 +173,3 @@ def _shortened_texts(texts: Sequence[str]) -> Sequence[str]:
         return texts
     left = len(texts) - CHECKS + 1
     return [*texts[: CHECKS - 1], f"and {left} others that did not always pass"]
-
-
-def _always(held: int) -> list[str]:
-    return [f"{count(held)} always passed"] if held > 0 else []

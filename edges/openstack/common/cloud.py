@@ -171,17 +171,27 @@ def _request_line(error: BaseException) -> str:
 
 
 def _failure(method: str, url: str, response: requests.Response) -> RequestFailed:
-    document: Any = ""
+    body = b""
     # the body may not be read yet, and of any length
-    with contextlib.closing(response), contextlib.suppress(ValueError, requests.RequestException):
-        document = read_json(next(response.iter_content(_ERROR_BYTES), b""))
+    with contextlib.closing(response), contextlib.suppress(requests.RequestException):
+        body = next(response.iter_content(_ERROR_BYTES), b"")
+    status, identity = response.status_code, _request_id(response)
+    return request_failure(method, url, status, response.reason, body, identity)
+
+
+def request_failure(
+    method: str, url: str, status: int, reason: str, body: bytes, request_id: str
+) -> RequestFailed:
+    """Return the exception for an unexpected response; `body` may have an explanation in JSON."""
+    document: Any = ""
+    with contextlib.suppress(ValueError):
+        document = read_json(body)
     detail = explanation(document)
-    reason = f" {response.reason}" if response.reason else ""
-    status = f"{response.status_code}{reason}"
+    shown = f"{status} {reason}" if reason else str(status)
     return RequestFailed(
-        f"{method} {_shown_url(url)}: {status}" + (f": {detail}" if detail else ""),
-        status=response.status_code,
-        request_id=_request_id(response),
+        f"{method} {_shown_url(url)}: {shown}" + (f": {detail}" if detail else ""),
+        status=status,
+        request_id=request_id,
     )
 
 

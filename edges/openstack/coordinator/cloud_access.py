@@ -198,23 +198,37 @@ class CloudAccess:
         transient errors, so `work` must be repeatable. After another or a fifth error no further
         call begins, and the error is raised once the calls in progress have ended.
         """
-        planned: Sequence[T] = list(items)
-        done = 0
-        with ThreadPoolExecutor(at_once, thread_name_prefix="context") as pool:
-            futures = [pool.submit(with_retries, work, item) for item in planned]
-            left: Any = set(futures)
-            while left:
-                over, left = wait(left, timeout=0.5, return_when=FIRST_EXCEPTION)
-                if any(future.exception() for future in over):
-                    pool.shutdown(cancel_futures=True)
-                    break
-                done += len(over)
-                if len(planned) > 1:
-                    self._environment.tell(what, done, len(planned))
-        failed = [future for future in futures if not future.cancelled() and future.exception()]
-        for future in failed:
-            future.result()
-        return [future.result() for future in futures]
+        return call_each(self._environment.tell, what, items, work, at_once)
+
+
+def call_each(
+    tell: Callable[[str, int, int], None],
+    what: str,
+    items: Iterable[T],
+    work: Callable[[T], R],
+    at_once: int = AT_ONCE,
+) -> list[R]:
+    """Call `work` for each item in up to `at_once` threads, as `CloudAccess.each` does.
+
+    `tell` gets the progress: `what`, calls done, calls planned.
+    """
+    planned: Sequence[T] = list(items)
+    done = 0
+    with ThreadPoolExecutor(at_once, thread_name_prefix="context") as pool:
+        futures = [pool.submit(with_retries, work, item) for item in planned]
+        left: Any = set(futures)
+        while left:
+            over, left = wait(left, timeout=0.5, return_when=FIRST_EXCEPTION)
+            if any(future.exception() for future in over):
+                pool.shutdown(cancel_futures=True)
+                break
+            done += len(over)
+            if len(planned) > 1:
+                tell(what, done, len(planned))
+    failed = [future for future in futures if not future.cancelled() and future.exception()]
+    for future in failed:
+        future.result()
+    return [future.result() for future in futures]
 
 
 def with_retries(work: Callable[[T], R], item: T) -> R:

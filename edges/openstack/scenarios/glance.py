@@ -16,16 +16,17 @@ from osbench.common.network.causes import root_cause
 from osbench.common.network.download import download
 from osbench.common.plugin.atomic import ActionTimer, action_timer
 from osbench.edges.openstack.common.cloud import Cloud
+from osbench.edges.openstack.common.object_body import FileBody
 from osbench.edges.openstack.scenarios.image_scenario import IMAGE, ImageScenario
 from osbench.edges.openstack.scenarios.openstack_scenario import ACCEPTED, openstack, waits
 from osbench.edges.openstack.scenarios.servers import Servers
+from osbench.edges.openstack.scenarios.transfer_scenario import TransferScenario
 
-_BLOCK = 1024 * 1024
 _DATA = {"Content-Type": "application/octet-stream"}
 _SCENARIO: Mapping[str, Any] = {"services": ("glance",), "cleanup": ("glance",)}
 
 
-class GlanceImages(Servers, ImageScenario):
+class GlanceImages(TransferScenario, Servers, ImageScenario):
     """Rally's `GlanceImages` scenarios: create, list, download, change and delete images.
 
     `image_location` is a file on each worker's host, or a URL that each process fetches once for
@@ -104,12 +105,12 @@ class GlanceImages(Servers, ImageScenario):
         """Create an image, download its data, and check that the size is the same."""
         image = self._create(**image_kwargs)
         with ActionTimer(self, "glance_v2.download_image"):
-            response = self.cloud.request(
-                "GET", "glance", f"images/{image}/file", headers={"Accept": "*/*"}, stream=True
+            answer = self.cloud.transfer(
+                "GET", "glance", f"images/{image}/file", headers={"Accept": "*/*"}
             )
-            size = sum(map(len, response.iter_content(_BLOCK)))
+        self.note_transfer("glance_v2.download_image", answer.body_bytes, answer.lasted_s)
         wanted = self.context["data"].path.stat().st_size
-        self.checked(size == wanted, "the image came back with other data")
+        self.checked(answer.body_bytes == wanted, "the image came back with other data")
 
     @openstack("GlanceImages.create_and_update_image", **_SCENARIO)
     @waits("glance_image_create")
@@ -238,7 +239,9 @@ class GlanceImages(Servers, ImageScenario):
 
     def _send_data(self, path: str) -> None:
         with self.context["data"].path.open("rb") as data:
-            self.cloud.request("PUT", "glance", path, data=data, headers=_DATA)
+            body = FileBody(data)
+            answer = self.cloud.transfer("PUT", "glance", path, headers=_DATA, body=body)
+        self.note_transfer("glance_v2.upload_data", len(body), answer.lasted_s)
 
     @action_timer("glance_v2.list_images")
     def _list(self) -> list[dict[str, Any]]:

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Mapping
 from typing import Any
 from urllib.parse import quote
 
 from osbench.common.plugin.atomic import action_timer
+from osbench.edges.openstack.common.object_body import ZeroBody
 from osbench.edges.openstack.scenarios.openstack_scenario import OpenStackScenario, openstack
+from osbench.edges.openstack.scenarios.transfer_scenario import TransferScenario
 
-_BLOCK = 1024 * 1024
 #: Usual size of an object, bytes.
 _SIZE = 1024
 _SCENARIO: Mapping[str, Any] = {"services": ("swift",), "cleanup": ("swift",)}
@@ -20,7 +20,7 @@ _PUBLIC: Mapping[str, str] = {"X-Container-Read": ".r:*,.rlistings"}
 _ANY: Mapping[str, str] = {"Accept": "*/*"}
 
 
-class SwiftObjects(OpenStackScenario):
+class SwiftObjects(TransferScenario, OpenStackScenario):
     """Rally's `SwiftObjects` scenarios: create containers, upload, list and download objects.
 
     Objects have `object_size` bytes, all zero.
@@ -37,13 +37,8 @@ class SwiftObjects(OpenStackScenario):
     ) -> tuple[str, list[str]]:
         """Create a container with objects of `object_size` bytes; return its name and theirs."""
         container = self._create_container({**(_PUBLIC if public else {}), **(headers or {})})
-        with tempfile.TemporaryFile() as data:
-            data.truncate(object_size)
-            names = []
-            for _ in range(objects_per_container):
-                data.seek(0)
-                names.append(self._upload(container, data))
-        return container, names
+        body = ZeroBody(object_size)
+        return container, [self._upload(container, body) for _ in range(objects_per_container)]
 
     # scenarios
 
@@ -102,18 +97,20 @@ class SwiftObjects(OpenStackScenario):
         self.cloud.request("DELETE", "swift", _path(container))
 
     @action_timer("swift.upload_object")
-    def _upload(self, container: str, data: Any) -> str:
+    def _upload(self, container: str, body: ZeroBody) -> str:
         name = self.new_name()
         headers = {**_ANY, "Content-Type": "application/octet-stream"}
-        self.cloud.request("PUT", "swift", _path(container, name), data=data, headers=headers)
+        path = _path(container, name)
+        answer = self.cloud.transfer("PUT", "swift", path, headers=headers, body=body)
+        self.note_transfer("swift.upload_object", len(body), answer.lasted_s)
         return name
 
     @action_timer("swift.download_object")
     def _download(self, container: str, name: str) -> int:
         """Download an object and discard it; return its size in bytes."""
-        path = _path(container, name)
-        response = self.cloud.request("GET", "swift", path, headers=_ANY, stream=True)
-        return sum(map(len, response.iter_content(_BLOCK)))
+        answer = self.cloud.transfer("GET", "swift", _path(container, name), headers=_ANY)
+        self.note_transfer("swift.download_object", answer.body_bytes, answer.lasted_s)
+        return answer.body_bytes
 
     @action_timer("swift.delete_object")
     def _delete_object(self, container: str, name: str) -> None:

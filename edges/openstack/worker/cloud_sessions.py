@@ -26,6 +26,7 @@ from osbench.edges.openstack.common.request_errors import refusal
 from osbench.edges.openstack.common.thread_sessions import ThreadSessions, keep_connections
 from osbench.edges.openstack.worker.fast_session import FastSession
 from osbench.edges.openstack.worker.short_way import ShortWay
+from osbench.edges.openstack.worker.transfer_client import TransferClient
 from osbench.worker.http.addresses import REDIRECTS
 from osbench.worker.http.user.request_base import REAUTHENTICATION, RETRY
 from osbench.worker.tracing import profiling
@@ -78,6 +79,10 @@ class Sessions:
             self.credentials[0],
             timeout_s or TIMEOUT_S,
             lambda: Transport(self.hosts, short_way, bound),
+        )
+        #: Sends and receives large bodies, for all accounts.
+        self.transfers = TransferClient(
+            timeout_s or TIMEOUT_S, short_way.opener if short_way is not None else None
         )
         #: Shared by all accounts, while Keystone is overloaded.
         self.gate = LoginGate()
@@ -174,6 +179,10 @@ class Call:
             return None
         return REDIRECT if self._status in REDIRECTS else RETRY
 
+    def refuse(self) -> None:
+        """Note that the request was sent, not by keystoneauth1, and its token refused."""
+        self._begun = self._refused = True
+
     def answered(self, status: int, extra: str | None) -> None:
         """Note the status of a response, from which `extra_action` names the next request.
 
@@ -215,14 +224,14 @@ class Transport(FastSession):
     ) -> requests.Response:
         call = self.call
         if call is None:
-            return super().request(method, url, headers=self._sent(url, headers), **options)
+            return super().request(method, url, headers=self.sent_headers(url, headers), **options)
         extra = call.extra_action(method, url)
         if extra is None:
-            sent = self._sent(url, headers, traced=call.traced)
+            sent = self.sent_headers(url, headers, traced=call.traced)
             response = super().request(method, url, headers=sent, **options)
         else:
             with ActionTimer(call.scenario, extra):
-                sent = self._sent(url, headers, traced=call.traced)
+                sent = self.sent_headers(url, headers, traced=call.traced)
                 response = super().request(method, url, headers=sent, **options)
         call.answered(response.status_code, extra)
         return response
@@ -238,7 +247,7 @@ class Transport(FastSession):
         # cached by the part up to the third slash, which is the same for all URLs of a host
         return _origin(url[: url.find("/", 8) + 1 or None]) in self._hosts
 
-    def _sent(
+    def sent_headers(
         self, url: str, headers: Mapping[str, str] | None, *, traced: bool = True
     ) -> dict[str, str]:
         """Return a copy of headers for a URL: secrets and trace headers only for the deployment."""

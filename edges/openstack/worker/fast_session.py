@@ -104,6 +104,18 @@ class FastSession(HomeSession):
         if self.short_way is not None:
             self._client.close()
 
+    def site_of(self, url: str, verify: Any, cert: Any) -> SessionSite | str:
+        """Return the settings for the origin of a URL, or why only `requests` can send there.
+
+        `verify` and `cert` are as in `requests`; None takes the session's.
+        """
+        if self.short_way is None:
+            return "openstack_transport"
+        try:
+            return self._site(sent_url(url), verify, cert)
+        except ValueError:
+            return "its URL"
+
     def _beyond(self, method: Any, url: Any, options: dict[str, Any]) -> str:
         """Return the first part that only `requests` can send, such as "its data"; else ""."""
         why = "" if _TAKEN.issuperset(options) else _other_option(options)

@@ -10,7 +10,7 @@ from services.faults import Unavailable
 from services.lab import Lab
 from services.process import Process
 from services.service import INSIDE, Service, answers, run
-from services.settings import authtoken, ini
+from services.settings import authtoken, ini, service_user
 
 #: Its servers behind the proxy.
 STORAGE = ("account", "container", "object")
@@ -89,15 +89,26 @@ def _proxy(lab: Lab) -> Mapping[str, Mapping[str, object]]:
     return {
         "DEFAULT": _common(lab, "swift"),
         "pipeline:main": {
-            "pipeline": " ".join([*FILTERS, "authtoken", "keystoneauth", "proxy-server"])
+            "pipeline": " ".join(
+                [*FILTERS, "authtoken", "s3api", "s3token", "keystoneauth", "slo", "proxy-server"]
+            )
         },
-        **{f"filter:{name}": {"use": f"egg:swift#{name}"} for name in FILTERS},
+        **{f"filter:{name}": {"use": f"egg:swift#{name}"} for name in (*FILTERS, "s3api", "slo")},
         # how long a token that is revoked is accepted; 300 s by default
         "filter:authtoken": {
             **factory,
             **token,
             "delay_auth_decision": True,
             "token_cache_time": 5,
+        },
+        # S3 at the root, with EC2 credentials of Keystone
+        "filter:s3token": {
+            "use": "egg:swift#s3token",
+            **service_user(lab, "swift"),
+            "auth_uri": f"{lab.keystone_url}/v3",
+            "delay_auth_decision": True,
+            # Keystone has one thread here; a request that it answers late would be refused
+            "http_timeout": 60,
         },
         "filter:keystoneauth": {"use": "egg:swift#keystoneauth", "operator_roles": "admin, member"},
         "app:proxy-server": {"use": "egg:swift#proxy", "account_autocreate": True},

@@ -1,0 +1,1 @@
+"""SLA criteria on transfers: their first byte, and their bytes per second."""
