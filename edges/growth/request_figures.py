@@ -11,8 +11,6 @@ from numpy.typing import NDArray
 
 from osbench.common.values.outcomes import Outcome
 from osbench.coordinator.formatting import titles
-from osbench.coordinator.report.exit_code import LIMITED
-from osbench.coordinator.report.findings.load_bounds import GENERATOR
 from osbench.coordinator.report.iterations import counted_blocks, iterations
 from osbench.coordinator.report.model.model import Report, WorkloadReport
 from osbench.coordinator.report.model.time_figures import TimeFigures
@@ -105,7 +103,7 @@ def read_run(report: Report, directory: RunDirectory, population: int) -> Measur
         population=population,
         run_id=report.run_id,
         exit_code=report.code,
-        limited=_is_limited(report),
+        limited=report.is_limited,
         requests=_requests(report, directory, counts),
         workloads=tuple(titles(map(_names, report.workloads))),
         ok=sum(one.main_times.count for one in report.workloads),
@@ -120,11 +118,6 @@ def read_run(report: Report, directory: RunDirectory, population: int) -> Measur
 def _names(workload: WorkloadReport) -> tuple[str, str, str]:
     own = workload.name if workload.name != workload.scenario else ""
     return own, workload.subtask, workload.scenario
-
-
-def _is_limited(report: Report) -> bool:
-    bounds = (bound for one in report.workloads for bound in one.bounds)
-    return report.code == LIMITED or any(one.fault == GENERATOR for one in bounds)
 
 
 def _requests(

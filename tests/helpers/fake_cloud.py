@@ -277,25 +277,31 @@ class _Handler(ComputeRoutes, VolumeRoutes, StackRoutes, StoreRoutes, NetworkRou
 
     def _v3(self, rest: list[str], data: bytes, who: dict[str, str]) -> None:
         if not rest:
-            links = [{"rel": "self", "href": f"{self.server.auth_url}/"}]
-            return self._answer(
-                200, {"version": {"id": "v3.14", "status": "stable", "links": links}}
-            )
-        if rest == ["auth", "projects"]:
-            mine = self.server.objects["projects"][who["project"]]
-            found = {"projects": [{**mine, "enabled": True}], "links": {"next": None}}
-            return self._answer(200, found)
-        if rest == ["role_assignments"]:
-            project, role = self.params["scope.project.id"], self.params["role.id"]
-            users = [u for p, u, r in self.server.assigned if (p, r) == (project, role)]
-            return self._answer(200, {"role_assignments": [{"user": {"id": u}} for u in users]})
+            return self._versions()
+        if rest in (["auth", "projects"], ["role_assignments"]):
+            return self._answer(200, self._memberships(rest[0], who))
         if len(rest) >= 5 and rest[0] == "projects" and rest[4] == "roles":
             return self._roles(rest[1], rest[3], rest[5] if len(rest) > 5 else "")
-        if self.command == "GET" and len(rest) == 1 and self.server.keystone_page:
-            return self._keystone_page(rest[0])
         if rest[0] == "users" and rest[2:4] == ["credentials", "OS-EC2"]:
             return self._ec2(rest[1], rest[4:], data)
+        in_pages = self.command == "GET" and len(rest) == 1 and self.server.keystone_page
+        if in_pages:
+            return self._keystone_page(rest[0])
         return self._objects(rest[0], rest[1:], data, rest[0][:-1], {})
+
+    def _versions(self) -> None:
+        links = [{"rel": "self", "href": f"{self.server.auth_url}/"}]
+        version = {"id": "v3.14", "status": "stable", "links": links}
+        return self._answer(200, {"version": version})
+
+    def _memberships(self, what: str, who: dict[str, str]) -> dict[str, Any]:
+        """The project of a token, or the users with a role in a project."""
+        if what == "auth":
+            mine = self.server.objects["projects"][who["project"]]
+            return {"projects": [{**mine, "enabled": True}], "links": {"next": None}}
+        project, role = self.params["scope.project.id"], self.params["role.id"]
+        users = [u for p, u, r in self.server.assigned if (p, r) == (project, role)]
+        return {"role_assignments": [{"user": {"id": u}} for u in users]}
 
     def _ec2(self, user: str, rest: list[str], data: bytes) -> None:
         kept = self.server.objects.setdefault("ec2_credentials", {})

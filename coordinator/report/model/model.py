@@ -1,7 +1,6 @@
 """The report of a run as dataclasses, the same whether just measured or read from disk.
 
-Fields are the keys of `summary.json`, in its order; docs/results.schema.json describes them. Runs
-of older releases lack some of them: their values are then the defaults here, and nowhere else.
+Fields are the keys of `summary.json` (docs/results.schema.json). Old runs lack some: defaults hold.
 """
 
 from __future__ import annotations
@@ -12,6 +11,8 @@ from typing import Any, Self
 
 from osbench.common.errors import WrongDocument
 from osbench.common.plugin.plugin_names import NATIVE
+from osbench.coordinator.report.exit_code import LIMITED
+from osbench.coordinator.report.findings.load_bounds import GENERATOR
 from osbench.coordinator.report.model import json_codec
 from osbench.coordinator.report.model.plan_figures import PlanComparison
 from osbench.coordinator.report.model.time_figures import ByState, Latency, TimeFigures
@@ -199,6 +200,12 @@ class Report:
         if self.exit_code is None:
             raise ValueError(f"run {self.run_id} has not ended")
         return self.exit_code
+
+    @property
+    def is_limited(self) -> bool:
+        """Whether the load generator was the limit, or may be why a criterion failed."""
+        bounds = (bound for one in self.workloads for bound in one.bounds)
+        return self.exit_code == LIMITED or any(bound.fault == GENERATOR for bound in bounds)
 
     def to_json(self) -> dict[str, Any]:
         """Return the report as a JSON object, for `--json` and the run directory."""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
 
 from osbench.common.values.outcomes import STATES
 
@@ -80,12 +79,6 @@ class Offered:
     def is_open(self) -> bool:
         """Return whether the load is open: iterations start at planned times."""
         return self.concurrency is None
-
-
-def is_open_load(offered: Mapping[str, Any]) -> bool:
-    """Return whether the `offered` object of a summary is of an open load; False if it is empty."""
-    # the rate would not decide it: an open load with one arrival has none
-    return bool(offered) and offered.get("concurrency") is None
 
 
 @dataclass(frozen=True, kw_only=True)

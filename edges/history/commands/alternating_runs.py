@@ -19,7 +19,7 @@ from osbench.coordinator.front.cli.repeated_runs import run_tagged
 from osbench.coordinator.load.run.plan import RunOptions, new_run_id
 from osbench.coordinator.results.storage.run_directory import RunDirectory
 from osbench.edges.history.commands.comparison_options import ComparisonOptions
-from osbench.edges.history.comparison.compared_run import ComparedRun, is_limited, read_compared_run
+from osbench.edges.history.comparison.compared_run import ComparedRun, read_compared_run
 from osbench.edges.history.comparison.comparing import compare_sides
 from osbench.edges.history.comparison.comparison_result import ComparisonResult
 from osbench.edges.history.comparison.evidence import Evidence
@@ -130,7 +130,7 @@ class AlternatingRuns:
             if report.exit_code == INTERRUPTED:
                 return
             ids[side], codes[side] = report.run_id, report.code
-            limited.append(is_limited(report))
+            limited.append(report.is_limited)
         self._pairs.append((ids[0], ids[1]))
         self._codes.append((codes[0], codes[1]))
         self._limited.append(any(limited))

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from osbench.coordinator.results.statistics.two_samples import Shifted, pooled_shift
+from osbench.edges.history.comparison.two_samples import Shifted, pooled_shift
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -11,8 +11,7 @@ from typing import Any
 
 from osbench.common.errors import DamagedRun, OsbenchError, UsageError, WrongDocument
 from osbench.coordinator.formatting import distinct
-from osbench.coordinator.report.exit_code import AROUND, LIMITED
-from osbench.coordinator.report.findings.load_bounds import GENERATOR
+from osbench.coordinator.report.exit_code import AROUND
 from osbench.coordinator.report.model.model import Report, WorkloadReport
 from osbench.coordinator.results.storage.run_directory import RunDirectory
 from osbench.coordinator.results.storage.run_documents import (
@@ -30,13 +29,7 @@ _DIGITS = 12
 
 def is_sound(report: Report) -> bool:
     """Return whether a run had the requested load, by exit code and bounds of the generator."""
-    return report.exit_code in _SOUND and not is_limited(report)
-
-
-def is_limited(report: Report) -> bool:
-    """Return whether the load generator was the limit, or may be why a criterion failed."""
-    bounds = (bound for one in report.workloads for bound in one.bounds)
-    return report.exit_code == LIMITED or any(one.fault == GENERATOR for one in bounds)
+    return report.exit_code in _SOUND and not report.is_limited
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -93,7 +86,7 @@ class ComparedRun:
     @property
     def is_limited(self) -> bool:
         """Return whether the load generator was the limit, or may be why a criterion failed."""
-        return is_limited(self.report)
+        return self.report.is_limited
 
     @property
     def deployment(self) -> str | None:

@@ -10,8 +10,6 @@ from dataclasses import dataclass, replace
 from osbench.common.errors import UsageError
 from osbench.coordinator.formatting import duration, plain, three_digits
 from osbench.coordinator.report.model.model import WorkloadReport
-from osbench.coordinator.results.statistics.rank_test import family_p, shift_interval
-from osbench.coordinator.results.statistics.two_samples import Shifted, holm
 from osbench.edges.history.comparison.block_drift import drift_remarks
 from osbench.edges.history.comparison.compared_run import ComparedRun
 from osbench.edges.history.comparison.comparison_result import (
@@ -25,6 +23,7 @@ from osbench.edges.history.comparison.comparison_result import (
 )
 from osbench.edges.history.comparison.evidence import Evidence, odd_runs
 from osbench.edges.history.comparison.findable_changes import findable_sentence, signed_percent
+from osbench.edges.history.comparison.rank_test import family_p, shift_interval
 from osbench.edges.history.comparison.run_checks import caveats, failed_share
 from osbench.edges.history.comparison.run_series import (
     COMPARED,
@@ -33,6 +32,7 @@ from osbench.edges.history.comparison.run_series import (
     common_workloads,
 )
 from osbench.edges.history.comparison.slower_calls import changed_calls
+from osbench.edges.history.comparison.two_samples import Shifted, holm
 
 #: Families of tests err in so many cases at most.
 _SIGNIFICANT = 0.05

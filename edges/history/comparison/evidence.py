@@ -16,16 +16,16 @@ from osbench.coordinator.formatting import count
 from osbench.coordinator.report.model.model import Report
 from osbench.coordinator.results.statistics.block_intervals import BlockEstimate, block_intervals
 from osbench.coordinator.results.statistics.latency_matrix import LatencyMatrix
-from osbench.coordinator.results.statistics.two_samples import (
+from osbench.edges.history.comparison.block_shift import BlockShift, block_shift
+from osbench.edges.history.comparison.compared_run import ComparedRun
+from osbench.edges.history.comparison.comparison_result import Basis
+from osbench.edges.history.comparison.run_series import SeriesKey, log_values
+from osbench.edges.history.comparison.two_samples import (
     Shifted,
     paired_shift,
     pooled_shift,
     welch,
 )
-from osbench.edges.history.comparison.block_shift import BlockShift, block_shift
-from osbench.edges.history.comparison.compared_run import ComparedRun
-from osbench.edges.history.comparison.comparison_result import Basis
-from osbench.edges.history.comparison.run_series import SeriesKey, log_values
 
 #: Runs a side from which each side says how much its own runs differ.
 _OWN_SPREAD = 3

@@ -8,9 +8,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from osbench.coordinator.formatting import duration, plain
-from osbench.coordinator.results.statistics.change_points import ENOUGH, change_points
 from osbench.coordinator.results.statistics.student_t import upper_p
-from osbench.coordinator.results.statistics.two_samples import Shifted
+from osbench.edges.history.comparison.change_points import ENOUGH, change_points
 from osbench.edges.history.comparison.compared_run import ComparedRun
 from osbench.edges.history.comparison.findable_changes import findable_sentence
 from osbench.edges.history.comparison.slower_calls import changed_calls
@@ -20,6 +19,7 @@ from osbench.edges.history.comparison.trends import (
     TrendSeries,
     trend_of,
 )
+from osbench.edges.history.comparison.two_samples import Shifted
 
 #: A lasting change that began so many runs ago, at most, may have become clear by the newest.
 _RECENT = 4

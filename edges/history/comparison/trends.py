@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from osbench.coordinator.results.statistics.change_points import ENOUGH, change_points
+from osbench.edges.history.comparison.change_points import ENOUGH, change_points
 from osbench.edges.history.comparison.compared_run import ComparedRun
 from osbench.edges.history.comparison.run_series import SeriesKey, common_keys, log_value
 

@@ -58,7 +58,7 @@ class GuestShell:
         A server that boots refuses connections, and keys until it has got them.
         """
         client = self._ssh.SSHClient()
-        # a server that has just booted has a new key, which nobody knows
+        # a server that has just booted has a new, unknown key
         client.set_missing_host_key_policy(self._ssh.AutoAddPolicy())
         try:
             client.connect(
@@ -163,8 +163,8 @@ def _read(channel: Any, script: bytes, limit_s: float) -> CommandResult:
     return CommandResult(code=channel.recv_exit_status(), output=output, errors=errors)
 
 
-def answers_ping(address: str) -> bool | None:
-    """Return True if a host answers one echo request within a second, else None.
+def is_reachable(address: str) -> bool | None:
+    """Return True if a host responds to an echo request within a second, else None.
 
     Raises DeploymentError if the program `ping` is missing.
     """

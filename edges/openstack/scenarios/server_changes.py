@@ -225,8 +225,8 @@ class ServerChanges(Servers, ImageScenario):
     ) -> None:
         """Associate a floating IP with a server's first port; wait until the server has it.
 
-        `floating_ip` is as returned by `create_floating_ip`; `fixed_address` one of the port's
-        addresses, "" for its only one. Fails the iteration if the server has no port. Raises
+        `floating_ip` is as returned by `create_floating_ip`; `fixed_address` is an address of the
+        port, "" for its only one. Fails the iteration if the server has no port. Raises
         NotReady.
         """
         with ActionTimer(self, ACCEPTED), ActionTimer(self, "neutron.associate_floating_ip"):

@@ -20,7 +20,7 @@ from osbench.edges.openstack.scenarios.guest_shell import (
     CommandResult,
     GuestShell,
     Login,
-    answers_ping,
+    is_reachable,
     load_library,
 )
 from osbench.edges.openstack.scenarios.openstack_scenario import openstack, waits
@@ -67,7 +67,7 @@ class VMTasks(AttachedVolumes, ServerChanges):
             found += command_problems(args["command"])
         port = args.get("port", 22)
         if port is not None and not (type(port) is int and 1 <= port <= 65535):
-            found.append(f"port must be a whole number from 1 to 65535, got {port!r}")
+            found.append(f"port must be an integer from 1 to 65535, got {port!r}")
         return found
 
     @classmethod
@@ -240,7 +240,7 @@ class VMTasks(AttachedVolumes, ServerChanges):
 
     @action_timer("vm.wait_for_ping")
     def _await_ping(self, address: str) -> None:
-        self.wait_until(f"{address} (ping)", "vm_ping", lambda: answers_ping(address))
+        self.wait_until(f"{address} (ping)", "vm_ping", lambda: is_reachable(address))
 
     def _run_command(self, login: Login, command: GuestCommand) -> CommandResult:
         shell = GuestShell(login)

@@ -11,7 +11,6 @@ import numpy as np
 
 from osbench.common.errors import OsbenchError, UsageError
 from osbench.coordinator.formatting import count, distinct
-from osbench.coordinator.results.accounting.totals import is_open_load
 from osbench.coordinator.results.storage.run_directory import RunDirectory
 from osbench.edges.traces.analysis.coverage import TraceCoverage
 from osbench.edges.traces.analysis.digest import GRACE_S, digest_of
@@ -266,3 +265,9 @@ def duration_limits(sla: Mapping[str, Any]) -> Iterator[DurationLimit]:
     for name, percent in (("max_seconds_per_iteration", 100.0), ("max_avg_duration", None)):
         if isinstance(limit := sla.get(name), int | float):
             yield DurationLimit(criterion=name, p=percent, max_s=float(limit))
+
+
+def is_open_load(offered: Mapping[str, Any]) -> bool:
+    """Return whether the `offered` object of a summary is of an open load; False if it is empty."""
+    # the rate would not decide it: an open load with one arrival has none
+    return bool(offered) and offered.get("concurrency") is None

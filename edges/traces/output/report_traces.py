@@ -10,14 +10,13 @@ import numpy as np
 
 from osbench.common.errors import DamagedRun, OsbenchError
 from osbench.common.values.outcomes import Outcome
-from osbench.coordinator.results.accounting.totals import is_open_load
 from osbench.coordinator.results.storage.run_directory import RunDirectory
 from osbench.edges.traces.analysis.explanation import Answer, explain
 from osbench.edges.traces.analysis.notes import trace_notes
 from osbench.edges.traces.analysis.ranking import Ranked
 from osbench.edges.traces.analysis.what_if import best_places
 from osbench.edges.traces.collection.archive import Archive
-from osbench.edges.traces.collection.trace_set import TraceSet, of_run
+from osbench.edges.traces.collection.trace_set import TraceSet, is_open_load, of_run
 from osbench.edges.traces.collection.traced_iterations import (
     TracedIterations,
     traced_iterations,

@@ -11,7 +11,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from helpers.queue_runs import compared_run
-from osbench.coordinator.results.statistics.two_samples import pooled_shift
 from osbench.edges.history.comparison.block_shift import block_shift
 from osbench.edges.history.comparison.comparing import compare_sides
 from osbench.edges.history.comparison.comparison_result import (
@@ -20,6 +19,7 @@ from osbench.edges.history.comparison.comparison_result import (
     ComparisonResult,
 )
 from osbench.edges.history.comparison.evidence import Evidence, numbered_blocks
+from osbench.edges.history.comparison.two_samples import pooled_shift
 
 LEVELS = st.lists(st.floats(-1, 1), min_size=2, max_size=6)
 

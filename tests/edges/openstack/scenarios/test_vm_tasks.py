@@ -209,7 +209,7 @@ def test_a_fixed_address_needs_no_floating_ip_and_is_pinged(
     cloud: FakeCloud, guest: SshServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     pinged: list[str] = []
-    monkeypatch.setattr(vm_tasks, "answers_ping", lambda one: pinged.append(one) or True)
+    monkeypatch.setattr(vm_tasks, "is_reachable", lambda one: pinged.append(one) or True)
     cloud.fixed_addresses = {"net": [{"addr": guest.host}]}
     ready = workload(cloud, guest, command=ECHO, use_floating_ip=False, wait_for_ping=True)
 

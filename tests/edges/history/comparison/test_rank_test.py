@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from osbench.coordinator.results.statistics.rank_test import family_p, shift_interval
+from osbench.edges.history.comparison.rank_test import family_p, shift_interval
 
 
 def test_the_p_value_of_one_row_is_that_of_mann_and_whitney():

@@ -3,7 +3,7 @@ import math
 import numpy as np
 import pytest
 
-from osbench.coordinator.results.statistics.two_samples import (
+from osbench.edges.history.comparison.two_samples import (
     Shifted,
     holm,
     paired_shift,

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from osbench.coordinator.results.statistics.change_points import change_points
+from osbench.edges.history.comparison.change_points import change_points
 
 
 def test_a_step_is_found_where_it_is():
