@@ -90,7 +90,7 @@ class GuestShell:
         channel = self._client.get_transport().open_session(timeout=_ATTEMPT_S)
         with channel:
             channel.exec_command(command.line)
-            return _read(channel, command.script.encode(), limit_s)
+            return _exchange(channel, command.script.encode(), limit_s)
 
     def close(self) -> None:
         """End the connection."""
@@ -123,7 +123,7 @@ def load_library() -> Any:
         ) from None
 
 
-def _read(channel: Any, script: bytes, limit_s: float) -> CommandResult:
+def _exchange(channel: Any, script: bytes, limit_s: float) -> CommandResult:
     """Send the input of a running command, read its output, and await its end.
 
     All three go on at once: a command may write before it has read everything.
