@@ -16,7 +16,7 @@ import psutil
 import pytest
 import yaml
 
-from helpers.commands import BIN, LENIENT, coord, environment
+from helpers.commands import BIN, LENIENT, call, coord, environment
 from helpers.engines import until
 from helpers.machine import Machine, with_worker
 from helpers.readme import blocks
@@ -327,6 +327,29 @@ def test_an_upgrade_that_fails_gives_no_verdict(running_shop: Path) -> None:
     assert "Traceback" not in found.stderr
     verdict = (running_shop / "osbench-gate" / "verdict.md").read_text("utf-8")
     assert verdict.startswith("⚪ **no verdict**: --change ended with exit code 1")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ((), "the change to judge is missing: give --serve COMMAND or --change"),
+        (("--before", "true"), "the change to judge is missing"),
+        (("--change", " "), "--change is empty"),
+        (("--serve", "true", "--blocks", "3"), "--blocks cannot be combined with --serve"),
+        (("--change", "true", "--setup", "make"), "--setup needs --serve COMMAND"),
+        (("--change", "true", "--blocks", "2"), "2 is not in the range x>=3"),
+    ],
+)
+def test_options_that_do_not_fit_together_are_refused(
+    tmp_path: Path, arguments: tuple[str, ...], message: str
+) -> None:
+    (tmp_path / "load.yaml").write_text(yaml.safe_dump(TASK), "utf-8")
+
+    found = call(tmp_path, "gate", "load.yaml", *arguments)
+
+    assert found.returncode == 2
+    assert message in found.stderr
+    assert not [*tmp_path.glob(".osbench/runs/*")]
 
 
 def test_the_guide() -> None:

@@ -163,6 +163,8 @@ class _Gate:
 
     def judge_command(self, upgrade: UpgradeOptions) -> NoReturn:
         """Compare the service before and after the command `--change`."""
+        if not (self.gating.change or "").strip():
+            raise UsageError("--change is empty: give the command that changes the service")
         before, change, after = (
             ServiceCommand(
                 option=name,
