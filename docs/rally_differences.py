@@ -7,15 +7,19 @@ Rally and rally-openstack must be installed (osbench[rally]).
 
 from __future__ import annotations
 
+import importlib
 import importlib.metadata
 import inspect
+import pkgutil
 import sys
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from typing import Any
 
 from osbench.common.errors import OsbenchError
 from osbench.common.plugin.plugins import Plugins
 from osbench.common.plugin.signature import signature_of
+from osbench.edges.openstack.common import waits
 
 #: Arguments that all own scenarios have.
 _COMMON = frozenset(("retries", "session", "timeouts"))
@@ -48,6 +52,12 @@ def page() -> str:
         "| scenario | only in Rally | only in osbench | other defaults |",
         "|---|---|---|---|",
         *_rows_of_arguments(rallys, own),
+        "",
+        "## Timeouts\n",
+        "Timeouts and pauses between polls in seconds. osbench polls every 0.1 to 5 s.\n",
+        "| option | Rally | osbench | pause of Rally | own scenarios |",
+        "|---|---|---|---|---|",
+        *_rows_of_timeouts(own),
     ]
     return "\n".join(parts) + "\n"
 
@@ -97,6 +107,31 @@ def _rows_of_arguments(
         if absent or further or others:
             columns = (_listed(absent), _listed(further), "; ".join(sorted(others)))
             yield f"| `{name}` | {' | '.join(columns)} |"
+
+
+def _rows_of_timeouts(own: Mapping[str, Any]) -> Iterator[str]:
+    """Yield a row for each wait of own scenarios: its timeouts, and the number of scenarios."""
+    options = _options_of_rally()
+    users: Counter[str] = Counter()
+    for method in own.values():
+        needs = getattr(method, "needs", None)
+        users.update(needs.waits if needs else ())
+    for name, wait in waits.WAITS.items():
+        if users[name]:
+            option = waits.option_of(name)
+            theirs = f"{options[option]:g}" if option in options else "no option"
+            pause = options.get(f"{name}_poll_interval", wait.poll_s)
+            yield f"| `{option}` | {theirs} | {wait.timeout_s:g} | {pause:g} | {users[name]} |"
+
+
+def _options_of_rally() -> dict[str, Any]:
+    """Return the defaults of the options of rally-openstack, by name."""
+    found: dict[str, Any] = {}
+    for one in pkgutil.iter_modules(importlib.import_module("rally_openstack.common.cfg").__path__):
+        module = importlib.import_module(f"rally_openstack.common.cfg.{one.name}")
+        listed = getattr(module, "OPTS", {})
+        found |= {option.name: option.default for option in listed.get("openstack", ())}
+    return found
 
 
 def _arguments(signature: inspect.Signature) -> dict[str, Any]:
