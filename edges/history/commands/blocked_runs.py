@@ -55,7 +55,7 @@ class BlockCommands:
 @dataclass
 class _Block:
     side: str
-    #: Reports of the runs with the requested load.
+    #: Reports of the runs that count, usually all with the requested load.
     sound: list[Report] = field(default_factory=list)
     #: How many runs the load generator limited, or lost iterations.
     unsound: int = 0
@@ -83,11 +83,13 @@ class BlockedRuns:
         progress: Progress,
         commands: BlockCommands,
         sizes: BlockSizes,
+        *,
+        anyway: bool = False,
     ) -> None:
         """Check the task, so that a faulty one fails before any command. Raises OsbenchError.
 
         All runs get a common tag, gate-ID, and the runs of each side another one, gate-ID-before or
-        gate-ID-after. `progress` shows runs and messages.
+        gate-ID-after. `progress` shows runs and messages. `anyway`: runs count whatever their load.
         """
         checked_plan(settings, task)
         self._settings = settings
@@ -95,6 +97,7 @@ class BlockedRuns:
         self._progress = progress
         self._commands = commands
         self._sizes = sizes
+        self._anyway = anyway
         self._tag = f"gate-{new_run_id()}"
         #: Blocks that have ended, by time.
         self._blocks: list[_Block] = []
@@ -148,7 +151,7 @@ class BlockedRuns:
             )
             if report.exit_code == INTERRUPTED:
                 return
-            if is_sound(report):
+            if self._anyway or is_sound(report):
                 block.sound.append(report)
             else:
                 block.unsound += 1

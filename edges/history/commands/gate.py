@@ -185,6 +185,7 @@ class _Gate:
             self.progress,
             BlockCommands(before=before, change=change, after=after),
             BlockSizes(blocks=upgrade.blocks, runs=upgrade.runs),
+            anyway=self.chosen.anyway,
         )
         runs.run()
         self._end_early(runs.failing_after, runs.lack_of_blocks, runs)

@@ -54,7 +54,9 @@ class Played:
         self.commands = BlockCommands(before=before, change=change, after=after)
         self._made = 0
 
-    def runs(self, blocks: int = 3, runs: int = 2, **commands: ServiceCommand) -> BlockedRuns:
+    def runs(
+        self, blocks: int = 3, runs: int = 2, *, anyway: bool = False, **commands: ServiceCommand
+    ) -> BlockedRuns:
         """Blocks that are made as soon as `run` is called."""
         return BlockedRuns(
             cast("Any", None),
@@ -62,6 +64,7 @@ class Played:
             Progress(quiet=True),
             dataclasses.replace(self.commands, **commands),
             BlockSizes(blocks=blocks, runs=runs),
+            anyway=anyway,
         )
 
     @property
@@ -107,6 +110,16 @@ def test_runs_that_the_generator_limited_are_made_again(play: Any) -> None:
     assert sides.count("run-after") == 8
     assert "in all runs of 1 block of 6, and 3 others are needed" in runs.lack_of_blocks
     assert runs.lack_of_blocks.endswith("use a dedicated machine, or a smaller load")
+
+
+def test_runs_that_the_generator_limited_count_if_the_user_says_so(play: Any) -> None:
+    played = play(lambda at: report(at, code=4))
+
+    runs = played.runs(anyway=True)
+    runs.run()
+
+    assert len([one for one in played.order if one.startswith("run-")]) == 12
+    assert runs.lack_of_blocks == ""
 
 
 @pytest.mark.parametrize(
