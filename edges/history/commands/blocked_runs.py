@@ -216,7 +216,7 @@ class BlockedRuns:
             Evidence(before=sides[0], after=sides[1], blocks=numbers),
             margin=chosen.margin,
             anyway=chosen.anyway,
-            names=("the change", "the change"),
+            names=("the service", "the changed service"),
         )
         return replace(found, remarks=(*found.remarks, *self._remarks()))
 

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from osbench.common.errors import UsageError
-from osbench.coordinator.formatting import duration, plain, three_digits
+from osbench.coordinator.formatting import count, duration, plain, three_digits
 from osbench.coordinator.report.model.model import WorkloadReport
 from osbench.edges.history.comparison.block_drift import drift_remarks
 from osbench.edges.history.comparison.compared_run import ComparedRun
@@ -387,7 +387,7 @@ def _remarks(
     if any(row.p is not None for row in rows):
         unless = " and its surroundings did not change" if evidence.apart_in_time else ""
         found.append(
-            f"The verdicts allow for {len(rows)} percentiles at once: if it did not change"
+            f"The verdicts allow for {count(len(rows), 'percentile')} at once: if it did not change"
             f"{unless}, 5 % of comparisons at most name a change. Each interval is for its row"
             " alone"
         )
