@@ -43,8 +43,9 @@ _TASK = {
 class Trial:
     """A folder with a lab, a task, and a data directory of osbench."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, blocks: int) -> None:
         self.folder = folder
+        self._blocks = blocks
         folder.mkdir(parents=True, exist_ok=True)
         self.lab = ReleasedLab(folder / "lab")
         (folder / "load.yaml").write_text(yaml.safe_dump(_TASK), "utf-8")
@@ -62,7 +63,7 @@ class Trial:
         self._command(start)
         change = self._release("new", *(["--slower"] if slower else []))
         restarts = ("--before", self._release(start), "--after", change)
-        sizes = ("--blocks", "4", "--runs", "1", "--quiet")
+        sizes = ("--blocks", str(self._blocks), "--runs", "1", "--quiet")
         done = self._coord(
             "gate", "load.yaml", "--deployment", "lab", "--change", change, *restarts, *sizes
         )
@@ -112,7 +113,8 @@ def main() -> None:
 @click.option("--dir", "folder", type=click.Path(path_type=Path), default=Path("build/upgrades"))
 @click.option("--trials", type=click.IntRange(0), default=20, show_default=True, help="Of each.")
 @click.option("--upgrades", type=click.IntRange(0), default=2, show_default=True, help="Real ones.")
-def play(folder: Path, trials: int, upgrades: int) -> None:
+@click.option("--blocks", type=click.IntRange(3), default=4, show_default=True, help="Of a side.")
+def play(folder: Path, trials: int, upgrades: int, blocks: int) -> None:
     """Judge upgrades to the same release, equal and slower, and upgrades of releases."""
     os.environ.update(_CACHE)
     counts = {True: 0, False: 0}
@@ -121,12 +123,12 @@ def play(folder: Path, trials: int, upgrades: int) -> None:
         # no release goes back
         home = folder.resolve() / f"upgrade-{number}"
         shutil.rmtree(home, ignore_errors=True)
-        upgraded = Trial(home)
+        upgraded = Trial(home, blocks)
         upgraded.prepare(old=True)
         code, verdict = upgraded.judge(old=True, slower=False)
         operations.stop(upgraded.lab)
         click.echo(f"{number:3} upgrade {code} {verdict}")
-    trial = Trial(folder.resolve())
+    trial = Trial(folder.resolve(), blocks)
     trial.prepare()
     for number in range(1, trials + 1):
         for slower in (False, True):
