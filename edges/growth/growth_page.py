@@ -4,15 +4,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from functools import cache
-from importlib import resources
 
-from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup, escape
 
-from osbench.common.text.escaping import on_page
 from osbench.coordinator.formatting import count, spaced, three_digits
-from osbench.coordinator.report.html import page_assets
+from osbench.coordinator.report.html.single_page import page_environment
 from osbench.edges.growth.growth_result import (
     SPANS,
     SQL,
@@ -42,7 +38,7 @@ _TITLES = {TIME: "Time of a call", SQL: "SQL statements of a call", SPANS: "Span
 def growth_page(result: GrowthResult, verdicts: Sequence[GrowthVerdict]) -> str:
     """Return the growth of all requests as an HTML page with a log-log chart for each."""
     shown = shown_measures(result)
-    environment = _page_environment()
+    environment = page_environment(_PACKAGE, "growth.css")
     return environment.get_template("growth.html.j2").render(
         result=result,
         answer=short_answer(result),
@@ -80,28 +76,6 @@ def _section(one: RequestGrowth, result: GrowthResult) -> dict[str, object]:
             if (measure := one.measures.get(name)) is not None and len(measure.points) > 1
         ],
     }
-
-
-@cache
-def _style() -> str:
-    own = resources.files(_PACKAGE).joinpath("assets/growth.css")
-    return page_assets.colours() + own.read_text("utf-8")
-
-
-def _page_environment() -> Environment:
-    environment = Environment(
-        loader=PackageLoader(_PACKAGE, "assets"),
-        autoescape=True,
-        finalize=on_page,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
-    hashes = page_assets.hashes([_style()])
-    policy = f"default-src 'none'; style-src {hashes}; base-uri 'none'; form-action 'none'"
-    # osbench's own file, and its hash
-    environment.globals.update(style=Markup(_style()), policy=Markup(policy))  # noqa: S704
-    return environment
 
 
 def _last(measure: Measure, predict: int) -> int:

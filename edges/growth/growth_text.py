@@ -8,6 +8,7 @@ from rich.console import Console
 from rich.text import Text
 
 from osbench.coordinator.formatting import count, duration, plain
+from osbench.coordinator.report.markdown_text import markdown_text
 from osbench.coordinator.text_table import TextTable, figures, names, show, texts
 from osbench.edges.growth.growth_result import (
     BYTES,
@@ -135,25 +136,17 @@ def growth_markdown(result: GrowthResult, verdicts: Sequence[GrowthVerdict]) -> 
 
 def _lines(result: GrowthResult, verdicts: Sequence[GrowthVerdict]) -> Iterator[str]:
     shown = shown_measures(result)
-    yield f"**{_text(short_answer(result))}**"
+    yield f"**{markdown_text(short_answer(result))}**"
     yield ""
     last, predicted = count(result.populations[-1]), count(result.predict)
     headings = ["request", f"time at {last}", "time", "exponent", f"at {predicted}", *shown, ""]
     yield f"| {' | '.join(headings)} |"
     yield f"|---{'|---' * (len(headings) - 1)}|"
     for one in result.requests:
-        yield f"| {' | '.join(map(_text, row_of(one, result, shown)))} |"
+        yield f"| {' | '.join(map(markdown_text, row_of(one, result, shown)))} |"
     for verdict in verdicts:
         yield ""
-        yield f"{_MARKDOWN_SIGNS[verdict.success]} {_text(verdict.sentence)}"
+        yield f"{_MARKDOWN_SIGNS[verdict.success]} {markdown_text(verdict.sentence)}"
     for note in notes(result):
         yield ""
-        yield f"{_text(note)}."
-
-
-def _text(text: str) -> str:
-    """Return the first line of a text, escaped: Markdown shows no formatting or links of it."""
-    safe = plain(text, 1000)
-    for sign in "\\`*_[]<>|#@":
-        safe = safe.replace(sign, f"\\{sign}" if sign not in "<>@" else f"&#{ord(sign)};")
-    return safe
+        yield f"{markdown_text(note)}."

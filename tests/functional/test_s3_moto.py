@@ -5,9 +5,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import socket
 import sys
-import time
 from collections.abc import Iterator
 from typing import Any
 
@@ -46,16 +46,16 @@ def port(here: Site) -> Iterator[int]:
     command = [sys.executable, "-m", "moto.server", "-H", "127.0.0.1", "-p", str(found)]
     child = Child(command, folder=here.home, log=here.home / "moto")
     try:
-        while True:
-            try:
-                socket.create_connection(("127.0.0.1", found)).close()
-                break
-            except OSError:
-                assert child.process.poll() is None, child.tail()
-                time.sleep(0.05)
+        assert child.wait_until(lambda: _listens(found)), child.tail()
         yield found
     finally:
         child.end()
+
+
+def _listens(port: int) -> bool:
+    with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", port)):
+        return True
+    return False
 
 
 def buckets(port: int, access: str = "AKIDEXAMPLE") -> list[str]:

@@ -35,7 +35,7 @@ class FakeS3(LoopbackServer):
         self.seen: list[tuple[str, str, str]] = []
         #: Headers of each request, names in small letters.
         self.headers: list[dict[str, str]] = []
-        #: Answers in place of the usual ones: regular expression of "METHOD /path?query", status,
+        #: Responses instead of the usual ones: regular expression of "METHOD /path?query", status,
         #: code of the error, times, header Retry-After.
         self.faults: list[list[Any]] = []
         #: Downloads and uploads that are cut off after so many bytes of the body; 0 for none.

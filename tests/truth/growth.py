@@ -36,7 +36,7 @@ _TIMES = 8
 
 @dataclass(frozen=True, kw_only=True)
 class Planted:
-    """What a round has planted: populations, and the fields of the service's calls."""
+    """The plan of a round: populations, and the fields of the service's calls."""
 
     populations: tuple[int, ...]
     calls: Mapping[str, Mapping[str, Any]]

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from osbench.coordinator.formatting import count, duration, plain
+from osbench.coordinator.formatting import count, duration
+from osbench.coordinator.report.markdown_text import markdown_text
 from osbench.edges.history.comparison.comparison_result import (
     ChangeRow,
     ChangeVerdict,
@@ -34,26 +35,26 @@ def comparison_markdown(result: ComparisonResult) -> str:
 
 
 def _lines(result: ComparisonResult) -> Iterator[str]:
-    yield f"{_SIGNS[result.verdict]} **{result.verdict}**: {_text(result.sentence)}"
+    yield f"{_SIGNS[result.verdict]} **{result.verdict}**: {markdown_text(result.sentence)}"
     yield ""
-    before, after = (_text(name) for name in result.names)
+    before, after = (markdown_text(name) for name in result.names)
     yield f"{count(len(result.before), 'run')} of {before}, {len(result.after)} of {after}."
-    yield f"Basis: {_text(result.grounds)}."
+    yield f"Basis: {markdown_text(result.grounds)}."
     for workload in result.workloads:
         yield ""
         yield from _workload(workload)
     for caveat in result.caveats:
         yield ""
-        yield f"⚠ {_text(caveat.text)}."
+        yield f"⚠ {markdown_text(caveat.text)}."
     for remark in result.remarks:
         yield ""
-        yield f"{_text(remark)}."
+        yield f"{markdown_text(remark)}."
 
 
 def _workload(workload: WorkloadChanges) -> Iterator[str]:
-    yield f"**{_text(workload.name)}**: {workload.verdict}"
+    yield f"**{markdown_text(workload.name)}**: {workload.verdict}"
     if workload.calls:
-        yield f"Changed calls: {_text(workload.calls)}"
+        yield f"Changed calls: {markdown_text(workload.calls)}"
     yield ""
     yield "| time of | | before | after | change | 95 % | verdict |"
     yield "|---|---|--:|--:|--:|--:|---|"
@@ -64,7 +65,7 @@ def _workload(workload: WorkloadChanges) -> Iterator[str]:
 
 def _row(row: ChangeRow) -> str:
     cells = (
-        _text(row.action or "the iteration"),
+        markdown_text(row.action or "the iteration"),
         f"p{row.percent:g}",
         duration(row.before_s),
         duration(row.after_s),
@@ -73,11 +74,3 @@ def _row(row: ChangeRow) -> str:
         f"**{row.verdict}**" if row.verdict in _CHANGED else row.verdict,
     )
     return f"| {' | '.join(cells)} |"
-
-
-def _text(text: str) -> str:
-    """Return the first line of a run's text, escaped: Markdown shows no formatting or links."""
-    safe = plain(text, 1000)
-    for sign in "\\`*_[]<>|#@":
-        safe = safe.replace(sign, f"\\{sign}" if sign not in "<>@" else f"&#{ord(sign)};")
-    return safe

@@ -8,17 +8,15 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Sequence
-from functools import cache
-from importlib import resources
 from typing import Any
 from urllib.parse import quote
 
-from jinja2 import Environment, PackageLoader, StrictUndefined
+from jinja2 import Environment
 from markupsafe import Markup, escape
 
-from osbench.common.text.escaping import escaped, on_page
+from osbench.common.text.escaping import escaped
 from osbench.coordinator.formatting import spaced
-from osbench.coordinator.report.html import page_assets
+from osbench.coordinator.report.html import single_page
 from osbench.coordinator.report.html.page_assets import PageFrame
 from osbench.coordinator.report.staircase.staircase import Staircase
 from osbench.edges.history.comparison.comparison_result import (
@@ -33,7 +31,7 @@ from osbench.edges.history.comparison.load_series import RunsStaircase
 from osbench.edges.history.comparison.trends import RunsTrend, TrendChange, TrendSeries
 
 #: Package of templates and style.
-_PACKAGE = "osbench.edges.history.comparison"
+_PACKAGE, _STYLE = "osbench.edges.history.comparison", "comparison.css"
 #: A sign next to each verdict: not everybody can distinguish colours.
 _SIGNS = {
     ChangeVerdict.WORSE: "✕",
@@ -54,8 +52,7 @@ _WIDTH, _HEIGHT, _FREE = 1000, 100, 8
 
 def page_policy() -> str:
     """Return the Content-Security-Policy of these pages: only their own style, by hash."""
-    style = page_assets.hashes([_style()])
-    return f"default-src 'none'; style-src {style}; base-uri 'none'; form-action 'none'"
+    return single_page.page_policy(_PACKAGE, _STYLE)
 
 
 def compare_page(result: ComparisonResult, frame: PageFrame | None = None) -> str:
@@ -123,16 +120,7 @@ def compare_command(result: ComparisonResult) -> str:
 
 def _page_environment() -> Environment:
     """Return a new Jinja environment with the templates of the pages and their common filters."""
-    environment = Environment(
-        loader=PackageLoader(_PACKAGE, "assets"),
-        autoescape=True,
-        finalize=on_page,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
-    # osbench's own file, and its hash
-    environment.globals.update(style=Markup(_style()), policy=Markup(page_policy()))  # noqa: S704
+    environment = single_page.page_environment(_PACKAGE, _STYLE)
     environment.filters.update(
         sign=lambda verdict: _SIGNS[verdict],
         word=lambda verdict: str(verdict).replace(" ", "-"),
@@ -148,12 +136,6 @@ def _page_environment() -> Environment:
         drawn_series=_drawn_series,
     )
     return environment
-
-
-@cache
-def _style() -> str:
-    own = resources.files(_PACKAGE).joinpath("assets/comparison.css")
-    return page_assets.colours() + own.read_text("utf-8")
 
 
 def _heading(result: ComparisonResult) -> str:

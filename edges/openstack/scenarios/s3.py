@@ -81,7 +81,7 @@ class S3Objects(S3Scenario):
     ) -> None:
         """Upload an object in parts, one after another; delete the parts if that fails."""
         self.begin(retries, sign_bodies=sign_bodies)
-        whole, part = self.drawn(size), byte_size(part_size)
+        whole, part = self.draw_size(size), byte_size(part_size)
         key = self.new_name()
         with ActionTimer(self, "s3.multipart_upload"):
             with ActionTimer(self, "create"):
@@ -117,7 +117,7 @@ class S3Objects(S3Scenario):
             "get": self._get,
             "range": lambda: self._get_range(range_size),
             "list": lambda: self._list(page_size),
-            "delete": lambda: self._delete(self.remembered() or self._put(size)),
+            "delete": lambda: self._delete(self.recall() or self._put(size)),
         }
         parts[chosen]()
 
@@ -127,7 +127,7 @@ class S3Objects(S3Scenario):
     def _put(self, size: Any) -> str:
         """Upload an object; return its key."""
         key = self.new_name()
-        body = self.body(self.drawn(size))
+        body = self.body(self.draw_size(size))
         self.client.put_object(self.bucket, key, body)
         self.note_rate("s3.put_object", len(body))
         return key
@@ -145,7 +145,7 @@ class S3Objects(S3Scenario):
         whole = self.objects.size(number)
         if not whole:
             raise AssertionError("an empty object has no ranges: set a min of size above 0")
-        wanted = min(self.drawn(range_size), whole)
+        wanted = min(self.draw_size(range_size), whole)
         first = self.position(whole - wanted)
         key = self.objects.key(number)
         size = self.client.get_range(self.bucket, key, first, first + wanted - 1)

@@ -136,11 +136,11 @@ class S3Scenario(TransferScenario):
         return S3Client(
             site.access.endpoint,
             site.keys[project][user],
-            self._sent,
+            self._send,
             signs_bodies=self._sign_bodies,
         )
 
-    def drawn(self, size: Any) -> int:
+    def draw_size(self, size: Any) -> int:
         """Return a size in bytes, drawn from the value of an argument."""
         sizes = self._site.sizes
         known = sizes.get(repr(size))
@@ -183,29 +183,29 @@ class S3Scenario(TransferScenario):
         if len(keys) < _REMEMBERED:
             keys.append(key)
 
-    def remembered(self) -> str:
+    def recall(self) -> str:
         """Return a key of `remember`, and forget it; "" if there is none."""
         keys = vars(self.user).get("s3_keys", {}).get(self._place[0])
         return keys.pop() if keys else ""
 
     # the wire
 
-    def _sent(self, request: S3Request) -> S3Response:
+    def _send(self, request: S3Request) -> S3Response:
         """Send a request, and again after a pause that a response asks for, if there are retries.
 
         A repetition is an action "retry after 503", for example.
         """
-        response = self._exchanged(request)
+        response = self._exchange(request)
         for _ in range(self._retries):
             pause_s = asked_pause_s(response.status, response.headers.get("retry-after", ""))
             if pause_s is None:
                 break
             with ActionTimer(self, f"retry after {response.status}"):
                 pause(pause_s)
-                response = self._exchanged(request)
+                response = self._exchange(request)
         return response
 
-    def _exchanged(self, request: S3Request) -> S3Response:
+    def _exchange(self, request: S3Request) -> S3Response:
         site = self._site
         traced = self.trace_headers() if site.access.traced else {}
         headers = {"User-Agent": AGENT, "Accept": "*/*", **request.headers, **traced}

@@ -12,7 +12,7 @@ from osbench.common.errors import DeploymentError
 from osbench.common.plugin.atomic import ActionTimer, action_timer
 from osbench.edges.openstack.common import neutron
 from osbench.edges.openstack.common.cloud import Cloud
-from osbench.edges.openstack.common.request_errors import NotReady
+from osbench.edges.openstack.common.request_errors import NotReady, RequestFailed
 from osbench.edges.openstack.scenarios.attached_volumes import AttachedVolumes
 from osbench.edges.openstack.scenarios.dd_script import DD_SCRIPT
 from osbench.edges.openstack.scenarios.guest_command import GuestCommand, command_problems
@@ -95,96 +95,28 @@ class VMTasks(AttachedVolumes, ServerChanges):
                 raise DeploymentError(f"command: script_file: {error}") from None
             context["guest_command"] = vars(command)
 
-    @openstack("VMTasks.boot_runcommand_delete", **_SCENARIO)
-    @waits(*_WAITS)
-    def boot_runcommand_delete(  # noqa: PLR0913 - Rally's arguments
-        self,
-        flavor: dict[str, Any],
-        username: str,
-        password: str | None = None,
-        image: dict[str, Any] | None = None,
-        command: dict[str, Any] | None = None,
-        volume_args: dict[str, Any] | None = None,
-        floating_network: str | None = None,
-        port: int = 22,
-        use_floating_ip: bool = True,
-        force_delete: bool = False,
-        wait_for_ping: bool = True,
-        max_log_length: int | None = None,
-        **server_kwargs: Any,
-    ) -> None:
-        """Boot a server, run a command in it by SSH, and delete it.
+    # the arguments of both scenarios
 
-        `command` has `interpreter` with `script_inline` or `script_file`, or `remote_path`, which
-        `local_path` is uploaded to before. Output in JSON with the keys `additive` and `complete`
-        gives charts.
-        """
-        self.checked("guest_command" in self.context, "the argument command is missing")
-        self._run_in_server(
-            GuestCommand(**self.context["guest_command"]),
-            username=username,
-            password=password,
-            volume_args=volume_args,
-            port=port,
-            use_floating_ip=use_floating_ip,
-            force_delete=force_delete,
-            wait_for_ping=wait_for_ping,
-            max_log_length=max_log_length,
-            server_kwargs=server_kwargs,
-        )
-
-    @openstack("VMTasks.dd_load_test", **_SCENARIO)
-    @waits(*_WAITS)
-    def dd_load_test(  # noqa: PLR0913 - Rally's arguments
-        self,
-        flavor: dict[str, Any],
-        username: str,
-        password: str | None = None,
-        image: dict[str, Any] | None = None,
-        command: dict[str, Any] | None = None,
-        interpreter: str = "/bin/sh",
-        volume_args: dict[str, Any] | None = None,
-        floating_network: str | None = None,
-        port: int = 22,
-        use_floating_ip: bool = True,
-        force_delete: bool = False,
-        wait_for_ping: bool = True,
-        max_log_length: int | None = None,
-        **server_kwargs: Any,
-    ) -> None:
-        """Boot a server, measure writing, reading and compressing in it, and delete it.
-
-        The script writes a file with `dd`, reads and compresses it, and then starts more and more
-        processes that compress. `interpreter` runs it.
-        """
-        given = (command or {}).get("interpreter") or interpreter
-        self._run_in_server(
-            GuestCommand.of({"interpreter": given, "script_inline": DD_SCRIPT}),
-            username=username,
-            password=password,
-            volume_args=volume_args,
-            port=port,
-            use_floating_ip=use_floating_ip,
-            force_delete=force_delete,
-            wait_for_ping=wait_for_ping,
-            max_log_length=max_log_length,
-            server_kwargs=server_kwargs,
-        )
-
-    def _run_in_server(  # noqa: PLR0913 - the arguments of both scenarios
+    def _run_in_server(  # noqa: PLR0913 - Rally's arguments
         self,
         command: GuestCommand,
-        *,
+        flavor: dict[str, Any],
         username: str,
-        password: str | None,
-        volume_args: Mapping[str, Any] | None,
-        port: int,
-        use_floating_ip: bool,
-        force_delete: bool,
-        wait_for_ping: bool,
-        max_log_length: int | None,
-        server_kwargs: Mapping[str, Any],
+        password: str | None = None,
+        image: dict[str, Any] | None = None,
+        volume_args: dict[str, Any] | None = None,
+        floating_network: str | None = None,
+        port: int = 22,
+        use_floating_ip: bool = True,
+        force_delete: bool = False,
+        wait_for_ping: bool = True,
+        max_log_length: int | None = None,
+        **server_kwargs: Any,
     ) -> None:
+        """Boot a server, run a command in it, and delete it; its output becomes outputs.
+
+        `image`, `flavor` and `floating_network` are ignored: their ids are in the context.
+        """
         wanted = dict(server_kwargs)
         if volume_args:
             with ActionTimer(self, "cinder_v3.create_volume"):
@@ -207,6 +139,39 @@ class VMTasks(AttachedVolumes, ServerChanges):
                 raise self._with_console(error, server, max_log_length) from None
         self._add_result(result)
 
+    # scenarios
+
+    @openstack("VMTasks.boot_runcommand_delete", takes=_run_in_server, **_SCENARIO)
+    @waits(*_WAITS)
+    def boot_runcommand_delete(
+        self, command: dict[str, Any] | None = None, **vm_kwargs: Any
+    ) -> None:
+        """Boot a server, run a command in it by SSH, and delete it.
+
+        `command` has `interpreter` with `script_inline` or `script_file`, or `remote_path`, which
+        `local_path` is uploaded to before. Output in JSON with the keys `additive` and `complete`
+        gives charts.
+        """
+        self.checked("guest_command" in self.context, "the argument command is missing")
+        self._run_in_server(GuestCommand(**self.context["guest_command"]), **vm_kwargs)
+
+    @openstack("VMTasks.dd_load_test", takes=_run_in_server, **_SCENARIO)
+    @waits(*_WAITS)
+    def dd_load_test(
+        self,
+        command: dict[str, Any] | None = None,
+        interpreter: str = "/bin/sh",
+        **vm_kwargs: Any,
+    ) -> None:
+        """Boot a server, measure writing, reading and compressing in it, and delete it.
+
+        The script writes a file with `dd`, reads and compresses it, and then starts more and more
+        processes that compress. `interpreter` runs it.
+        """
+        given = (command or {}).get("interpreter") or interpreter
+        script = GuestCommand.of({"interpreter": given, "script_inline": DD_SCRIPT})
+        self._run_in_server(script, **vm_kwargs)
+
     # atomic actions
 
     @contextlib.contextmanager
@@ -221,12 +186,16 @@ class VMTasks(AttachedVolumes, ServerChanges):
             address = self._address(server, use_floating_ip)
             yield server, address
         finally:
-            if address is not None and address.floating_ip is not None:
-                self.dissociate(server, address.floating_ip)
-                with ActionTimer(self, "neutron.delete_floating_ip"):
-                    path = f"floatingips/{address.floating_ip['id']}"
-                    self.cloud.request("DELETE", "neutron", path)
-            self.delete_server(server, force_delete)
+            try:
+                if address is not None and address.floating_ip is not None:
+                    self._delete_address(server, address.floating_ip)
+            finally:
+                self.delete_server(server, force_delete)
+
+    def _delete_address(self, server: str, floating_ip: Mapping[str, Any]) -> None:
+        self.dissociate(server, floating_ip)
+        with ActionTimer(self, "neutron.delete_floating_ip"):
+            self.cloud.request("DELETE", "neutron", f"floatingips/{floating_ip['id']}")
 
     def _address(self, server: str, use_floating_ip: bool) -> _Address:
         networks = self.show(SERVER, server, traced=False).get("addresses") or {}
@@ -263,9 +232,12 @@ class VMTasks(AttachedVolumes, ServerChanges):
         self, error: NotReady | TimeoutError, server: str, length: int | None
     ) -> NotReady:
         """Return the error with the end of the server's console, which often shows the reason."""
-        with ActionTimer(self, "nova.get_console_output_server"):
-            body = {"os-getConsoleOutput": {"length": length}}
-            found = self.send_action(SERVER, server, body)
+        try:
+            with ActionTimer(self, "nova.get_console_output_server"):
+                body = {"os-getConsoleOutput": {"length": length}}
+                found = self.send_action(SERVER, server, body)
+        except (RequestFailed, OSError) as refused:
+            return NotReady(f"{error}; its console cannot be read: {refused}")
         console = str((found or {}).get("output", ""))[-_CONSOLE:].strip()
         return NotReady(f"{error}; end of its console: {console or 'empty'}")
 

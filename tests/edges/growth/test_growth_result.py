@@ -63,7 +63,7 @@ def result_of(requests: Mapping[RequestKey, Laws], **more: Any) -> GrowthResult:
 
 
 def printed(result: GrowthResult, verdicts: list[GrowthVerdict] | None = None) -> str:
-    """What a terminal of 200 characters shows."""
+    """The output on a terminal of 200 characters."""
     file = io.StringIO()
     show_growth(result, verdicts or [], Console(file=file, width=200))
     return file.getvalue()

@@ -53,7 +53,7 @@ def test_times_and_counts_are_of_iterations_that_succeeded(tmp_path: Path) -> No
 
     figures = found.requests[ITERATION]
     assert figures.time is not None
-    # 28 of 21 to 51 ms; a load of three seconds has no interval of its own
+    # 28 values from 21 to 51 ms; the report of such a short load has no intervals
     assert figures.time.value == pytest.approx(0.036, rel=0.02)
     assert 0.021 < figures.time.low < 0.036 < figures.time.high < 0.051
     assert figures.sql is not None

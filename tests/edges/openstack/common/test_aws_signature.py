@@ -21,7 +21,7 @@ from osbench.edges.openstack.common.aws_signature import (
 
 NOW = datetime.datetime(2026, 4, 1, 12, 30, 5, tzinfo=datetime.UTC)
 TEXT = st.text(st.characters(codec="utf-8", exclude_categories=["Cc"]), max_size=20)
-#: What normalisation and encoding of paths go wrong about.
+#: Parts of paths that normalisation and encoding often get wrong.
 ODD = st.sampled_from(
     ["", "/", "//", ".", "..", "~", "%", "%2F", "+", " ", "&", "=", "?", "#", "ü"]
 )

@@ -12,7 +12,7 @@ from helpers import beside_rally
 from helpers.cloud_workload import PLUGINS, Workload, timed
 from helpers.fake_cloud import ADMIN, FakeCloud, fake_cloud
 from osbench.common.errors import DeploymentError
-from osbench.edges.openstack.common.request_errors import NotReady
+from osbench.edges.openstack.common.request_errors import NotReady, RequestFailed
 from osbench.edges.openstack.scenarios import guest_shell, vm_tasks
 from osbench.edges.openstack.scenarios.dd_script import DD_SCRIPT
 from osbench.edges.openstack.scenarios.guest_command import (
@@ -146,6 +146,31 @@ def test_a_server_that_never_answers_fails_with_the_end_of_its_console(
     assert f"SSH of {FLOATING}.1 is not ready after 0 s" in str(caught.value)
     assert "raise vm_ssh_timeout; end of its console: " in str(caught.value)
     assert left(cloud) == []
+
+
+def test_a_console_that_is_refused_does_not_hide_the_reason(
+    cloud: FakeCloud, guest: SshServer
+) -> None:
+    guest.public_key = "another"
+    cloud.faults.append([r"POST /nova/servers/\w+/action", 403, 9])
+    ready = workload(cloud, guest, command=ECHO, timeouts={"vm_ssh_timeout": 0.0})
+
+    with pytest.raises(NotReady, match=r"SSH of .* is not ready.*console cannot be read"):
+        ready.run()
+
+    assert left(cloud) == []
+
+
+def test_an_address_that_cannot_be_removed_does_not_keep_the_server(
+    cloud: FakeCloud, guest: SshServer
+) -> None:
+    ready = workload(cloud, guest, command=ECHO)
+    cloud.faults.append([r"DELETE /neutron/v2.0/floatingips/", 409, 9])
+
+    with pytest.raises(RequestFailed):
+        ready.run()
+
+    assert left(cloud) == ["floatingip"]
 
 
 def test_a_command_that_fails_fails_the_iteration_with_its_errors(
