@@ -128,3 +128,26 @@ def test_blocks_that_lost_runs_still_count() -> None:
 
     assert result.block_size == 0
     assert result.grounds.startswith("2 blocks with 3 runs before the change, and 3 with 3 runs")
+
+
+def test_blocks_are_by_time_however_the_runs_are_given() -> None:
+    levels = [20.0, 20.4, 20.1, 25.2, 25.0, 25.5]
+    few = (np.arange(2, dtype=np.int64) * 10**9, np.full(2, 10**7, np.int64))
+    runs = [
+        compared_run(
+            f"run{at}",
+            few,
+            latency={"service": {"ok": {"count": 900, "mean": one / 1e3, "p50": one / 1e3}}},
+        )
+        for at, one in enumerate(value * twice for value in levels for twice in (1.0, 1.001))
+    ]
+    numbers = {run.run_id: at // 2 for at, run in enumerate(runs)}
+    before, after = runs[:6], runs[6:]
+    mixed = [before[at] for at in (4, 0, 3, 1, 5, 2)], [after[at] for at in (2, 5, 1, 0, 4, 3)]
+
+    ordered = compare_sides(Evidence(before=before, after=after, blocks=numbers))
+    found = compare_sides(Evidence(before=mixed[0], after=mixed[1], blocks=numbers))
+
+    assert found.workloads == ordered.workloads
+    assert found.grounds == ordered.grounds
+    assert found.block_size == 2

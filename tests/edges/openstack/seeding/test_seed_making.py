@@ -14,7 +14,7 @@ from osbench.edges.openstack.common.request_errors import RequestFailed
 from osbench.edges.openstack.common.resource_names import is_from_iteration, rally_task_in, run_in
 from osbench.edges.openstack.contexts.existing_network import ExistingNetwork
 from osbench.edges.openstack.coordinator.orphans import OSBENCH, RALLY, CloudOrphanSearch
-from osbench.edges.openstack.seeding import seed_making
+from osbench.edges.openstack.seeding import seed_group, seed_making
 from osbench.edges.openstack.seeding.seed_making import SeedMaking
 from osbench.edges.openstack.seeding.seed_removal import SeedRemoval
 
@@ -75,6 +75,24 @@ def test_every_kind_is_made_once_and_found_again(stocked, seeds, account):
     assert posts == sum(
         method == "POST" for method, path, _ in stocked.seen if "tokens" not in path
     )
+
+
+def test_a_list_that_is_older_than_a_response_is_read_again(cloud, seeds, account, monkeypatch):
+    lists = []
+    listed = seed_group.beginning_with
+
+    def late(*args):
+        lists.append(args)
+        # the first list after the creations
+        return list(listed(*args))[: 1 if len(lists) == 3 else None]
+
+    monkeypatch.setattr(seed_group, "beginning_with", late)
+
+    made = seeds.make({"networks": 3})
+
+    assert len(lists) == 4
+    assert made.complete
+    assert account(made) == {"network": (0, 3, 0, 0)}
 
 
 def test_objects_belong_to_their_parents_in_turn(cloud, seeds):

@@ -8,6 +8,8 @@ import threading
 import tracemalloc
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
@@ -16,9 +18,11 @@ from helpers.s3_workload import exchanges_of
 from osbench.common.plugin.atomic import Names, Recorder
 from osbench.edges.openstack.common.aws_signature import EMPTY, UNSIGNED, SigningKey, signed_headers
 from osbench.edges.openstack.common.object_body import GeneratedBody, ObjectBody
+from osbench.edges.openstack.worker import transfer_client
 from osbench.edges.openstack.worker.transfer_client import (
     TransferAnswer,
     TransferClient,
+    TransferConnection,
     TransferRequest,
     refused_proxy,
 )
@@ -137,6 +141,39 @@ def test_an_upload_that_is_cut_off_counts_the_bytes_that_were_taken(server: Fake
     # what buffers of the kernel took counts, too
     assert 100_000 <= found["sent"] < 100 << 20
     assert server.buckets["b"] == {}
+
+
+@pytest.mark.parametrize("taken", [1, 4_095, 70_000, 200_001])
+def test_bytes_that_the_kernel_took_of_a_piece_are_counted(
+    server: FakeS3, monkeypatch: pytest.MonkeyPatch, taken: int
+) -> None:
+    sender = Sender(server.url)
+    left = [taken]
+
+    class Short(TransferConnection):
+        """The kernel takes so many bytes, a thousand at once, and then the peer is gone."""
+
+        def __init__(self, sock: socket.socket, tls: Any) -> None:
+            super().__init__(sock, tls)
+            self._socket = SimpleNamespace(send=self._take, close=sock.close, fileno=sock.fileno)
+
+        def _bound(self, *_: Any) -> None:
+            pass
+
+        @staticmethod
+        def _take(data: memoryview) -> int:
+            if not left[0]:
+                raise BrokenPipeError
+            some = min(1000, left[0], len(data))
+            left[0] -= some
+            return some
+
+    monkeypatch.setattr(transfer_client, "TransferConnection", Short)
+
+    with pytest.raises(ConnectionError):
+        sender.send("PUT", "/b/x", GeneratedBody(1 << 20))
+
+    assert exchanges_of(sender.recorder)["sent"].tolist() == [taken]
 
 
 @contextmanager
