@@ -8,9 +8,9 @@ import pytest
 #: Folder of the samples: rally/, rally-openstack/ and deployments/.
 CORPUS = Path(__file__).resolve().parents[3] / "shared" / "corpus"
 
-#: The problem of a task whose file for a scenario of Mistral or Heat is not beside the samples.
+#: The problem of a task whose file for Mistral, Heat or servers is not next to the samples.
 ABSENT = re.compile(
-    r"^argument (definition|params|wf_input|files|template_path|updated_template_path): "
+    r"^argument (definition|params|wf_input|files|template_path|updated_template_path|command): "
     r"cannot read (rally-jobs/extra|samples/tasks)/\S+: No such file"
 )
 

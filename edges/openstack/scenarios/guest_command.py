@@ -56,8 +56,11 @@ class GuestCommand:
 def command_problems(command: Any) -> list[str]:
     """Return messages on errors in the argument `command`; empty if it can be run."""
     if not isinstance(command, Mapping):
-        return [f"command must be an object, such as {{remote_path: /bin/true}}, got {command!r}"]
-    return [f"command: {problem}" for problem in _problems(command)]
+        return [
+            "argument command: must be an object, such as {remote_path: /bin/true}, got"
+            f" {command!r}"
+        ]
+    return [f"argument command: {problem}" for problem in _problems(command)]
 
 
 def _problems(command: Mapping[str, Any]) -> Iterator[str]:
@@ -86,7 +89,7 @@ def _problems(command: Mapping[str, Any]) -> Iterator[str]:
 
 def _file_problems(key: str, path: Path) -> Iterator[str]:
     if not path.is_file():
-        yield f"{key}: there is no file {path}"
+        yield f"cannot read {path}: No such file; correct {key}"
     elif key == "script_file" and path.stat().st_size > MOST_SCRIPT:
         yield f"{key}: {path} is larger than {MOST_SCRIPT // 1024} KiB; upload it as local_path"
 

@@ -92,7 +92,7 @@ class VMTasks(AttachedVolumes, ServerChanges):
             try:
                 command = GuestCommand.of(args["command"])
             except OSError as error:
-                raise DeploymentError(f"command: script_file: {error}") from None
+                raise DeploymentError(f"argument command: {error}") from None
             context["guest_command"] = vars(command)
 
     # the arguments of both scenarios

@@ -259,13 +259,16 @@ def test_a_volume_of_the_task_is_a_disk_of_the_server(cloud: FakeCloud, guest: S
 @pytest.mark.parametrize(
     ("command", "said"),
     [
-        ("ls", "command must be an object"),
+        ("ls", "argument command: must be an object"),
         ({}, "has no program"),
         ({"script_inline": "ls"}, "has no program"),
         ({"interpreter": "sh", "skript": 1}, "unknown key skript"),
         ({"interpreter": 5}, "interpreter must be a string or a list"),
         ({"interpreter": "sh", "script_inline": "a", "script_file": "b"}, "give one script"),
-        ({"interpreter": "sh", "script_file": "/no/such"}, "there is no file /no/such"),
+        (
+            {"interpreter": "sh", "script_file": "/no/such"},
+            "argument command: cannot read /no/such: No such file; correct script_file",
+        ),
         ({"interpreter": "sh", "local_path": "/bin/sh"}, "local_path needs remote_path"),
         (
             {"interpreter": "/tmp/a", "local_path": "/bin/sh", "remote_path": "/tmp/b"},
