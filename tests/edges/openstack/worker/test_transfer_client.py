@@ -155,7 +155,9 @@ def test_bytes_that_the_kernel_took_of_a_piece_are_counted(
 
         def __init__(self, sock: socket.socket, tls: Any) -> None:
             super().__init__(sock, tls)
-            self._socket = SimpleNamespace(send=self._take, close=sock.close, fileno=sock.fileno)
+            self._socket = SimpleNamespace(
+                send=self._take, recv=lambda _: b"", close=sock.close, fileno=sock.fileno
+            )
 
         def _bound(self, *_: Any) -> None:
             pass
