@@ -35,6 +35,9 @@ class LoadChange:
     lost: int = 0
     #: Searches, at the end of a trial's load: some of it was not made, as no coordinator was there.
     interrupted: bool = False
+    #: Searches for users, then: how many of them no worker had, and how many had not begun.
+    missing: int = 0
+    waiting: int = 0
 
     def to_record(self, workload: int) -> dict[str, Any]:
         """Return the change's journal record; `workload` is the workload's index in the run."""
@@ -52,6 +55,8 @@ class LoadChange:
             "unended": self.unended,
             "lost": self.lost,
             "interrupted": self.interrupted,
+            "missing": self.missing,
+            "waiting": self.waiting,
         }
 
     @classmethod
@@ -70,4 +75,6 @@ class LoadChange:
             unended=int(record.get("unended", 0)),
             lost=int(record.get("lost", 0)),
             interrupted=bool(record.get("interrupted", False)),
+            missing=int(record.get("missing", 0)),
+            waiting=int(record.get("waiting", 0)),
         )

@@ -13,7 +13,7 @@ from osbench.common.plugin.runner import Trial
 from osbench.common.protocol.columns import Columns
 from osbench.common.task import Named
 from osbench.common.values.outcomes import Outcome
-from osbench.coordinator.plugins.runners.search import Search
+from osbench.edges.capacity.search import Search
 from osbench.coordinator.plugins.sla.evaluator import SlaEvaluator
 from osbench.coordinator.results.accounting.load_change import LoadChange
 from osbench.coordinator.results.accounting.search.trials import TrialFigures, Trials

@@ -29,7 +29,7 @@ TELL_S = 60.0
 MOST_DISTURBED = 40
 
 
-class RateSearch:
+class SearchControl:
     """Begins and ends the trials (loads at one rate) in the search of one workload."""
 
     def __init__(self, services: RunServices, run: WorkloadRun) -> None:

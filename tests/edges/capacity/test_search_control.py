@@ -13,9 +13,9 @@ from osbench.common.plugin.plugins import Plugins
 from osbench.common.task import Named
 from osbench.common.values.intervals import Intervals
 from osbench.common.values.outcomes import Outcome
-from osbench.coordinator.load.run.steering.rate_search import RateSearch
+from osbench.edges.capacity.search_control import SearchControl
 from osbench.coordinator.load.run.steering.steered_runner import SteeredRunner
-from osbench.coordinator.plugins.runners.search import Search
+from osbench.edges.capacity.search import Search
 from osbench.coordinator.plugins.sla.evaluator import SlaEvaluator
 from osbench.coordinator.results.accounting.accounts import Accounts
 from osbench.coordinator.results.accounting.ledger import Ledger
@@ -44,7 +44,7 @@ class Searched:
             elapsed=lambda: self.at_s,
         )
         services: Any = SimpleNamespace(port=SimpleNamespace(decide=self._decide))
-        self.search = RateSearch(services, run)
+        self.search = SearchControl(services, run)
 
     def _decide(self, records: Any) -> None:
         for record in records:
