@@ -193,6 +193,11 @@ class SearchingRunner(Runner):
         raise NotImplementedError
 
     @property
+    def unit(self) -> str:
+        """Return the unit of loads: "arrivals/s", or "users" if the runner is closed."""
+        return "arrivals/s" if self.OPEN else "users"
+
+    @property
     def most_rate(self) -> float | None:
         """Return the highest load to try; None: not known beforehand."""
         return None

@@ -1,4 +1,4 @@
-"""Runs the trials of a search for a rate; each is a change of the load, journalled beforehand."""
+"""Runs the trials of a search; each is a change of the load, journalled beforehand."""
 
 from __future__ import annotations
 
@@ -6,17 +6,18 @@ import logging
 from typing import Any
 
 from osbench.common.plugin.runner import SearchingRunner
-from osbench.coordinator.formatting import three_digits
+from osbench.common.values.intervals import Intervals
 from osbench.coordinator.load.run.services import RunServices
 from osbench.coordinator.load.run.workload.workload_run import WorkloadRun
 from osbench.coordinator.results.accounting.load_change import LoadChange
+from osbench.coordinator.results.accounting.search.capacity_sentence import load_text
 from osbench.coordinator.results.accounting.search.trials import Trials
 
 LOG = logging.getLogger(__name__)
 
-#: The end of a trial is decided on so long before it, as arrivals are given out ahead.
+#: The end of a trial of a rate is decided on so long before it, as arrivals are given out ahead.
 AHEAD_S = 1.0
-#: From a decision to the first arrival.
+#: From a decision to the first arrival of a rate.
 LEAD_S = 0.5
 #: Interval in which a trial is checked for a criterion that is lost already, seconds.
 ASK_S = 0.5
@@ -30,7 +31,7 @@ MOST_DISTURBED = 40
 
 
 class SearchControl:
-    """Begins and ends the trials (loads at one rate) in the search of one workload."""
+    """Begins and ends the trials (loads at one rate, or of some users) of one workload's search."""
 
     def __init__(self, services: RunServices, run: WorkloadRun) -> None:
         results = run.results
@@ -42,11 +43,16 @@ class SearchControl:
         self._ledger = results.ledger
         self._trials: Trials = results.trials
         self._searching: SearchingRunner = self._trials.runner
+        # users are there, or end, as soon as it is decided
+        is_open = self._searching.OPEN
+        self._ahead_s, self._lead_s = (AHEAD_S, LEAD_S) if is_open else (0.0, 0.0)
         self._asked_s = 0.0
         #: Changes for which a message has reported that earlier iterations are awaited.
         self._told = 0
         #: This coordinator has begun the trial that is under load.
         self._ours = False
+        #: Most users of the trial that no worker had while it was judged, in this coordinator.
+        self._missing = 0
 
     def look(self) -> None:
         """Begin or end a trial if one is due. Raises StorageError.
@@ -61,13 +67,30 @@ class SearchControl:
         if trials.is_loaded:
             self._end(elapsed_s)
             return
-        left = changes[-1].number - self._ledger.decided if changes else 0
+        left = self._left() if changes else 0
         if changes and self._waits(elapsed_s - changes[-1].at_s, left):
             return
-        # the last two: a trial, and the end of its load
-        begun = changes[-2].number if len(changes) > 1 else 0
-        lost = self._ledger.gone(begun, changes[-1].number) if changes else 0
-        self._go_on(elapsed_s, max(0, left), lost)
+        self._go_on(elapsed_s, max(0, left), self._lost() if changes else 0)
+
+    def _left(self) -> int:
+        """Return how many iterations of the last trial have not ended, nor are lost."""
+        if self._searching.OPEN:
+            return self._runner.changes[-1].number - self._ledger.decided
+        # numbers that workers gave back are not started before the next trial
+        return self._ledger.allotted - len(self._ledger.pool) - self._ledger.decided
+
+    def _lost(self) -> int:
+        """Return how many iterations of the last trial were lost with a worker.
+
+        Numbers of users are given out again, so all earlier trials' losses are subtracted.
+        """
+        changes = self._runner.changes
+        if self._searching.OPEN:
+            # the last two: a trial, and the end of its load
+            begun = changes[-2].number if len(changes) > 1 else 0
+            return self._ledger.gone(begun, changes[-1].number)
+        gone = self._ledger.gone(0, self._ledger.allotted)
+        return max(0, gone - sum(change.lost for change in changes))
 
     def _waits(self, rested_s: float, left: int) -> bool:
         """Return whether iterations of the last trial are still awaited before the next begins.
@@ -102,13 +125,42 @@ class SearchControl:
             # while the one before was gone nothing was given out
             self._decide(0.0, min(elapsed_s, trials.ends_s), interrupted=True)
             return
-        if elapsed_s >= trials.ends_s - AHEAD_S:
-            self._decide(0.0, trials.ends_s)
+        if elapsed_s >= trials.begins_s:
+            self._missing = max(self._missing, self._lacking_users())
+        if elapsed_s >= trials.ends_s - self._ahead_s:
+            self._decide(0.0, trials.ends_s, **self._user_faults())
             return
         if elapsed_s - self._asked_s >= ASK_S:
             self._asked_s = elapsed_s
             if trials.is_lost(elapsed_s):
-                self._decide(0.0, elapsed_s)
+                self._decide(0.0, elapsed_s, **self._user_faults())
+
+    def _lacking_users(self) -> int:
+        if self._searching.OPEN:
+            return 0
+        held = sum(worker.user_limit for worker in self._run.workers.present)
+        return max(0, self._runner.users(self._run.elapsed()) - held)
+
+    def _user_faults(self) -> dict[str, Any]:
+        """Return fields of `LoadChange` on users that the trial lacked as its load ends.
+
+        `waiting` users have not begun: their `on_start` failed or goes on. If workers can carry all
+        users by now, others were gone only for a part of the trial: it is interrupted.
+        """
+        if self._searching.OPEN:
+            return {}
+        run = self._run
+        carried = sum(worker.capacity for worker in run.workers.active)
+        asked = self._runner.users(run.elapsed())
+        fields: dict[str, Any] = {"missing": max(0, asked - carried)}
+        fields["interrupted"] = bool(self._missing and not fields["missing"])
+        users, lives = run.results.users, run.results.statistics.lives
+        if lives:
+            in_use = Intervals()
+            for worker in run.workers.present:
+                in_use.update(Intervals(users.of(worker.mid, worker.user_limit)))
+            fields["waiting"] = len(in_use) - len(in_use.intersection(lives.began))
+        return fields
 
     def _go_on(self, elapsed_s: float, unended: int, lost: int) -> None:
         made = self._trials.made(unended, lost)
@@ -117,14 +169,16 @@ class SearchControl:
             rate = None
         if made:
             said = "sustained" if made[-1].held else "not sustained"
-            LOG.info("%s: %s/s %s", self._run.name, three_digits(made[-1].rate), said)
+            load = load_text(made[-1].rate, self._searching.unit)
+            LOG.info("%s: %s %s", self._run.name, load, said)
         if rate is None:
             self._decide(0.0, elapsed_s, last=True, unended=unended, lost=lost)
         else:
-            self._decide(rate, max(0.0, elapsed_s) + LEAD_S, unended=unended, lost=lost)
+            self._missing = 0
+            self._decide(rate, max(0.0, elapsed_s) + self._lead_s, unended=unended, lost=lost)
 
     def _decide(self, rate: float, at_s: float, *, last: bool = False, **trial: Any) -> None:
-        """Journal a change of the load to `rate` arrivals/s, from `at_s` seconds after t0 on.
+        """Journal a change of the load to `rate`, or users, from `at_s` seconds after t0 on.
 
         The change may come later than `at_s`, behind granted arrivals. A rate of 0 ends a trial,
         `last` the search; `trial`: fields of `LoadChange` on the last trial. Raises StorageError.
