@@ -289,4 +289,3 @@ def _held_rates(trials: Sequence[runner.Trial]) -> Counter[float]:
 
 def _broken_rates(trials: Sequence[runner.Trial]) -> Counter[float]:
     return Counter(trial.rate for trial in trials if not trial.held)
-

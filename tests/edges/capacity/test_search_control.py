@@ -13,13 +13,13 @@ from osbench.common.plugin.plugins import Plugins
 from osbench.common.task import Named
 from osbench.common.values.intervals import Intervals
 from osbench.common.values.outcomes import Outcome
-from osbench.edges.capacity.search_control import SearchControl
 from osbench.coordinator.load.run.steering.steered_runner import SteeredRunner
-from osbench.edges.capacity.search import Search
 from osbench.coordinator.plugins.sla.evaluator import SlaEvaluator
 from osbench.coordinator.results.accounting.accounts import Accounts
 from osbench.coordinator.results.accounting.ledger import Ledger
 from osbench.coordinator.results.accounting.search.trials import Trials
+from osbench.edges.capacity.search import Search
+from osbench.edges.capacity.search_control import SearchControl
 
 
 class Searched:

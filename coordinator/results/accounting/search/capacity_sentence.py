@@ -29,7 +29,9 @@ def sentence(found: Capacity, why: str) -> str:
     failed, or "".
     """
     unit = found.unit
-    at_broke = f"; at {load_text(found.broke, unit)} {why}" if found.broke is not None and why else ""
+    at_broke = (
+        f"; at {load_text(found.broke, unit)} {why}" if found.broke is not None and why else ""
+    )
     if found.rate is None or found.low is None or found.high is None:
         known = capacity_bound(found)
         if not known:

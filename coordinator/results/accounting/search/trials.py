@@ -296,7 +296,7 @@ class Trials:
 
     @property
     def begins_s(self) -> float:
-        """Begin of the last trial's measured part, s after t0. Raises IndexError without a trial."""
+        """Begin of that measured part, s after t0. Raises IndexError without a trial."""
         return self._held[-1].from_s
 
     @property
@@ -387,11 +387,8 @@ class Trials:
         if disturbed:
             return DISTURBED, disturbed
         statistics = one.statistics
-        if one.waiting:
-            return SLA, f"{one.waiting} of its users had not begun: `on_start` failed, or went on"
-        if not statistics.ran and not statistics.count("dropped"):
-            longer = "" if self.runner.OPEN else ": hold longer than an iteration takes"
-            return SLA, f"no iteration has ended{longer}"
+        if lack := self._lacking(one):
+            return SLA, lack
         cause, limit = self._generator(one)
         if self._is_late(one):
             return self._late(one)
@@ -406,6 +403,15 @@ class Trials:
         if unended:
             return UNENDED, f"{unended} of its iterations did not end"
         return cause, limit
+
+    def _lacking(self, one: _Held) -> str:
+        """Return why a trial has too few users or no rows to judge by its criteria; "" if not."""
+        if one.waiting:
+            return f"{one.waiting} of its users had not begun: `on_start` failed, or went on"
+        if one.statistics.ran or one.statistics.count("dropped"):
+            return ""
+        longer = "" if self.runner.OPEN else ": hold longer than an iteration takes"
+        return f"no iteration has ended{longer}"
 
     def _is_late(self, one: _Held) -> bool:
         """Return whether the generator's delay may be why the rate of a trial was not sustained."""
