@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
 from osbench.common.plugin.scenario import CHECK_CHARS, CHECKS
 from osbench.common.protocol.unpacking import unpack
@@ -13,6 +13,25 @@ NAMES = 500
 OTHER = "(other checks)"
 #: Counts of one iteration are below it.
 _END = 2**32
+
+#: Numbers of iterations, and the packed outputs of each.
+Outputs = Iterable[tuple[int, tuple[bytes, ...]]]
+
+
+def made_checks(outputs: Outputs) -> Iterator[tuple[int, str, int, int]]:
+    """Yield number of the iteration, name, passes and failures of each check in an iteration."""
+    for number, packed in outputs:
+        for one in packed:
+            try:
+                output = unpack(one)
+            except ValueError:
+                continue
+            match output:
+                case {"kind": kind, "item": dict(item)} if kind == CHECKS:
+                    for name, counts in item.items():
+                        match counts:
+                            case [int(held), int(failed)] if held | failed in range(_END):
+                                yield number, str(name)[:CHECK_CHARS], held, failed
 
 
 class SoftChecks:
@@ -27,26 +46,13 @@ class SoftChecks:
     def __bool__(self) -> bool:
         return bool(self.counts)
 
-    def add(self, outputs: Iterable[tuple[int, tuple[bytes, ...]]]) -> None:
-        """Count the soft checks among the outputs of iterations, given as (number, packed outputs).
+    def add(self, outputs: Outputs) -> None:
+        """Count the soft checks among the outputs of iterations.
 
         Outputs of other kinds, and outputs that cannot be read, are ignored.
         """
-        for _, packed in outputs:
-            for one in packed:
-                self._add(one)
-
-    def _add(self, packed: bytes) -> None:
-        try:
-            output = unpack(packed)
-        except ValueError:
-            return
-        match output:
-            case {"kind": kind, "item": dict(item)} if kind == CHECKS:
-                for name, counts in item.items():
-                    match counts:
-                        case [int(held), int(failed)] if held | failed in range(_END):
-                            self._count(str(name)[:CHECK_CHARS], held, failed)
+        for _, name, held, failed in made_checks(outputs):
+            self._count(name, held, failed)
 
     def _count(self, name: str, held: int, failed: int) -> None:
         if name not in self.counts and len(self.counts) >= NAMES:
