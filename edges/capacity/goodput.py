@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 from fractions import Fraction
 from typing import Any, ClassVar
@@ -23,6 +24,8 @@ OWN_DROPS = (
     sla.Outcome.DROPPED_WORKER_LOST,
     sla.Outcome.DROPPED_COORDINATOR_GONE,
 )
+#: A percentage as tasks write it.
+_WRITTEN = re.compile(r"\s*([0-9]{1,3}(?:\.[0-9]{1,12})?)\s*%?\s*")
 #: From this on a number is a percentage; a smaller one is a fraction by mistake.
 _LEAST_PERCENT = 1
 
@@ -64,7 +67,6 @@ class Goodput(sla.Sla):
                 "type": ["number", "string"],
                 "minimum": 0,
                 "maximum": 100,
-                "pattern": r"^\s*[0-9]{1,3}(\.[0-9]{1,9})?\s*%?\s*$",
                 "description": "least percentage of good iterations: 99 % or 99",
             },
             "of": {
@@ -92,7 +94,8 @@ class Goodput(sla.Sla):
     def check_config(cls, config: Any) -> list[str]:
         """Return messages on a share that is not a percentage, and on limits of mixed kinds."""
         found = []
-        if not _LEAST_PERCENT < _least(config) <= 100:
+        written = _WRITTEN.fullmatch(str(config["min"]))
+        if not written or not _LEAST_PERCENT < Fraction(written[1]) <= 100:
             found.append(
                 f"min is a percentage above {_LEAST_PERCENT} and up to 100, such as 99 %, "
                 f"got {config['min']}"
@@ -174,7 +177,7 @@ class Goodput(sla.Sla):
         said = (
             f"{_percent_text(good / every)} of {count(every, 'iteration')} were good, with 95 % "
             f"between {_percent_text(low)} and {_percent_text(high)}; at least "
-            f"{_least(self.config):g} % wanted"
+            f"{float(_least(self.config)):g} % wanted"
         )
         rate, well = statistics.ok_per_s, statistics.count("ok")
         if rate is not None and well:

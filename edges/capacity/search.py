@@ -119,8 +119,9 @@ class Search(runner.SearchingRunner):
         bounds = config.get("users", config)
         missing = [key for key in ("low", "high") if key not in bounds]
         if missing:
+            are = "is" if len(missing) == 1 else "are"
             return [
-                f"{' and '.join(missing)} missing: give low and high for rates, or "
+                f"{' and '.join(missing)} {are} missing: give low and high for rates, or "
                 "users: {low: 1, high: 100} for virtual users at once"
             ]
         low, high = bounds["low"], bounds["high"]
@@ -252,7 +253,8 @@ class Search(runner.SearchingRunner):
 
     def _advice(self, kind: str, best: float | None) -> str:
         if kind == "below":
-            return "lower `low`"
+            # no user at all is no load
+            return "lower `low`" if self.OPEN or self._range[0] > 1 else ""
         if kind != "above":
             return ""
         return "raise `high`" if best == self._range[1] else "raise `max_trials`"
