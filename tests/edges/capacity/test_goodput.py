@@ -244,7 +244,7 @@ def test_counts_of_long_loads_are_kept_in_bounded_memory():
         ({"min": 99, "of": [{"check": "a", "max": 1}]}, "a check has no max"),
         ({"min": 99, "of": [{"p": "response"}]}, "of[0] needs max"),
         ({"min": 99, "of": [{"p": 95, "max": 1}]}, "must be one of"),
-        ({"min": 99, "of": [{"p": "response", "max": "soon"}]}, "must be a duration"),
+        ({"min": 99, "of": [{"p": "response", "max": "soon"}]}, "a duration such as 30s"),
         ({"min": 99, "of": [{"action": "lits", "max": 1}]}, "lits"),
     ],
 )
