@@ -18,7 +18,7 @@ from osbench.plugin.statistics import exact_interval, made_checks, name_paths, u
 
 Bools = NDArray[np.bool_]
 
-#: Drops that are the load generator's: nobody knows how these arrivals would have fared.
+#: Drops by the load generator: it is unknown how these arrivals would have fared.
 OWN_DROPS = (
     sla.Outcome.DROPPED_LATE,
     sla.Outcome.DROPPED_WORKER_LOST,

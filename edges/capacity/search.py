@@ -253,7 +253,7 @@ class Search(runner.SearchingRunner):
 
     def _advice(self, kind: str, best: float | None) -> str:
         if kind == "below":
-            # no user at all is no load
+            # a load needs a user
             return "lower `low`" if self.OPEN or self._range[0] > 1 else ""
         if kind != "above":
             return ""

@@ -407,7 +407,7 @@ class Trials:
     def _lacking(self, one: _Held) -> str:
         """Return why a trial has too few users or no rows to judge by its criteria; "" if not."""
         if one.waiting:
-            return f"{one.waiting} of its users had not begun: `on_start` failed, or went on"
+            return f"{one.waiting} of its users had not begun: `on_start` failed or took longer"
         if one.statistics.ran or one.statistics.count("dropped"):
             return ""
         longer = "" if self.runner.OPEN else ": hold longer than an iteration takes"
