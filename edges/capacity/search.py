@@ -17,6 +17,8 @@ from osbench.plugin.durations import DURATION
 PRECISION, HOLD_S, REPEATS, MOST_TRIALS = 0.1, 30.0, 1, 40
 #: Part of `hold` that comes before it and does not count.
 SETTLE = 0.2
+#: Seconds in which the first work reaches the users of a trial, at least.
+BEGIN_S = 0.5
 #: From one rate to the next until one breaks.
 GROWTH = 2.0
 #: An end of the range is the result once it broke, or held, so often more than not.
@@ -273,6 +275,11 @@ class UserSearch(Search):
     def concurrency(self) -> int:
         """Return the most virtual users that are tried, which workers have to carry."""
         return int(self.most_rate)
+
+    @property
+    def settle_s(self) -> float:
+        """Return the seconds of a trial that are not judged, at least `BEGIN_S`."""
+        return max(BEGIN_S, super().settle_s)
 
     def _is_precise(self, fit: Threshold) -> bool:
         # a number of users and the next one are as near as two can be

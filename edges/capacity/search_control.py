@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 from typing import Any
 
-from osbench.common.plugin.runner import SearchingRunner
+from osbench.common.plugin.runner import SearchingRunner, split
 from osbench.common.values.intervals import Intervals
 from osbench.coordinator.load.run.services import RunServices
 from osbench.coordinator.load.run.workload.workload_run import WorkloadRun
@@ -51,8 +51,10 @@ class SearchControl:
         self._told = 0
         #: This coordinator has begun the trial that is under load.
         self._ours = False
-        #: Most users of the trial that no worker had while it was judged, in this coordinator.
-        self._missing = 0
+        #: Users of the trial that no worker had, at each look while it was judged.
+        self._missing: list[int] = []
+        #: Numbers of its users as its load ended; None if that was in an earlier coordinator.
+        self._in_use: Intervals | None = None
 
     def look(self) -> None:
         """Begin or end a trial if one is due. Raises StorageError.
@@ -126,7 +128,7 @@ class SearchControl:
             self._decide(0.0, min(elapsed_s, trials.ends_s), interrupted=True)
             return
         if elapsed_s >= trials.begins_s:
-            self._missing = max(self._missing, self._lacking_users())
+            self._missing.append(self._lacking_users())
         if elapsed_s >= trials.ends_s - self._ahead_s:
             self._decide(0.0, trials.ends_s, **self._user_faults())
             return
@@ -142,28 +144,40 @@ class SearchControl:
         return max(0, self._runner.users(self._run.elapsed()) - held)
 
     def _user_faults(self) -> dict[str, Any]:
-        """Return fields of `LoadChange` on users that the trial lacked as its load ends.
+        """Return fields of `LoadChange` on users that no worker had, as the trial's load ends.
 
-        `waiting` users have not begun: their `on_start` failed or goes on. If workers can carry all
-        users by now, others were gone only for a part of the trial: it is interrupted.
+        If they were lacking for only a part of it, a worker was gone and others have its users by
+        now: the trial is interrupted.
         """
         if self._searching.OPEN:
             return {}
-        run = self._run
-        carried = sum(worker.capacity for worker in run.workers.active)
-        asked = self._runner.users(run.elapsed())
-        fields: dict[str, Any] = {"missing": max(0, asked - carried)}
-        fields["interrupted"] = bool(self._missing and not fields["missing"])
-        users, lives = run.results.users, run.results.statistics.lives
-        if lives:
+        users = self._run.results.users
+        self._in_use = Intervals()
+        for worker in self._run.workers.present:
+            self._in_use.update(Intervals(users.of(worker.mid, worker.user_limit)))
+        least = min(self._missing, default=0)
+        return {"missing": least, "interrupted": not least and any(self._missing)}
+
+    def _waiting(self) -> int:
+        """Return how many users of the last trial have not begun: `on_start` failed, or runs."""
+        if self._searching.OPEN:
+            return 0
+        results, changes = self._run.results, self._runner.changes
+        statistics = results.statistics
+        if not statistics.lives or len(changes) < 2:
+            return 0
+        in_use = self._in_use
+        if in_use is None:
+            workers = self._run.workers.active
+            limits = split(int(changes[-2].level or 0), [one.capacity for one in workers])
             in_use = Intervals()
-            for worker in run.workers.present:
-                in_use.update(Intervals(users.of(worker.mid, worker.user_limit)))
-            fields["waiting"] = len(in_use) - len(in_use.intersection(lives.began))
-        return fields
+            for worker, limit in zip(workers, limits, strict=True):
+                in_use.update(Intervals(results.users.of(worker.mid, limit)))
+        return len(in_use) - len(in_use.intersection(statistics.lives.began))
 
     def _go_on(self, elapsed_s: float, unended: int, lost: int) -> None:
-        made = self._trials.made(unended, lost)
+        waiting = self._waiting()
+        made = self._trials.made(unended, lost, waiting)
         rate = self._searching.next_rate(made)
         if self._trials.disturbed + (lost > 0) >= MOST_DISTURBED:
             rate = None
@@ -171,11 +185,12 @@ class SearchControl:
             said = "sustained" if made[-1].held else "not sustained"
             load = load_text(made[-1].rate, self._searching.unit)
             LOG.info("%s: %s %s", self._run.name, load, said)
+        of_trial: dict[str, Any] = {"unended": unended, "lost": lost, "waiting": waiting}
         if rate is None:
-            self._decide(0.0, elapsed_s, last=True, unended=unended, lost=lost)
+            self._decide(0.0, elapsed_s, last=True, **of_trial)
         else:
-            self._missing = 0
-            self._decide(rate, max(0.0, elapsed_s) + self._lead_s, unended=unended, lost=lost)
+            self._missing, self._in_use = [], None
+            self._decide(rate, max(0.0, elapsed_s) + self._lead_s, **of_trial)
 
     def _decide(self, rate: float, at_s: float, *, last: bool = False, **trial: Any) -> None:
         """Journal a change of the load to `rate`, or users, from `at_s` seconds after t0 on.

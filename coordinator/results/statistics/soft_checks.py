@@ -43,9 +43,6 @@ class SoftChecks:
     def __init__(self) -> None:
         self.counts: dict[str, list[int]] = {}
 
-    def __bool__(self) -> bool:
-        return bool(self.counts)
-
     def add(self, outputs: Outputs) -> None:
         """Count the soft checks among the outputs of iterations.
 

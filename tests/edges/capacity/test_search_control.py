@@ -134,11 +134,11 @@ class UsersSearched(Searched):
         self.worker.user_limit = min(self.worker.capacity, self.runner.users(at_s))
         return found
 
-    def finish(self) -> LoadChange:
-        """The first trial runs to its end; what the end of its load says."""
-        for at_s in (0.0, 0.1, 1.5, 3.0, 5.0):
+    def finish(self) -> list[LoadChange]:
+        """The first trial runs to its end; the changes up to the begin of the next one."""
+        for at_s in (0.0, 0.1, 1.5, 3.0, 5.0, 5.5):
             self.look(at_s)
-        return self.changes[1]
+        return self.changes
 
 
 def test_users_begin_and_end_as_soon_as_it_is_decided() -> None:
@@ -184,8 +184,8 @@ def test_iterations_lost_with_a_worker_count_for_their_own_trial() -> None:
 
 
 def test_users_that_no_worker_can_have_are_missing() -> None:
-    assert UsersSearched(capacity=1).finish().missing == 1
-    assert UsersSearched().finish().missing == 0
+    assert UsersSearched(capacity=1).finish()[1].missing == 1
+    assert UsersSearched().finish()[1].missing == 0
 
 
 def test_users_that_were_gone_for_a_while_interrupt_their_trial() -> None:
@@ -208,11 +208,36 @@ def test_users_whose_start_failed_or_goes_on_are_counted() -> None:
     here.lives.add([(LifeEvent.NOT_BEGUN, 1, 5, 0), (LifeEvent.BEGUN, 5, 5, 0)], {})
 
     # 1 failed, and 2 has said nothing yet
-    assert here.finish().waiting == 2
+    assert here.finish()[2].waiting == 2
+    assert [one.detail[:23] for one in here.trials.figures()] == ["2 of its users had not "]
+
+
+def test_users_that_say_after_the_trial_that_they_had_begun_are_not_waited_for() -> None:
+    here = UsersSearched()
+    here.lives.add([(LifeEvent.BEGUN, 1, 5, 0)], {})
+    for at_s in (0.0, 0.1, 1.5, 3.0, 5.0):
+        here.look(at_s)
+
+    here.lives.add([(LifeEvent.BEGUN, 2, 5, 0)], {})
+
+    assert here.look(5.5) == [2, 0, 2]
+    assert here.changes[2].waiting == 0
+
+
+def test_users_that_have_not_begun_are_known_to_a_coordinator_that_comes_after_the_trial() -> None:
+    here = UsersSearched()
+    here.lives.add([(LifeEvent.BEGUN, 1, 5, 0)], {})
+    for at_s in (0.0, 0.1, 1.5, 3.0, 5.0):
+        here.look(at_s)
+
+    here.search = SearchControl(here.services, here.run)
+
+    assert here.look(5.5) == [2, 0, 2]
+    assert here.changes[2].waiting == 1
 
 
 def test_a_scenario_whose_users_just_begin_waits_for_none() -> None:
-    assert UsersSearched().finish().waiting == 0
+    assert UsersSearched().finish()[2].waiting == 0
 
 
 def test_users_of_a_coordinator_that_is_gone_get_their_trial_again() -> None:

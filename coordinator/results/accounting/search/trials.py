@@ -213,6 +213,7 @@ class Trials:
         if self._held and (change.level or change.last):
             self._held[-1].over = True
             self._held[-1].unended, self._held[-1].lost = change.unended, change.lost
+            self._held[-1].waiting = change.waiting
         if change.level:
             self._held.append(
                 _Held(change, self.runner.settle_s, self.runner.hold_s, self._criteria())
@@ -220,7 +221,7 @@ class Trials:
         elif self._held and not change.last:
             self._held[-1].end(change.at_s)
             self._held[-1].interrupted = change.interrupted
-            self._held[-1].missing, self._held[-1].waiting = change.missing, change.waiting
+            self._held[-1].missing = change.missing
         self.progress = self._progress()
 
     def _progress(self) -> str:
@@ -286,9 +287,6 @@ class Trials:
             if etype and (name in one.errors or len(one.errors) < ERRORS):
                 one.errors[name] += 1
 
-    def __bool__(self) -> bool:
-        return bool(self._held)
-
     @property
     def is_loaded(self) -> bool:
         """Return whether the last trial is under load: its load has begun and not ended."""
@@ -322,12 +320,14 @@ class Trials:
         """Number of disturbed trials whose load has ended; they have no result."""
         return sum(one.cause == DISTURBED for one in self.figures(judged_only=False))
 
-    def made(self, unended: int = 0, lost: int = 0) -> list[Trial]:
+    def made(self, unended: int = 0, lost: int = 0, waiting: int = 0) -> list[Trial]:
         """Return rate and verdict of each trial whose load has ended, without disturbed trials.
 
         `unended`, `lost`: iterations of the last trial that have not ended, or were lost with a
-        worker; used if that trial is not over.
+        worker; `waiting`: its users that had not begun. Used if that trial is not over.
         """
+        if self._held and not self._held[-1].over:
+            self._held[-1].waiting = waiting
         return self._trials(self.figures(unended=unended, lost=lost, judged_only=False))
 
     @staticmethod

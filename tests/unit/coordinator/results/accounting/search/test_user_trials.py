@@ -39,13 +39,13 @@ def rows(due_s: list[float], took: int = 50, late: int = 0) -> Columns:
     return block(*made)
 
 
-def one_trial(found: Trials, *columns: Columns, **end: Any) -> TrialFigures:
+def one_trial(found: Trials, *columns: Columns, waiting: int = 0, **end: Any) -> TrialFigures:
     """A trial of 4 users from 1 s on, judged from 3 s to 13 s, that is over."""
     found.change(change(1.0, 4.0))
     for some in columns:
         found.add(some, "w", {}, 0.0)
     found.change(change(13.0, 0.0, **end))
-    found.change(change(14.0, 8.0))
+    found.change(change(14.0, 8.0, waiting=waiting))
     return next(iter(found.figures()))
 
 
