@@ -7,7 +7,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from osbench.plugin.statistics import design_effect
+from osbench.plugin.statistics import design_effect, exact_interval
 
 Ints = NDArray[np.int64]
 
@@ -39,9 +39,9 @@ class GoodCounts:
         places = instants >> self._bits
         np.add.at(self._bins[0], places[~good], 1)
         np.add.at(self._bins[1], places, 1)
-        self.__dict__.pop("effect", None)
+        self.__dict__.pop("interval", None)
 
     @cached_property
-    def effect(self) -> float:
-        """Variance of the number of good iterations, divided by that of independent ones."""
-        return design_effect(*self._bins)
+    def interval(self) -> tuple[float, float]:
+        """Exact 95 % interval of the share of good iterations; (0, 1) without iterations."""
+        return exact_interval(self.good, self.every, design_effect(*self._bins))

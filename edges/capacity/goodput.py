@@ -14,7 +14,7 @@ from osbench.edges.capacity.good_counts import GoodCounts
 from osbench.plugin import sla
 from osbench.plugin.durations import DURATION
 from osbench.plugin.formatting import count, three_digits
-from osbench.plugin.statistics import exact_interval, made_checks, name_paths, unknown
+from osbench.plugin.statistics import made_checks, name_paths, unknown
 
 Bools = NDArray[np.bool_]
 
@@ -173,7 +173,7 @@ class Goodput(sla.Sla):
         good, every = self._counts.good, self._counts.every
         if not every:
             return self.verdict(False, "no iteration has ended")
-        low, high = exact_interval(good, every, self._counts.effect)
+        low, high = self._counts.interval
         said = (
             f"{_percent_text(good / every)} of {count(every, 'iteration')} were good, with 95 % "
             f"between {_percent_text(low)} and {_percent_text(high)}; at least "

@@ -51,8 +51,8 @@ class SearchControl:
         self._told = 0
         #: This coordinator has begun the trial that is under load.
         self._ours = False
-        #: Users of the trial that no worker had, at each look while it was judged.
-        self._missing: list[int] = []
+        #: The fewest and the most users that no worker had while the trial was judged.
+        self._missing: tuple[int, int] | None = None
         #: Numbers of its users as its load ended; None if that was in an earlier coordinator.
         self._in_use: Intervals | None = None
 
@@ -128,7 +128,9 @@ class SearchControl:
             self._decide(0.0, min(elapsed_s, trials.ends_s), interrupted=True)
             return
         if elapsed_s >= trials.begins_s:
-            self._missing.append(self._lacking_users())
+            lacking = self._lacking_users()
+            least, most = self._missing or (lacking, lacking)
+            self._missing = min(least, lacking), max(most, lacking)
         if elapsed_s >= trials.ends_s - self._ahead_s:
             self._decide(0.0, trials.ends_s, **self._user_faults())
             return
@@ -155,8 +157,8 @@ class SearchControl:
         self._in_use = Intervals()
         for worker in self._run.workers.present:
             self._in_use.update(Intervals(users.of(worker.mid, worker.user_limit)))
-        least = min(self._missing, default=0)
-        return {"missing": least, "interrupted": not least and any(self._missing)}
+        least, most = self._missing or (0, 0)
+        return {"missing": least, "interrupted": most > least == 0}
 
     def _waiting(self) -> int:
         """Return how many users of the last trial have not begun: `on_start` failed, or runs."""
@@ -189,7 +191,7 @@ class SearchControl:
         if rate is None:
             self._decide(0.0, elapsed_s, last=True, **of_trial)
         else:
-            self._missing, self._in_use = [], None
+            self._missing = self._in_use = None
             self._decide(rate, max(0.0, elapsed_s) + self._lead_s, **of_trial)
 
     def _decide(self, rate: float, at_s: float, *, last: bool = False, **trial: Any) -> None:

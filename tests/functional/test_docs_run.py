@@ -83,7 +83,8 @@ def test_the_page_on_the_capacity(machine: Machine) -> None:
 
     assert "met search: at least 40.0/s, the highest rate that was tried: raise `high`" in found
     assert (
-        "met search: at least 8 users, the highest number that was tried: raise `high`" in at_once
+        "met search: at least 8 users, the highest number of users that was tried: raise `high`"
+        in at_once
     )
 
 

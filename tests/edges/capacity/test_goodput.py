@@ -212,7 +212,7 @@ def test_the_interval_holds_the_truth_in_95_of_100_loads_also_of_a_service_with_
             good = (generator.uniform(size=601) < share)[instants // 500_000_000]
         found = GoodCounts()
         found.add(instants, good)
-        low, high = exact_interval(found.good, found.every, found.effect)
+        low, high = found.interval
         held += low <= share <= high
 
     assert held >= 0.95 * loads - 2 * math.sqrt(loads * 0.95 * 0.05)

@@ -18,8 +18,8 @@ def range_text(low: float, high: float, unit: str, between: str = "and") -> str:
 
 
 def kind_text(unit: str) -> str:
-    """Return a noun for one load of a search: "rate", or "number" for users."""
-    return "number" if unit == "users" else "rate"
+    """Return a noun for one load of a search: "rate", or "number of users"."""
+    return "number of users" if unit == "users" else "rate"
 
 
 def sentence(found: Capacity, why: str) -> str:

@@ -488,7 +488,7 @@ def test_a_search_for_users_has_no_rate_as_its_load(tmp_path: Path) -> None:
     assert "1,200 users sustained; 1,400 users not: good: 3 % were good." in told
     assert "Capacity 1,210 users, with 95 % between 1,200 and 1,300 users; 9.50 ok/s" in told
     assert "at 1,200 users at 1,400 users" in told
-    assert re.search(r"1,200 +users ✓ the highest sustained number", told)
+    assert re.search(r"1,200 +users ✓ the highest sustained number of users", told)
     part = html.partition(">Search for the capacity</a></h3>")[2].partition('<div id="w1-tables">')
     assert "target/s" not in part[0]
 

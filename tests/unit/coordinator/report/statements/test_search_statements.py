@@ -104,17 +104,17 @@ def test_users_have_their_own_words_and_the_throughput_that_they_make() -> None:
     [
         (
             searched(kind="above", held=1, advice="raise `high`", unit="users"),
-            "1 user sustained, the highest number that was tried: raise `high`",
+            "1 user sustained, the highest number of users that was tried: raise `high`",
         ),
         (
             searched(
                 trial(9, "no core"), kind="below", broke=9, advice="lower `low`", unit="users"
             ),
-            "no number was sustained; at 9 users, the lowest: no core; try low: 2",
+            "no number of users was sustained; at 9 users, the lowest: no core; try low: 2",
         ),
         (
             searched(trial(1, "no core"), kind="below", broke=1, unit="users"),
-            "no number was sustained; at 1 user, the lowest: no core",
+            "no number of users was sustained; at 1 user, the lowest: no core",
         ),
     ],
 )

@@ -48,5 +48,5 @@ def test_users_are_whole_and_have_no_rate():
         "capacity 12 users, between 11 and 1,300 users with 95 %; at 14 users p95 900ms"
     )
     assert sentence(above, "") == (
-        "at least 1 user, the highest number that was tried: raise `high`"
+        "at least 1 user, the highest number of users that was tried: raise `high`"
     )
