@@ -35,6 +35,17 @@ _RATE: Mapping[str, Any] = {
     "minimum": SLOWEST,
     "maximum": FASTEST,
 }
+#: Keys of other runners, and the key of a search.
+_ELSEWHERE: Mapping[str, str] = {
+    "concurrency": "a search for virtual users has `users: {low: 1, high: 100}`",
+    "vus": "a search for virtual users has `users: {low: 1, high: 100}`",
+    "rate": "the range of rates is `low` and `high`",
+    "rps": "the range of rates is `low` and `high`",
+    "duration": "the time for which a load is judged is `hold`",
+    "ramp_up": "the time before a load is judged is `settle`",
+    "think": "`think: {min: 1s}` is a key of the workload, next to `runner`",
+    "warmup": "the time before a load is judged is `settle`",
+}
 _USERS: Mapping[str, Any] = {"type": "integer", "minimum": 1, "maximum": MOST_USERS}
 
 
@@ -102,6 +113,7 @@ class Search(runner.SearchingRunner):
             "seed": runner_schema.SEED,
         },
         "additionalProperties": False,
+        "elsewhere": _ELSEWHERE,
     }
 
     def __new__(cls, config: Mapping[str, Any]) -> Search:

@@ -104,6 +104,9 @@ def test_users_of_a_trial_are_there_at_once_and_none_after_the_last():
         ({"low": 3}, "high is missing: give low and high for rates, or users: {low: 1, high: 100}"),
         ({}, "low and high are missing"),
         ({"user": {"low": 1, "high": 9}}, "did you mean users?"),
+        ({"low": 1, "high": 9, "concurrency": 9}, "a search for virtual users has `users: {low"),
+        ({"users": {"low": 1, "high": 9}, "duration": 9}, "for which a load is judged is `hold`"),
+        ({"low": 1, "high": 9, "rate": 9}, "the range of rates is `low` and `high`"),
     ],
 )
 def test_mixed_and_missing_ranges_are_one_problem(runner, said):
