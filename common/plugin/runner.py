@@ -15,9 +15,9 @@ __all__ = ["Capacity", "Runner", "SearchingRunner", "Step", "Totals", "Trial", "
 
 @dataclass(frozen=True, kw_only=True)
 class Trial:
-    """A trial of a search for the highest rate: the offered rate, and whether it held."""
+    """A trial of a search for the capacity: the offered load, and whether it held."""
 
-    #: Arrivals per second.
+    #: Arrivals per second; virtual users at once if the runner is closed.
     rate: float
     #: Every criterion was met, and the load was the one asked for.
     held: bool
@@ -25,17 +25,17 @@ class Trial:
 
 @dataclass(frozen=True, kw_only=True)
 class Capacity:
-    """The result of a search for the highest rate; rates are arrivals per second."""
+    """The result of a search for the capacity; `unit` is the unit of its loads."""
 
-    #: "found"; "below": even the lowest rate did not hold; "above": the highest that was tried did;
+    #: "found"; "below": even the lowest load did not hold; "above": the highest that was tried did;
     #: "unfinished": the search was stopped.
     kind: str
-    #: The rate that holds as often as not, and the interval in which it lies with 95 %; None if
-    #: they are unknown: so long as every rate held, or none did, there is only a bound.
+    #: The load that holds as often as not, and the interval in which it lies with 95 %; None if
+    #: they are unknown: so long as every load held, or none did, there is only a bound.
     rate: float | None = None
     low: float | None = None
     high: float | None = None
-    #: The highest rate that held, and the lowest one above it that did not; None without one.
+    #: The highest load that held, and the lowest one above it that did not; None without one.
     held: float | None = None
     broke: float | None = None
     #: The interval is as narrow as was asked for.
@@ -43,6 +43,8 @@ class Capacity:
     #: Change of the runner's configuration that would show more: "raise `high`"; "" if there is
     #: none.
     advice: str = ""
+    #: "arrivals/s" or "users"; osbench sets it by the kind of runner.
+    unit: str = "arrivals/s"
 
 
 def split(total: int, capacity: Sequence[int]) -> tuple[int, ...]:
@@ -170,10 +172,12 @@ class Runner:
 
 
 class SearchingRunner(Runner):
-    """Base class of open runners that search for the highest rate that the SLA criteria allow.
+    """Base class of runners that search for the highest load that the SLA criteria allow.
 
-    Between two trials no load is requested until every iteration of the first has ended. A trial
-    holds a rate for `settle_s`, of which nothing counts, and `hold_s`, which is judged.
+    The load is a rate of arrivals if the runner is open, else a number of virtual users; a closed
+    one gives the most of them as `concurrency`. Between two trials no load is requested until every
+    iteration of the first has ended. A trial holds a load for `settle_s`, of which nothing counts,
+    and `hold_s`, which is judged.
     """
 
     OPEN: ClassVar[bool] = True
@@ -189,12 +193,17 @@ class SearchingRunner(Runner):
         raise NotImplementedError
 
     @property
+    def unit(self) -> str:
+        """Return the unit of loads: "arrivals/s", or "users" if the runner is closed."""
+        return "arrivals/s" if self.OPEN else "users"
+
+    @property
     def most_rate(self) -> float | None:
-        """Return the highest rate to try, arrivals per second; None: not known beforehand."""
+        """Return the highest load to try; None: not known beforehand."""
         return None
 
     def next_rate(self, trials: Sequence[Trial]) -> float | None:
-        """Return the rate of the next trial, arrivals per second; None ends the search.
+        """Return the load of the next trial; None ends the search.
 
         `trials`: all trials so far, first to last. Subclasses override this.
         """
@@ -207,6 +216,14 @@ class SearchingRunner(Runner):
         """
         raise NotImplementedError
 
+    def users(self, elapsed_s: float) -> int:
+        """Return 0: there are no virtual users before the first trial."""
+        return 0
+
+    def asked(self) -> Sequence[tuple[float, float]]:
+        """Return (): the load is not known beforehand."""
+        return ()
+
     def step(self, elapsed_s: float, totals: Totals, capacity: Sequence[int]) -> Step:
-        """Return an empty step: the load of a search comes from `next_rate` instead."""
-        return Step()
+        """Return a step without load: the load of a search comes from `next_rate` instead."""
+        return Step(users=None if self.OPEN else split(0, capacity))

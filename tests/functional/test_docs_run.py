@@ -76,11 +76,16 @@ def test_the_page_on_flows(machine: Machine) -> None:
 
 
 def test_the_page_on_the_capacity(machine: Machine) -> None:
-    (search,) = blocks("load", "docs/capacity.md")
+    search, users = blocks("load", "docs/capacity.md")
 
     found = " ".join(machine.run(search).split())
+    at_once = " ".join(machine.run(users).split())
 
     assert "met search: at least 40.0/s, the highest rate that was tried: raise `high`" in found
+    assert (
+        "met search: at least 8 users, the highest number of users that was tried: raise `high`"
+        in at_once
+    )
 
 
 def test_the_page_on_plans(machine: Machine) -> None:

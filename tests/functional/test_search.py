@@ -351,7 +351,7 @@ def test_the_rate_of_a_search_cannot_be_changed_from_outside(here: Site) -> None
     done = run.finish()
 
     assert refused.code == 2
-    assert "cannot be changed, as its search decides on the rate" in refused.err
+    assert "cannot be changed, as its search decides on it" in refused.err
     (workload,) = done.result["workloads"]
     assert done.code == 130
     assert workload["search"]["kind"] == "unfinished"

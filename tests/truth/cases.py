@@ -24,6 +24,7 @@ CASES: dict[str, Case] = {
         limits.open_files(),
         limits.other_programs(),
         verdicts.search_beside_stops(),
+        verdicts.users_at_once(),
         verdicts.more_requests(),
         verdicts.blocks_break_limit(),
         verdicts.blocks_break_response(),

@@ -158,7 +158,7 @@ def explanation(*parts: str) -> Check:
     return Check(right=f"slow iterations are explained by {wanted}", look=look)
 
 
-def capacity(low: float, high: float) -> Check:
+def capacity(low: float, high: float, unit: str = "/s") -> Check:
     """Check that a search's interval meets a range, or that it has no figure, with exit code 4."""
 
     def look(seen: Seen) -> tuple[str, bool]:
@@ -166,11 +166,13 @@ def capacity(low: float, high: float) -> Check:
         interval = found.get("low"), found.get("high")
         if found.get("rate") is None:
             return f"no figure, exit {seen.code}", seen.code == 4
-        said = f"{found['kind']} {found['rate']:.4g}/s, {interval[0]:.4g} to {interval[1]:.4g}"
+        said = f"{found['kind']} {found['rate']:.4g}{unit}, {interval[0]:.4g} to {interval[1]:.4g}"
         is_met = None not in interval and interval[0] <= high and interval[1] >= low
         return f"{said}, exit {seen.code}", found["kind"] == "found" and is_met
 
-    return Check(right=f"found within {low:g} to {high:g}/s, or no figure and exit 4", look=look)
+    return Check(
+        right=f"found within {low:g} to {high:g}{unit}, or no figure and exit 4", look=look
+    )
 
 
 def recovery(within_s: float) -> Check:

@@ -58,6 +58,23 @@ def search_beside_stops() -> Case:
     )
 
 
+def users_at_once() -> Case:
+    """Search users of a queue: each waits for all others, so N users wait N / 50 s."""
+    search = {"users": {"low": 1, "high": 40}, "hold": 4, "settle": 2}
+    good = {"min": "95 %", "of": [{"p": "response", "max": 0.21}]}
+    return Case(
+        name="users-at-once",
+        planted="queue of 50/s, users without think time: 10 of them wait 0.20 s, 11 wait 0.22 s",
+        planting=Planting(
+            server="md1",
+            values={"mu": 50},
+            config=TWO_PROCESSES,
+            workloads=[{"scenario": REQUEST, "runner": {"search": search}, "sla": {"good": good}}],
+        ),
+        checks=[checks.capacity(10, 10, " users")],
+    )
+
+
 def _limit(
     wait_s: float, limit: Mapping[str, Any], blocking: float, block_s: float = 0.04
 ) -> Mapping[str, Any]:

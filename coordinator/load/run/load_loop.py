@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 from functools import partial
 
 from osbench.common.errors import ContextError, StoreUnreachable
+from osbench.common.plugin.entry_points import load_object
 from osbench.common.ports import clock as time
 from osbench.common.protocol import timers
 from osbench.coordinator.load.fleet.worker import WorkerHandle
@@ -16,7 +17,6 @@ from osbench.coordinator.load.run.resumption.earlier_run import EarlierRun
 from osbench.coordinator.load.run.resumption.stall_watch import StallWatch
 from osbench.coordinator.load.run.services import READ_S, RunServices
 from osbench.coordinator.load.run.status import RunStatus
-from osbench.coordinator.load.run.steering.rate_search import RateSearch
 from osbench.coordinator.load.run.steering.steering import Steering
 from osbench.coordinator.load.run.workload.workload_run import WorkloadRun
 from osbench.coordinator.load.transport.outages import Outage, Outages
@@ -73,7 +73,9 @@ class LoadLoop:
         self._workloads = tuple(workloads)
         self._steering = Steering(services)
         self._searches = [
-            RateSearch(services, one) for one in self._workloads if one.runner.is_search
+            load_object("search", "control")(services, one)
+            for one in self._workloads
+            if one.runner.is_search
         ]
         self._polled = self._read_at = self._restated = self._tended = 0.0
         #: By how much turns last longer than `POLL_S`, lately.

@@ -10,6 +10,7 @@ from osbench.coordinator.report.html.criterion_rows import limit_of, succeeded_t
 from osbench.coordinator.report.html.page_numbers import (
     DASH,
     NARROW,
+    counted_noun,
     limit_text,
     short,
     time_markup,
@@ -18,6 +19,7 @@ from osbench.coordinator.report.html.page_numbers import (
 )
 from osbench.coordinator.report.html.workload_view import WorkloadView
 from osbench.coordinator.report.model.workload_parts import SearchReport
+from osbench.coordinator.results.accounting.search.capacity_sentence import kind_text
 from osbench.coordinator.results.accounting.search.trials import DISTURBED, TrialFigures
 
 
@@ -53,15 +55,15 @@ def key_figures(view: WorkloadView, *, running: bool) -> list[Figure]:
 
 
 def search_figures(view: WorkloadView, search: SearchReport, *, running: bool) -> list[Figure]:
-    """Return the key figures of a search: rate, success, percentiles at that rate, start lag.
+    """Return the key figures of a search: load, success, percentiles at that load, start lag.
 
-    The rate is the highest sustained one, else the lowest that was tried. `running`: the run goes
+    The load is the highest sustained one, else the lowest that was tried. `running`: the run goes
     on.
     """
     trial = _told_trial(search)
-    percentiles = [_trial_figure(view, trial, key) for key in ("p50", "p95", "p99")]
+    percentiles = [_trial_figure(view, trial, key, search.unit) for key in ("p50", "p95", "p99")]
     return [
-        _rate_figure(trial),
+        _rate_figure(trial, search.unit),
         _success_figure(view, running=running),
         *percentiles,
         _lag_figure(view),
@@ -75,23 +77,28 @@ def _told_trial(search: SearchReport) -> TrialFigures | None:
     return next((one for one in known if one.held == (search.held is not None)), None)
 
 
-def _rate_figure(trial: TrialFigures | None) -> Figure:
-    head = "Load offered"
+def _rate_figure(trial: TrialFigures | None, unit: str) -> Figure:
+    head, kind = "Load offered", kind_text(unit)
     if trial is None:
-        return Figure(head=head, number=escape(DASH), note="no rate was judged")
+        return Figure(head=head, number=escape(DASH), note=f"no {kind} was judged")
     number = with_unit(short(trial.rate), "/s")
+    if unit == "users":
+        number = with_unit(whole(trial.rate), "user" if trial.rate == 1 else unit)
     if trial.held:
-        return Figure(head=head, number=number, note="✓ the highest sustained rate")
-    strong = "✕ the lowest rate was not sustained"
+        return Figure(head=head, number=number, note=f"✓ the highest sustained {kind}")
+    strong = f"✕ the lowest {kind} was not sustained"
     return Figure(head=head, number=number, note="", strong=strong, look="bad")
 
 
-def _trial_figure(view: WorkloadView, trial: TrialFigures | None, key: str) -> Figure:
+def _trial_figure(view: WorkloadView, trial: TrialFigures | None, key: str, unit: str) -> Figure:
     head = "Median" if key == "p50" else key
     if trial is None:
         return Figure(head=head, number=escape(DASH), note="")
     seconds = {"p50": trial.p50_s, "p95": trial.p95_s, "p99": trial.p99_s}[key]
-    number, at = time_markup(seconds), f"at {short(trial.rate)}{NARROW}/s"
+    at = f"at {short(trial.rate)}{NARROW}/s"
+    if unit == "users":
+        at = f"at {counted_noun(round(trial.rate), 'user')}"
+    number = time_markup(seconds)
     limit_s = limit_of(view.facts, key)
     if limit_s is None:
         no_limit = "" if key == "p50" else ", no limit set"

@@ -50,10 +50,11 @@ def _steps(outcome: WorkloadOutcome) -> Iterator[StaircaseStep]:
 
 
 def _trial_steps(search: SearchOutcome, counters: Counters | None) -> Iterator[StaircaseStep]:
-    """Yield a step for each rate that was tried, the lowest first; disturbed trials are left out.
+    """Yield a step for each load that was tried, the lowest first; disturbed trials are left out.
 
-    If a rate had several trials, times and rates are means, counts are sums.
+    If a load had several trials, times and rates are means, counts are sums.
     """
+    is_users = search.capacity.unit == "users"
     by_rate: dict[float, list[TrialFigures]] = {}
     for trial in search.trials:
         if trial.cause != DISTURBED:
@@ -65,7 +66,7 @@ def _trial_steps(search: SearchOutcome, counters: Counters | None) -> Iterator[S
             p50_s=_mean([trial.p50_s for trial in trials]),
             p95_s=_mean([trial.p95_s for trial in trials]),
             p99_s=_mean([trial.p99_s for trial in trials]),
-            concurrency=fmean(trial.concurrency for trial in trials),
+            concurrency=rate if is_users else fmean(trial.concurrency for trial in trials),
             count=sum(trial.ok for trial in trials),
             failed=sum(trial.failed + trial.timed_out for trial in trials),
             resources=_resources(counters, [(trial.from_s, trial.to_s) for trial in trials]),

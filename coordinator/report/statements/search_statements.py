@@ -1,14 +1,20 @@
-"""Statements on a search for the capacity: the sustained rate, its interval, and the trials."""
+"""Statements on a search for the capacity: the sustained load, its interval, and the trials."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from statistics import fmean
 from typing import NamedTuple
 
 from osbench.coordinator.formatting import count, duration, plain, seconds_of, three_digits
 from osbench.coordinator.report.model.workload_parts import SearchReport
 from osbench.coordinator.report.statements.statement import Look, Statement, each, statement_of
+from osbench.coordinator.results.accounting.search.capacity_sentence import (
+    kind_text,
+    load_text,
+    range_text,
+)
 from osbench.coordinator.results.accounting.search.trials import DISTURBED, TrialFigures
 from osbench.coordinator.results.accounting.stage_statistics import StageFigures
 
@@ -16,7 +22,7 @@ from osbench.coordinator.results.accounting.stage_statistics import StageFigures
 TRIALS = 20
 #: Actions that grew at the end of a search, as many are shown.
 GROWN = 3
-#: Divisor of the lowest rate for a new `low`, if even that rate was not sustained.
+#: Divisor of the lowest load for a new `low`, if even that load was not sustained.
 _LOWER = 4
 #: A limit that was judged, in the detail of a trial.
 _LIMIT = re.compile(
@@ -34,9 +40,9 @@ class _Limit(NamedTuple):
 
 
 def search_headline(search: SearchReport) -> str:
-    """Return the sustained rate and the next failure: "9/s sustained with p95 <= 2s; 12/s not: 3s".
+    """Return the sustained load and the next failure: "9/s sustained with p95 <= 2s; 12/s not: 3s".
 
-    If no rate was sustained, the lowest rate, why it was not, and a lower one to try if that is
+    If no load was sustained, the lowest load, why it was not, and a lower one to try if that is
     advised. Also says if there was no trial, or the search was stopped before its end.
     """
     broken = next((one for one in search.trials if _is_broken(one, search.broke)), None)
@@ -47,10 +53,11 @@ def search_headline(search: SearchReport) -> str:
     if search.held is None:
         text = _none_held(search, limit, why)
     elif search.broke is None:
-        text = f"{rate_text(search.held)} sustained, the highest rate that was tried"
+        held, tried = trimmed_text(search.held, search.unit), kind_text(search.unit)
+        text = f"{held} sustained, the highest {tried} that was tried"
         text += f": {search.advice}" if search.advice else ""
     else:
-        held, broke = rate_text(search.held), rate_text(search.broke)
+        held, broke = (trimmed_text(one, search.unit) for one in (search.held, search.broke))
         text = f"{held} sustained; {broke} not{': ' if why else ''}{why}"
         if limit:
             text = f"{held} sustained with {limit.name} <= {limit.asked}; "
@@ -61,13 +68,18 @@ def search_headline(search: SearchReport) -> str:
 
 def _none_held(search: SearchReport, limit: _Limit | None, why: str) -> str:
     assert search.broke is not None
-    text = f"no rate was sustained; at {rate_text(search.broke)}, the lowest"
+    lowest = trimmed_text(search.broke, search.unit)
+    text = f"no {kind_text(search.unit)} was sustained; at {lowest}, the lowest"
     if limit:
         text += f", {limit.name} was {limit.found} (at most {limit.asked})"
     elif why:
         text += f": {why}"
     if search.advice:
-        text += f"{'; ' if why and not limit else ': '}try low: {_number(search.broke / _LOWER)}"
+        lower = search.broke / _LOWER
+        if search.unit == "users":
+            lower = max(1.0, lower // 1)
+        if lower < search.broke:
+            text += f"{'; ' if why and not limit else ': '}try low: {_number(lower)}"
     return text
 
 
@@ -75,16 +87,19 @@ def search_interval(search: SearchReport) -> str:
     """Return the capacity with its 95 % interval as a message; "" if the capacity is not known."""
     if search.rate is None or search.low is None or search.high is None:
         return ""
-    low, high = three_digits(search.low), three_digits(search.high)
-    text = f"capacity {three_digits(search.rate)}/s, with 95 % between {low} and {high}/s"
+    between = range_text(search.low, search.high, search.unit)
+    text = f"capacity {load_text(search.rate, search.unit)}, with 95 % between {between}"
+    at = [one.ok_per_s for one in search.trials if one.held and one.rate == search.held]
+    if at and search.held is not None and search.unit == "users":
+        text += f"; {three_digits(fmean(at))} ok/s at {load_text(search.held, search.unit)}"
     if search.kind != "unfinished" and not search.precise:
         text += "; less precise than requested: hold longer, or allow more trials"
     return text
 
 
-def rate_text(rate: float) -> str:
-    """Return a rate with three digits and its unit, without zeros at the end: 9/s."""
-    return f"{_number(rate)}/s"
+def trimmed_text(load: float, unit: str) -> str:
+    """Return a load with its unit, a rate without zeros at the end: "9/s", "12 users"."""
+    return load_text(load, unit) if unit == "users" else f"{_number(load)}/s"
 
 
 def _number(rate: float) -> str:
@@ -121,21 +136,23 @@ def search_statements(search: SearchReport) -> Iterator[Statement]:
             in_short=True,
         )
     if search.traces and search.held is not None and search.broke is not None:
-        rates = f"{three_digits(search.held)} to {three_digits(search.broke)}/s"
-        text = f"from {rates}: {plain(search.traces, 500)}"
+        loads = range_text(search.held, search.broke, search.unit, "to")
+        text = f"from {loads}: {plain(search.traces, 500)}"
         yield statement_of("capacity", text, in_short=True)
     for span in search.grown_spans:
         before, after = duration(span.before_s), duration(span.after_s)
         yield statement_of("capacity", f"{plain(span.span)}: {before} on average, then {after}")
-    yield from each("trials", map(_trial, search.trials[:TRIALS]))
+    trials = (_trial(trial, search.unit) for trial in search.trials[:TRIALS])
+    yield from each("trials", trials)
     if len(search.trials) > TRIALS:
         yield statement_of("trials", f"and {count(len(search.trials) - TRIALS, 'more trial')}")
 
 
-def _trial(trial: TrialFigures) -> str:
-    told = f"{trial.rate:g}/s {'sustained' if trial.held else 'not sustained'}"
+def _trial(trial: TrialFigures, unit: str) -> str:
+    load = load_text(trial.rate, unit) if unit == "users" else f"{trial.rate:g}/s"
+    told = f"{load} {'sustained' if trial.held else 'not sustained'}"
     if trial.cause == DISTURBED:
-        told = f"{trial.rate:g}/s says nothing"
+        told = f"{load} says nothing"
     parts = [f"{three_digits(trial.ok_per_s)} ok/s", *percentile_texts(trial)]
     parts += [plain(trial.detail, 200)] if trial.detail else []
     return f"{told}: {', '.join(parts)}"

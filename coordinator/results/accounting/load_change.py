@@ -28,13 +28,16 @@ class LoadChange:
     late_s: float = 0.0
     #: The load from `at_s` on, as `Runner.asked` has it.
     asked: tuple[tuple[float, float], ...] = ()
-    #: Searches: no load follows; how many iterations of the trial before it had not ended, and how
-    #: many were lost with a worker.
+    #: Searches: no load follows; how many iterations of the trial before it had not ended, how many
+    #: were lost with a worker, and how many of its users had not begun.
     last: bool = False
     unended: int = 0
     lost: int = 0
+    waiting: int = 0
     #: Searches, at the end of a trial's load: some of it was not made, as no coordinator was there.
     interrupted: bool = False
+    #: Searches for users, then: how many of them no worker had.
+    missing: int = 0
 
     def to_record(self, workload: int) -> dict[str, Any]:
         """Return the change's journal record; `workload` is the workload's index in the run."""
@@ -52,6 +55,8 @@ class LoadChange:
             "unended": self.unended,
             "lost": self.lost,
             "interrupted": self.interrupted,
+            "missing": self.missing,
+            "waiting": self.waiting,
         }
 
     @classmethod
@@ -70,4 +75,6 @@ class LoadChange:
             unended=int(record.get("unended", 0)),
             lost=int(record.get("lost", 0)),
             interrupted=bool(record.get("interrupted", False)),
+            missing=int(record.get("missing", 0)),
+            waiting=int(record.get("waiting", 0)),
         )

@@ -21,10 +21,10 @@ from osbench.coordinator.results.accounting.error_groups import ErrorGroups, Fai
 from osbench.coordinator.results.accounting.examples import ErrorExample, Exemplars
 from osbench.coordinator.results.accounting.latency_over_time import LatencyOverTime, WorkerLatency
 from osbench.coordinator.results.accounting.load_profile import LoadProfile, arrival_window
-from osbench.coordinator.results.accounting.soft_checks import SoftChecks
 from osbench.coordinator.results.accounting.workload_requests import WorkloadRequests
 from osbench.coordinator.results.accounting.workload_users import UserLives
 from osbench.coordinator.results.statistics.action_paths import entries_by_group, name_paths
+from osbench.coordinator.results.statistics.soft_checks import SoftChecks
 
 Ints = NDArray[np.int64]
 

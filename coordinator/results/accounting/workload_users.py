@@ -137,7 +137,7 @@ class UserLives:
         #: (what failed, type, message) -> how often.
         self.errors: Counter[tuple[str, str, str]] = Counter()
         #: Numbers of users that began once, and of users whose start failed once.
-        self._began = Intervals()
+        self.began = Intervals()
         self._failed = Intervals()
         #: End of the runner's own code in a worker: "" by itself, else its exception; None if it
         #: has not ended.
@@ -154,12 +154,12 @@ class UserLives:
     @property
     def never_began(self) -> int:
         """Number of users that tried to begin, and never did."""
-        return len(self._failed) - len(self._failed.intersection(self._began))
+        return len(self._failed) - len(self._failed.intersection(self.began))
 
     @property
     def tried(self) -> int:
         """Number of users that tried to begin."""
-        return len(self._began) + self.never_began
+        return len(self.began) + self.never_began
 
     @property
     def shortfall(self) -> str:
@@ -184,7 +184,7 @@ class UserLives:
             if kind is LifeEvent.NOT_BEGUN:
                 self._failed.add(number, number + 1)
             if kind is LifeEvent.BEGUN:
-                self._began.add(number, number + 1)
+                self.began.add(number, number + 1)
                 self.begin.add(np.array([lasted], np.int64))
             elif kind is LifeEvent.ENDED:
                 self.end.add(np.array([lasted], np.int64))

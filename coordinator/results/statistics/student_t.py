@@ -23,7 +23,7 @@ def two_sided_p(t: float, freedom: float) -> float:
         return 1.0
     if math.isinf(t):
         return 0.0
-    return _incomplete_beta(freedom / 2, 0.5, freedom / (freedom + t * t))
+    return incomplete_beta(freedom / 2, 0.5, freedom / (freedom + t * t))
 
 
 def upper_p(t: float, freedom: float) -> float:
@@ -54,7 +54,8 @@ def quantile(probability: float, freedom: float) -> float:
     return t
 
 
-def _incomplete_beta(a: float, b: float, x: float) -> float:
+def incomplete_beta(a: float, b: float, x: float) -> float:
+    """Return I_x(a, b), the probability that a beta variable of `a` and `b` is below `x`."""
     if x <= 0 or x >= 1:
         return min(max(x, 0.0), 1.0)
     front = math.exp(

@@ -50,7 +50,7 @@ def faults(workload: Workload, runner: Runner, plugins: Plugins) -> Iterator[Pro
     if isinstance(runner, SearchingRunner):
         yield Problem(
             place,
-            f"cannot be combined with the runner {workload.runner.name}, whose rate changes",
+            f"cannot be combined with the runner {workload.runner.name}, whose load changes",
         )
         return
     instants: dict[str, int] = {}

@@ -101,7 +101,7 @@ def _workload(task: Task, workload: Workload, plugins: Plugins) -> Iterator[Prob
 
 
 def without_criteria(task: Task, plugins: Plugins) -> list[Problem]:
-    """Return a problem for each workload whose runner searches for a rate without an SLA criterion.
+    """Return a problem for each workload whose runner searches for a load without an SLA criterion.
 
     Criteria on trace spans do not count: they are judged after the load. `task`: as parsed, because
     only then the default SLA, which does not count either, is recognized.
@@ -109,7 +109,7 @@ def without_criteria(task: Task, plugins: Plugins) -> list[Problem]:
     return [
         Problem(
             inside(workload.place, "sla"),
-            f"is missing: {workload.runner.name} looks for the rate at which a criterion breaks; "
+            f"is missing: {workload.runner.name} looks for the load at which a criterion breaks; "
             "add one, such as percentile: {p: 95, max_s: 500ms, of: response}",
         )
         for workload in task.workloads

@@ -56,7 +56,8 @@ def _findings(
         yield options.FAILURES_ALLOWED, inside(place, "failure_rate"), message
     for limit in _percentiles(criteria.get("percentile", ())):
         here = inside(place, "percentile")
-        if limit.get("of") == "response" and not runner.OPEN:
+        is_response = limit.get("of") == "response"
+        if is_response and not (runner.OPEN or isinstance(runner, SearchingRunner)):
             message = (
                 f"p{limit['p']:g} of response time: users of a closed load wait while the service "
                 "is slow, and no percentile has this wait; take an open runner, such as rps, or "

@@ -45,12 +45,12 @@ def load_levels(runner: Runner) -> list[LoadLevel]:
     """Return the levels of a runner's load by time; levels of no duration are left out.
 
     Empty if the runner gives neither its load over time nor, if open, arrivals. A searching runner
-    has one level, without an end, at its highest rate.
+    has one level, without an end, at its highest load.
     """
     if isinstance(runner, SearchingRunner) and runner.most_rate is not None:
-        # trials are not known beforehand, but none is above this rate
-        rate = runner.most_rate
-        return [LoadLevel(from_s=0.0, to_s=None, begin=rate, end=rate)]
+        # trials are not known beforehand, but none is above this load
+        most = runner.most_rate
+        return [LoadLevel(from_s=0.0, to_s=None, begin=most, end=most)]
     asked = runner.asked()
     if not asked and runner.OPEN:
         return _planned_levels(runner)

@@ -92,7 +92,8 @@ class SteeredRunner(Runner):
         if self.is_open:
             return self._open_step(elapsed_s, totals)
         step = self._plan.step(elapsed_s, totals, capacity)
-        return replace(step, users=split(self.users(elapsed_s), capacity))
+        step, last = replace(step, users=split(self.users(elapsed_s), capacity)), self.changes[-1]
+        return replace(step, stop_s=last.at_s) if last.last else step
 
     # open loads: part k is the load after change k; part 0 is the plan
 

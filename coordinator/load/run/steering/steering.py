@@ -114,7 +114,7 @@ def _level(asked: Mapping[str, Any], run: WorkloadRun) -> float | None:
         )
     if run.runner.is_search:
         raise UsageError(
-            f"the load of {name} cannot be changed, as its search decides on the rate; end it with "
+            f"the load of {name} cannot be changed, as its search decides on it; end it with "
             "`osbench-coord abort`"
         )
     if asked.get(RESUME):

@@ -380,12 +380,15 @@ class ClosedUserAllocation(UserAllocation):
         """Return the offered load next to the requested one: users, and seconds they waited."""
         load, results = self._load, self._load.results
         history, users = load.services.history, load.runner.concurrency
+        if load.runner.is_search:
+            # its plan only has a bound
+            users = max((int(level) for _, level in load.runner.asked()), default=0)
         wanting_s = results.want_ns / 1e9 + history.missing_user_s(load.number, load.elapsed())
         asked_s = results.busy_s + wanting_s
         return Offered(
             duration_s=duration_s,
             concurrency=users,
             concurrency_held=results.busy_s / asked_s if asked_s > 0 else None,
-            waited_s=wanting_s / users,
+            waited_s=wanting_s / max(1, users),
             cut_short=cut_short,
         )

@@ -12,7 +12,7 @@ from osbench.common.plugin.runner import Capacity, SearchingRunner, Trial
 from osbench.common.plugin.sla import Verdict
 from osbench.common.protocol.columns import Columns, select
 from osbench.common.values.outcomes import Outcome
-from osbench.coordinator.formatting import duration, three_digits
+from osbench.coordinator.formatting import count, duration
 from osbench.coordinator.plugins.sla.evaluator import SlaEvaluator
 from osbench.coordinator.results.accounting.block_contents import BlockContents
 from osbench.coordinator.results.accounting.error_groups import Texts
@@ -22,7 +22,11 @@ from osbench.coordinator.results.accounting.generator_delay import (
     rows_without,
 )
 from osbench.coordinator.results.accounting.load_change import LoadChange
-from osbench.coordinator.results.accounting.search.capacity_sentence import sentence
+from osbench.coordinator.results.accounting.search.capacity_sentence import (
+    load_text,
+    range_text,
+    sentence,
+)
 from osbench.coordinator.results.accounting.totals import NOT_MADE
 from osbench.coordinator.results.accounting.workload_statistics import WorkloadStatistics
 
@@ -54,12 +58,13 @@ _REMEDIES = {
 
 @dataclass(frozen=True, kw_only=True)
 class TrialFigures:
-    """Result of one trial of a search: its rate, and whether the SLA criteria were met at it.
+    """Result of one trial of a search: its load, and whether the SLA criteria were met at it.
 
     Counts and times are of iterations that were due in its measured part; `ok_per_s` and
     `concurrency` of all that ended or ran in it.
     """
 
+    #: Arrivals per second, or virtual users: `SearchOutcome.capacity` has the unit.
     rate: float
     held: bool
     #: "sla", "generator", "generator_late", "max_concurrency", "unended", "disturbed" or, if the
@@ -132,6 +137,8 @@ class _Held:
         #: Iterations that had not ended when the wait for them was given up, and iterations lost
         #: with a worker.
         self.unended = self.lost = 0
+        #: Virtual users that no worker had as its load ended, and users that had not begun.
+        self.missing = self.waiting = 0
         #: No coordinator was there for a part of its load.
         self.interrupted = False
         self.sla = sla
@@ -206,6 +213,7 @@ class Trials:
         if self._held and (change.level or change.last):
             self._held[-1].over = True
             self._held[-1].unended, self._held[-1].lost = change.unended, change.lost
+            self._held[-1].waiting = change.waiting
         if change.level:
             self._held.append(
                 _Held(change, self.runner.settle_s, self.runner.hold_s, self._criteria())
@@ -213,6 +221,7 @@ class Trials:
         elif self._held and not change.last:
             self._held[-1].end(change.at_s)
             self._held[-1].interrupted = change.interrupted
+            self._held[-1].missing = change.missing
         self.progress = self._progress()
 
     def _progress(self) -> str:
@@ -220,11 +229,12 @@ class Trials:
         if last is None or last.over:
             return "the search is over"
         made = self._trials(self.figures())
-        words = f"trial {len(self._held)} at {three_digits(last.rate)}/s"
+        unit = self.runner.unit
+        words = f"trial {len(self._held)} at {load_text(last.rate, unit)}"
         found = self.runner.found(made)
         if found.low is None or found.high is None or found.held is None or found.broke is None:
             return words
-        return f"{words}, capacity {three_digits(found.low)} to {three_digits(found.high)}/s"
+        return f"{words}, capacity {range_text(found.low, found.high, unit, 'to')}"
 
     def add(
         self,
@@ -277,13 +287,15 @@ class Trials:
             if etype and (name in one.errors or len(one.errors) < ERRORS):
                 one.errors[name] += 1
 
-    def __bool__(self) -> bool:
-        return bool(self._held)
-
     @property
     def is_loaded(self) -> bool:
         """Return whether the last trial is under load: its load has begun and not ended."""
         return bool(self._held) and not self._held[-1].ended
+
+    @property
+    def begins_s(self) -> float:
+        """Begin of that measured part, s after t0. Raises IndexError without a trial."""
+        return self._held[-1].from_s
 
     @property
     def ends_s(self) -> float:
@@ -299,7 +311,8 @@ class Trials:
         one = self._held[-1]
         if elapsed_s <= one.from_s:
             return False
-        plan = int(one.rate * self.runner.hold_s) + 1
+        # users begin as many iterations as the service lets them
+        plan = int(one.rate * self.runner.hold_s) + 1 if self.runner.OPEN else None
         return one.sla.breach(one.statistics, plan) is not None
 
     @property
@@ -307,12 +320,14 @@ class Trials:
         """Number of disturbed trials whose load has ended; they have no result."""
         return sum(one.cause == DISTURBED for one in self.figures(judged_only=False))
 
-    def made(self, unended: int = 0, lost: int = 0) -> list[Trial]:
+    def made(self, unended: int = 0, lost: int = 0, waiting: int = 0) -> list[Trial]:
         """Return rate and verdict of each trial whose load has ended, without disturbed trials.
 
         `unended`, `lost`: iterations of the last trial that have not ended, or were lost with a
-        worker; used if that trial is not over.
+        worker; `waiting`: its users that had not begun. Used if that trial is not over.
         """
+        if self._held and not self._held[-1].over:
+            self._held[-1].waiting = waiting
         return self._trials(self.figures(unended=unended, lost=lost, judged_only=False))
 
     @staticmethod
@@ -372,13 +387,14 @@ class Trials:
         if disturbed:
             return DISTURBED, disturbed
         statistics = one.statistics
-        if not statistics.ran and not statistics.count("dropped"):
-            return SLA, "no iteration has ended"
-        cause, limit = self._generator(statistics)
+        if lack := self._lacking(one):
+            return SLA, lack
+        cause, limit = self._generator(one)
         if self._is_late(one):
             return self._late(one)
         failing = one.sla.failing(statistics)
-        if failing:
+        # a user that starts late was kept waiting by the generator, never by the service
+        if failing and (self.runner.OPEN or cause != GENERATOR or one.missing):
             said = "; ".join(f"{verdict.criterion}: {verdict.detail}" for verdict in failing)
             common = one.errors.most_common(1)
             said += f" ({common[0][0]})" if common else ""
@@ -387,6 +403,15 @@ class Trials:
         if unended:
             return UNENDED, f"{unended} of its iterations did not end"
         return cause, limit
+
+    def _lacking(self, one: _Held) -> str:
+        """Return why a trial has too few users or no rows to judge by its criteria; "" if not."""
+        if one.waiting:
+            return f"{one.waiting} of its users had not begun: `on_start` failed or took longer"
+        if one.statistics.ran or one.statistics.count("dropped"):
+            return ""
+        longer = "" if self.runner.OPEN else ": hold longer than an iteration takes"
+        return f"no iteration has ended{longer}"
 
     def _is_late(self, one: _Held) -> bool:
         """Return whether the generator's delay may be why the rate of a trial was not sustained."""
@@ -404,7 +429,7 @@ class Trials:
         failing = one.sla.failing(one.statistics, delay)
         # near the capacity what a delay held back comes at once, and all behind it waits
         if delay.late_s(99) > self._lag_limit_s:
-            return bool(failing) or self._generator(one.statistics)[0] == GENERATOR
+            return bool(failing) or self._generator(one)[0] == GENERATOR
         return bool(failing) and all(verdict.disputed for verdict in failing)
 
     def _late(self, one: _Held) -> tuple[str, str]:
@@ -427,15 +452,19 @@ class Trials:
         if gone:
             return f"{gone} arrivals were dropped with a worker or the coordinator"
         if one.interrupted:
-            return "the coordinator was gone for a part of it"
+            return "the coordinator or a worker was gone for a part of it"
         return f"{lost} of its iterations were lost with a worker" if lost else ""
 
-    def _generator(self, statistics: WorkloadStatistics) -> tuple[str, str]:
+    def _generator(self, one: _Held) -> tuple[str, str]:
         """Return cause and message if the offered load was not the requested one; else ("", "").
 
-        It was not if more than the fraction `DROPS_ALLOWED` of arrivals was dropped, either for
-        `max_concurrency` or for lateness and capacity, or if p99 start lag is above the limit.
+        It was not if workers lacked virtual users at its end, if more than the fraction
+        `DROPS_ALLOWED` of arrivals was dropped, either for `max_concurrency` or for lateness and
+        capacity, or if p99 start lag is above the limit.
         """
+        if one.missing:
+            return GENERATOR, f"the workers lacked {count(one.missing, 'virtual user')}"
+        statistics = one.statistics
         drops = Counter(statistics.drops)
         late, own = drops["capacity"] + drops["late"], drops["max_concurrency"]
         arrivals = statistics.ran + statistics.count("dropped")
@@ -477,6 +506,7 @@ class Trials:
 
     def _found(self) -> Capacity:
         found = self.runner.found(self._trials(self.figures()))
+        found = replace(found, unit=self.runner.unit)
         broken = self._at(found.broke)
         if broken is not None and broken.cause == LATE:
             # it says nothing about the service
@@ -494,7 +524,7 @@ class Trials:
         if found.kind == "above" or broken is None or broken.cause not in _REMEDIES:
             return ""
         remedy = _REMEDIES[broken.cause]
-        return f"at {three_digits(broken.rate)}/s {broken.detail}: {remedy}"
+        return f"at {load_text(broken.rate, found.unit)} {broken.detail}: {remedy}"
 
     def _at(self, rate: float | None) -> TrialFigures | None:
         """Return the first finished trial at `rate` that failed and was not disturbed, or None."""

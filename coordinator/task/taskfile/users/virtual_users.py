@@ -8,7 +8,7 @@ from typing import Any
 
 from osbench.common.errors import Problem
 from osbench.common.plugin.request_values import base_fault, header_faults
-from osbench.common.plugin.runner import Runner
+from osbench.common.plugin.runner import Runner, SearchingRunner
 from osbench.common.plugin.scenario_plugin import ScenarioPlugin
 from osbench.common.secrets.secret_names import is_secret
 from osbench.common.task import Task, Workload
@@ -63,6 +63,8 @@ def faults(task: Task, workload: Workload, runner: Runner) -> Iterator[Problem]:
             yield Problem(at, "needs a closed runner: arrivals start users here")
         elif runner.ramp_up_s:
             yield Problem(at, "and ramp_up of the runner say the same: give one of the two")
+        elif isinstance(runner, SearchingRunner):
+            yield Problem(at, "has no effect on trials, whose users begin at once: lengthen settle")
     if "max_rate" in users and runner.OPEN:
         yield Problem(
             inside(inside(place, "users"), "max_rate"),

@@ -1,10 +1,10 @@
 from osbench.coordinator.plugins.runners.constant import Constant
 from osbench.coordinator.plugins.runners.constant_for_duration import ConstantForDuration
 from osbench.coordinator.plugins.runners.rps import Rps
-from osbench.coordinator.plugins.runners.search import Search
 from osbench.coordinator.plugins.runners.serial import Serial
 from osbench.coordinator.plugins.runners.stages import StagedRate
 from osbench.coordinator.plugins.runners.user_stages import StagedUsers
+from osbench.edges.capacity.search import Search
 from osbench.edges.history.sizing.load_levels import load_levels
 from osbench.plugin import runner
 

@@ -139,7 +139,7 @@ def test_a_search_needs_a_criterion_that_is_judged_under_load():
     runner = {"search": {"start": 1, "end": 5}}
     limit = {"name": "db", "calls_per_iteration": {"max": 1}}
 
-    with pytest.raises(TaskError, match="looks for the rate at which a criterion breaks"):
+    with pytest.raises(TaskError, match="looks for the load at which a criterion breaks"):
         checked_task(document(limit, runner=runner), "task", Plugins())
 
 

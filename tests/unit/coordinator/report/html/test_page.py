@@ -466,6 +466,33 @@ def test_a_search_has_its_trials_and_what_grew_in_tables(tmp_path: Path) -> None
     assert ">Search for the capacity</a></h3>" not in live
 
 
+def test_a_search_for_users_has_no_rate_as_its_load(tmp_path: Path) -> None:
+    facts = facts_of(tmp_path)
+    summary = json.loads(json.dumps(facts.summary))
+    trial = {"from_s": 0.0, "to_s": 9.0, "ok": 90, "failed": 0, "timed_out": 0, "dropped": 0,
+             "ok_per_s": 9.5, "p50_s": 0.1, "p95_s": 0.2, "p99_s": 0.3, "concurrency": 2.0,
+             "actions": {}, "cause": "", "detail": ""}  # fmt: skip
+    trials = [
+        trial | {"rate": 1200.0, "held": True},
+        trial | {"rate": 1400.0, "held": False, "cause": "sla", "detail": "good: 3 % were good"},
+    ]
+    summary["workloads"][0]["search"] = {
+        "kind": "found", "rate": 1210.0, "low": 1200.0, "high": 1300.0, "precise": True,
+        "held": 1200.0, "broke": 1400.0, "unit": "users", "limit": None, "trials": trials,
+        "grown": [{"action": "shop.buy", "before_s": 0.1, "after_s": 0.9}],
+    }  # fmt: skip
+
+    html = page_of(replace(facts, summary=summary))
+
+    told = " ".join(re.sub(r"<[^>]+>", " ", html).replace("\u202f", " ").split())
+    assert "1,200 users sustained; 1,400 users not: good: 3 % were good." in told
+    assert "Capacity 1,210 users, with 95 % between 1,200 and 1,300 users; 9.50 ok/s" in told
+    assert "at 1,200 users at 1,400 users" in told
+    assert re.search(r"1,200 +users ✓ the highest sustained number of users", told)
+    part = html.partition(">Search for the capacity</a></h3>")[2].partition('<div id="w1-tables">')
+    assert "target/s" not in part[0]
+
+
 def test_a_live_page_has_no_sums_that_stay_as_they_were(tmp_path: Path) -> None:
     facts = facts_of(tmp_path, all_kinds(), state=RUNNING)
 

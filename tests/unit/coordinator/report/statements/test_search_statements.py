@@ -82,3 +82,41 @@ def test_of_several_limits_the_broken_one_is_told() -> None:
 )
 def test_other_ends_of_a_search_have_a_sentence_each(found: SearchReport, said: str) -> None:
     assert search_headline(found) == said
+
+
+def test_users_have_their_own_words_and_the_throughput_that_they_make() -> None:
+    found = searched(
+        trial(12), trial(14, P95), held=12, broke=14, rate=12, low=11, high=13, unit="users"
+    )
+
+    headline, interval, first, second = [one.text for one in search_statements(found)]
+
+    assert headline == "12 users sustained with p95 <= 20ms; 14 users not: 31.0ms"
+    assert interval == (
+        "capacity 12 users, with 95 % between 11 and 13 users; 12.0 ok/s at 12 users"
+    )
+    assert first.startswith("12 users sustained: ")
+    assert second.startswith("14 users not sustained: ")
+
+
+@pytest.mark.parametrize(
+    ("found", "said"),
+    [
+        (
+            searched(kind="above", held=1, advice="raise `high`", unit="users"),
+            "1 user sustained, the highest number of users that was tried: raise `high`",
+        ),
+        (
+            searched(
+                trial(9, "no core"), kind="below", broke=9, advice="lower `low`", unit="users"
+            ),
+            "no number of users was sustained; at 9 users, the lowest: no core; try low: 2",
+        ),
+        (
+            searched(trial(1, "no core"), kind="below", broke=1, unit="users"),
+            "no number of users was sustained; at 1 user, the lowest: no core",
+        ),
+    ],
+)
+def test_other_ends_of_a_search_for_users(found: SearchReport, said: str) -> None:
+    assert search_headline(found) == said

@@ -18,7 +18,6 @@ from osbench.coordinator.plugins.sla.checks import SoftCheckRate
 from osbench.coordinator.plugins.sla.evaluator import SlaEvaluator
 from osbench.coordinator.results.accounting.accounts import Accounts
 from osbench.coordinator.results.accounting.merging import join
-from osbench.coordinator.results.accounting.soft_checks import NAMES, OTHER, SoftChecks
 from osbench.coordinator.results.accounting.workload_results import WorkloadResults
 from osbench.coordinator.results.accounting.workload_statistics import WorkloadStatistics
 from osbench.coordinator.results.accounting.workload_users import (
@@ -26,6 +25,7 @@ from osbench.coordinator.results.accounting.workload_users import (
     UserRegister,
     read_events,
 )
+from osbench.coordinator.results.statistics.soft_checks import NAMES, OTHER, SoftChecks
 
 
 def given(register: UserRegister, mid: str, count: int) -> list[tuple[int, int]]:

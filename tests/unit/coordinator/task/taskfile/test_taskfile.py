@@ -265,7 +265,7 @@ def test_a_search_without_a_criterion_of_its_own_is_refused(write, plugins, refu
 
     assert bare == empty
     assert bare["subtasks[0].sla"] == (
-        "is missing: search looks for the rate at which a criterion breaks; add one, such as "
+        "is missing: search looks for the load at which a criterion breaks; add one, such as "
         "percentile: {p: 95, max_s: 500ms, of: response}"
     )
     for task in (good, steady):

@@ -68,6 +68,8 @@ def test_a_criterion_that_is_met_too_easily_is_noted_and_can_be_silenced(sla, ru
         (percentile(99.9, action="dummy"), CLOSED),  # the number of calls is not known
         (percentile(99.9), BY_TIME),  # neither is the number of iterations
         (percentile(99, of="response", over_s=10), OPEN),
+        # its users are closed on purpose
+        (percentile(95, of="response"), {"search": {"users": {"low": 1, "high": 9}}}),
     ],
 )
 def test_criteria_that_mean_something_have_no_note(sla, runner):

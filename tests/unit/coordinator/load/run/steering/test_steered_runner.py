@@ -14,9 +14,9 @@ from osbench.coordinator.load.run.steering.steered_runner import SteeredRunner, 
 from osbench.coordinator.plugins.runners.constant import Constant
 from osbench.coordinator.plugins.runners.constant_for_duration import ConstantForDuration
 from osbench.coordinator.plugins.runners.rps import Rps
-from osbench.coordinator.plugins.runners.search import Search
 from osbench.coordinator.plugins.runners.stages import StagedRate
 from osbench.coordinator.results.accounting.load_change import LoadChange
+from osbench.edges.capacity.search import Search
 
 FLAT = StagedRate({"start": 10, "stages": [{"duration": 60, "target": 10}]})
 

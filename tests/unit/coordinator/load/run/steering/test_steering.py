@@ -14,10 +14,10 @@ from osbench.coordinator.load.run.steering.steered_runner import SteeredRunner
 from osbench.coordinator.load.run.steering.steering import Steering
 from osbench.coordinator.plugins.runners.constant import Constant
 from osbench.coordinator.plugins.runners.rps import Rps
-from osbench.coordinator.plugins.runners.search import Search
 from osbench.coordinator.results.accounting.accounts import Accounts
 from osbench.coordinator.results.storage import control_requests
 from osbench.coordinator.results.storage.run_directory import RunDirectory
+from osbench.edges.capacity.search import Search
 
 
 class Desk:

@@ -38,3 +38,15 @@ def test_a_capacity_has_its_interval():
         "capacity 50.0/s, between 48.0 and 52.0/s with 95 %, less precise than requested; "
         "at 51.0/s p95 900ms"
     )
+
+
+def test_users_are_whole_and_have_no_rate():
+    found = Capacity(kind="found", rate=12, low=11, high=1300, held=12, broke=14, unit="users")
+    above = Capacity(kind="above", held=1, advice="raise `high`", unit="users")
+
+    assert sentence(found, "p95 900ms") == (
+        "capacity 12 users, between 11 and 1,300 users with 95 %; at 14 users p95 900ms"
+    )
+    assert sentence(above, "") == (
+        "at least 1 user, the highest number of users that was tried: raise `high`"
+    )

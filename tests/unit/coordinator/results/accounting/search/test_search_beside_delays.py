@@ -15,11 +15,11 @@ from osbench.common.plugin.plugins import Plugins
 from osbench.common.protocol.columns import decode_rows, encode_rows
 from osbench.common.task import Named
 from osbench.common.values.outcomes import Outcome
-from osbench.coordinator.load.run.steering.rate_search import MOST_DISTURBED
-from osbench.coordinator.plugins.runners.search import Search
 from osbench.coordinator.plugins.sla.evaluator import SlaEvaluator
 from osbench.coordinator.results.accounting.load_change import LoadChange
 from osbench.coordinator.results.accounting.search.trials import DISTURBED, SearchOutcome, Trials
+from osbench.edges.capacity.search import Search
+from osbench.edges.capacity.search_control import MOST_DISTURBED
 
 CONFIG = {"low": 20, "high": 300, "precision": 0.15, "hold": 5, "settle": 1, "max_trials": 12}
 SLAS = (

@@ -13,10 +13,10 @@ from osbench.common.plugin.runner import Trial
 from osbench.common.protocol.columns import Columns
 from osbench.common.task import Named
 from osbench.common.values.outcomes import Outcome
-from osbench.coordinator.plugins.runners.search import Search
 from osbench.coordinator.plugins.sla.evaluator import SlaEvaluator
 from osbench.coordinator.results.accounting.load_change import LoadChange
 from osbench.coordinator.results.accounting.search.trials import TrialFigures, Trials
+from osbench.edges.capacity.search import Search
 
 CONFIG = {"low": 10, "high": 100, "hold": 10, "settle": 2}
 SLAS = (
@@ -202,7 +202,7 @@ def test_a_trial_that_had_no_coordinator_for_a_while_says_nothing():
     (figures,) = found.figures()
     assert (figures.cause, figures.detail) == (
         "disturbed",
-        "the coordinator was gone for a part of it",
+        "the coordinator or a worker was gone for a part of it",
     )
 
 

@@ -1,4 +1,4 @@
-"""The `search` runner: finds the highest arrival rate at which the SLA criteria are met."""
+"""The `search` runner: finds the highest load, a rate or users, at which the criteria are met."""
 
 from __future__ import annotations
 
@@ -8,7 +8,8 @@ from typing import Any, ClassVar
 
 from osbench.coordinator.plugins.runners import runner_schema
 from osbench.coordinator.plugins.runners.possible_rates import FASTEST, SLOWEST
-from osbench.coordinator.plugins.runners.threshold import ThresholdFit
+from osbench.coordinator.plugins.runners.user_stages import MOST_USERS
+from osbench.edges.capacity.threshold import Threshold, ThresholdFit
 from osbench.plugin import runner
 from osbench.plugin.durations import DURATION
 
@@ -16,6 +17,8 @@ from osbench.plugin.durations import DURATION
 PRECISION, HOLD_S, REPEATS, MOST_TRIALS = 0.1, 30.0, 1, 40
 #: Part of `hold` that comes before it and does not count.
 SETTLE = 0.2
+#: Seconds in which the first work reaches the users of a trial, at least.
+BEGIN_S = 0.5
 #: From one rate to the next until one breaks.
 GROWTH = 2.0
 #: An end of the range is the result once it broke, or held, so often more than not.
@@ -24,21 +27,37 @@ SURE = 2
 #: chance there is in a trial.
 NEXT = (0.1, 0.5, 0.9)
 
+#: Keys that only a search for a rate has.
+OF_RATES = ("low", "high", "max_concurrency", "arrivals", "seed")
+
 _RATE: Mapping[str, Any] = {
     "type": "number",
     "minimum": SLOWEST,
     "maximum": FASTEST,
 }
+#: Keys of other runners, and the key of a search.
+_ELSEWHERE: Mapping[str, str] = {
+    "concurrency": "a search for virtual users has `users: {low: 1, high: 100}`",
+    "vus": "a search for virtual users has `users: {low: 1, high: 100}`",
+    "rate": "the range of rates is `low` and `high`",
+    "rps": "the range of rates is `low` and `high`",
+    "duration": "the time for which a load is judged is `hold`",
+    "ramp_up": "the time before a load is judged is `settle`",
+    "think": "`think: {min: 1s}` is a key of the workload, next to `runner`",
+    "warmup": "the time before a load is judged is `settle`",
+}
+_USERS: Mapping[str, Any] = {"type": "integer", "minimum": 1, "maximum": MOST_USERS}
 
 
 class Search(runner.SearchingRunner):
-    """Looks for the highest arrival rate at which the workload's SLA criteria are met.
+    """Looks for the highest load at which the workload's SLA criteria are met.
 
-    It begins with `low`, doubles the rate until a criterion breaks, or up to `high`, and then tries
-    rates in between. A rate is kept for `hold` seconds after `settle` seconds that do not count,
-    `repeats` times in a row. It ends when the capacity is known to `precision` (0.1 is 10 %) with
-    95 %, or is outside the range, or after `max_trials` trials. At most `max_concurrency`
-    iterations run at once.
+    The load is a rate of arrivals, between `low` and `high`, or with `users` a number of virtual
+    users at once. The search begins with `low`, doubles the load until a criterion breaks, or up to
+    `high`, and then tries loads in between. A load is kept for `hold` seconds after `settle`
+    seconds that do not count, `repeats` times in a row. It ends when the capacity is known to
+    `precision` (0.1 is 10 %; at least one user) with 95 %, or is outside the range, or after
+    `max_trials` trials. At most `max_concurrency` iterations of a rate run at once.
     """
 
     NAME: ClassVar[str] = "search"
@@ -48,6 +67,16 @@ class Search(runner.SearchingRunner):
         "properties": {
             "low": {**_RATE, "description": "arrivals per second to begin with"},
             "high": {**_RATE, "description": "no higher rate is tried, arrivals per second"},
+            "users": {
+                "type": "object",
+                "description": "a search for virtual users at once, instead of a rate",
+                "properties": {
+                    "low": {**_USERS, "description": "virtual users to begin with"},
+                    "high": {**_USERS, "description": "no more virtual users are tried"},
+                },
+                "required": ["low", "high"],
+                "additionalProperties": False,
+            },
             "precision": {
                 "type": "number",
                 "minimum": 0.01,
@@ -58,7 +87,7 @@ class Search(runner.SearchingRunner):
             "hold": {
                 **DURATION,
                 "minimum": 1,
-                "description": f"seconds for which a rate is judged; {HOLD_S:g} by default",
+                "description": f"seconds for which a load is judged; {HOLD_S:g} by default",
             },
             "settle": {
                 **DURATION,
@@ -69,7 +98,7 @@ class Search(runner.SearchingRunner):
                 "type": "integer",
                 "minimum": 1,
                 "maximum": 20,
-                "description": f"trials of each rate; {REPEATS} by default",
+                "description": f"trials of each load; {REPEATS} by default",
             },
             "max_trials": {
                 "type": "integer",
@@ -83,15 +112,37 @@ class Search(runner.SearchingRunner):
             "arrivals": runner_schema.ARRIVALS,
             "seed": runner_schema.SEED,
         },
-        "required": ["low", "high"],
         "additionalProperties": False,
+        "elsewhere": _ELSEWHERE,
     }
+
+    def __new__(cls, config: Mapping[str, Any]) -> Search:
+        """Return a search for users if `config` has them, as pathlib's Path chooses its class."""
+        return super().__new__(UserSearch if cls is Search and "users" in config else cls)
 
     @classmethod
     def check(cls, config: Mapping[str, Any]) -> list[str]:
-        """Return a message unless `low` is less than `high`."""
-        low, high = config["low"], config["high"]
-        return [] if low < high else [f"low must be less than high, got {low:g} and {high:g}"]
+        """Return messages if the range is empty, missing, or of rates and users at once."""
+        mixed = [key for key in OF_RATES if key in config]
+        if "users" in config and mixed:
+            return [
+                f"users is a search for virtual users at once, and {', '.join(mixed)} "
+                f"{'is' if len(mixed) == 1 else 'are'} for rates: leave out "
+                f"{'either' if 'low' in mixed or 'high' in mixed else ', '.join(mixed)}"
+            ]
+        bounds = config.get("users", config)
+        missing = [key for key in ("low", "high") if key not in bounds]
+        if missing:
+            are = "is" if len(missing) == 1 else "are"
+            return [
+                f"{' and '.join(missing)} {are} missing: give low and high for rates, or "
+                "users: {low: 1, high: 100} for virtual users at once"
+            ]
+        low, high = bounds["low"], bounds["high"]
+        within = "users." if "users" in config else ""
+        if low < high:
+            return []
+        return [f"{within}low must be less than {within}high, got {low:g} and {high:g}"]
 
     @classmethod
     def notes(cls, config: Mapping[str, Any]) -> list[str]:
@@ -110,15 +161,16 @@ class Search(runner.SearchingRunner):
 
     @property
     def most_rate(self) -> float:
-        """Return `high`, the highest rate to try, arrivals per second."""
+        """Return `high`, the highest load to try: arrivals per second, or virtual users."""
         return self._range[1]
 
     @property
     def _range(self) -> tuple[float, float]:
-        return float(self.config["low"]), float(self.config["high"])
+        bounds = self.config.get("users", self.config)
+        return float(bounds["low"]), float(bounds["high"])
 
     def next_rate(self, trials: Sequence[runner.Trial]) -> float | None:
-        """Return the rate of the next trial, arrivals per second; None if the search is over.
+        """Return the load of the next trial, rate or users; None if the search is over.
 
         `trials` are all trials so far, in order. The search is over after `max_trials`, or if the
         capacity is below `low`, above `high` or known to `precision`.
@@ -137,18 +189,24 @@ class Search(runner.SearchingRunner):
             return min(high, GROWTH * last)
         at = NEXT[len(trials) // self._repeats % len(NEXT)]
         fit = ThresholdFit(low, high).of([(one.rate, one.held) for one in trials], at)
-        if fit.high / fit.low <= 1 + self._precision:
+        if self._is_precise(fit):
             return None
         # never above a rate that the way up has found too high
-        return _rounded_rate(min(max(fit.next, low), high, max(broken, default=high)))
+        return self._rounded(min(max(fit.next, low), high, max(broken, default=high)))
 
     @property
     def _repeats(self) -> int:
         return int(self.config.get("repeats", REPEATS))
 
-    @property
-    def _precision(self) -> float:
-        return float(self.config.get("precision", PRECISION))
+    def _is_precise(self, fit: Threshold) -> bool:
+        return fit.high / fit.low <= 1 + float(self.config.get("precision", PRECISION))
+
+    def _rounded(self, load: float) -> float:
+        return float(f"{load:.4g}")
+
+    def _found_load(self, load: float) -> float:
+        """Return an estimate in the unit of the search, as `found` reports it."""
+        return load
 
     def _is_end(self, trials: Sequence[runner.Trial]) -> bool:
         """Return whether the last trial was at an end of the range that is the result so far.
@@ -173,7 +231,7 @@ class Search(runner.SearchingRunner):
         return "above" if held[high] - broken[high] >= SURE else ""
 
     def found(self, trials: Sequence[runner.Trial]) -> runner.Capacity:
-        """Return the capacity that the trials so far show, in arrivals per second.
+        """Return the capacity that the trials so far show, in arrivals per second or users.
 
         `rate` and its interval are None if the capacity is below `low` or above `high`, if no rate
         has broken the SLA, or if none has met it: then there is only a bound.
@@ -189,7 +247,7 @@ class Search(runner.SearchingRunner):
             rate for rate in rates if broken[rate] >= held[rate] and (best is None or rate > best)
         ]
         end = self._end(trials)
-        precise = fit.high / fit.low <= 1 + self._precision
+        precise = self._is_precise(fit)
         kind = "unfinished" if self.next_rate(trials) is not None else end or "found"
         if kind == "found" and not (held and broken):
             # ended by `max_trials`
@@ -198,9 +256,9 @@ class Search(runner.SearchingRunner):
         known = kind in ("found", "unfinished") and bool(held and broken)
         return runner.Capacity(
             kind=kind,
-            rate=fit.median if known else None,
-            low=fit.low if known else None,
-            high=fit.high if known else None,
+            rate=self._found_load(fit.median) if known else None,
+            low=self._found_load(fit.low) if known else None,
+            high=self._found_load(fit.high) if known else None,
             held=best,
             broke=min(worse, default=None),
             precise=precise or bool(end),
@@ -209,10 +267,41 @@ class Search(runner.SearchingRunner):
 
     def _advice(self, kind: str, best: float | None) -> str:
         if kind == "below":
-            return "lower `low`"
+            # a load needs a user
+            return "lower `low`" if self.OPEN or self._range[0] > 1 else ""
         if kind != "above":
             return ""
         return "raise `high`" if best == self._range[1] else "raise `max_trials`"
+
+
+class UserSearch(Search):
+    """A search for the most virtual users at once, made by `Search` for the key `users`.
+
+    Numbers of users are whole. The capacity is the greatest number that is sustained as often as
+    not: the threshold of the fit, rounded down.
+    """
+
+    OPEN: ClassVar[bool] = False
+
+    @property
+    def concurrency(self) -> int:
+        """Return the most virtual users that are tried, which workers have to carry."""
+        return int(self.most_rate)
+
+    @property
+    def settle_s(self) -> float:
+        """Return the seconds of a trial that are not judged, at least `BEGIN_S`."""
+        return max(BEGIN_S, super().settle_s)
+
+    def _is_precise(self, fit: Threshold) -> bool:
+        # a number of users and the next one are as near as two can be
+        return super()._is_precise(fit) or int(fit.high) - int(fit.low) <= 1
+
+    def _rounded(self, load: float) -> float:
+        return float(round(load))
+
+    def _found_load(self, load: float) -> float:
+        return float(int(load))
 
 
 def _held_rates(trials: Sequence[runner.Trial]) -> Counter[float]:
@@ -221,7 +310,3 @@ def _held_rates(trials: Sequence[runner.Trial]) -> Counter[float]:
 
 def _broken_rates(trials: Sequence[runner.Trial]) -> Counter[float]:
     return Counter(trial.rate for trial in trials if not trial.held)
-
-
-def _rounded_rate(rate: float) -> float:
-    return float(f"{rate:.4g}")

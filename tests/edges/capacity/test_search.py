@@ -11,8 +11,8 @@ import pytest
 
 from helpers.examples import examples
 from osbench.common.plugin.runner import Capacity, Trial
-from osbench.coordinator.plugins.runners.search import Search
-from osbench.coordinator.plugins.runners.threshold import ThresholdFit
+from osbench.edges.capacity.search import Search
+from osbench.edges.capacity.threshold import ThresholdFit
 
 #: Judges a rate.
 Judge = Callable[[float], bool]
