@@ -121,9 +121,9 @@ def groups_in(args: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
     lists = [args.get(key) for key in LISTS]
     lists += [branch.get("steps") for branch in branches if isinstance(branch, Mapping)]
     for steps in lists:
-        yield from (one for one in steps or () if is_group(one)) if isinstance(
-            steps, list | tuple
-        ) else ()
+        yield from (
+            (one for one in steps or () if is_group(one)) if isinstance(steps, list | tuple) else ()
+        )
 
 
 def group_mistakes(args: Mapping[str, Any]) -> Iterator[str]:
