@@ -23,7 +23,10 @@ class GroupedHttpFlow(HttpFlow):
     """
 
     ARGUMENTS: ClassVar[Mapping[str, Mapping[str, Any]]] = {"run": GROUPED_ARGUMENTS}
-    WORKER_MODULES = (*HttpFlow.WORKER_MODULES, "osbench.edges.flows.step_groups")
+    WORKER_MODULES = (
+        "osbench.worker.http.user.http_session",
+        "osbench.edges.flows.step_groups",
+    )
 
     @classmethod
     def check_arguments(cls, method: str, args: Mapping[str, Any]) -> list[str]:
@@ -59,7 +62,7 @@ class GroupedHttpFlow(HttpFlow):
         context[FLOW] = GroupedFlow(context["args"])
 
     @configure(name="HttpFlow.run")
-    async def run(  # noqa: D102 - see below
+    async def run(
         self,
         steps: Sequence[Mapping[str, Any]] = (),
         mix: Sequence[Mapping[str, Any]] = (),
@@ -75,5 +78,6 @@ class GroupedHttpFlow(HttpFlow):
     run.__doc__ = f"""{HttpFlow.run.__doc__}
         Instead of a path, a step may have `parallel`, a list of steps that are made at once; it has
         a `name`, and may have `at_once`, `when`, `repeat` and `think`: {{name: page, parallel:
-        [{{path: /a}}, {{path: /b}}], at_once: 6}}. Those steps see the values that were saved before.
+        [{{path: /a}}, {{path: /b}}], at_once: 6}}. These steps see the values that were saved
+        before.
         """

@@ -1,10 +1,10 @@
 """The part of each atomic action that its iteration waited for, if actions ran at the same time.
 
 Times of actions side by side, such as the steps of a group of a flow, do not add up to the time of
-the action around them. Each moment is divided equally among the actions of one parent that ran then.
-So a step that is slower than usual counts with all that it made its iteration slower, since it runs
-alone at the end. A critical path would go through another of about equal steps in each iteration,
-and a comparison of iterations would take that for its usual spread.
+the action around them. Each moment is divided equally among the actions of one parent that ran
+then. So a step that is slower than usual counts with all that it made its iteration slower, since
+it runs alone at the end. A critical path would go through another of about equal steps in each
+iteration, and a comparison of iterations would take that for its usual spread.
 """
 
 from __future__ import annotations
@@ -67,7 +67,8 @@ def _divided_times(actions: Ints, lines: Ints, outer: Ints) -> Floats:
     passed = np.empty(len(order))
     passed[order] = np.concatenate(((0.0,), np.cumsum(each)))
     counted = passed[len(lines) :] - passed[: len(lines)]
-    return np.clip(counted / np.maximum(lasted, 1), 0.0, 1.0)
+    fraction: Floats = np.clip(counted / np.maximum(lasted, 1), 0.0, 1.0)
+    return fraction
 
 
 def _within_outer(shares: Floats, lines: Ints, outer: Ints) -> Floats:
