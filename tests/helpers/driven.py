@@ -23,6 +23,17 @@ from servers.child import PATIENCE_S
 SOCKETS, LOOP, PLAIN_LOOP = DRIVERS = "sockets", "loop", "asyncio"
 
 
+class SocketDriven(SocketClient):
+    """`SocketClient` with the same methods as `LoopDriven`."""
+
+    def status(
+        self, method: str, url: str, own: Sequence[str], options: Mapping[str, Any]
+    ) -> int | None:
+        """The status code alone."""
+        response = self.request(method, url, own, options, keep_body=False)
+        return response.status if response is not None else None
+
+
 class LoopDriven:
     """`LoopClient` with a loop of its own, for threads that are not the loop's."""
 
@@ -78,10 +89,10 @@ def driven(
     of_run: Sequence[str] = (),
     observer: Observer | None = None,
     opener: Opener | None = None,
-) -> Iterator[SocketClient | LoopDriven]:
+) -> Iterator[SocketDriven | LoopDriven]:
     """A client over a kind of driver; its loop is ended when the block is left."""
     if kind == SOCKETS:
-        yield SocketClient(of_run, observer=observer, opener=opener)
+        yield SocketDriven(of_run, observer=observer, opener=opener)
     elif kind == LOOP:
         thread = LoopThread(lambda _: None)
         yield LoopDriven(of_run, thread.loop, observer, opener)
