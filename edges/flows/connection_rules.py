@@ -9,7 +9,7 @@ from urllib.parse import urlsplit
 
 from osbench.common.network.response_bound import ResponseBound
 from osbench.edges.flows.ending_connection import EndedConnections, EndingConnection, EndRule
-from osbench.edges.flows.source_addresses import SourceAddresses, addresses_of, listed
+from osbench.edges.flows.source_addresses import SourceAddresses, addresses_of, source_texts
 from osbench.worker.http.exchange_steps import HttpConnection, Steps
 from osbench.worker.http.opening import Opener
 from osbench.worker.http.ready_requests import RequestLimits
@@ -42,7 +42,7 @@ class TaskConnectionRules:
         if SOURCE not in wish:
             return
         try:
-            versions = {one.version for one in addresses_of(listed(wish[SOURCE]))}
+            versions = {one.version for one in addresses_of(source_texts(wish[SOURCE]))}
         except ValueError as error:
             yield SOURCE, str(error)
             return

@@ -23,7 +23,7 @@ Address = ipaddress.IPv4Address | ipaddress.IPv6Address
 _FAMILIES = {4: socket.AF_INET, 6: socket.AF_INET6}
 
 
-def listed(wish: str | Sequence[str]) -> list[str]:
+def source_texts(wish: str | Sequence[str]) -> list[str]:
     """Return the texts of `source`, a key of the task's `http`: one, or a list."""
     return [wish] if isinstance(wish, str) else list(wish)
 
@@ -73,7 +73,7 @@ class SourceAddresses:
 
         `wish` was checked. Raises FleetError if this host has none of them.
         """
-        texts = listed(wish)
+        texts = source_texts(wish)
         here = [one for one in addresses_of(texts) if is_local(one)]
         if not here:
             raise FleetError(
@@ -104,7 +104,7 @@ class SourceAddresses:
                         step = self._with_source(step)
                     outcome = yield step
                 except OSError as error:
-                    step = steps.throw(_explained(error, step))
+                    step = steps.throw(_with_remedy(error, step))
                 except BaseException as error:  # noqa: BLE001 - the generator decides
                     step = steps.throw(error)
                 else:
@@ -147,7 +147,7 @@ class SourcedConnect(Connect):
         return made
 
 
-def _explained(error: OSError, step: Step) -> OSError:
+def _with_remedy(error: OSError, step: Step) -> OSError:
     """Return `error`, or one that says what to do if a source address cannot be used."""
     if not isinstance(step, SourcedConnect) or error.errno != errno.EADDRNOTAVAIL:
         return error

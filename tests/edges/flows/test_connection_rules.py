@@ -180,7 +180,7 @@ def test_ports_that_are_used_up_are_named_with_a_remedy() -> None:
 
     steps = SourceAddresses("127.0.0.2").bound(opening())
     assert isinstance(next(steps), SourcedConnect)
-    with pytest.raises(OSError, match="Cannot assign requested address: all ports of 127.0.0.2 "):
+    with pytest.raises(OSError, match=r"requested address: all ports of 127\.0\.0\.2 "):
         steps.throw(OSError(errno.EADDRNOTAVAIL, "Cannot assign requested address"))
 
 
@@ -244,7 +244,7 @@ def test_connections_to_a_proxy_keep_the_rules(plain_server, monkeypatch, option
     assert max(found) <= 4
     if not in_loop:
         # one thread: each connection but the last has its number
-        assert all(3 <= size for size in found[:-1])
+        assert all(size >= 3 for size in found[:-1])
 
 
 @pytest.mark.parametrize("options", [{}, {"auth": ["me", "pw"]}], ids=["libcurl", "requests"])
