@@ -76,8 +76,8 @@ class GroupedHttpFlow(HttpFlow):
         await self._flow.play(self, self._values(), branch)
 
     run.__doc__ = f"""{HttpFlow.run.__doc__}
-        Instead of a path, a step may have `parallel`, a list of steps that are made at once; it has
-        a `name`, and may have `at_once`, `when`, `repeat` and `think`: {{name: page, parallel:
-        [{{path: /a}}, {{path: /b}}], at_once: 6}}. These steps see the values that were saved
-        before.
+        Instead of a path, a step may have `parallel`, a list of steps that are made at once. Such a
+        step has a `name`, and may have `at_once`, `when`, `repeat` and `think`: {{name: page,
+        parallel: [{{path: /a}}, {{path: /b}}], at_once: 6}}. Its steps see the values that were
+        saved before.
         """

@@ -28,7 +28,7 @@ from osbench.worker.http.other_clients.turned_adapter import TurnedAdapter
 #: CURLOPT_MAXLIFETIME_CONN of libcurl 7.80, seconds; pycurl may have no name for it.
 _MAX_LIFETIME = 314
 
-#: When connections end, where they come from (None: the system chooses), and the counter of ends.
+#: Rule on ends, source addresses (None: the system chooses), and the counter of ends.
 Parts = tuple[EndRule, SourceAddresses | None, EndedConnections]
 
 

@@ -65,7 +65,7 @@ def _not_an_address(text: str) -> str:
 class SourceAddresses:
     """The addresses of a task that this host has, which new connections take in turn. Thread-safe.
 
-    Connections to IPv4 addresses take those of IPv4, connections to IPv6 those of IPv6.
+    Connections take the addresses of the family of their target, IPv4 or IPv6.
     """
 
     def __init__(self, wish: str | Sequence[str]) -> None:
@@ -148,7 +148,7 @@ class SourcedConnect(Connect):
 
 
 def _with_remedy(error: OSError, step: Step) -> OSError:
-    """Return `error`, or one that says what to do if a source address cannot be used."""
+    """Return `error`, with a remedy if it is about the source address of the step."""
     if not isinstance(step, SourcedConnect) or error.errno != errno.EADDRNOTAVAIL:
         return error
     return OSError(
