@@ -68,12 +68,15 @@ class EndingConnection:
     connection within.
     """
 
-    __slots__ = ("_connection", "_due_ns", "_ended", "_left")
+    __slots__ = ("_connection", "_due_ns", "_ended", "_left", "answer", "plain_status")
 
     def __init__(self, connection: Any, rule: EndRule, ended: EndedConnections) -> None:
         """Take a connection that was just opened; its number of requests and age are drawn."""
         self._connection = connection
         self._ended = ended
+        # of a `LoopConnection`, for each request: `__getattr__` takes longer
+        self.answer = getattr(connection, "answer", None)
+        self.plain_status = getattr(connection, "plain_status", None)
         #: Requests that may still begin; 0 after the last, below 0 without a limit.
         self._left = rule.drawn_requests() or -1
         #: Monotonic ns; 0 without a limit.
