@@ -20,6 +20,8 @@ MOST = 4096
 IP_BIND_ADDRESS_NO_PORT = 24
 
 Address = ipaddress.IPv4Address | ipaddress.IPv6Address
+#: Errors of connecting if no route leads from an address to the target, as from 127.0.0.1.
+_NO_WAY = (errno.EINVAL, errno.ENETUNREACH, errno.EHOSTUNREACH, errno.EACCES, errno.EPERM)
 _FAMILIES = {4: socket.AF_INET, 6: socket.AF_INET6}
 
 
@@ -149,13 +151,22 @@ class SourcedConnect(Connect):
 
 def _with_remedy(error: OSError, step: Step) -> OSError:
     """Return `error`, with a remedy if it is about the source address of the step."""
-    if not isinstance(step, SourcedConnect) or error.errno != errno.EADDRNOTAVAIL:
+    if not isinstance(step, SourcedConnect):
         return error
-    return OSError(
-        error.errno,
-        f"{error.strerror}: all ports of {step.source} to this target are in use, or the host has"
-        " lost this address; add addresses to http: {source: ...}, or keep connections longer",
-    )
+    if error.errno == errno.EADDRNOTAVAIL:
+        return OSError(
+            error.errno,
+            f"{error.strerror}: all ports of {step.source} to this target are in use, or the host"
+            " has lost this address; add addresses to http: {source: ...}, or keep connections"
+            " longer",
+        )
+    if error.errno in _NO_WAY:
+        return OSError(
+            error.errno,
+            f"{error.strerror} from the source address {step.source}: name an address with a route"
+            " to this target",
+        )
+    return error
 
 
 def is_local(address: Address) -> bool:

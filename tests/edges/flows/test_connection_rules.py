@@ -30,6 +30,7 @@ from osbench.edges.flows.source_addresses import (
 )
 from osbench.worker.http.exchange_steps import Connect
 from osbench.worker.http.http_clients import HttpClients
+from servers.hostile_http import hostile_server
 
 #: Requests of a test.
 REQUESTS = 40
@@ -172,6 +173,48 @@ def test_a_bound_socket_takes_no_port_before_it_connects() -> None:
 
     with step.socket() as sock:
         assert sock.getsockname() == ("127.0.0.2", 0)
+
+
+@pytest.mark.parametrize("driver", DRIVERS)
+def test_an_address_without_a_route_to_the_target_is_named(driver) -> None:
+    rules = TaskConnectionRules({"source": "127.0.0.2"})
+
+    with (
+        driven(driver, opener=rules.opener) as client,
+        pytest.raises(ConnectionError, match=r"from the source address 127\.0\.0\.2: name an"),
+    ):
+        # of no loopback
+        client.request("GET", "http://192.0.2.1:9/", [], {"timeout": 20})
+
+
+@pytest.mark.parametrize("driver", DRIVERS)
+def test_a_large_body_goes_over_connections_that_end(driver, server) -> None:
+    rules = TaskConnectionRules({"connections": {"max_requests": 2}})
+    body = b"x" * 300_000
+
+    with driven(driver, opener=rules.opener) as client:
+        for _ in range(5):
+            answer = client.request("POST", f"{server.url}/a", [], {"verify": False, "data": body})
+            assert answer is not None
+
+    seen = server.taken()
+    assert [len(one.body) for one in seen] == [300_000] * 5
+    assert sizes(seen) == [2, 2, 1]
+
+
+@pytest.mark.parametrize("driver", DRIVERS)
+def test_a_request_is_sent_again_over_a_connection_with_the_rules(driver) -> None:
+    rules = TaskConnectionRules({"connections": {"max_requests": 8}, "source": "127.0.0.9"})
+
+    with hostile_server() as server, driven(driver, opener=rules.opener) as client:
+        for _ in range(3):
+            answer = client.request("GET", f"{server.url}/leave", [], {})
+            assert answer is not None
+            assert answer.status == 200
+
+        assert client.retried > 0
+    # none of them has ended by a rule
+    assert not rules.ended.counts
 
 
 def test_ports_that_are_used_up_are_named_with_a_remedy() -> None:
