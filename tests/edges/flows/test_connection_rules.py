@@ -7,6 +7,7 @@ import errno
 import socket
 from collections import Counter
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -33,7 +34,7 @@ from osbench.worker.http.http_clients import HttpClients
 from servers.hostile_http import hostile_server
 
 #: Requests of a test.
-REQUESTS = 40
+REQUESTS = 24
 
 
 @pytest.fixture(params=["http", "https"])
@@ -94,6 +95,25 @@ def test_a_connection_ends_at_its_age(driver, plain_server, age_s, connections) 
 
     assert len(sizes(seen)) == connections
     assert rules.ended.counts["max_age"] == (REQUESTS if connections > 1 else 0)
+
+
+@pytest.mark.parametrize("driver", DRIVERS)
+def test_no_connection_has_more_than_its_requests_if_many_are_made_at_once(
+    driver, plain_server
+) -> None:
+    rules = TaskConnectionRules({"connections": {"max_requests": 5, "max_age": 1e6}})
+
+    with driven(driver, opener=rules.opener) as client, ThreadPoolExecutor(8) as pool:
+        url = f"{plain_server.url}/a"
+        done = pool.map(lambda _: client.request("GET", url, [], {}), range(120))
+        assert {answer.status for answer in done if answer is not None} == {200}
+
+    found = sizes(plain_server.taken())
+    assert sum(found) == 120
+    assert max(found) <= 5
+    # those of 4 may have drawn 5
+    ended = rules.ended.counts["max_requests"]
+    assert found.count(5) <= ended <= found.count(4) + found.count(5)
 
 
 class Idle:
