@@ -40,7 +40,7 @@ from osbench.edges.recordings.secret_arguments import (
     literal,
 )
 
-_METHODS = frozenset({"GET", "POST", "PUT", "PATCH", "DELETE", "HEAD", "OPTIONS"})
+_METHODS = frozenset({"GET", "POST", "PUT", "PATCH", "DELETE", "HEAD", "OPTIONS", "QUERY"})
 _FORM = "application/x-www-form-urlencoded"
 #: Headers that the browser, or our own client, makes by itself.
 _OWN_HEADERS = re.compile(

@@ -13,7 +13,7 @@ import yaml
 from osbench.common.errors import UsageError
 from osbench.edges.recordings.har_file import read_bounded
 
-METHODS = ("get", "head", "options", "post", "put", "patch", "delete")
+METHODS = ("get", "head", "options", "query", "post", "put", "patch", "delete")
 #: References that lead to references.
 _DEPTH = 20
 #: URL of a service whose description has none.

@@ -40,7 +40,7 @@ from osbench.edges.recordings.secret_arguments import (
 _FORM = "application/x-www-form-urlencoded"
 #: Bytes of a file that is made up.
 _FILE_BYTES = 1024
-_READS = frozenset({"GET", "HEAD", "OPTIONS"})
+_READS = frozenset({"GET", "HEAD", "OPTIONS", "QUERY"})
 #: Headers that are made by `self.http`, or by the security schemes.
 _OWN = frozenset({"accept", "content-type", "authorization", "cookie", "host"})
 #: Separators of a list by `style`, and by the `collectionFormat` of Swagger 2.0.
@@ -139,6 +139,8 @@ class _OperationSteps:
             if found := self._parameters(operation, place):
                 keys[key] = found
         body, why = self._body(operation)
+        if operation.method == "QUERY" and not body:
+            why = why or "a QUERY without a body"
         if why:
             return WrittenStep(keys=None, notes=[f"left out: {name}: {why}"]), why
         keys |= body

@@ -71,8 +71,9 @@ def test_the_page_on_flows(machine: Machine) -> None:
 
     shown = " ".join(machine.run(flow).split())
 
-    assert "100 planned = 100 ok" in shown
+    assert shown.count("100 planned = 100 ok") == 2
     assert "> order" in shown
+    assert "page > totals" in shown
 
 
 def test_the_page_on_the_capacity(machine: Machine) -> None:

@@ -12,6 +12,7 @@ from osbench.common.plugin.atomic import Names, Recorder
 from osbench.worker.engine.loop.loop_thread import LoopThread
 from osbench.worker.http.observer import Observer
 from osbench.worker.http.on_loop.loop_client import LoopClient
+from osbench.worker.http.opening import Opener
 from osbench.worker.http.socket_client import SocketClient
 from osbench.worker.http.wire.cookies import Cookies
 from osbench.worker.http.wire.raw_response import RawResponse
@@ -22,6 +23,17 @@ from servers.child import PATIENCE_S
 SOCKETS, LOOP, PLAIN_LOOP = DRIVERS = "sockets", "loop", "asyncio"
 
 
+class SocketDriven(SocketClient):
+    """`SocketClient` with the same methods as `LoopDriven`."""
+
+    def status(
+        self, method: str, url: str, own: Sequence[str], options: Mapping[str, Any]
+    ) -> int | None:
+        """The status code alone."""
+        response = self.request(method, url, own, options, keep_body=False)
+        return response.status if response is not None else None
+
+
 class LoopDriven:
     """`LoopClient` with a loop of its own, for threads that are not the loop's."""
 
@@ -30,8 +42,9 @@ class LoopDriven:
         of_run: Sequence[str],
         loop: asyncio.AbstractEventLoop,
         observer: Observer | None = None,
+        opener: Opener | None = None,
     ) -> None:
-        self.client = LoopClient(of_run, observer=observer)
+        self.client = LoopClient(of_run, observer=observer, opener=opener)
         self.loop = loop
 
     @property
@@ -72,14 +85,17 @@ class LoopDriven:
 
 @contextmanager
 def driven(
-    kind: str, of_run: Sequence[str] = (), observer: Observer | None = None
-) -> Iterator[SocketClient | LoopDriven]:
+    kind: str,
+    of_run: Sequence[str] = (),
+    observer: Observer | None = None,
+    opener: Opener | None = None,
+) -> Iterator[SocketDriven | LoopDriven]:
     """A client over a kind of driver; its loop is ended when the block is left."""
     if kind == SOCKETS:
-        yield SocketClient(of_run, observer=observer)
+        yield SocketDriven(of_run, observer=observer, opener=opener)
     elif kind == LOOP:
         thread = LoopThread(lambda _: None)
-        yield LoopDriven(of_run, thread.loop, observer)
+        yield LoopDriven(of_run, thread.loop, observer, opener)
         thread.stop()
         thread._thread.join(PATIENCE_S)
         assert thread.loop.is_closed()
@@ -88,6 +104,6 @@ def driven(
             loop, stop = runner.get_loop(), asyncio.Event()
             serving = threading.Thread(target=runner.run, args=(stop.wait(),))
             serving.start()
-            yield LoopDriven(of_run, loop, observer)
+            yield LoopDriven(of_run, loop, observer, opener)
             loop.call_soon_threadsafe(stop.set)
             serving.join(PATIENCE_S)

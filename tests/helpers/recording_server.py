@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import itertools
 import ssl
 import sys
 import time
@@ -22,8 +23,11 @@ class Seen:
     path: str
     headers: dict[str, str]
     body: bytes
-    #: Port of the client: one per connection.
+    #: Address and port of the client: one port per connection, until it is used again.
+    source: str
     client: int
+    #: Number of its connection.
+    connection: int
 
 
 class RecordingServer(LoopbackServer):
@@ -32,6 +36,7 @@ class RecordingServer(LoopbackServer):
     def __init__(self, certificate: Path | None) -> None:
         super().__init__(_Handler)
         self.seen: list[Seen] = []
+        self.numbers = itertools.count()
         self.scheme = "http"
         if certificate:
             self.scheme = "https"
@@ -61,6 +66,12 @@ class RecordingServer(LoopbackServer):
 
 class _Handler(QuietHandler):
     server: RecordingServer
+    _connection: int
+
+    def setup(self) -> None:
+        """Begin a connection."""
+        super().setup()
+        self._connection = next(self.server.numbers)
 
     def _serve(self) -> None:
         body = self.sent_body()
@@ -72,7 +83,9 @@ class _Handler(QuietHandler):
                 path=self.path,
                 headers=self.sent_headers(),
                 body=body,
+                source=self.client_address[0],
                 client=self.client_address[1],
+                connection=self._connection,
             )
         )
         code, headers = 200, {}
@@ -99,7 +112,7 @@ class _Handler(QuietHandler):
         with contextlib.suppress(ConnectionError):
             self.wfile.write(payload)
 
-    do_GET = do_HEAD = do_POST = do_PUT = do_PATCH = do_DELETE = do_OPTIONS = _serve
+    do_GET = do_HEAD = do_POST = do_PUT = do_PATCH = do_DELETE = do_OPTIONS = do_QUERY = _serve
 
 
 def recording_server(

@@ -7,17 +7,20 @@ import threading
 from collections.abc import Coroutine, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
-from typing import TYPE_CHECKING, Any, Self
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, Protocol, Self, cast
 from urllib.request import getproxies
 
 from osbench.common.network.response_bound import BOUND_KEY, USUAL, ResponseBound
 from osbench.common.plugin.atomic import Recorder
+from osbench.common.plugin.entry_points import load_object, names
 from osbench.worker.http.observer import OBSERVER_KEY, Observer
 from osbench.worker.http.on_loop.loop_client import LoopClient
+from osbench.worker.http.opening import Opener
 from osbench.worker.http.other_clients.other_exchange import OtherExchange
 from osbench.worker.http.outgoing_request import unable
 from osbench.worker.http.ready_requests import beyond
-from osbench.worker.http.server_names import SERVERS_KEY, ServerNames
+from osbench.worker.http.server_names import HTTP_KEY, ServerNames
 from osbench.worker.http.socket_client import SocketClient
 from osbench.worker.http.user.http_response import WholeResponse
 from osbench.worker.http.user.request_base import AskedRequest
@@ -28,6 +31,35 @@ if TYPE_CHECKING:
     from osbench.worker.http.other_clients.requests_client import RequestsClient
 
 LOG = logging.getLogger(__name__)
+
+#: A task's key `http` without values.
+NO_WISH: Mapping[str, Any] = MappingProxyType({})
+
+
+class ConnectionRules(Protocol):
+    """Rules of a task on connections: an entry point `osbench.http_rules` for each key of `http`.
+
+    It is a class with one argument, the task's key `http`. Raises FleetError if this host cannot
+    keep the rules.
+    """
+
+    #: Opens connections that keep the rules.
+    opener: Opener
+
+    @staticmethod
+    def faults(wish: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+        """Yield key and message of each mistake in `wish` that the JSON schema cannot find."""
+
+    def others(
+        self, of_run: Sequence[str], bound: ResponseBound
+    ) -> tuple[CurlClient, RequestsClient]:
+        """Return libcurl and `requests` with the rules, as far as they can keep them."""
+
+
+def connection_rules(wish: Mapping[str, Any]) -> ConnectionRules | None:
+    """Return the rules for the task's key `http`, None without any. Raises PluginError."""
+    ruled = sorted(names("http_rules") & wish.keys())
+    return cast(ConnectionRules, load_object("http_rules", ruled[0])(wish)) if ruled else None
 
 
 class HttpClients:
@@ -43,17 +75,20 @@ class HttpClients:
         bound: ResponseBound = USUAL,
         *,
         observer: Observer | None = None,
-        by: str = "",
+        wish: Mapping[str, Any] = NO_WISH,
     ) -> None:
         """Create all clients. `of_run`: header lines of each request, for the host of its URL only.
 
         `bound` limits responses whose body is kept. `observer` is called with the requests of
-        osbench's own clients and their responses, not of libcurl or `requests`. `by`: "address", or
-        the header of responses, by which reports count requests; "" for neither.
+        osbench's own clients and their responses, not of libcurl or `requests`. `wish`: the task's
+        key `http`, by which reports count requests, and connections have rules.
         """
-        servers = ServerNames(by) if by else None
-        self._of_loop = LoopClient(of_run, bound, observer=observer, servers=servers)
-        self._of_threads = SocketClient(of_run, bound=bound, observer=observer, servers=servers)
+        servers = ServerNames(wish["by"]) if wish.get("by") else None
+        rules = self._rules = connection_rules(wish)
+        opener = Opener() if rules is None else rules.opener
+        own: Any = {"observer": observer, "servers": servers, "opener": opener}
+        self._of_loop = LoopClient(of_run, bound, **own)
+        self._of_threads = SocketClient(of_run, bound=bound, **own)
         self._of_run, self._bound = of_run, bound
         #: libcurl and `requests`, once a request needs them.
         self._made_others: tuple[CurlClient, RequestsClient] | None = None
@@ -64,12 +99,12 @@ class HttpClients:
     def of_workload(cls, run: str, context: Mapping[str, Any]) -> Self:
         """Return the clients of a workload; each request has the header X-Osbench-Run: `run`.
 
-        The bound of responses, the observer and the names of servers come from `context` (keys
-        BOUND_KEY, OBSERVER_KEY, SERVERS_KEY), if it has them.
+        The bound of responses, the observer and the task's key `http` come from `context` (keys
+        BOUND_KEY, OBSERVER_KEY, HTTP_KEY), if it has them.
         """
         of_run = [f"X-Osbench-Run: {run}"]
-        bound, by = context.get(BOUND_KEY, USUAL), context.get(SERVERS_KEY, "")
-        found = cls(of_run, bound, observer=context.get(OBSERVER_KEY), by=by)
+        bound, wish = context.get(BOUND_KEY, USUAL), context.get(HTTP_KEY, NO_WISH)
+        found = cls(of_run, bound, observer=context.get(OBSERVER_KEY), wish=wish)
         if getproxies() or "proxies" in str(context.get("args")):
             # the first request would wait for the imports; a wrong guess costs memory alone
             found._others()
@@ -192,6 +227,8 @@ class HttpClients:
 
                 curl = CurlClient(self._of_run)
                 self._made_others = curl, RequestsClient(self._of_run, self._bound)
+                if self._rules is not None:
+                    self._made_others = self._rules.others(self._of_run, self._bound)
             return self._made_others
 
     def _answer_by_requests(

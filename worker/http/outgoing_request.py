@@ -23,7 +23,7 @@ _FRAMING = frozenset({"content-length", "te", "transfer-encoding", "upgrade"})
 #: What a user's own header Connection may say, in lower case.
 _CONNECTION = ("close", "keep-alive")
 
-METHODS = frozenset({"DELETE", "GET", "HEAD", "OPTIONS", "PATCH", "POST", "PUT"})
+METHODS = frozenset({"DELETE", "GET", "HEAD", "OPTIONS", "PATCH", "POST", "PUT", "QUERY"})
 
 #: Headers, in lower case, that an iteration may add to the headers of the task.
 OURS = frozenset(

@@ -8,8 +8,8 @@ import threading
 LOG = logging.getLogger(__name__)
 
 #: Methods whose requests may be sent a second time although the server may have acted on the first:
-#: the idempotent methods (RFC 9110, section 9.2.2).
-IDEMPOTENT = frozenset({"GET", "HEAD", "PUT", "DELETE", "OPTIONS", "TRACE"})
+#: idempotent methods (RFC 9110, section 9.2.2; QUERY: draft-ietf-httpbis-safe-method-w-body).
+IDEMPOTENT = frozenset({"GET", "HEAD", "PUT", "DELETE", "OPTIONS", "QUERY", "TRACE"})
 
 
 def not_again(verb: str) -> str:

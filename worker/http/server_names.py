@@ -9,8 +9,8 @@ from osbench.common.plugin.atomic import Names
 from osbench.common.protocol.exchanges import OTHER_SERVERS
 from osbench.worker.http.wire.raw_response import RawResponse
 
-#: Key of a workload's context: "address", or the name of a header of responses.
-SERVERS_KEY = "servers_by"
+#: Key of a workload's context: the task's key `http`.
+HTTP_KEY = "http_wish"
 ADDRESS = "address"
 #: Most names in one process; more would take the numbers of actions.
 MOST = 200

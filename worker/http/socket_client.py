@@ -14,13 +14,12 @@ from osbench.worker.http.blocking_driver import drive, look_at
 from osbench.worker.http.exchange_rules import ExchangeRules
 from osbench.worker.http.observer import Observer
 from osbench.worker.http.opening import Opener
-from osbench.worker.http.ready_requests import ReadyRequests, RequestLimits
+from osbench.worker.http.ready_requests import ReadyRequests
 from osbench.worker.http.server_names import ServerNames
 from osbench.worker.http.socket_connection import SocketConnection
 from osbench.worker.http.wire.cookies import Cookies
 from osbench.worker.http.wire.exchange_phases import ExchangePhases
 from osbench.worker.http.wire.raw_response import RawResponse
-from osbench.worker.http.wire.wire_request import WireRequest
 
 #: Connections that a thread keeps, at most: one for each origin.
 KEPT = 8
@@ -61,7 +60,7 @@ class ThreadConnections:
         kept[origin] = connection
 
 
-class _ByThread(threading.local):
+class ConnectionsByThread(threading.local):
     """Idle connections for each thread; made at the thread's first access."""
 
     def __init__(self, most: int) -> None:
@@ -94,8 +93,7 @@ class SocketClient:
         numbers the servers that respond.
         """
         self._ready = ReadyRequests(of_run, bound)
-        self._most = kept
-        self._by_thread = _ByThread(kept)
+        self._by_thread = ConnectionsByThread(kept)
         self._resends = resends
         self._rules = ExchangeRules(
             opener or Opener(), resends=resends, observer=observer, servers=servers
@@ -106,17 +104,6 @@ class SocketClient:
     def retried(self) -> int:
         """Return how many requests were sent again because an idle connection had ended."""
         return self._rules.retried
-
-    def status(
-        self, method: str, url: str, own: Sequence[str], options: Mapping[str, Any]
-    ) -> int | None:
-        """Make a request, follow its redirects, discard the body and return the last status code.
-
-        Arguments and errors: see `request`. Returns None, and sends nothing, if another client has
-        to make the request.
-        """
-        response = self.request(method, url, own, options, keep_body=False)
-        return response.status if response is not None else None
 
     def request(
         self,
@@ -180,45 +167,6 @@ class SocketClient:
             recorder=recorder,
             cookies=cookies,
             kept=connection,
-        )
-        try:
-            return drive(steps, first)
-        finally:
-            # an error that is kept here would keep itself
-            del first
-
-    def close(self) -> None:
-        """Close the idle connections of all threads, by dropping them; requests open new ones."""
-        self._by_thread = _ByThread(self._most)
-
-    def exchange(
-        self,
-        request: WireRequest,
-        own: Sequence[str],
-        limits: RequestLimits,
-        phases: ExchangePhases,
-        *,
-        keep_body: bool,
-    ) -> RawResponse:
-        """Send one prepared request and return its response; redirects are not followed.
-
-        `own`: header lines to add. Times and bytes are noted in `phases`. Without `keep_body` the
-        body is read and discarded. Raises the exceptions of `ExchangeRules.exchange`.
-        """
-        pool, connection, first = self._by_thread.connections, None, None
-        if not (request.last or self._observed):
-            certainly = not (self._resends and request.repeatable)
-            connection = pool.take(request.origin, phases.begun_ns, certainly=certainly)
-        if connection is not None:
-            try:
-                response = connection.exchange(request, own, limits, phases, keep_body=keep_body)
-            except BaseException as error:  # noqa: BLE001 - it is raised again, or asked again
-                first = error
-            else:
-                pool.put(request.origin, connection)
-                return response
-        steps = self._rules.exchange(
-            pool, request, own, limits, phases, keep_body=keep_body, kept=connection
         )
         try:
             return drive(steps, first)

@@ -32,7 +32,7 @@ from osbench.worker.engine.iteration_arguments import expander
 from osbench.worker.engine.users.forked_children import process_forks
 from osbench.worker.engine.users.possible_users import refuse_too_many
 from osbench.worker.http.observer import OBSERVER_KEY, Observer
-from osbench.worker.http.server_names import SERVERS_KEY
+from osbench.worker.http.server_names import HTTP_KEY
 from osbench.worker.session.row_feed import RowFeed
 from osbench.worker.session.users_of import users_of
 from osbench.worker.session.worker_cloud import WorkerCloud, worker_cloud
@@ -180,7 +180,7 @@ class Preparation:
             "args": specification.args,
             "timeout_s": specification.timeout_s,
             BOUND_KEY: worker_bound(self._conf),
-            SERVERS_KEY: specification.http.get("by", ""),
+            HTTP_KEY: specification.http,
         }
         if specification.deployment:
             deployment = Deployment.from_dict(specification.deployment)

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -84,6 +85,21 @@ class IterationCost:
     result_bytes: float = RESULT_BYTES
     #: Measured; otherwise given by the user.
     calibrated: bool = True
+
+
+def requests_at_once(args: Any) -> int:
+    """Return how many requests a virtual user has under way at most, by a scenario's arguments.
+
+    More than 1 for flows with steps in `parallel`: each has its own connection, and so a file.
+    """
+    if isinstance(args, Mapping):
+        members, most = args.get("parallel"), args.get("at_once")
+        here = len(members) if isinstance(members, list | tuple) else 1
+        own = min(here, most) if isinstance(most, int) else here
+        return max([own, *map(requests_at_once, args.values())])
+    if isinstance(args, list | tuple):
+        return max(map(requests_at_once, args), default=1)
+    return 1
 
 
 def _ran_columns(rows: Iterable[Columns]) -> list[Ints]:

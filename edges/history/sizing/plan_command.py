@@ -34,7 +34,7 @@ from osbench.coordinator.front.cli.options.shared_options import (
 from osbench.coordinator.front.cli.options.task_options import TaskOptions
 from osbench.coordinator.load.run.plan import RunPlan, WorkloadPlan
 from osbench.coordinator.results.storage.run_retention import check_writable
-from osbench.edges.history.sizing.iteration_cost import IterationCost
+from osbench.edges.history.sizing.iteration_cost import IterationCost, requests_at_once
 from osbench.edges.history.sizing.load_levels import load_levels
 from osbench.edges.history.sizing.sizing_document import Sizing, to_document
 from osbench.edges.history.sizing.sizing_file import save_sizing, task_digest
@@ -203,14 +203,17 @@ def _costs(run_plan: RunPlan, asked: PlanOptions) -> tuple[str, tuple[IterationC
 
 
 def _given_costs(run_plan: RunPlan, cost: float, service_time: float) -> tuple[IterationCost, ...]:
-    cost_of_each = IterationCost(
-        cpu_s=cost,
-        service_s=service_time,
-        service_p95_s=service_time,
-        held_s=service_time,
-        calibrated=False,
+    return tuple(
+        IterationCost(
+            cpu_s=cost,
+            service_s=service_time,
+            service_p95_s=service_time,
+            held_s=service_time,
+            files_user=float(requests_at_once(one.workload.args)),
+            calibrated=False,
+        )
+        for one in run_plan.workloads
     )
-    return tuple(cost_of_each for _ in run_plan.workloads)
 
 
 def _needs(

@@ -18,7 +18,8 @@ from requests.models import PreparedRequest
 
 from osbench.common.network.response_bound import ResponseBound
 from osbench.edges.openstack.common.home_session import HomeSession
-from osbench.edges.openstack.common.thread_sessions import HOSTS_KEPT, KeepAliveAdapter
+from osbench.edges.openstack.common.thread_sessions import KeepAliveAdapter
+from osbench.edges.openstack.worker.session_client import SessionClient
 from osbench.edges.openstack.worker.session_request import (
     DescribedRequest,
     SessionRequest,
@@ -37,7 +38,6 @@ from osbench.edges.openstack.worker.short_way import ShortWay
 from osbench.worker.http.addresses import REDIRECTS
 from osbench.worker.http.outgoing_request import METHODS
 from osbench.worker.http.ready_requests import RequestLimits
-from osbench.worker.http.socket_client import SocketClient
 from osbench.worker.http.wire.exchange_phases import ExchangePhases
 from osbench.worker.http.wire.wire_errors import (
     BadResponse,
@@ -73,7 +73,7 @@ class FastSession(HomeSession):
         super().__init__()
         if short_way is not None:
             self.short_way = short_way
-            self._client = SocketClient((), opener=short_way.opener, kept=HOSTS_KEPT, resends=False)
+            self._client = SessionClient(short_way.opener)
             self._sites: dict[tuple[Any, ...], tuple[float, SessionSite | str]] = {}
 
     def _request(self, method: str, url: str, *more: Any, **options: Any) -> requests.Response:

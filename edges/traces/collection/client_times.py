@@ -22,6 +22,7 @@ from osbench.coordinator.results.accounting.block_contents import counted_conten
 from osbench.coordinator.results.statistics.action_paths import name_paths
 from osbench.coordinator.results.storage.run_directory import RunDirectory
 from osbench.edges.traces.analysis.features import ITERATION, Features
+from osbench.edges.traces.collection.awaited_actions import Floats, awaited_shares
 from osbench.edges.traces.collection.traced_iterations import new_rows
 from osbench.edges.traces.model.span_keys import LATE_START, SpanKey, Vocabulary
 
@@ -132,18 +133,26 @@ class _DividedRows:
 def _entries(rows: Columns, vocabulary: Vocabulary) -> tuple[Ints, Ints, Ints]:
     """Return the parts of the response times of `rows` as arrays (row, number of key, nanoseconds).
 
-    New keys are added to `vocabulary`. Parts of 0 are left out. Requests and actions that overlap
-    are scaled down, so that the parts do not exceed the response time.
+    New keys are added to `vocabulary`. Parts of 0 are left out. Of actions that overlap the parts
+    that the iteration waited for count; other overlaps, as of requests in one action, are scaled
+    down, so that the parts do not exceed the response time.
     """
     actions = rows.actions
     number, paths = name_paths(actions, rows.names)
     late = np.maximum(rows.started - rows.due, 0)
+    shares = awaited_shares(actions)
     parts, line = _requests(rows, number, paths, vocabulary)
-    own, rest = _own_times(rows, line)
+    # without an action, index -1: the 1 that is added
+    waited = np.append(shares, 1.0)[line]
+    spent = (_request_times(rows) * waited).astype(np.int64)
+    own, rest = _own_times(rows, line, shares, spent)
     # times of parallel requests, and pauses within an action, must not count twice
     left = rows.response - late - rest
-    request_share, left = _fitting(left, _row_sums(rows, rows.exchanged, _request_times(rows)))
-    parts = [(of, key, (time * request_share[of]).astype(np.int64)) for of, key, time in parts]
+    request_share, left = _fitting(left, _row_sums(rows, rows.exchanged, spent))
+    share = request_share[rows.exchanged] * waited
+    parts = [
+        (rows.exchanged[at], key, (time * share[at]).astype(np.int64)) for at, key, time in parts
+    ]
     own_share, _ = _fitting(left, _row_sums(rows, actions[:, 0], own))
     own = (own * own_share[actions[:, 0]]).astype(np.int64)
     keys = [vocabulary.number(SpanKey("", "time in action", path)) for path in paths]
@@ -158,13 +167,14 @@ def _entries(rows: Columns, vocabulary: Vocabulary) -> tuple[Ints, Ints, Ints]:
     return row[took], key[took], time[took]
 
 
-def _own_times(rows: Columns, line: Ints) -> tuple[Ints, Ints]:
+def _own_times(rows: Columns, line: Ints, shares: Floats, spent: Ints) -> tuple[Ints, Ints]:
     """Return (self time of each action, time of each row outside of actions and requests).
 
-    Nanoseconds. `line` has for each request the index of its action in `rows.actions`, or -1.
+    Nanoseconds that were waited for. `line` has for each request the index of its action in
+    `rows.actions`, or -1. `shares`: as of `awaited_shares`; `spent`: times of requests.
     """
-    actions, spent = rows.actions, _request_times(rows)
-    lasted = np.maximum(actions[:, 4] - actions[:, 3], 0)
+    actions = rows.actions
+    lasted = (np.maximum(actions[:, 4] - actions[:, 3], 0) * shares).astype(np.int64)
     parent = actions[:, 2]
     nested, inside = parent >= 0, line >= 0
     own = lasted.copy()
@@ -206,7 +216,7 @@ def _requests(
     """Return the phases of requests as parts, and for each request the index of its action.
 
     The index is in `rows.actions`, -1 without an action. `number` has for each action the index of
-    its name in `paths`. A part has arrays of row, number of key in `vocabulary`, and nanoseconds.
+    its name in `paths`. A part has arrays of request, number of key in `vocabulary`, nanoseconds.
     """
     exchanges: NDArray[Any] = rows.exchanges
     place = exchanges["action"].astype(np.int64)
@@ -224,7 +234,7 @@ def _requests(
             for at in np.unique(path[took]).tolist():
                 about = paths[at] if at < len(paths) else _NO_ACTION
                 keys[at] = vocabulary.number(SpanKey("", name, about))
-            parts.append((rows.exchanged[took], keys[path[took]], time[took]))
+            parts.append((np.flatnonzero(took), keys[path[took]], time[took]))
     return parts, line
 
 

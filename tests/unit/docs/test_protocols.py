@@ -17,24 +17,37 @@ from osbench.coordinator.task.taskfile import load
 PAGE = "docs/protocols.md"
 
 
-def load_scenario(folder: Path, scenario: dict[str, Any]) -> None:
-    """Check a task of one scenario."""
-    task = {"version": 2, "title": "t", "subtasks": [{"title": "t", "scenario": scenario}]}
+def load_scenario(folder: Path, scenario: dict[str, Any], **more: Any) -> None:
+    """Check a task of one scenario; `more` are further keys of its workload."""
+    task = {"version": 2, "title": "t", "subtasks": [{"title": "t", "scenario": scenario, **more}]}
     file = folder / "task.yaml"
     file.write_text(yaml.safe_dump(task), "utf-8")
     load(str(file), args={}, plugins=Plugins([]))
 
 
+def described(word: str) -> Any:
+    """The only block of YAML of the page with a word."""
+    pieces = re.findall(r"^```yaml\n(.*?)^```$", text(PAGE), re.M | re.S)
+    (piece,) = (piece for piece in pieces if word in piece)
+    return yaml.safe_load(piece)
+
+
 def flow(query: str | None = None) -> dict[str, Any]:
     """The flow with the GraphQL step of the page."""
-    (piece,) = re.findall(r"^```yaml\n(.*?)^```$", text(PAGE), re.M | re.S)
-    steps = yaml.safe_load(piece)
+    steps = described("graphql")
     steps[0]["json"]["query"] = query or steps[0]["json"]["query"]
     return {"HttpFlow.run": {"base": "http://127.0.0.1:8080", "steps": steps}}
 
 
 def test_the_graphql_step_is_valid(tmp_path: Path) -> None:
     load_scenario(tmp_path, flow())
+
+
+def test_the_query_and_the_keys_of_connections_are_valid(tmp_path: Path) -> None:
+    http = described("max_requests")["http"]
+    scenario = {"HttpFlow.run": {"base": "http://127.0.0.1:8080", "steps": described("QUERY")}}
+
+    load_scenario(tmp_path, scenario, http=http)
 
 
 def test_a_brace_without_a_space_reads_as_a_placeholder(tmp_path: Path) -> None:

@@ -38,18 +38,18 @@ class LoopClient:
         of_run: Sequence[str],
         bound: ResponseBound = USUAL,
         *,
+        opener: Opener | None = None,
         observer: Observer | None = None,
         servers: ServerNames | None = None,
     ) -> None:
         """`of_run`: header lines of every request, sent to the host of its URL only.
 
-        `bound` limits responses whose body is kept. `observer` is called with each request and its
-        response or error; `servers` numbers the servers that respond.
+        `bound`, `opener`, `observer` and `servers` are as of `SocketClient`.
         """
         self._ready = ReadyRequests(of_run, bound)
         self._pools: dict[asyncio.AbstractEventLoop, LoopPool] = {}
         self._of_thread: dict[int, LoopPool] = {}
-        self._rules = ExchangeRules(Opener(), observer=observer, servers=servers)
+        self._rules = ExchangeRules(opener or Opener(), observer=observer, servers=servers)
         self._observed = observer is not None or servers is not None
 
     @property

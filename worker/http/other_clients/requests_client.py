@@ -111,7 +111,7 @@ class RequestsClient:
             raise ValueError(f"headers must be a mapping of names to values, got {given!r}")
         session: _Session | None = getattr(self._local, "session", None)
         if session is None:
-            session = self._local.session = _Session()
+            session = self._local.session = self._new_session()
         read = partial(_read_response, keep_body=keep_body, bound=self._bound, exchange=exchange)
         session.hooks["response"] = [read]
         # each user has its own jar; threads share the session's connections alone
@@ -136,6 +136,9 @@ class RequestsClient:
                 f"{place}: more than {session.max_redirects} redirects; correct the service, or "
                 "set allow_redirects: false"
             ) from error
+
+    def _new_session(self) -> _Session:
+        return _Session()
 
 
 class ForeignResponse:

@@ -160,52 +160,31 @@ class UserHttp(Generic[R]):
         raise NotImplementedError
 
     def get(self, path: str, **wishes: Any) -> R:
-        """Make a GET request as an atomic action; return the response, or an awaitable of it.
-
-        Arguments and errors: see `UserHttp`.
-        """
+        """Make a GET request, as `request` does."""
         return self.request("GET", path, **wishes)
 
     def post(self, path: str, **wishes: Any) -> R:
-        """Make a POST request as an atomic action; return the response, or an awaitable of it.
-
-        Arguments and errors: see `UserHttp`.
-        """
+        """Make a POST request, as `request` does."""
         return self.request("POST", path, **wishes)
 
     def put(self, path: str, **wishes: Any) -> R:
-        """Make a PUT request as an atomic action; return the response, or an awaitable of it.
-
-        Arguments and errors: see `UserHttp`.
-        """
+        """Make a PUT request, as `request` does."""
         return self.request("PUT", path, **wishes)
 
     def patch(self, path: str, **wishes: Any) -> R:
-        """Make a PATCH request as an atomic action; return the response, or an awaitable of it.
-
-        Arguments and errors: see `UserHttp`.
-        """
+        """Make a PATCH request, as `request` does."""
         return self.request("PATCH", path, **wishes)
 
     def delete(self, path: str, **wishes: Any) -> R:
-        """Make a DELETE request as an atomic action; return the response, or an awaitable of it.
-
-        Arguments and errors: see `UserHttp`.
-        """
+        """Make a DELETE request, as `request` does."""
         return self.request("DELETE", path, **wishes)
 
     def head(self, path: str, **wishes: Any) -> R:
-        """Make a HEAD request as an atomic action; return the response, or an awaitable of it.
-
-        Arguments and errors: see `UserHttp`.
-        """
+        """Make a HEAD request, as `request` does."""
         return self.request("HEAD", path, **wishes)
 
     def options(self, path: str, **wishes: Any) -> R:
-        """Make an OPTIONS request as an atomic action; return the response, or an awaitable of it.
-
-        Arguments and errors: see `UserHttp`.
-        """
+        """Make an OPTIONS request, as `request` does."""
         return self.request("OPTIONS", path, **wishes)
 
 

@@ -92,6 +92,8 @@ def mistakes(step: Mapping[str, Any]) -> Iterator[str]:
     bodies = (step.get("json") is not None, step.get("form"), step.get("multipart"))
     if sum(map(bool, bodies)) > 1:
         yield "a step has json, form or multipart: a request has one body"
+    if step.get("method") == "QUERY" and not any(map(bool, bodies)):
+        yield "the body of a QUERY is the query: give json, form or multipart"
     yield from part_faults(_mapping(step.get("multipart")))
     think = step.get("think")
     if isinstance(think, Mapping) and _is_less(think.get("max"), think.get("min")):

@@ -47,7 +47,7 @@ STEP: Mapping[str, Any] = {
             "description": "of the atomic action; method and path by default",
         },
         "method": {
-            "enum": ["GET", "POST", "PUT", "PATCH", "DELETE", "HEAD", "OPTIONS"],
+            "enum": ["GET", "POST", "PUT", "PATCH", "DELETE", "HEAD", "OPTIONS", "QUERY"],
             "description": "GET by default",
         },
         "path": {"type": "string", "description": "below base, or an absolute URL"},

@@ -121,8 +121,6 @@ class FlowStep:
         code of the step's relogin, `relogin` is awaited and the request sent once more. Raises the
         exceptions of requests, placeholders and saved parts, and ValueError for a bad `repeat`.
         """
-        if self.when is not None and not _holds(self.when(values)):
-            return
         for _ in range(self._times(values)):
             response = await self.send(scenario, values, relogin is not None)
             if response is None:
@@ -196,10 +194,12 @@ class FlowStep:
         return found
 
     def _times(self, values: FilledValues) -> int:
-        """Return how often to send the request, by `repeat`; 0 is allowed.
+        """Return how often to send the request, by `repeat`; 0 is allowed, and if `when` is false.
 
         Raises ValueError if `repeat` is not a count.
         """
+        if self.when is not None and not _holds(self.when(values)):
+            return 0
         given = self.repeat(values)
         try:
             times = int(given)
@@ -233,15 +233,21 @@ class Flow:
         """Compile the steps in `args`, the arguments of the scenario, which fit its schema."""
         self.base: str = args.get("base", "")
         common = CommonParts.of(args)
-        self._on_start = _steps(args.get("on_start", ()), common)
-        self._on_stop = _steps(args.get("on_stop", ()), common)
-        self._steps = _steps(args.get("steps", ()), common)
+        self._on_start = self.compiled(args.get("on_start", ()), common)
+        self._on_stop = self.compiled(args.get("on_stop", ()), common)
+        self._steps = self.compiled(args.get("steps", ()), common)
         mix = args.get("mix", ())
         self._branches = [
-            FlowBranch(name=one["name"], steps=_steps(one["steps"], common)) for one in mix
+            FlowBranch(name=one["name"], steps=self.compiled(one["steps"], common)) for one in mix
         ]
         self._by_name = {branch.name: branch for branch in self._branches}
         self._sums = list(itertools.accumulate(float(one.get("weight", 1)) for one in mix))
+
+    def compiled(
+        self, steps: Sequence[Mapping[str, Any]], common: CommonParts
+    ) -> Sequence[FlowStep]:
+        """Return the steps of a list of the task, compiled; an edge may know further kinds."""
+        return [FlowStep.of(step, common) for step in steps]
 
     async def start(self, scenario: Scenario, values: FilledValues) -> None:
         """Play the steps of `on_start`, in order, without `relogin`.
@@ -308,10 +314,6 @@ class Flow:
             saved.clear()
             saved.update(before)
             raise
-
-
-def _steps(steps: Sequence[Mapping[str, Any]], common: CommonParts) -> list[FlowStep]:
-    return [FlowStep.of(step, common) for step in steps]
 
 
 def _codes(relogin: Mapping[str, Any] | None) -> frozenset[int]:

@@ -140,6 +140,26 @@ HTTP: Mapping[str, Any] = {
             ],
             "description": "TLS: file of the client's certificate, or [certificate, key]",
         },
+        "connections": {
+            "type": "object",
+            "description": "when connections end, so that new ones reach other servers; each at"
+            " its own random point between 75 % of a limit and the limit",
+            "examples": [{"max_requests": 100}, {"max_age": "30s"}],
+            "properties": {
+                "max_requests": {"type": "integer", "minimum": 1, "description": "most requests"},
+                "max_age": {**DURATION, "exclusiveMinimum": 0, "description": "greatest age"},
+            },
+            "minProperties": 1,
+            "additionalProperties": False,
+        },
+        "source": {
+            "type": ["string", "array"],
+            "items": {"type": "string"},
+            "minItems": 1,
+            "description": "addresses of the workers' hosts, or networks such as 10.0.0.0/28, from"
+            " which connections go in turn; each host uses the addresses that it has",
+            "examples": [["10.0.0.5", "10.0.0.6"]],
+        },
     },
     "not": {"required": ["base", "service"]},
     "additionalProperties": False,

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from osbench.common.errors import Problem
+from osbench.common.plugin.entry_points import load_object, names
 from osbench.common.plugin.request_values import base_fault, header_faults
 from osbench.common.plugin.runner import Runner, SearchingRunner
 from osbench.common.plugin.scenario_plugin import ScenarioPlugin
@@ -107,6 +108,9 @@ def http_faults(workload: Workload) -> Iterator[Problem]:
         yield Problem(inside(place, "base"), fault)
     for fault in header_faults(workload.http.get("headers", {})):
         yield Problem(inside(place, "headers"), fault)
+    for key in sorted(names("http_rules") & workload.http.keys())[:1]:
+        for where, fault in load_object("http_rules", key).faults(workload.http):
+            yield Problem(inside(place, where), fault)
     if is_secret(workload.http.get("by", "")):
         yield Problem(inside(place, "by"), "names a header with a secret, which reports never show")
 

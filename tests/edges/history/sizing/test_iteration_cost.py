@@ -9,6 +9,7 @@ from osbench.edges.history.sizing.iteration_cost import (
     CalibrationPhases,
     ProcessSample,
     measured_cost,
+    requests_at_once,
 )
 
 PHASES = CalibrationPhases(idle_s=2.0, alone_s=4.0, end_s=8.0, users=4)
@@ -130,3 +131,18 @@ def test_few_samples_are_used_as_far_as_they_go():
 
     # 0.5 s of CPU less what a process is taken to have for itself
     assert found.cpu_s == pytest.approx((0.5 - 2 * IDLE_CPU) / 10)
+
+
+@pytest.mark.parametrize(
+    ("args", "files"),
+    [
+        ({"steps": [{"path": "/a"}, {"path": "/b"}]}, 1),
+        ({"steps": [{"parallel": [{"path": "/a"}, {"path": "/b"}, {"path": "/c"}]}]}, 3),
+        ({"mix": [{"steps": [{"parallel": [{}] * 9, "at_once": 6}]}], "steps": [{}]}, 6),
+        ({"steps": [{"parallel": [{}], "at_once": 6}]}, 1),
+        ({}, 1),
+        ({"url": "http://a.test", "parallel": "yes", "at_once": "no"}, 1),
+    ],
+)
+def test_steps_at_once_have_a_file_each(args, files) -> None:
+    assert requests_at_once(args) == files

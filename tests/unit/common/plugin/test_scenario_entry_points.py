@@ -216,7 +216,11 @@ def test_every_scenario_of_ours_has_an_entry_point():
             for cls in plugin_files.classes(module):
                 marked |= {name for name, _ in plugin_files.scenarios(cls, str(module.__file__))}
 
-    assert packages == {"osbench.worker.scenarios", "osbench.edges.openstack.scenarios"}
+    assert packages == {
+        "osbench.edges.flows",
+        "osbench.edges.openstack.scenarios",
+        "osbench.worker.scenarios",
+    }
     assert len(marked) > 60
     assert {name.partition(".")[0] for name in marked} == points.keys()
     assert marked <= set(Plugins().scenario_names())

@@ -37,7 +37,6 @@ class Handler(QuietHandler):
 def by_threads(url: str, shown: ShownRequests) -> None:
     client = SocketClient((), observer=shown.note)
     client.request("POST", url, ["X-Own: of the iteration"], SENT, keep_body=False)
-    client.close()
 
 
 def by_loop(url: str, shown: ShownRequests) -> None:

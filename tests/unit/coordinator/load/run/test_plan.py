@@ -136,8 +136,8 @@ def test_workers_of_local_mode_share_the_modules_of_their_scenarios():
     plan = planned({"workloads": [workload(), {**workload(), **flow}]})
 
     assert plan.worker_modules == [
+        "osbench.edges.flows.grouped_http_flow",
+        "osbench.edges.flows.step_groups",
         "osbench.worker.http.user.http_session",
         "osbench.worker.scenarios.dummy",
-        "osbench.worker.scenarios.flow.flow_steps",
-        "osbench.worker.scenarios.http_flow",
     ]

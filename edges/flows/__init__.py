@@ -1,0 +1,1 @@
+"""Flows of browsers and clusters: steps at once, connections that end, local source addresses."""
