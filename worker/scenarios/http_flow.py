@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from osbench.common.network.origins import is_http
+from osbench.common.plugin import entry_points
 from osbench.common.plugin.scenario import Scenario, VirtualUser, configure
 from osbench.common.plugin.signature import near
 from osbench.worker.http.user.request_base import REAUTHENTICATION, RETRY
@@ -63,11 +64,15 @@ class HttpFlow(Scenario):
         # a row of a data file has the branch without the mix
         if args.get("branch") and ("mix" in args or "steps" in args):
             found += cls.check_branches(method, args, (args["branch"],))
-        return [*found, *dict.fromkeys(what for step in steps for what in mistakes(step))]
+        found += dict.fromkeys(what for step in steps for what in mistakes(step))
+        if any(isinstance(step.get("stream"), Mapping) for step in steps):
+            problems = entry_points.load_object("stream", "problems")
+            found += dict.fromkeys(what for step in steps for what in problems(step))
+        return found
 
     @classmethod
     def action_names(cls, method: str, args: Mapping[str, Any]) -> Collection[str] | None:
-        """Return the names of actions: of steps, branches, and of a login or request made again.
+        """Return the names of actions: of steps, branches, events, and of what is made again.
 
         Returns None without steps.
         """
@@ -75,6 +80,8 @@ class HttpFlow(Scenario):
         if not names:
             return None
         branches = [branch.get("name") for branch in _mappings(args.get("mix"))]
+        if any(isinstance(step.get("stream"), Mapping) for step in all_steps(args)):
+            names += entry_points.load_object("stream", "actions")
         return [str(name) for name in (*names, *branches, RELOGIN, REAUTHENTICATION, RETRY)]
 
     @classmethod

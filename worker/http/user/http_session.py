@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import functools
 from collections.abc import Awaitable, Iterable, Iterator, Mapping
 from dataclasses import replace
 from functools import partial
@@ -13,6 +14,7 @@ from requests.cookies import RequestsCookieJar
 from requests.utils import guess_filename
 from urllib3.filepost import encode_multipart_formdata
 
+from osbench.common.plugin import entry_points
 from osbench.common.plugin.atomic import ActionTimer
 from osbench.common.plugin.scenario import Scenario
 from osbench.worker.http.http_clients import HttpClients
@@ -56,9 +58,10 @@ class UserHttp(Generic[R]):
     path, with [id] for numbers, UUIDs, e-mail addresses and secrets); `expect`, a status code or
     several (less than 400); `check`, by which the iteration fails, and `verify`, which is only
     counted: expected values by subject, which is a JSONPath ($.a.b), "text" or "header NAME", or a
-    function of the response; `stream=True` keeps nothing of the body; and these of
-    `requests.request`: params, headers, json, data, files, cookies, timeout, allow_redirects, auth,
-    cert, proxies, hooks. TLS verification is set in the task (`http`).
+    function of the response; `stream=True` keeps nothing of the body, and with a mapping such as
+    `{"events": "sse"}` its events are timed (docs/streams.md); and these of `requests.request`:
+    params, headers, json, data, files, cookies, timeout, allow_redirects, auth, cert, proxies,
+    hooks. TLS verification is set in the task (`http`).
 
     They return an `HttpResponse` and raise UnexpectedStatus, CheckFailed, TimeoutError,
     ConnectionError, ValueError, TypeError and, with a user's token, AuthenticationFailed.
@@ -94,7 +97,7 @@ class UserHttp(Generic[R]):
         expect: Any = None,
         check: Checks | None = None,
         verify: Checks | None = None,
-        stream: bool = False,
+        stream: bool | Mapping[str, Any] = False,
         **options: Any,
     ) -> AskedRequest:
         verb, base, context = method.upper(), self.base, self._scenario.context
@@ -113,6 +116,8 @@ class UserHttp(Generic[R]):
         own = [f"X-Osbench-Iteration: {context.get('iteration', 0)}"]
         if context.get("timeout_s"):
             options["timeout"] = request_limit_s(context, options.get("timeout"))
+        if isinstance(stream, Mapping):
+            options["stream"] = stream
         return AskedRequest(
             name=name or default_name(verb, path),
             method=verb,
@@ -221,6 +226,11 @@ class HttpSession(UserHttp[HttpResponse]):
             return self._judged(call, response)
 
     def _sent(self, call: AskedRequest) -> WholeResponse:
+        if "stream" in call.options:
+            sent: WholeResponse = _reader().blocking_answer(
+                self._clients, call, self._scenario, self._cookies
+            )
+            return sent
         return self._clients.blocking_answer(call, self._scenario._recorder, self._cookies)
 
     def _sent_with(self, token: Token, call: AskedRequest) -> WholeResponse:
@@ -259,6 +269,11 @@ class LoopHttpSession(UserHttp[Awaitable[HttpResponse]]):
             return self._judged(call, await sent)
 
     def _sent(self, call: AskedRequest) -> Awaitable[WholeResponse]:
+        if "stream" in call.options:
+            sent: Awaitable[WholeResponse] = _reader().answer(
+                self._clients, call, self._scenario, self._cookies
+            )
+            return sent
         return self._clients.answer(call, self._scenario._recorder, self._cookies)
 
     async def _sent_with(self, token: Token, call: AskedRequest) -> WholeResponse:
@@ -282,6 +297,12 @@ class LoopHttpSession(UserHttp[Awaitable[HttpResponse]]):
         with ActionTimer(self._scenario, REAUTHENTICATION):
             # other users of the loop go on
             await self._scenario._recorder.run_blocking(partial(token.renew, refused))
+
+
+@functools.cache
+def _reader() -> Any:
+    """Return the edge that reads streams. Raises PluginError if it is not installed."""
+    return entry_points.load_object("stream", "reader")
 
 
 def with_headers(call: AskedRequest, headers: Mapping[str, str]) -> AskedRequest:

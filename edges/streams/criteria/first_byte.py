@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from osbench.edges.openstack.criteria.judged_requests import judged_requests
+from osbench.edges.streams.criteria.judged_requests import judged_requests
 from osbench.plugin import sla
 from osbench.plugin.durations import DURATION
 from osbench.plugin.formatting import duration
