@@ -21,7 +21,7 @@ class EventTimes:
 
     An iteration may have `MOST_ACTIONS` actions. After that, the recorded times between events of a
     stream are a random sample of all of them, each with equal chance (algorithm R: Vitter, Random
-    Sampling with a Reservoir, 1985), except that the longest is always there.
+    Sampling with a Reservoir, 1985), and the longest of those that are not in the sample.
     """
 
     __slots__ = (
@@ -29,7 +29,7 @@ class EventTimes:
         "_between",
         "_first",
         "_lines",
-        "_longest",
+        "_longest_left",
         "_most",
         "_parent",
         "begun_ns",
@@ -45,9 +45,10 @@ class EventTimes:
         number = recorder.names.number
         self._first, self._between = number(FIRST_EVENT), number(BETWEEN_EVENTS)
         self._most = max(_LEAST, MOST_ACTIONS - len(self._actions) // WIDTH)
-        #: Place of each recorded time between events, and the place of the longest in this list.
+        #: Positions in the actions of the sampled times between events.
         self._lines: list[int] = []
-        self._longest = (0, -1)
+        #: Nanoseconds of the longest time that is not in the sample, and its position; -1: none.
+        self._longest_left = (-1, -1)
         #: Sending of the request, first and last event, monotonic ns; 0 before them.
         self.begun_ns = self.first_ns = self.last_ns = 0
         #: Events so far.
@@ -67,18 +68,26 @@ class EventTimes:
             # an action that ends at 0 has not ended
             self._actions += (self._first, self._parent, self.begun_ns, at_ns, 0)
             return
-        lasted_ns, place = at_ns - before_ns, len(self._lines)
-        is_longest = lasted_ns > self._longest[0]
-        if place < self._most:
+        if len(self._lines) < self._most:
             self._lines.append(len(self._actions))
             self._actions += (self._between, self._parent, before_ns, at_ns, 0)
-        else:
-            place = random.randrange(self.count - 1)  # noqa: S311 - a sample, not secrets
-            if is_longest:
-                place %= self._most
-            if place >= self._most or (place == self._longest[1] and not is_longest):
-                return
+            return
+        place = random.randrange(self.count - 1)  # noqa: S311 - a sample, not secrets
+        if place < self._most:
             line = self._lines[place]
+            left_ns = self._actions[line + 2 : line + 4]
             self._actions[line + 2 : line + 4] = (before_ns, at_ns)
-        if is_longest:
-            self._longest = lasted_ns, place
+            before_ns, at_ns = left_ns
+        self._leave(before_ns, at_ns)
+
+    def _leave(self, begun_ns: int, ended_ns: int) -> None:
+        """Record a time that is not in the sample, if it is the longest of those."""
+        longest_ns, line = self._longest_left
+        if ended_ns - begun_ns <= longest_ns:
+            return
+        if line < 0:
+            line = len(self._actions)
+            self._actions += (self._between, self._parent, begun_ns, ended_ns, 0)
+        else:
+            self._actions[line + 2 : line + 4] = (begun_ns, ended_ns)
+        self._longest_left = ended_ns - begun_ns, line

@@ -91,9 +91,7 @@ def send_all(pieces: tuple[bytes, ...], connection: socket.socket) -> None:
 def test_all_formats_in_a_body_with_a_length(client, events, body, count):
     for _ in range(2):
         iteration = Scenario({})
-        with scripted(
-            partial(send_all, (head(f"Content-Length: {len(body)}") + body,))
-        ) as server:
+        with scripted(partial(send_all, (head(f"Content-Length: {len(body)}") + body,))) as server:
             # the second response of a connection may come in one piece with a head that is known
             client.read(server.url, {"events": events})
             client.read(server.url, {"events": events}, iteration)
@@ -113,7 +111,7 @@ def test_chunks_are_events_however_they_are_received(client):
 def test_chunks_need_a_body_in_chunks(client):
     with (
         scripted(partial(send_all, (head("Content-Length: 1") + b"x",))) as server,
-        pytest.raises(BadEvent, match="not sent in chunks.*0 events|not sent in chunks"),
+        pytest.raises(BadEvent, match="not sent in chunks"),
     ):
         client.read(server.url, {"events": "chunks"})
 
@@ -121,7 +119,8 @@ def test_chunks_need_a_body_in_chunks(client):
 @pytest.mark.parametrize("wish", [{"read_for": 0.2}, {"events": "sse", "read_for": "200ms"}])
 def test_a_stream_is_left_well_and_its_bytes_are_those_that_came(client, wish):
     iteration = Scenario({})
-    pieces = (CHUNKED, *map(chunk, WORDS), b"5\r\nda")
+    # in one piece: its rest never comes
+    pieces = (b"".join((CHUNKED, *map(chunk, WORDS), b"5\r\nda")),)
     with scripted(partial(send_all, pieces)) as server:
         response = client.read(server.url, wish, iteration)
 
@@ -137,7 +136,7 @@ def test_a_stream_is_left_well_and_its_bytes_are_those_that_came(client, wish):
 
 def test_a_stream_without_a_pause_is_left_too(client):
     def endless(connection: socket.socket) -> None:
-        connection.sendall(CHUNKED)
+        connection.sendall(CHUNKED + chunk(WORDS[0]))
         while True:
             connection.sendall(chunk(WORDS[0] * 100))
 
@@ -145,7 +144,7 @@ def test_a_stream_without_a_pause_is_left_too(client):
     with scripted(endless) as server:
         client.read(server.url, {"events": "sse", "read_for": 0.2}, iteration)
 
-    assert len(events_of(iteration)) > 100
+    assert FIRST_EVENT in events_of(iteration)
 
 
 @pytest.mark.parametrize("wish", [{"until": "two"}, {"max_events": 2}])
@@ -212,7 +211,7 @@ def test_a_stream_that_stalls_is_a_timeout_with_its_events(client):
         scripted(partial(send_all, (CHUNKED, *map(chunk, WORDS)))) as server,
         pytest.raises(ReceiveTimedOut, match=r"timed out.*; 3 events and .* s before"),
     ):
-        client.read(server.url, SSE, iteration, timeout=0.3)
+        client.read(server.url, SSE, iteration, timeout=1)
 
     assert events_of(iteration) == THREE
 

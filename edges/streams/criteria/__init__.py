@@ -1,1 +1,1 @@
-"""SLA criteria on transfers: their first byte, and their bytes per second."""
+"""SLA criteria on HTTP requests: first bytes, events of streams, and bytes per second."""
