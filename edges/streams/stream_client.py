@@ -14,6 +14,7 @@ from time import monotonic_ns
 from typing import Any, NamedTuple
 
 from osbench.common.errors import KindError, kind_of
+from osbench.common.plugin.atomic import Recorder
 from osbench.common.plugin.output_values import pack_output
 from osbench.common.plugin.scenario import Scenario
 from osbench.common.ports import clock
@@ -190,35 +191,25 @@ def _put_charts(scenario: Scenario, kept: Mapping[str, Mapping[str, tuple[float,
         outputs[places[title]] = pack_output("additive", chart)
 
 
-class StreamReader:
-    """The door of `self.http` to this edge: reads responses of requests with `stream: {...}`."""
-
-    def __init__(self) -> None:
-        self._clients: weakref.WeakKeyDictionary[HttpClients, StreamClient]
-        self._clients = weakref.WeakKeyDictionary()
-        self._lock = threading.Lock()
-
-    def blocking_answer(
-        self, clients: HttpClients, asked: AskedRequest, scenario: Scenario, cookies: Cookies
-    ) -> RawResponse:
-        """Make a request of a virtual user that is a thread. See `StreamClient.answer`."""
-        return self._of(clients).blocking_answer(asked, scenario, cookies)
-
-    def answer(
-        self, clients: HttpClients, asked: AskedRequest, scenario: Scenario, cookies: Cookies
-    ) -> Any:
-        """Return a coroutine that makes a request of a virtual user on a loop."""
-        return self._of(clients).answer(asked, scenario, cookies)
-
-    def _of(self, clients: HttpClients) -> StreamClient:
-        with self._lock:
-            found = self._clients.get(clients)
-            if found is None:
-                found = self._clients[clients] = StreamClient(clients)
-            return found
+#: The clients of each workload of this process.
+_MADE: weakref.WeakKeyDictionary[HttpClients, StreamClient] = weakref.WeakKeyDictionary()
+_LOCK = threading.Lock()
 
 
-#: Shared by all workloads of a process.
-READER = StreamReader()
+class ScenarioStreams:
+    """The door of `self.http` to this edge, with the methods of `HttpClients` that it calls."""
 
-__all__ = ["READER", "StreamClient", "StreamReader", "WrongStream"]
+    def __init__(self, clients: HttpClients, scenario: Scenario) -> None:
+        """`clients`: of the workload. `scenario`: the iteration, which gets events and rates."""
+        self._scenario = scenario
+        with _LOCK:
+            made = _MADE.get(clients)
+            self._client = made or _MADE.setdefault(clients, StreamClient(clients))
+
+    def answer(self, asked: AskedRequest, _: Recorder, cookies: Cookies) -> Any:
+        """Return a coroutine that makes a request; see `StreamClient.answer`."""
+        return self._client.answer(asked, self._scenario, cookies)
+
+    def blocking_answer(self, asked: AskedRequest, _: Recorder, cookies: Cookies) -> RawResponse:
+        """Make a request and return its response; blocks this thread."""
+        return self._client.blocking_answer(asked, self._scenario, cookies)

@@ -23,6 +23,8 @@ T = TypeVar("T")
 
 #: Lines of chunks that are parsed in one turn of a loop: some 5 ms.
 _LINES_AT_ONCE = 4096
+#: The kernel rounds the limit of a wait.
+_ROUNDED_NS = 5_000_000
 
 
 class StreamConnection(SocketConnection):
@@ -54,8 +56,7 @@ class StreamConnection(SocketConnection):
         except StreamEnded:
             pass
         except ReceiveTimedOut:
-            # the kernel's limit of a wait is rounded
-            if not parser.is_over:
+            if not parser.until_ns or parser.until_ns - clock.monotonic_ns() > _ROUNDED_NS:
                 raise
         phases.ended_ns = clock.monotonic_ns()
         return parser.answer(request, phases)
@@ -68,10 +69,13 @@ class StreamConnection(SocketConnection):
         parser = self._parser
         if parser.is_over:
             raise StreamEnded
-        super()._bound(limits, begun_ns)
-        if parser.until_ns:
-            left_s = max(parser.until_ns - clock.monotonic_ns(), 1) / 1e9
-            if not self._limited_s or left_s < self._limited_s:
+        until_ns = parser.until_ns
+        whole_due_ns = begun_ns + int(limits.whole_s * 1e9) if limits.whole_s else until_ns
+        if not until_ns or limits.wait_s or whole_due_ns < until_ns:
+            super()._bound(limits, begun_ns)
+        if until_ns:
+            left_s = max(until_ns - clock.monotonic_ns(), 1) / 1e9
+            if not 0 < self._limited_s <= left_s * 1.1:
                 self._limit(left_s)
 
 
@@ -121,19 +125,19 @@ class LoopStreamConnection(LoopConnection):
         if parser.until_ns and self._phases is not None:
             self._bound(min(self._due_ns or parser.until_ns, parser.until_ns))
 
-    def _ring(self) -> None:
+    def _finish(self, fault: ConnectionError | TimeoutError | None = None) -> None:
         phases = self._phases
-        if phases is not None and self._parser.is_over:
-            self._timer = None
+        if isinstance(fault, ReceiveTimedOut) and phases is not None and self._parser.is_over:
+            # the wait that ended was for the end that the wish names
             self._leave(phases)
-            return
-        super()._ring()
+        else:
+            super()._finish(fault)
 
     def _leave(self, phases: ExchangePhases) -> None:
         """Complete the response as it is; the connection is not used again."""
         self._over = True
         phases.ended_ns = clock.monotonic_ns()
-        self._finish()
+        super()._finish()
 
 
 def with_stream_connections(

@@ -65,7 +65,7 @@ class HttpFlow(Scenario):
         if args.get("branch") and ("mix" in args or "steps" in args):
             found += cls.check_branches(method, args, (args["branch"],))
         found += dict.fromkeys(what for step in steps for what in mistakes(step))
-        if any(isinstance(step.get("stream"), Mapping) for step in steps):
+        if _have_streams(steps):
             problems = entry_points.load_object("stream", "problems")
             found += dict.fromkeys(what for step in steps for what in problems(step))
         return found
@@ -80,7 +80,7 @@ class HttpFlow(Scenario):
         if not names:
             return None
         branches = [branch.get("name") for branch in _mappings(args.get("mix"))]
-        if any(isinstance(step.get("stream"), Mapping) for step in all_steps(args)):
+        if _have_streams(all_steps(args)):
             names += entry_points.load_object("stream", "actions")
         return [str(name) for name in (*names, *branches, RELOGIN, REAUTHENTICATION, RETRY)]
 
@@ -143,6 +143,9 @@ class HttpFlow(Scenario):
         from osbench.worker.scenarios.flow.flow_steps import Flow  # noqa: PLC0415 - see above
 
         context[FLOW] = Flow(context["args"])
+        if _have_streams(all_steps(context["args"])):
+            # its import would hold the event loop up
+            entry_points.load_object("stream", "clients")
 
     async def on_start(self) -> None:
         """Make the task's steps `on_start`, once per virtual user, before its iterations."""
@@ -215,6 +218,10 @@ class _FlowValues:
                 return {"number": self._user.number}
         context = self._context
         return {"iteration": context["iteration"], "run": context["run"], "brace": "{"}
+
+
+def _have_streams(steps: Sequence[Mapping[str, Any]]) -> bool:
+    return any(isinstance(step.get("stream"), Mapping) for step in steps)
 
 
 def _mappings(value: Any) -> Iterator[Mapping[str, Any]]:

@@ -36,8 +36,8 @@ KEYS: Mapping[str, Any] = {
 class RequestTimes(sla.Sla):
     """Percentiles of times within requests; subclasses name the times.
 
-    First bytes are of complete requests of successful iterations by osbench's HTTP clients. Times of
-    events are of all iterations, as the report has them.
+    First bytes are of complete requests of successful iterations by osbench's HTTP clients. Events
+    are of all iterations, as in the report.
     """
 
     #: Times of a limit without the key `of`.

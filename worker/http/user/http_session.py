@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import difflib
-import functools
 from collections.abc import Awaitable, Iterable, Iterator, Mapping
 from dataclasses import replace
 from functools import partial
@@ -63,8 +62,9 @@ class UserHttp(Generic[R]):
     params, headers, json, data, files, cookies, timeout, allow_redirects, auth, cert, proxies,
     hooks. TLS verification is set in the task (`http`).
 
-    They return an `HttpResponse` and raise UnexpectedStatus, CheckFailed, TimeoutError,
-    ConnectionError, ValueError, TypeError and, with a user's token, AuthenticationFailed.
+    They return an `HttpResponse`, in coroutines an awaitable of it, and raise UnexpectedStatus,
+    CheckFailed, TimeoutError, ConnectionError, ValueError, TypeError and, with a user's token,
+    AuthenticationFailed.
     """
 
     def __init__(self, clients: HttpClients, base: Base) -> None:
@@ -138,6 +138,18 @@ class UserHttp(Generic[R]):
         if self._scenario._recorder.profiler is not None:
             call.own.extend(map(": ".join, self._scenario.trace_headers().items()))
 
+    def _clients_of(self, call: AskedRequest) -> HttpClients:
+        """Return the clients that make a request: of an edge if its response is read as a stream.
+
+        Raises PluginError if the edge is missing.
+        """
+        if "stream" not in call.options:
+            return self._clients
+        clients: HttpClients = entry_points.load_object("stream", "clients")(
+            self._clients, self._scenario
+        )
+        return clients
+
     def _token(self, call: AskedRequest) -> Token | None:
         """Return the user's token for a request to the service of `base`.
 
@@ -158,59 +170,35 @@ class UserHttp(Generic[R]):
         return response
 
     def request(self, method: str, path: str, **wishes: Any) -> R:
-        """Make a request as an atomic action; return the response, or an awaitable of it.
-
-        Arguments and errors: see `UserHttp`.
-        """
+        """Make a request as an atomic action; see `UserHttp`."""
         raise NotImplementedError
 
     def get(self, path: str, **wishes: Any) -> R:
-        """Make a GET request as an atomic action; return the response, or an awaitable of it.
-
-        Arguments and errors: see `UserHttp`.
-        """
+        """Make a GET request as an atomic action; see `UserHttp`."""
         return self.request("GET", path, **wishes)
 
     def post(self, path: str, **wishes: Any) -> R:
-        """Make a POST request as an atomic action; return the response, or an awaitable of it.
-
-        Arguments and errors: see `UserHttp`.
-        """
+        """Make a POST request as an atomic action; see `UserHttp`."""
         return self.request("POST", path, **wishes)
 
     def put(self, path: str, **wishes: Any) -> R:
-        """Make a PUT request as an atomic action; return the response, or an awaitable of it.
-
-        Arguments and errors: see `UserHttp`.
-        """
+        """Make a PUT request as an atomic action; see `UserHttp`."""
         return self.request("PUT", path, **wishes)
 
     def patch(self, path: str, **wishes: Any) -> R:
-        """Make a PATCH request as an atomic action; return the response, or an awaitable of it.
-
-        Arguments and errors: see `UserHttp`.
-        """
+        """Make a PATCH request as an atomic action; see `UserHttp`."""
         return self.request("PATCH", path, **wishes)
 
     def delete(self, path: str, **wishes: Any) -> R:
-        """Make a DELETE request as an atomic action; return the response, or an awaitable of it.
-
-        Arguments and errors: see `UserHttp`.
-        """
+        """Make a DELETE request as an atomic action; see `UserHttp`."""
         return self.request("DELETE", path, **wishes)
 
     def head(self, path: str, **wishes: Any) -> R:
-        """Make a HEAD request as an atomic action; return the response, or an awaitable of it.
-
-        Arguments and errors: see `UserHttp`.
-        """
+        """Make a HEAD request as an atomic action; see `UserHttp`."""
         return self.request("HEAD", path, **wishes)
 
     def options(self, path: str, **wishes: Any) -> R:
-        """Make an OPTIONS request as an atomic action; return the response, or an awaitable of it.
-
-        Arguments and errors: see `UserHttp`.
-        """
+        """Make an OPTIONS request as an atomic action; see `UserHttp`."""
         return self.request("OPTIONS", path, **wishes)
 
 
@@ -226,12 +214,8 @@ class HttpSession(UserHttp[HttpResponse]):
             return self._judged(call, response)
 
     def _sent(self, call: AskedRequest) -> WholeResponse:
-        if "stream" in call.options:
-            sent: WholeResponse = _reader().blocking_answer(
-                self._clients, call, self._scenario, self._cookies
-            )
-            return sent
-        return self._clients.blocking_answer(call, self._scenario._recorder, self._cookies)
+        clients = self._clients_of(call)
+        return clients.blocking_answer(call, self._scenario._recorder, self._cookies)
 
     def _sent_with(self, token: Token, call: AskedRequest) -> WholeResponse:
         """Send a request with the user's token and return the response.
@@ -269,12 +253,7 @@ class LoopHttpSession(UserHttp[Awaitable[HttpResponse]]):
             return self._judged(call, await sent)
 
     def _sent(self, call: AskedRequest) -> Awaitable[WholeResponse]:
-        if "stream" in call.options:
-            sent: Awaitable[WholeResponse] = _reader().answer(
-                self._clients, call, self._scenario, self._cookies
-            )
-            return sent
-        return self._clients.answer(call, self._scenario._recorder, self._cookies)
+        return self._clients_of(call).answer(call, self._scenario._recorder, self._cookies)
 
     async def _sent_with(self, token: Token, call: AskedRequest) -> WholeResponse:
         """Send a request with the user's token and return the response.
@@ -297,12 +276,6 @@ class LoopHttpSession(UserHttp[Awaitable[HttpResponse]]):
         with ActionTimer(self._scenario, REAUTHENTICATION):
             # other users of the loop go on
             await self._scenario._recorder.run_blocking(partial(token.renew, refused))
-
-
-@functools.cache
-def _reader() -> Any:
-    """Return the edge that reads streams. Raises PluginError if it is not installed."""
-    return entry_points.load_object("stream", "reader")
 
 
 def with_headers(call: AskedRequest, headers: Mapping[str, str]) -> AskedRequest:
