@@ -136,7 +136,7 @@ class StreamBody(UnkeptBody):
     def so_far(self, now_ns: int) -> str:
         """Return the progress of a stream that fails, in words; `now_ns`: monotonic."""
         received = f"{self.body_bytes:,} bytes of the body came"
-        if not self.begun or not self.wish.events:
+        if not self.wish.events:
             return received
         count = self.times.count
         if not count:

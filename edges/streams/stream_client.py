@@ -137,6 +137,8 @@ class StreamClient:
         try:
             yield _Sent(ready, own, phases, body)
         except (ConnectionError, TimeoutError) as error:
+            if not body.begun:
+                raise
             said = f"{error}; {body.so_far(clock.monotonic_ns())}"
             raise type(error)(said) from error
         if body.times.are_sampled:

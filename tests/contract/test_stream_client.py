@@ -219,7 +219,7 @@ def test_a_stream_that_stalls_is_a_timeout_with_its_events(client):
 def test_a_service_that_never_answers_is_no_stream_that_ended_well(client):
     with (
         scripted(lambda _: None) as server,
-        pytest.raises(ReceiveTimedOut, match="0 bytes of the body came"),
+        pytest.raises(ReceiveTimedOut, match=r"timed out$"),
     ):
         client.read(server.url, {"events": "sse", "read_for": 0.1}, timeout=0.5)
 

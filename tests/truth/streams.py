@@ -3,8 +3,8 @@
 Each round starts a server that sends every event to two clients at once: to osbench's client of
 threads or of an event loop, and to a loop of `recv` that notes when bytes came. Both note times of
 one clock, so that the arrivals of the same event can be subtracted. The first row compares two
-clients that only log: the noise of the machine. As root all processes run before others (SCHED_FIFO)
-and a busy machine is less noisy.
+clients that only log: the noise of the machine. As root all processes run before others
+(SCHED_FIFO), and a busy machine is less noisy.
 """
 
 from __future__ import annotations
