@@ -39,7 +39,7 @@ MOST = 100_000
 
 
 class Chat(BaseHTTPRequestHandler):
-    """Serves one connection, with a thread of its own."""
+    """Serves one connection, with a separate thread."""
 
     protocol_version = "HTTP/1.1"
     #: Seconds to the first token, and from each token to the next.

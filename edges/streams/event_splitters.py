@@ -119,7 +119,7 @@ class SseSplitter:
 
 
 class LineSplitter:
-    """Splitter into lines that end with LF or CR LF; empty lines are no events.
+    """Splitter into lines that end with LF or CR LF; an empty line is not an event.
 
     The end of the body ends the last line.
     """

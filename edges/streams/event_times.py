@@ -21,7 +21,7 @@ class EventTimes:
 
     An iteration may have `MOST_ACTIONS` actions. After that, the recorded times between events of a
     stream are a random sample of all of them, each with equal chance (algorithm R: Vitter, Random
-    Sampling with a Reservoir, 1985), and the longest of those that are not in the sample.
+    Sampling with a Reservoir, 1985), and the longest of the others.
     """
 
     __slots__ = (

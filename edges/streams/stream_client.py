@@ -52,7 +52,7 @@ class WrongStream(KindError, ValueError):
         self.kind = kind_of(str(self))
 
 
-class _Sent(NamedTuple):
+class _ReadyStream(NamedTuple):
     """A request that is about to be sent."""
 
     ready: ReadyRequest
@@ -61,18 +61,18 @@ class _Sent(NamedTuple):
     body: StreamBody
 
 
-class _PoolByThread(threading.local):
+class _StreamPool(threading.local):
     def __init__(self) -> None:
         self.pool = ThreadConnections(KEPT)
 
 
 class StreamClient:
-    """Makes the requests of a workload whose responses stream, beside its other HTTP clients."""
+    """Makes the requests of a workload whose responses stream, next to its other HTTP clients."""
 
     def __init__(self, clients: HttpClients) -> None:
         """`clients`: of the workload, whose rules, limits and header lines apply."""
         self._threads, self._loops = clients._of_threads, clients._of_loop
-        self._by_thread = _PoolByThread()
+        self._by_thread = _StreamPool()
         # for its connections only
         self._pools = LoopClient(clients._of_run, clients._bound)
 
@@ -118,7 +118,7 @@ class StreamClient:
     @contextmanager
     def _reading(
         self, asked: AskedRequest, scenario: Scenario, cookies: Cookies
-    ) -> Iterator[_Sent]:
+    ) -> Iterator[_ReadyStream]:
         """Prepare a request; after the block judge its stream and add its rates to the charts."""
         options = dict(asked.options)
         wish = StreamWish.of(options.pop("stream"))
@@ -135,7 +135,7 @@ class StreamClient:
         phases = ExchangePhases(monotonic_ns())
         recorder.ask(phases)
         try:
-            yield _Sent(ready, own, phases, body)
+            yield _ReadyStream(ready, own, phases, body)
         except (ConnectionError, TimeoutError) as error:
             if not body.begun:
                 raise
@@ -161,7 +161,7 @@ def _add_rates(scenario: Scenario, name: str, body: StreamBody) -> None:
     """Add the rates of a stream to the charts of the iteration; each has one rate for an action.
 
     Events per second are counted from the first to the last event, bytes from the sending of the
-    request to the last byte. Several streams of one action count as one that lasted as long.
+    request to the last byte. Several streams of one action are added up.
     """
     times = body.times
     if not body.begun:

@@ -1,4 +1,4 @@
-"""The key `stream` of a request, as a mapping: how its events are told apart, and when it ends."""
+"""The key `stream` of a request, as a mapping: the kind of its events, and when it ends."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _KEYS = ("events", "read_for", "until", "max_events")
 
 @dataclass(frozen=True, kw_only=True)
 class StreamWish:
-    """How the body of a response is read, event by event; made from the mapping of a task."""
+    """Way to read the body of a response, event by event; made from the mapping of a task."""
 
     #: One of `KINDS`; "" only counts bytes.
     events: str = ""

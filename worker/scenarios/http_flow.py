@@ -72,7 +72,7 @@ class HttpFlow(Scenario):
 
     @classmethod
     def action_names(cls, method: str, args: Mapping[str, Any]) -> Collection[str] | None:
-        """Return the names of actions: of steps, branches, events, and of what is made again.
+        """Return the names of actions: of steps, branches, events, and of repeated requests.
 
         Returns None without steps.
         """
