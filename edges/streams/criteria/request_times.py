@@ -103,6 +103,6 @@ def _event_times(statistics: sla.Statistics, event: str, action: str) -> sla.His
     found = sla.Histogram()
     for path, times in statistics.actions.items():
         outer, _, inner = path.rpartition(" > ")
-        if inner == event and action in ("", outer):
+        if outer and inner == event and action in ("", outer):
             found.merge(times.state("ok"))
     return found
