@@ -80,7 +80,7 @@ class Chat(BaseHTTPRequestHandler):
             if at:
                 # some tokens take longer, as in real services
                 time.sleep(self.gap_s * random.choice((0.5, 1, 1, 1, 1.5)))
-            yield f"id: {at}\ndata: {json.dumps({'token': random.choice(WORDS)})}\n\n"
+            yield f"id: {at}\ndata: {json.dumps({'text': random.choice(WORDS) + ' '})}\n\n"
         yield "data: [DONE]\n\n"
 
     def notices(self) -> Iterator[str]:

@@ -12,10 +12,11 @@ from osbench.edges.streams.stream_wish import StreamWish
 from osbench.worker.http.wire.content_codings import BodyDecoder, UnkeptBody
 from osbench.worker.http.wire.exchange_phases import ExchangePhases
 from osbench.worker.http.wire.response_head import CHUNKED, ResponseHead
-from osbench.worker.http.wire.wire_errors import BadResponse
 
-#: Bytes of the beginning that are kept for messages and `run --once`.
+#: Bytes of the beginning of a body that are kept for `run --once`.
 SHOWN_BYTES = 16 * 1024
+#: Characters of a content type in messages.
+_TYPE_CHARS = 100
 
 
 class StreamBody(UnkeptBody):
@@ -26,6 +27,7 @@ class StreamBody(UnkeptBody):
 
     __slots__ = (
         "_coded",
+        "_most_shown",
         "_splitter",
         "_until",
         "arrived_ns",
@@ -40,8 +42,11 @@ class StreamBody(UnkeptBody):
         "wish",
     )
 
-    def __init__(self, wish: StreamWish, recorder: Recorder) -> None:
-        """`recorder`: of the iteration; its action that is open now is the request's."""
+    def __init__(self, wish: StreamWish, recorder: Recorder, *, shows: bool = False) -> None:
+        """`recorder`: of the iteration; its action that is open now is the request's.
+
+        `shows`: the beginning of the body is kept.
+        """
         super().__init__("")
         self.wish = wish
         self.times = EventTimes(recorder)
@@ -57,8 +62,9 @@ class StreamBody(UnkeptBody):
         #: As they were received, in content codings.
         self.body_bytes = 0
         self.content_type = ""
-        #: The beginning of the body, without its content codings.
+        #: The beginning of the body, without its content codings; b"" unless it is kept.
         self.shown = b""
+        self._most_shown = SHOWN_BYTES if shows else 0
         self._coded: BodyDecoder | None = None
         self._splitter = SPLITTERS[wish.events]()
         self._until = wish.until.encode()
@@ -67,7 +73,7 @@ class StreamBody(UnkeptBody):
         """Begin the body after its head. Raises BadResponse if it cannot have the wanted events."""
         self.begun = True
         self.times.begun_ns = phases.secured_ns or phases.connected_ns or phases.begun_ns
-        self.content_type = ", ".join(head.values("content-type"))
+        self.content_type = ", ".join(head.values("content-type"))[:_TYPE_CHARS]
         if self.wish.read_for_s:
             self.until_ns = self.arrived_ns + int(self.wish.read_for_s * 1e9)
         if self.wish.events == "chunks" and head.length != CHUNKED:
@@ -84,8 +90,8 @@ class StreamBody(UnkeptBody):
         self.body_bytes += len(data)
         pieces = (data,) if self._coded is None else self._coded.feed(data)
         for piece in pieces:
-            if len(self.shown) < SHOWN_BYTES:
-                self.shown += piece[: SHOWN_BYTES - len(self.shown)]
+            if len(self.shown) < self._most_shown:
+                self.shown += piece[: self._most_shown - len(self.shown)]
             self._take(self._splitter.feed(piece))
 
     def end_chunk(self) -> None:
@@ -148,6 +154,3 @@ class StreamBody(UnkeptBody):
 
 class StreamEnded(Exception):
     """Ends the reading of a stream before its body ends, as its task wants."""
-
-
-__all__ = ["BadResponse", "StreamBody", "StreamEnded"]

@@ -131,7 +131,7 @@ class StreamClient:
             )
         own = list(cookies.added_to(asked.own, ready.request))
         recorder = scenario._recorder
-        body = StreamBody(wish, recorder)
+        body = StreamBody(wish, recorder, shows=self._threads._rules._observer is not None)
         phases = ExchangePhases(monotonic_ns())
         recorder.ask(phases)
         try:

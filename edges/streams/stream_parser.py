@@ -137,7 +137,7 @@ class StreamResponse(RawResponse):
         self._stream = stream
 
     def body(self) -> bytes:
-        """Return the beginning of the body, without its content codings."""
+        """Return the beginning of the body, without its content codings; b"" if it was not kept."""
         return self._stream.shown
 
     def content(self) -> bytes:

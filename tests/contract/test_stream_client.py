@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import gzip
 import socket
+import ssl
 import struct
 import threading
 import zlib
 from collections.abc import Iterator
+from concurrent.futures import CancelledError
 from functools import partial
 
+import numpy as np
 import pytest
 
+from helpers.certificates import self_signed
 from helpers.driven import DRIVERS
 from helpers.streaming import (
     CHUNKED,
@@ -26,6 +30,7 @@ from helpers.streaming import (
     streaming,
 )
 from osbench.common.plugin.scenario import Scenario
+from osbench.common.protocol.exchanges import EXCHANGE
 from osbench.edges.streams.event_splitters import BadEvent
 from osbench.edges.streams.event_times import BETWEEN_EVENTS, FIRST_EVENT
 from osbench.edges.streams.stream_client import BYTE_RATE, WrongStream
@@ -179,10 +184,7 @@ def test_a_stream_that_is_cut_fails_with_its_events_and_bytes(client, how):
             connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, linger)
         return False
 
-    class Seen(Scenario):
-        pass
-
-    iteration = Seen({})
+    iteration = Scenario({})
     with scripted(cut) as server, pytest.raises(EarlyEnd) as raised:
         watch = threading.Thread(target=set_when, args=(iteration, read))
         watch.start()
@@ -338,6 +340,51 @@ def test_rates_of_streams_are_charts_of_the_iteration(client):
     (chart,) = [one for one in charts["additive"] if one["title"] == BYTE_RATE]
     assert [name for name, _ in chart["data"]] == ["chat"]
     assert not charts["malformed"]
+
+
+def test_a_stream_over_tls_and_its_end(client, tmp_path):
+    certificate = str(self_signed(tmp_path))
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(certificate)
+    # the first is complete and leaves its connection to the second, which is left early
+    answers = [CHUNKED + b"".join(map(chunk, WORDS)) + LAST, CHUNKED + chunk(WORDS[0])]
+    first, second = Scenario({}), Scenario({})
+
+    def answer(connection: socket.socket) -> None:
+        for byte in range(0, len(answers[0]), 7):
+            connection.sendall(answers[0][byte : byte + 7])
+        answers.pop(0)
+
+    with scripted(answer, context) as server:
+        client.read(server.url, SSE, first, verify=certificate)
+        client.read(server.url, {**SSE, "max_events": 1}, second, verify=certificate)
+
+        assert server.connections == 1
+    assert events_of(first) == THREE
+    assert events_of(second) == [FIRST_EVENT]
+
+
+@pytest.mark.parametrize("kind", DRIVERS[1:])
+def test_a_cancelled_stream_keeps_its_events_and_bytes(kind):
+    iteration = Scenario({})
+    sent = CHUNKED + b"".join(map(chunk, WORDS))
+    with streaming(kind) as client, scripted(partial(send_all, (sent,))) as server:
+        reading = client.begin(server.url, SSE, iteration)
+        for _ in range(int(PATIENCE_S / 0.01)):
+            if len(recorded(iteration)) > 3:
+                break
+            threading.Event().wait(0.01)
+        # as the watchdog takes them, in another thread
+        before = np.frombuffer(iteration._recorder.exchanges_so_far(), EXCHANGE)
+        reading.cancel()
+        with pytest.raises(CancelledError):
+            reading.result(PATIENCE_S)
+        # the next one has another connection
+        client.read(server.url, {**SSE, "max_events": 3})
+
+        assert server.connections == 2
+    assert before["received"].tolist() == [len(sent)]
+    assert events_of(iteration) == THREE
 
 
 @pytest.mark.parametrize("kind", DRIVERS)

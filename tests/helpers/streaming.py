@@ -5,8 +5,10 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import socket
+import ssl
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import Future
 from typing import Any, NamedTuple
 
 from helpers.driven import LOOP, PLAIN_LOOP, SOCKETS
@@ -67,27 +69,38 @@ class Streaming:
     ) -> RawResponse:
         """Make a request and read its stream; its action is `CHAT` of the iteration `scenario`."""
         made = scenario if scenario is not None else Scenario({})
-        options = {"timeout": PATIENCE_S, **options, "stream": stream}
-        asked = AskedRequest(
-            name=CHAT,
-            method=options.pop("method", "GET"),
-            url=url,
-            own=[],
-            options=options,
-            expect=None,
-            check=None,
-            verify=None,
-            keep_body=False,
-        )
         if self._loop is None:
             with ActionTimer(made, CHAT):
+                asked = _asked(url, stream, options)
                 return self._client.blocking_answer(asked, made, Cookies())
+        return self.begin(url, stream, made, **options).result(2 * PATIENCE_S)
+
+    def begin(
+        self, url: str, stream: Mapping[str, Any], scenario: Scenario, **options: Any
+    ) -> Future[RawResponse]:
+        """Begin a request on the loop."""
 
         async def work() -> RawResponse:
-            with ActionTimer(made, CHAT):
-                return await self._client.answer(asked, made, Cookies())
+            with ActionTimer(scenario, CHAT):
+                asked = _asked(url, stream, options)
+                return await self._client.answer(asked, scenario, Cookies())
 
-        return asyncio.run_coroutine_threadsafe(work(), self._loop).result(2 * PATIENCE_S)
+        assert self._loop is not None
+        return asyncio.run_coroutine_threadsafe(work(), self._loop)
+
+
+def _asked(url: str, stream: Mapping[str, Any], options: Mapping[str, Any]) -> AskedRequest:
+    return AskedRequest(
+        name=CHAT,
+        method="GET",
+        url=url,
+        own=[],
+        options={"timeout": PATIENCE_S, **options, "stream": stream},
+        expect=None,
+        check=None,
+        verify=None,
+        keep_body=False,
+    )
 
 
 @contextlib.contextmanager
@@ -114,10 +127,14 @@ def streaming(kind: str, observer: Observer | None = None) -> Iterator[Streaming
 class ScriptedServer:
     """A server that answers each request by a function of its connection, and counts both."""
 
-    def __init__(self, answer: Callable[[socket.socket], object]) -> None:
+    def __init__(
+        self, answer: Callable[[socket.socket], object], tls: ssl.SSLContext | None = None
+    ) -> None:
+        self._tls = tls
         self._listener = socket.create_server(("127.0.0.1", 0))
         self._answer = answer
-        self.url = f"http://127.0.0.1:{self._listener.getsockname()[1]}/chat"
+        scheme = "http" if tls is None else "https"
+        self.url = f"{scheme}://127.0.0.1:{self._listener.getsockname()[1]}/chat"
         self.connections = 0
         self.heads: list[bytes] = []
         self._thread = threading.Thread(target=self._serve)
@@ -132,6 +149,8 @@ class ScriptedServer:
 
     def _talk(self, connection: socket.socket) -> None:
         with contextlib.suppress(OSError), connection:
+            if self._tls is not None:
+                connection = self._tls.wrap_socket(connection, server_side=True)
             while head := connection.recv(65536):
                 self.heads.append(head)
                 if self._answer(connection) is False:
@@ -145,9 +164,11 @@ class ScriptedServer:
 
 
 @contextlib.contextmanager
-def scripted(answer: Callable[[socket.socket], object]) -> Iterator[ScriptedServer]:
+def scripted(
+    answer: Callable[[socket.socket], object], tls: ssl.SSLContext | None = None
+) -> Iterator[ScriptedServer]:
     """A server; `answer` sends a response, and returns False to close the connection."""
-    server = ScriptedServer(answer)
+    server = ScriptedServer(answer, tls)
     try:
         yield server
     finally:
