@@ -32,9 +32,12 @@ from osbench.worker.http.outgoing_request import OutgoingRequest
 from osbench.worker.http.ready_requests import RequestLimits
 from osbench.worker.http.wire.exchange_phases import ExchangePhases
 from osbench.worker.http.wire.prepared_request import PreparedRequest
+from osbench.worker.http.wire.wire_errors import ReceiveTimedOut
 
 REQUEST = PreparedRequest(OutgoingRequest("GET", "http://chat.example/", (), (), {}))
 BEGUN_NS = 10**15
+#: Stands for a wait that ends at its limit.
+QUIET = b"QUIET"
 #: Bytes, and the time at which they come, ns after the request.
 Piece = tuple[int, bytes]
 
@@ -59,6 +62,9 @@ class Script:
             return b""
         at_ns, data = self.pieces.pop(0)
         self.now_ns = BEGUN_NS + at_ns
+        if data == QUIET:
+            # the word of the kernel for a wait that has ended
+            raise BlockingIOError
         return data
 
     # of a socket
@@ -87,22 +93,29 @@ class Script:
     def close(self) -> None: ...
 
 
-def by_thread(script: Script, body: StreamBody, phases: ExchangePhases) -> None:
+def by_thread(
+    script: Script, body: StreamBody, phases: ExchangePhases, limits: RequestLimits
+) -> None:
     connection = StreamConnection(script, None)
-    connection.exchange(REQUEST, (), RequestLimits(), phases, keep_body=body)
+    connection.exchange(REQUEST, (), limits, phases, keep_body=body)
 
 
-def by_loop(script: Script, body: StreamBody, phases: ExchangePhases) -> None:
+def by_loop(
+    script: Script, body: StreamBody, phases: ExchangePhases, limits: RequestLimits
+) -> None:
     with asyncio.Runner() as runner:
         connection = LoopStreamConnection(runner.get_loop(), script, None)
         connection.connection_made(script)
-        done = connection.begin(REQUEST, (), RequestLimits(), phases, keep_body=body)
+        done = connection.begin(REQUEST, (), limits, phases, keep_body=body)
         while not done.done():
-            connection.data_received(script.next())
+            try:
+                connection.data_received(script.next())
+            except BlockingIOError:
+                connection._ring()
         connection.answer(REQUEST, phases)
 
 
-Read = Callable[[Script, StreamBody, ExchangePhases], None]
+Read = Callable[[Script, StreamBody, ExchangePhases, RequestLimits], None]
 READERS = {SOCKETS: by_thread, LOOP: by_loop}
 
 
@@ -113,14 +126,17 @@ def read(request: pytest.FixtureRequest) -> Read:
 
 @pytest.fixture
 def play(monkeypatch: pytest.MonkeyPatch, read: Read) -> Iterator[Any]:
-    def played(pieces: Sequence[Piece], wish: StreamWish) -> tuple[Scenario, ExchangePhases]:
+    def played(
+        pieces: Sequence[Piece], wish: StreamWish, limit_s: float = 0.0
+    ) -> tuple[Scenario, ExchangePhases]:
         script = Script(pieces)
         for module in (clock, socket_connection, loop_connection):
             monkeypatch.setattr(module, "monotonic_ns", lambda: script.now_ns)
         iteration = Scenario({})
         with ActionTimer(iteration, "chat"):
             phases = ExchangePhases(BEGUN_NS)
-            read(script, StreamBody(wish, iteration._recorder), phases)
+            limits = RequestLimits(whole_s=limit_s)
+            read(script, StreamBody(wish, iteration._recorder), phases, limits)
         return iteration, phases
 
     yield played
@@ -230,6 +246,23 @@ def test_a_stream_is_left_at_the_time_of_its_plan(play):
     assert len(recorded(iteration)) - 1 == 11
     assert phases.ended_ns == BEGUN_NS + 7 + 10**9
     assert phases.received_bytes == sum(len(data) for _, data in pieces[:12])
+
+
+def test_a_quiet_stream_is_left_when_its_time_is_over(play):
+    pieces = [(5, head("Transfer-Encoding: chunked") + chunk(b"data: x\n\n")), (5 + 10**9, QUIET)]
+
+    iteration, phases = play(pieces, StreamWish(events="sse", read_for_s=1.0))
+
+    assert len(recorded(iteration)) - 1 == 1
+    assert phases.received_bytes == len(pieces[0][1])
+    assert phases.status == 200
+
+
+def test_a_quiet_stream_ends_as_a_timeout_before_its_time(play):
+    pieces = [(5, head("Transfer-Encoding: chunked") + chunk(b"data: x\n\n")), (10**8, QUIET)]
+
+    with pytest.raises(ReceiveTimedOut):
+        play(pieces, StreamWish(events="sse", read_for_s=1.0), limit_s=0.05)
 
 
 def test_events_of_one_piece_came_at_one_time(play):
