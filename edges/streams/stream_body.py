@@ -15,6 +15,8 @@ from osbench.worker.http.wire.response_head import CHUNKED, ResponseHead
 
 #: Bytes of the beginning of a body that are kept for `run --once`.
 SHOWN_BYTES = 16 * 1024
+#: Bytes that one received piece may decode to: other users of a loop wait for it.
+_DECODED_LIMIT = 64 << 20
 #: Characters of a content type in messages.
 _TYPE_CHARS = 100
 
@@ -89,7 +91,14 @@ class StreamBody(UnkeptBody):
         """Take the next bytes of the body. Raises BadResponse for wrong codings and events."""
         self.body_bytes += len(data)
         pieces = (data,) if self._coded is None else self._coded.feed(data)
+        decoded_bytes = 0
         for piece in pieces:
+            decoded_bytes += len(piece)
+            if decoded_bytes > _DECODED_LIMIT:
+                raise BadEvent(
+                    f"{len(data):,} bytes of the stream decode to more than"
+                    f" {_DECODED_LIMIT >> 20} MiB"
+                )
             if len(self.shown) < self._most_shown:
                 self.shown += piece[: self._most_shown - len(self.shown)]
             self._take(self._splitter.feed(piece))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import gzip
 import socket
 import ssl
@@ -284,6 +285,21 @@ def test_a_coded_stream_that_is_cut_fails(client):
         pytest.raises(BadResponse, match="coded body ends"),
     ):
         client.read(server.url, SSE)
+
+
+@functools.cache
+def large_comments() -> bytes:
+    """100 MiB of comments, compressed."""
+    return gzip.compress(b":\n" * (50 << 20), 9)
+
+
+def test_a_coded_stream_that_keeps_the_loop_is_refused(client):
+    fields = ("Content-Encoding: gzip", f"Content-Length: {len(large_comments())}")
+    with (
+        scripted(partial(send_all, (head(*fields) + large_comments(),))) as server,
+        pytest.raises(BadEvent, match="of the stream decode to more than 64 MiB"),
+    ):
+        client.read(server.url, {"read_for": PATIENCE_S})
 
 
 def test_a_line_that_is_not_json_and_an_endless_line_fail(client):
