@@ -10,8 +10,9 @@ from typing import Any
 from osbench.common.config.durations import seconds
 from osbench.common.plugin.signature import near
 
-#: Kinds of events.
-KINDS = ("sse", "lines", "json", "chunks")
+#: Kinds of events; `BYTES` stands for none.
+BYTES = "bytes"
+KINDS = ("sse", "lines", "json", "chunks", BYTES)
 #: Most events that `max_events` may name.
 _MOST_EVENTS = 10**9
 _KEYS = ("events", "read_for", "until", "max_events")
@@ -21,7 +22,7 @@ _KEYS = ("events", "read_for", "until", "max_events")
 class StreamWish:
     """Way to read the body of a response, event by event; made from the mapping of a task."""
 
-    #: One of `KINDS`; "" only counts bytes.
+    #: One of `KINDS`, but "" if only bytes are counted.
     events: str = ""
     #: Seconds from the head of the response after which reading ends well; 0: at its end only.
     read_for_s: float = 0.0
@@ -45,7 +46,7 @@ class StreamWish:
 @lru_cache(256)
 def _wish(events: str | None, read_for: Any, until: Any, max_events: int | None) -> StreamWish:
     return StreamWish(
-        events=events or "",
+        events="" if events in (None, BYTES) else events,
         read_for_s=_seconds(read_for) or 0.0,
         until="" if until is None else str(until),
         max_events=max_events or 0,
@@ -80,7 +81,7 @@ def problems(given: Mapping[str, Any]) -> Iterator[str]:
         yield f"until of stream must be a text of the last event, got {until!r}"
     if most is not None and (type(most) is not int or not 1 <= most <= _MOST_EVENTS):
         yield f"max_events of stream must be an integer from 1 to {_MOST_EVENTS:,}, got {most!r}"
-    if events is None:
+    if events in (None, BYTES):
         for key in ("until", "max_events"):
             if key in given:
                 yield f"{key} of stream needs events: sse, lines, json or chunks"

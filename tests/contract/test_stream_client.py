@@ -32,6 +32,7 @@ from helpers.streaming import (
 )
 from osbench.common.plugin.scenario import Scenario
 from osbench.common.protocol.exchanges import EXCHANGE
+from osbench.common.protocol.iteration_outputs import outputs
 from osbench.edges.streams.event_splitters import BadEvent
 from osbench.edges.streams.event_times import BETWEEN_EVENTS, FIRST_EVENT
 from osbench.edges.streams.stream_client import BYTE_RATE, WrongStream
@@ -344,9 +345,25 @@ def test_a_redirect_leads_to_the_stream(client):
     assert events_of(iteration) == [FIRST_EVENT]
 
 
-def test_rates_of_streams_are_charts_of_the_iteration(client):
-    from osbench.common.protocol.iteration_outputs import outputs
+@pytest.mark.parametrize("wish", [{"events": "bytes"}, {"read_for": PATIENCE_S}])
+def test_bytes_of_a_long_download_are_counted_and_rated(client, wish):
+    iteration = Scenario({})
+    begin, rest = head("Content-Length: 3000000"), b"x" * 3_000_000
+    with scripted(partial(send_all, (begin, rest))) as server:
+        client.read(server.url, wish, iteration)
+        client.read(server.url, wish)
 
+        # it is complete, so that its connection is kept
+        assert server.connections == 1
+    assert exchanges(iteration)["received"].tolist() == [len(begin) + len(rest)]
+    assert len(recorded(iteration)) == 1
+    (chart,) = outputs(iteration._outputs or ())["additive"]
+    ((name, rate),) = chart["data"]
+    assert (chart["title"], name) == (BYTE_RATE, "chat")
+    assert rate > 0
+
+
+def test_rates_of_streams_are_charts_of_the_iteration(client):
     iteration = Scenario({})
     with scripted(partial(send_all, (CHUNKED + chunk(WORDS[0]) + LAST,))) as server:
         client.read(server.url, SSE, iteration)

@@ -13,6 +13,7 @@ GOOD = [
     {"events": "sse"},
     {"events": "json", "read_for": 2, "until": "x", "max_events": 3},
     {"read_for": 0.5},
+    {"events": "bytes"},
     {"events": "chunks", "max_events": 1},
 ]
 
@@ -22,7 +23,7 @@ def test_streams_that_can_be_read(stream):
     step = {"path": "/", "stream": stream, "check": {"header a": "b"}, "save": {"c": "cookie c"}}
 
     assert not [*step_problems(step)]
-    assert StreamWish.of(stream).events == stream.get("events", "")
+    assert StreamWish.of(stream).events == stream.get("events", "").replace("bytes", "")
 
 
 def test_durations_of_scenarios_may_be_texts():
@@ -36,7 +37,7 @@ def test_durations_of_scenarios_may_be_texts():
             {"event": "sse"},
             "no key 'event', only events, read_for, until, max_events; did you mean",
         ),
-        ({"events": "SSE"}, "must be sse, lines, json or chunks, got 'SSE'"),
+        ({"events": "SSE"}, "must be sse, lines, json, chunks or bytes, got 'SSE'"),
         ({"events": 3}, "got 3"),
         ({"read_for": 0}, "read_for of stream must be seconds above 0"),
         ({"read_for": -1}, "got -1"),
@@ -50,6 +51,7 @@ def test_durations_of_scenarios_may_be_texts():
         ({"events": "sse", "max_events": 1.5}, "got 1.5"),
         ({"events": "sse", "max_events": True}, "got True"),
         ({"until": "x"}, "until of stream needs events"),
+        ({"events": "bytes", "max_events": 2}, "max_events of stream needs events"),
         ({"max_events": 2}, "max_events of stream needs events"),
         ({"events": "chunks", "until": "x"}, "sse, lines or json, not chunks"),
     ],

@@ -44,7 +44,7 @@ _STREAM: Mapping[str, Any] = {
         {
             "type": "object",
             "properties": {
-                "events": {"enum": ["sse", "lines", "json", "chunks"]},
+                "events": {"enum": ["sse", "lines", "json", "chunks", "bytes"]},
                 "read_for": {**DURATION, "exclusiveMinimum": 0},
                 "until": {"type": "string", "minLength": 1},
                 "max_events": {"type": "integer", "minimum": 1},
