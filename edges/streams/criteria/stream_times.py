@@ -40,6 +40,8 @@ class StreamTimes(RequestTimes):
     """
 
     NAME: ClassVar[str] = "stream"
+    # a stream that fails has events, too
+    JUDGES_FAILURES: ClassVar[bool] = False
     CONFIG_SCHEMA: ClassVar[Mapping[str, Any]] = {
         "oneOf": [_LIMIT, {"type": "array", "minItems": 1, "items": _LIMIT}],
         "examples": [{"of": "first_event", "p": 95, "max_s": 0.5, "action": "chat"}],
