@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import difflib
-from collections.abc import Awaitable, Iterable, Iterator, Mapping
+from collections.abc import Awaitable, Iterator, Mapping
 from dataclasses import replace
 from functools import partial
 from http import HTTPStatus
@@ -13,9 +12,10 @@ from requests.cookies import RequestsCookieJar
 from requests.utils import guess_filename
 from urllib3.filepost import encode_multipart_formdata
 
-from osbench.common.plugin import entry_points
 from osbench.common.plugin.atomic import ActionTimer
+from osbench.common.plugin.entry_points import load_object
 from osbench.common.plugin.scenario import Scenario
+from osbench.common.plugin.signature import near
 from osbench.worker.http.http_clients import HttpClients
 from osbench.worker.http.user.expectations import (
     Checks,
@@ -104,7 +104,8 @@ class UserHttp(Generic[R]):
         if not isinstance(path, str):
             raise TypeError(f"the path of a request must be text, got {path!r}")
         if not options.keys() <= _OPTIONS:
-            raise TypeError(_unknown_argument(options.keys() - _OPTIONS))
+            unknown = min(options.keys() - _OPTIONS)
+            raise TypeError(f"a request takes no argument {unknown!r}{near(unknown, _ARGUMENTS)}")
         expected_statuses(expect)
         url = base.join(path)
         if self.headers:
@@ -143,12 +144,10 @@ class UserHttp(Generic[R]):
 
         Raises PluginError if the edge is missing.
         """
-        if "stream" not in call.options:
-            return self._clients
-        clients: HttpClients = entry_points.load_object("stream", "clients")(
-            self._clients, self._scenario
-        )
-        return clients
+        if "stream" in call.options:
+            made: HttpClients = load_object("stream", "clients")(self._clients, self._scenario)
+            return made
+        return self._clients
 
     def _token(self, call: AskedRequest) -> Token | None:
         """Return the user's token for a request to the service of `base`.
@@ -170,35 +169,38 @@ class UserHttp(Generic[R]):
         return response
 
     def request(self, method: str, path: str, **wishes: Any) -> R:
-        """Make a request as an atomic action; see `UserHttp`."""
+        """Make a request as an atomic action; return the response, or an awaitable of it.
+
+        Arguments and errors: see `UserHttp`.
+        """
         raise NotImplementedError
 
     def get(self, path: str, **wishes: Any) -> R:
-        """Make a GET request as an atomic action; see `UserHttp`."""
+        """Make a GET request, as `request` does."""
         return self.request("GET", path, **wishes)
 
     def post(self, path: str, **wishes: Any) -> R:
-        """Make a POST request as an atomic action; see `UserHttp`."""
+        """Make a POST request, as `request` does."""
         return self.request("POST", path, **wishes)
 
     def put(self, path: str, **wishes: Any) -> R:
-        """Make a PUT request as an atomic action; see `UserHttp`."""
+        """Make a PUT request, as `request` does."""
         return self.request("PUT", path, **wishes)
 
     def patch(self, path: str, **wishes: Any) -> R:
-        """Make a PATCH request as an atomic action; see `UserHttp`."""
+        """Make a PATCH request, as `request` does."""
         return self.request("PATCH", path, **wishes)
 
     def delete(self, path: str, **wishes: Any) -> R:
-        """Make a DELETE request as an atomic action; see `UserHttp`."""
+        """Make a DELETE request, as `request` does."""
         return self.request("DELETE", path, **wishes)
 
     def head(self, path: str, **wishes: Any) -> R:
-        """Make a HEAD request as an atomic action; see `UserHttp`."""
+        """Make a HEAD request, as `request` does."""
         return self.request("HEAD", path, **wishes)
 
     def options(self, path: str, **wishes: Any) -> R:
-        """Make an OPTIONS request as an atomic action; see `UserHttp`."""
+        """Make an OPTIONS request, as `request` does."""
         return self.request("OPTIONS", path, **wishes)
 
 
@@ -214,8 +216,7 @@ class HttpSession(UserHttp[HttpResponse]):
             return self._judged(call, response)
 
     def _sent(self, call: AskedRequest) -> WholeResponse:
-        clients = self._clients_of(call)
-        return clients.blocking_answer(call, self._scenario._recorder, self._cookies)
+        return self._clients_of(call).blocking_answer(call, self._scenario._recorder, self._cookies)
 
     def _sent_with(self, token: Token, call: AskedRequest) -> WholeResponse:
         """Send a request with the user's token and return the response.
@@ -256,12 +257,7 @@ class LoopHttpSession(UserHttp[Awaitable[HttpResponse]]):
         return self._clients_of(call).answer(call, self._scenario._recorder, self._cookies)
 
     async def _sent_with(self, token: Token, call: AskedRequest) -> WholeResponse:
-        """Send a request with the user's token and return the response.
-
-        A missing or expired token is renewed first. After an unexpected 401 the token is renewed
-        and the request sent again, once: its response is returned, whatever it is. Renewal and
-        retry are actions within the request's action; the token is renewed in a thread.
-        """
+        """Send a request as `HttpSession._sent_with` does; the token is renewed in a thread."""
         if token.is_over():
             await self._renew(token, {})
         headers = token.headers()
@@ -286,13 +282,6 @@ def with_headers(call: AskedRequest, headers: Mapping[str, str]) -> AskedRequest
 def _is_refused(call: AskedRequest, response: WholeResponse) -> bool:
     """Return whether a response is a 401 (Unauthorized) that the scenario does not expect."""
     return response.status == HTTPStatus.UNAUTHORIZED and not fits(response.status, call.expect)
-
-
-def _unknown_argument(names: Iterable[str]) -> str:
-    name = min(names)
-    near = difflib.get_close_matches(name, _ARGUMENTS, 1)
-    hint = f" (did you mean {near[0]}?)" if near else ""
-    return f"a request takes no argument {name!r}{hint}"
 
 
 def attach(options: dict[str, Any]) -> None:
