@@ -110,7 +110,9 @@ class Histogram:
         """Add all samples of `other` to this histogram; `other` is not changed."""
         if other.count:
             self._reserve(other.max)
-            self._counts[: len(other._counts)] += other._counts
+            # `with_highest` may leave zeros above the maximum
+            counts = other._counts[: len(self._counts)]
+            self._counts[: len(counts)] += counts
             self._extend(other.count, other.sum, other.min, other.max)
 
     def copy(self) -> Histogram:

@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from osbench.common.network.origins import is_http
+from osbench.common.plugin import entry_points
 from osbench.common.plugin.scenario import Scenario, VirtualUser, configure
 from osbench.common.plugin.signature import near
 from osbench.worker.http.user.request_base import REAUTHENTICATION, RETRY
@@ -63,11 +64,15 @@ class HttpFlow(Scenario):
         # a row of a data file has the branch without the mix
         if args.get("branch") and ("mix" in args or "steps" in args):
             found += cls.check_branches(method, args, (args["branch"],))
-        return [*found, *dict.fromkeys(what for step in steps for what in mistakes(step))]
+        found += dict.fromkeys(what for step in steps for what in mistakes(step))
+        if _have_streams(steps):
+            problems = entry_points.load_object("stream", "problems")
+            found += dict.fromkeys(what for step in steps for what in problems(step))
+        return found
 
     @classmethod
     def action_names(cls, method: str, args: Mapping[str, Any]) -> Collection[str] | None:
-        """Return the names of actions: of steps, branches, and of a login or request made again.
+        """Return the names of actions: of steps, branches, events, and of repeated requests.
 
         Returns None without steps.
         """
@@ -75,6 +80,8 @@ class HttpFlow(Scenario):
         if not names:
             return None
         branches = [branch.get("name") for branch in _mappings(args.get("mix"))]
+        if _have_streams(all_steps(args)):
+            names += entry_points.load_object("stream", "actions")
         return [str(name) for name in (*names, *branches, RELOGIN, REAUTHENTICATION, RETRY)]
 
     @classmethod
@@ -136,6 +143,9 @@ class HttpFlow(Scenario):
         from osbench.worker.scenarios.flow.flow_steps import Flow  # noqa: PLC0415 - see above
 
         context[FLOW] = Flow(context["args"])
+        if _have_streams(all_steps(context["args"])):
+            # its import would hold the event loop up
+            entry_points.load_object("stream", "clients")
 
     async def on_start(self) -> None:
         """Make the task's steps `on_start`, once per virtual user, before its iterations."""
@@ -208,6 +218,10 @@ class _FlowValues:
                 return {"number": self._user.number}
         context = self._context
         return {"iteration": context["iteration"], "run": context["run"], "brace": "{"}
+
+
+def _have_streams(steps: Sequence[Mapping[str, Any]]) -> bool:
+    return any(isinstance(step.get("stream"), Mapping) for step in steps)
 
 
 def _mappings(value: Any) -> Iterator[Mapping[str, Any]]:

@@ -30,6 +30,7 @@ GUIDES = (
     "docs/deployments.md",
     "docs/flows.md",
     "docs/protocols.md",
+    "docs/streams.md",
     "docs/load.md",
     "docs/replay.md",
     "docs/capacity.md",
@@ -90,6 +91,7 @@ RUN = {
     "tasks": "test_docs_run.py",
     "flows": "test_docs_run.py",
     "protocols": "test_docs_protocols.py",
+    "streams": "test_docs_streams.py",
     "load": "test_docs_run.py",
     "limits": "test_docs_run.py",
     "results": "test_docs_run.py",
@@ -190,7 +192,9 @@ def test_links_lead_somewhere(document: str) -> None:
         assert "://" in link or (folder / link).exists(), link
 
 
-@pytest.mark.parametrize("document", ["docs/plugin-guide.md", "docs/protocols.md"])
+@pytest.mark.parametrize(
+    "document", ["docs/plugin-guide.md", "docs/protocols.md", "docs/streams.md"]
+)
 def test_files_of_samples_stand_in_the_guide_as_they_are(document: str) -> None:
     shown = files(document)
 

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import difflib
-from collections.abc import Awaitable, Iterable, Iterator, Mapping
+from collections.abc import Awaitable, Iterator, Mapping
 from dataclasses import replace
 from functools import partial
 from http import HTTPStatus
@@ -14,7 +13,9 @@ from requests.utils import guess_filename
 from urllib3.filepost import encode_multipart_formdata
 
 from osbench.common.plugin.atomic import ActionTimer
+from osbench.common.plugin.entry_points import load_object
 from osbench.common.plugin.scenario import Scenario
+from osbench.common.plugin.signature import near
 from osbench.worker.http.http_clients import HttpClients
 from osbench.worker.http.user.expectations import (
     Checks,
@@ -56,12 +57,14 @@ class UserHttp(Generic[R]):
     path, with [id] for numbers, UUIDs, e-mail addresses and secrets); `expect`, a status code or
     several (less than 400); `check`, by which the iteration fails, and `verify`, which is only
     counted: expected values by subject, which is a JSONPath ($.a.b), "text" or "header NAME", or a
-    function of the response; `stream=True` keeps nothing of the body; and these of
-    `requests.request`: params, headers, json, data, files, cookies, timeout, allow_redirects, auth,
-    cert, proxies, hooks. TLS verification is set in the task (`http`).
+    function of the response; `stream=True` keeps nothing of the body, and with a mapping such as
+    `{"events": "sse"}` its events are timed (docs/streams.md); and these of `requests.request`:
+    params, headers, json, data, files, cookies, timeout, allow_redirects, auth, cert, proxies,
+    hooks. TLS verification is set in the task (`http`).
 
-    They return an `HttpResponse` and raise UnexpectedStatus, CheckFailed, TimeoutError,
-    ConnectionError, ValueError, TypeError and, with a user's token, AuthenticationFailed.
+    They return an `HttpResponse`, in coroutines an awaitable of it, and raise UnexpectedStatus,
+    CheckFailed, TimeoutError, ConnectionError, ValueError, TypeError and, with a user's token,
+    AuthenticationFailed.
     """
 
     def __init__(self, clients: HttpClients, base: Base) -> None:
@@ -94,14 +97,15 @@ class UserHttp(Generic[R]):
         expect: Any = None,
         check: Checks | None = None,
         verify: Checks | None = None,
-        stream: bool = False,
+        stream: bool | Mapping[str, Any] = False,
         **options: Any,
     ) -> AskedRequest:
         verb, base, context = method.upper(), self.base, self._scenario.context
         if not isinstance(path, str):
             raise TypeError(f"the path of a request must be text, got {path!r}")
         if not options.keys() <= _OPTIONS:
-            raise TypeError(_unknown_argument(options.keys() - _OPTIONS))
+            unknown = min(options.keys() - _OPTIONS)
+            raise TypeError(f"a request takes no argument {unknown!r}{near(unknown, _ARGUMENTS)}")
         expected_statuses(expect)
         url = base.join(path)
         if self.headers:
@@ -113,6 +117,8 @@ class UserHttp(Generic[R]):
         own = [f"X-Osbench-Iteration: {context.get('iteration', 0)}"]
         if context.get("timeout_s"):
             options["timeout"] = request_limit_s(context, options.get("timeout"))
+        if isinstance(stream, Mapping):
+            options["stream"] = stream
         return AskedRequest(
             name=name or default_name(verb, path),
             method=verb,
@@ -132,6 +138,16 @@ class UserHttp(Generic[R]):
         """
         if self._scenario._recorder.profiler is not None:
             call.own.extend(map(": ".join, self._scenario.trace_headers().items()))
+
+    def _clients_of(self, call: AskedRequest) -> HttpClients:
+        """Return the clients that make a request: of an edge if its response is read as a stream.
+
+        Raises PluginError if the edge is missing.
+        """
+        if "stream" in call.options:
+            made: HttpClients = load_object("stream", "clients")(self._clients, self._scenario)
+            return made
+        return self._clients
 
     def _token(self, call: AskedRequest) -> Token | None:
         """Return the user's token for a request to the service of `base`.
@@ -200,7 +216,7 @@ class HttpSession(UserHttp[HttpResponse]):
             return self._judged(call, response)
 
     def _sent(self, call: AskedRequest) -> WholeResponse:
-        return self._clients.blocking_answer(call, self._scenario._recorder, self._cookies)
+        return self._clients_of(call).blocking_answer(call, self._scenario._recorder, self._cookies)
 
     def _sent_with(self, token: Token, call: AskedRequest) -> WholeResponse:
         """Send a request with the user's token and return the response.
@@ -238,15 +254,10 @@ class LoopHttpSession(UserHttp[Awaitable[HttpResponse]]):
             return self._judged(call, await sent)
 
     def _sent(self, call: AskedRequest) -> Awaitable[WholeResponse]:
-        return self._clients.answer(call, self._scenario._recorder, self._cookies)
+        return self._clients_of(call).answer(call, self._scenario._recorder, self._cookies)
 
     async def _sent_with(self, token: Token, call: AskedRequest) -> WholeResponse:
-        """Send a request with the user's token and return the response.
-
-        A missing or expired token is renewed first. After an unexpected 401 the token is renewed
-        and the request sent again, once: its response is returned, whatever it is. Renewal and
-        retry are actions within the request's action; the token is renewed in a thread.
-        """
+        """Send a request as `HttpSession._sent_with` does; the token is renewed in a thread."""
         if token.is_over():
             await self._renew(token, {})
         headers = token.headers()
@@ -271,13 +282,6 @@ def with_headers(call: AskedRequest, headers: Mapping[str, str]) -> AskedRequest
 def _is_refused(call: AskedRequest, response: WholeResponse) -> bool:
     """Return whether a response is a 401 (Unauthorized) that the scenario does not expect."""
     return response.status == HTTPStatus.UNAUTHORIZED and not fits(response.status, call.expect)
-
-
-def _unknown_argument(names: Iterable[str]) -> str:
-    name = min(names)
-    near = difflib.get_close_matches(name, _ARGUMENTS, 1)
-    hint = f" (did you mean {near[0]}?)" if near else ""
-    return f"a request takes no argument {name!r}{hint}"
 
 
 def attach(options: dict[str, Any]) -> None:

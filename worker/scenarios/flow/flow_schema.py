@@ -38,6 +38,25 @@ _RELOGIN: Mapping[str, Any] = {
     "description": "makes the steps of on_start, then the step once more",
     "examples": [{"on": 401}],
 }
+_STREAM: Mapping[str, Any] = {
+    "anyOf": [
+        {"type": "boolean"},
+        {
+            "type": "object",
+            "properties": {
+                "events": {"enum": ["sse", "lines", "json", "chunks", "bytes"]},
+                "read_for": {**DURATION, "exclusiveMinimum": 0},
+                "until": {"type": "string", "minLength": 1},
+                "max_events": {"type": "integer", "minimum": 1},
+            },
+            "minProperties": 1,
+            "additionalProperties": False,
+        },
+    ],
+    "description": "do not keep the body; {events} times its events, {read_for, until, max_events}"
+    " end it well before its end",
+    "examples": [{"events": "sse", "read_for": "10s"}],
+}
 STEP: Mapping[str, Any] = {
     "type": "object",
     "properties": {
@@ -82,7 +101,7 @@ STEP: Mapping[str, Any] = {
             "anyOf": [{"type": "integer", "minimum": 0}, {"type": "string"}],
             "description": "how often; 1 by default",
         },
-        "stream": {"type": "boolean", "description": "do not keep the body"},
+        "stream": _STREAM,
         "timeout": {**DURATION, "exclusiveMinimum": 0, "description": "seconds"},
     },
     "required": ["path"],

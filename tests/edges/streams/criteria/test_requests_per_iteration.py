@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from helpers.iterations import columns, failed, ok, statistics
-from osbench.coordinator.plugins.sla.requests_per_iteration import RequestsPerIteration
 from osbench.coordinator.task.taskfile.schema.schema_errors import validate
+from osbench.edges.streams.criteria.requests_per_iteration import RequestsPerIteration
 
 
 def criterion(**config):

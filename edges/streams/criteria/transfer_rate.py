@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any, ClassVar
 
-from osbench.edges.openstack.criteria.judged_requests import judged_requests
+from osbench.edges.streams.criteria.judged_requests import judged_requests
 from osbench.plugin import sla
 from osbench.plugin.formatting import three_digits
 

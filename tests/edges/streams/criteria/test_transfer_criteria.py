@@ -10,8 +10,8 @@ import pytest
 from osbench.common.plugin.atomic import Names
 from osbench.common.protocol.columns import Columns, decode_rows, encode_rows, row
 from osbench.common.values.outcomes import Outcome
-from osbench.edges.openstack.criteria.first_byte import FirstByte
-from osbench.edges.openstack.criteria.transfer_rate import TransferRate
+from osbench.edges.streams.criteria.first_byte import FirstByte
+from osbench.edges.streams.criteria.transfer_rate import TransferRate
 from osbench.worker.http.wire.exchange_phases import ExchangePhases
 
 #: Nanoseconds.

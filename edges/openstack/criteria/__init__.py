@@ -1,1 +1,0 @@
-"""SLA criteria on transfers: their first byte, and their bytes per second."""

@@ -1,0 +1,1 @@
+"""Bodies that stream: events of responses as they come, and criteria on requests and events."""

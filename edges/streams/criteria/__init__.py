@@ -1,0 +1,1 @@
+"""SLA criteria on HTTP requests: first bytes, events of streams, and bytes per second."""
