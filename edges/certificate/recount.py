@@ -14,7 +14,7 @@ from typing import Any, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from osbench.common.errors import OsbenchError, RefusedRun
+from osbench.common.errors import OsbenchError
 from osbench.common.plugin.plugins import Plugins
 from osbench.common.plugin.runner import Runner
 from osbench.common.protocol.messages import Block
@@ -30,6 +30,7 @@ from osbench.coordinator.results.accounting.workload_results import WorkloadResu
 from osbench.coordinator.results.storage.digests import rows_of
 from osbench.coordinator.results.storage.run_directory import RunDirectory
 from osbench.coordinator.results.storage.run_documents import read_timeline
+from osbench.edges.certificate.refusal import CertificateRefused
 
 Ints = NDArray[np.int64]
 
@@ -116,7 +117,7 @@ class Recount:
 def recounted(directory: RunDirectory, plugins: Plugins) -> Recount:
     """Count a finished run again. Reads all of its journal and blocks.
 
-    Raises DamagedRun for damaged files, RefusedRun if the run cannot be counted here: a plug-in is
+    Raises DamagedRun for damaged files, CertificateRefused if the run cannot be counted here: a plug-in is
     missing, the runner reads a file that the run directory does not have, or files do not fit each
     other.
     """
@@ -127,7 +128,7 @@ def recounted(directory: RunDirectory, plugins: Plugins) -> Recount:
     # others may have written the files, and plug-ins read them
     except Exception as error:
         reason = plain(f"{type(error).__name__}: {error}", 200)
-        raise RefusedRun(
+        raise CertificateRefused(
             f"run {directory.path.name} cannot be counted again: its files do not fit each other"
             f" ({reason})"
         ) from error
@@ -137,7 +138,7 @@ def _recounted(directory: RunDirectory, plugins: Plugins) -> Recount:
     manifest, timeline = directory.read("run.json"), read_timeline(directory)
     if manifest is None or timeline is None:
         missing = "run.json" if manifest is None else "timeline"
-        raise RefusedRun(f"run {directory.path.name}: {missing} is missing or cannot be read")
+        raise CertificateRefused(f"run {directory.path.name}: {missing} is missing or cannot be read")
     asked = [_workload(number, one) for number, one in enumerate(manifest["workloads"])]
     (lag_limit_s,) = {float(one["lag_limit_s"]) for one in timeline["workloads"]}
     names = {number: str(one["name"]) for number, one in enumerate(manifest["workloads"])}
@@ -198,12 +199,12 @@ def _runner(workload: Workload, plugins: Plugins) -> Runner:
         for criterion in workload.sla:
             plugins.get("sla", criterion.name)
     except OsbenchError as error:
-        raise RefusedRun(
+        raise CertificateRefused(
             f"the run cannot be counted again here: {error}; name its file by --plugin-path"
         ) from None
     assert issubclass(kind, Runner)
     if any(key in workload.runner.config for key in kind.FILES):
-        raise RefusedRun(
+        raise CertificateRefused(
             f"the runner {plain(name)} reads a file that the run directory does not have, so the"
             " load cannot be derived from the run again"
         )

@@ -11,7 +11,6 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from osbench.common.errors import RefusedRun
 from osbench.common.plugin.sla import Verdict
 from osbench.coordinator.formatting import plain
 from osbench.coordinator.report.exit_code import AROUND, exit_code
@@ -21,6 +20,7 @@ from osbench.coordinator.report.model.measure import measured_workload
 from osbench.coordinator.report.model.model import Report, WorkloadReport
 from osbench.coordinator.results.accounting.outcome import WorkloadOutcome
 from osbench.coordinator.results.accounting.totals import Accounting, Bound, Warmup
+from osbench.edges.certificate.refusal import CertificateRefused
 from osbench.edges.certificate.recount import CountedWorkload, Recount
 
 #: Parts of a workload's report that follow from journal and blocks alone.
@@ -52,10 +52,10 @@ class JudgedWorkload:
 def judged_again(counted: Recount, report: Report) -> tuple[JudgedWorkload, ...]:
     """Judge a recount, and compare it with the report of the run.
 
-    Raises RefusedRun that names each part in which the report differs from journal and blocks.
+    Raises CertificateRefused that names each part in which the report differs from journal and blocks.
     """
     if len(counted.workloads) != len(report.workloads):
-        raise RefusedRun(
+        raise CertificateRefused(
             f"run {report.run_id}: summary.json has {len(report.workloads)} workloads, run.json "
             f"{len(counted.workloads)}"
         )
@@ -81,7 +81,7 @@ def judged_again(counted: Recount, report: Report) -> tuple[JudgedWorkload, ...]
     if differences:
         more = len(differences) - _NAMED
         text = "; ".join(differences[:_NAMED]) + (f"; and {more} more" if more > 0 else "")
-        raise RefusedRun(
+        raise CertificateRefused(
             f"run {report.run_id}: summary.json does not follow from journal and blocks: {text}"
         )
     return tuple(judged)

@@ -27,6 +27,7 @@ from osbench.common.files.regular_files import (
     read_regular,
     sync_directory,
 )
+from osbench.common.ports import disk
 from osbench.coordinator.results.storage.frames import reason_of
 
 #: Ends the name of the public key, which is written next to the secret one.
@@ -46,6 +47,12 @@ class PublicKey:
     def fingerprint(self) -> str:
         """Return SHA256: and the digest of the key, which two people compare."""
         return f"SHA256:{hashlib.sha256(self.raw).hexdigest()}"
+
+    @property
+    def pem(self) -> bytes:
+        """Return the key as a file in PEM, which `load` reads."""
+        key = Ed25519PublicKey.from_public_bytes(self.raw)
+        return key.public_bytes(Encoding.PEM, PublicFormat.SubjectPublicKeyInfo)
 
     def is_signed(self, message: bytes, signature: bytes) -> bool:
         """Return whether the owner of the key has signed `message`."""
@@ -84,12 +91,16 @@ class SigningKey:
     @property
     def public(self) -> PublicKey:
         """Return the public key that belongs to it."""
-        raw = self._key.public_key().public_bytes(Encoding.Raw, PublicFormat.Raw)
-        return PublicKey(raw=raw)
+        return PublicKey(raw=self._key.public_key().public_bytes(Encoding.Raw, PublicFormat.Raw))
 
     def sign(self, message: bytes) -> bytes:
         """Return the signature of `message`, `SIGNATURE_BYTES` bytes."""
         return self._key.sign(message)
+
+    def pem(self, passphrase: str) -> bytes:
+        """Return the secret key in PEM, encrypted by `passphrase`, or in clear if that is ""."""
+        protection = BestAvailableEncryption(passphrase.encode()) if passphrase else NoEncryption()
+        return self._key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, protection)
 
     @classmethod
     def load(cls, path: Path, passphrase: str) -> Self:
@@ -150,17 +161,11 @@ def new_key(path: Path, passphrase: str) -> PublicKey:
     `passphrase` encrypts the secret key; "" leaves it in clear. Raises UsageError if one of the
     files exists or cannot be written; a key is never replaced.
     """
-    key = SigningKey(Ed25519PrivateKey.generate())
-    protection = BestAvailableEncryption(passphrase.encode()) if passphrase else NoEncryption()
-    secret = key._key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, protection)  # noqa: SLF001 - its own class
-    public = key._key.public_key().public_bytes(  # noqa: SLF001 - its own class
-        Encoding.PEM, PublicFormat.SubjectPublicKeyInfo
-    )
-    beside = public_path(path)
+    key, beside = SigningKey(Ed25519PrivateKey.generate()), public_path(path)
     if os.path.lexists(beside):
         raise UsageError(f"{beside} exists; give another name, as keys are never replaced")
-    _create(path, secret, 0o600)
-    _create(beside, public, 0o644)
+    _create(path, key.pem(passphrase), 0o600)
+    _create(beside, key.public.pem, 0o644)
     return key.public
 
 
@@ -175,7 +180,7 @@ def _create(path: Path, content: bytes, mode: int) -> None:
         with os.fdopen(descriptor, "wb") as file:
             file.write(content)
             file.flush()
-            os.fsync(file.fileno())
+            disk.fsync(file.fileno())
         sync_directory(path.parent)
     except FileExistsError:
         raise UsageError(f"{path} exists; give another name, as keys are never replaced") from None
