@@ -42,9 +42,7 @@ def sealed(statement: Statement, key: SigningKey) -> bytes:
     """Return the content of a certificate's file: `statement`, signed by `key`."""
     document = statement.to_json()
     signature = key.sign(_PURPOSE + canonical(document))
-    return canonical(
-        {"certificate": FORMAT, "signature": signature.hex(), "statement": document}
-    )
+    return canonical({"certificate": FORMAT, "signature": signature.hex(), "statement": document})
 
 
 def read_certificate(path: Path) -> Certificate:
@@ -76,7 +74,9 @@ def parse_certificate(content: bytes) -> Certificate:
         raise ValueError("it is not an object with certificate, signature and statement")
     version = document["certificate"]
     if type(version) is not int or version != FORMAT:
-        raise ValueError(f"its format is {plain(str(version), 40)}, and this osbench reads {FORMAT}")
+        raise ValueError(
+            f"its format is {plain(str(version), 40)}, and this osbench reads {FORMAT}"
+        )
     statement = document["statement"]
     key = PublicKey(raw=_hexadecimal(_public_key(statement), PUBLIC_BYTES, "public_key"))
     signature = _hexadecimal(document["signature"], SIGNATURE_BYTES, "signature")

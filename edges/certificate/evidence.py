@@ -37,7 +37,7 @@ N = TypeVar("N", int, float)
 #: Files of a run whose digests are sealed: all that do not change once it is over.
 SEALED = (*COVERED, DIGESTS)
 #: Exit codes of runs whose load was the requested one.
-_SOUND = (0, 1, 5)
+SOUND = (0, 1, 5)
 
 
 def evidence_of(directory: RunDirectory, plugins: Plugins) -> Evidence:
@@ -154,7 +154,7 @@ def _require_soundness(report: Report) -> None:
             reasons.append(f"{title}: {count(sums.lost, 'iteration')} were lost")
         if sums.reruns:
             reasons.append(f"{title}: {count(sums.reruns, 'iteration')} may have run twice")
-    if reasons or report.exit_code not in _SOUND:
+    if reasons or report.exit_code not in SOUND:
         reasons = reasons or [meaning(report.code)]
         raise CertificateRefused.of(
             f"run {name} ended with exit code {report.code}, so its load was not the requested one",

@@ -138,7 +138,9 @@ def _recounted(directory: RunDirectory, plugins: Plugins) -> Recount:
     manifest, timeline = directory.read("run.json"), read_timeline(directory)
     if manifest is None or timeline is None:
         missing = "run.json" if manifest is None else "timeline"
-        raise CertificateRefused(f"run {directory.path.name}: {missing} is missing or cannot be read")
+        raise CertificateRefused(
+            f"run {directory.path.name}: {missing} is missing or cannot be read"
+        )
     asked = [_workload(number, one) for number, one in enumerate(manifest["workloads"])]
     (lag_limit_s,) = {float(one["lag_limit_s"]) for one in timeline["workloads"]}
     names = {number: str(one["name"]) for number, one in enumerate(manifest["workloads"])}

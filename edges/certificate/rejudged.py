@@ -20,8 +20,8 @@ from osbench.coordinator.report.model.measure import measured_workload
 from osbench.coordinator.report.model.model import Report, WorkloadReport
 from osbench.coordinator.results.accounting.outcome import WorkloadOutcome
 from osbench.coordinator.results.accounting.totals import Accounting, Bound, Warmup
-from osbench.edges.certificate.refusal import CertificateRefused
 from osbench.edges.certificate.recount import CountedWorkload, Recount
+from osbench.edges.certificate.refusal import CertificateRefused
 
 #: Parts of a workload's report that follow from journal and blocks alone.
 RECOUNTED = (
@@ -131,7 +131,9 @@ def _outcome(
     return replace(outcome, bounds=_bounds(outcome, lag_limit_s, interrupted=interrupted))
 
 
-def _bounds(outcome: WorkloadOutcome, lag_limit_s: float, *, interrupted: bool) -> tuple[Bound, ...]:
+def _bounds(
+    outcome: WorkloadOutcome, lag_limit_s: float, *, interrupted: bool
+) -> tuple[Bound, ...]:
     if outcome.search is None:
         return load_bounds(outcome, lag_limit_s, interrupted=interrupted)
     limit = outcome.search.limit
@@ -145,17 +147,13 @@ def _merged(
     judged = {one.criterion for one in found.sla}
     left = [one for one in reported.sla if one.criterion not in judged]
     sources = {one.criterion: one.source for one in reported.sla}
-    verdicts = [
-        replace(one, source=sources.get(one.criterion, one.source)) for one in found.sla
-    ]
+    verdicts = [replace(one, source=sources.get(one.criterion, one.source)) for one in found.sla]
     accounting = replace(
         found.accounting, **{name: getattr(reported.accounting, name) for name in _MESSAGES}
     )
     search = found.search
     if search is not None and reported.search is not None:
-        search = replace(
-            search, **{name: getattr(reported.search, name) for name in _TRACED}
-        )
+        search = replace(search, **{name: getattr(reported.search, name) for name in _TRACED})
     parts = {name: getattr(found, name) for name in RECOUNTED}
     parts |= {"accounting": accounting, "search": search, "sla": (*verdicts, *left)}
     return replace(reported, **parts), frozenset(one.criterion for one in left)
@@ -163,9 +161,9 @@ def _merged(
 
 def _differences(number: int, found: WorkloadReport, reported: WorkloadReport) -> Iterator[str]:
     mine, theirs = (_parts(one) for one in (found, reported))
-    for path, ours, other in _unequal("", theirs, mine):
+    for path, ours, other in unequal_parts(theirs, mine):
         place = f"workload {number} ({plain(reported.name, 60)}){path}"
-        yield f"{place} is {_short(ours)}, and should be {_short(other)}"
+        yield f"{place} is {short_value(ours)}, and should be {short_value(other)}"
 
 
 def _parts(report: WorkloadReport) -> dict[str, Any]:
@@ -177,14 +175,21 @@ def _parts(report: WorkloadReport) -> dict[str, Any]:
     return parts
 
 
-def _unequal(path: str, first: Any, second: Any) -> Iterator[tuple[str, Any, Any]]:
-    """Yield (path, value, value) of each part in which two JSON values differ."""
+def unequal_parts(first: Any, second: Any, path: str = "") -> Iterator[tuple[str, Any, Any]]:
+    """Yield (path, value, value) of each part in which two JSON values differ.
+
+    Floats that differ by less than a billionth are equal.
+    """
     if isinstance(first, dict) and isinstance(second, dict):
         for key in sorted(first.keys() | second.keys()):
-            yield from _unequal(f"{path}.{plain(key, 60)}", first.get(key), second.get(key))
-    elif isinstance(first, list) and isinstance(second, list) and len(first) == len(second):
+            yield from unequal_parts(first.get(key), second.get(key), f"{path}.{plain(key, 60)}")
+    elif (
+        isinstance(first, list | tuple)
+        and isinstance(second, list | tuple)
+        and len(first) == len(second)
+    ):
         for place, (one, other) in enumerate(zip(first, second, strict=True)):
-            yield from _unequal(f"{path}[{place}]", one, other)
+            yield from unequal_parts(one, other, f"{path}[{place}]")
     elif not _equal(first, second):
         yield path, first, second
 
@@ -194,7 +199,8 @@ def _equal(first: Any, second: Any) -> bool:
     return first == second or (numbers and math.isclose(first, second, rel_tol=_NEAR))
 
 
-def _short(value: Any) -> str:
+def short_value(value: Any) -> str:
+    """Return a JSON value as text of at most 80 characters, for messages."""
     return plain(json.dumps(value), 80)
 
 
