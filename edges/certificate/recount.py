@@ -117,9 +117,9 @@ class Recount:
 def recounted(directory: RunDirectory, plugins: Plugins) -> Recount:
     """Count a finished run again. Reads all of its journal and blocks.
 
-    Raises DamagedRun for damaged files, CertificateRefused if the run cannot be counted here: a plug-in is
-    missing, the runner reads a file that the run directory does not have, or files do not fit each
-    other.
+    Raises DamagedRun for damaged files, CertificateRefused if the run cannot be counted here: a
+    plug-in is missing, the runner reads a file that the run directory does not have, or files do
+    not fit each other.
     """
     try:
         return _recounted(directory, plugins)

@@ -52,7 +52,8 @@ class JudgedWorkload:
 def judged_again(counted: Recount, report: Report) -> tuple[JudgedWorkload, ...]:
     """Judge a recount, and compare it with the report of the run.
 
-    Raises CertificateRefused that names each part in which the report differs from journal and blocks.
+    Raises CertificateRefused that names each part in which the report differs from journal and
+    blocks.
     """
     if len(counted.workloads) != len(report.workloads):
         raise CertificateRefused(
@@ -65,7 +66,8 @@ def judged_again(counted: Recount, report: Report) -> tuple[JudgedWorkload, ...]
         _outcome(one, reported, found, counted.lag_limit_s, interrupted=report.exit_code == 130)
         for (one, reported), found in zip(pairs, verdicts, strict=True)
     ]
-    judged, differences = [], []
+    judged: list[JudgedWorkload] = []
+    differences: list[str] = []
     for number, (outcome, reported) in enumerate(zip(outcomes, report.workloads, strict=True)):
         found, left = _merged(measured_workload(outcome, None), reported)
         judged.append(JudgedWorkload(report=found, reported_criteria=left))
@@ -103,7 +105,7 @@ def _outcome(
     *,
     interrupted: bool,
 ) -> WorkloadOutcome:
-    """Return the outcome of a recounted workload; its workers, which have heartbeats, as reported."""
+    """Return the outcome of a recounted workload; its workers as reported."""
     results, statistics = one.results, one.results.statistics
     outcome = WorkloadOutcome(
         name=reported.name,
@@ -183,11 +185,7 @@ def unequal_parts(first: Any, second: Any, path: str = "") -> Iterator[tuple[str
     if isinstance(first, dict) and isinstance(second, dict):
         for key in sorted(first.keys() | second.keys()):
             yield from unequal_parts(first.get(key), second.get(key), f"{path}.{plain(key, 60)}")
-    elif (
-        isinstance(first, list | tuple)
-        and isinstance(second, list | tuple)
-        and len(first) == len(second)
-    ):
+    elif isinstance(first, list) and isinstance(second, list) and len(first) == len(second):
         for place, (one, other) in enumerate(zip(first, second, strict=True)):
             yield from unequal_parts(one, other, f"{path}[{place}]")
     elif not _equal(first, second):

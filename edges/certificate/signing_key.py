@@ -150,7 +150,8 @@ def _private_key(path: Path, pem: bytes, passphrase: str) -> Ed25519PrivateKey:
         ) from None
     if not isinstance(found, Ed25519PrivateKey):
         raise UsageError(
-            f"the key {path} is not of Ed25519; make one with `osbench-coord certify --new-key FILE`"
+            f"the key {path} is not of Ed25519; make a key with `osbench-coord certify --new-key"
+            " FILE`"
         )
     return found
 

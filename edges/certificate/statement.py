@@ -179,7 +179,7 @@ def _first_unknown(path: str, document: Any, known: Any) -> str:
         return ""
     if isinstance(document, list) and isinstance(known, list) and len(document) == len(known):
         pairs = enumerate(zip(document, known, strict=True))
-        found = (_first_unknown(f"{path}[{place}]", *pair) for place, pair in pairs)
-        return next((one for one in found if one), "")
+        places = (_first_unknown(f"{path}[{place}]", *pair) for place, pair in pairs)
+        return next((one for one in places if one), "")
     same = document == known and isinstance(document, bool) == isinstance(known, bool)
     return "" if same else path

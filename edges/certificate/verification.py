@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -101,7 +100,8 @@ def _contradictions(evidence: Evidence) -> Iterator[str]:
         for fault in _faults(workload):
             yield f"{plain(workload.name, 60)}: {fault}"
     missed = any(not one.success for each in evidence.workloads for one in each.criteria)
-    if missed != (evidence.exit_code == 1):
+    stopped = any(one.offered.cut_short for one in evidence.workloads)
+    if (missed and evidence.exit_code != 1) or (evidence.exit_code == 1 and not missed | stopped):
         state = "missed" if missed else "met"
         yield f"its criteria are {state}, and the exit code is {evidence.exit_code}"
 
@@ -118,9 +118,11 @@ def _faults(workload: SealedWorkload) -> Iterator[str]:
         yield "the load generator was the limit"
     search = workload.search
     if search is not None:
-        known = (search.low, search.rate, search.high)
-        if search.limit or (None not in known and list(known) != sorted(known, key=float)):
-            yield "the interval of the capacity does not contain it, or the generator was the limit"
+        if search.limit:
+            yield "the load generator was the limit of the search"
+        known = [one for one in (search.low, search.rate, search.high) if one is not None]
+        if known != sorted(known):
+            yield "the interval of the capacity does not contain it"
     for kind, times in workload.times.items():
         places = [times.min, times.p50, times.p90, times.p95, times.p99, times.p999, times.max]
         there = [one for one in places if one is not None]
@@ -129,7 +131,7 @@ def _faults(workload: SealedWorkload) -> Iterator[str]:
 
 
 def _compare(evidence: Evidence, directory: RunDirectory, plugins: Plugins, sealer: str) -> None:
-    """Raise CertificateRefused unless the files of the run are sealed and give the sealed figures."""
+    """Raise CertificateRefused unless the run's files are sealed and give the sealed figures."""
     try:
         faults = list(_changed_files(evidence, directory.path))
         found = _run_of(directory)
@@ -183,9 +185,9 @@ def _changed_files(evidence: Evidence, folder: Path) -> Iterator[str]:
             yield f"{name} was changed: it has {found.bytes:,} of {sealed.bytes:,} bytes"
         elif found != sealed:
             yield f"{name} was changed: its SHA-256 is {found.sha256}, sealed is {sealed.sha256}"
-    known = evidence.files.keys() | _OF_HOST
-    added = {name for name in os.listdir(folder) if name not in known}
-    for name in sorted(added | (there.keys() - evidence.files.keys())):
+    added = {path.name for path in folder.iterdir()} - _OF_HOST
+    added |= {f"{path.parent.name}/{path.name}" for path in folder.glob("traces/*")}
+    for name in sorted((added | there.keys()) - evidence.files.keys()):
         yield f"{plain(name, 60)} was added"
 
 
