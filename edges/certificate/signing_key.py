@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Self
@@ -103,8 +104,8 @@ class SigningKey:
         return self._key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, protection)
 
     @classmethod
-    def load(cls, path: Path, passphrase: str) -> Self:
-        """Read the secret key at `path`; `passphrase` is "" if it has none.
+    def load(cls, path: Path, passphrase: Callable[[], str]) -> Self:
+        """Read the secret key at `path`; `passphrase` is called if it is encrypted.
 
         Raises ConfigError if others can read the file, UsageError if it cannot be read or is
         another kind of key, or if the passphrase is missing or wrong.
@@ -127,25 +128,17 @@ class SigningKey:
         return cls(_private_key(path, pem, passphrase))
 
 
-def is_encrypted(path: Path) -> bool:
-    """Return whether a key file asks for a passphrase; False if it cannot be read."""
+def _private_key(path: Path, pem: bytes, passphrase: Callable[[], str]) -> Ed25519PrivateKey:
+    # PKCS 8 names it in its first line
+    secret = passphrase().encode() if b"BEGIN ENCRYPTED" in pem else None
+    if secret == b"":
+        raise UsageError(f"the key {path} has a passphrase, and none was given")
     try:
-        return b"ENCRYPTED" in read_regular(path, _MOST_BYTES)
-    except OSError:
-        return False
-
-
-def _private_key(path: Path, pem: bytes, passphrase: str) -> Ed25519PrivateKey:
-    asked = b"ENCRYPTED" in pem
-    try:
-        # a passphrase for a key without one is not an error of the user
-        found = load_pem_private_key(pem, passphrase.encode() if asked and passphrase else None)
-    except TypeError:
-        raise UsageError(f"the key {path} has a passphrase, and none was given") from None
-    except (ValueError, UnsupportedAlgorithm):
-        reason = "the passphrase is wrong, or it" if asked and passphrase else "it"
+        found = load_pem_private_key(pem, secret)
+    except (TypeError, ValueError, UnsupportedAlgorithm):
+        reason = "it is" if secret is None else "the passphrase is wrong, or it is"
         raise UsageError(
-            f"the key {path} cannot be read: {reason} is not a secret key in PEM; make a key with"
+            f"the key {path} cannot be read: {reason} not a secret key in PEM; make a key with"
             " `osbench-coord certify --new-key FILE`"
         ) from None
     if not isinstance(found, Ed25519PrivateKey):

@@ -1,0 +1,111 @@
+"""Finds the files of a run that a command names: its id, a folder, a packed run, or an archive."""
+
+from __future__ import annotations
+
+import os
+import tarfile
+from collections.abc import Mapping
+from pathlib import Path
+from typing import IO, Any, cast
+
+import zstandard
+
+from osbench.common.errors import UsageError
+from osbench.common.files.regular_files import open_regular
+from osbench.coordinator.formatting import plain
+from osbench.coordinator.front.cli.base import CommandSettings
+from osbench.coordinator.front.cli.run_views.damaged_runs import warn_of
+from osbench.coordinator.results.storage.frames import reason_of
+from osbench.coordinator.results.storage.run_directory import RunDirectory, run_id_of
+from osbench.coordinator.results.storage.run_log import LOG
+from osbench.coordinator.results.storage.run_store import open_store
+from osbench.edges.certificate.refusal import CertificateRefused
+from osbench.edges.certificate.statement import SealedFile
+
+#: Ends the name of a packed run, and bytes of its log that are unpacked at most.
+PACKED = ".tar.zst"
+_LOG_BYTES = 256 << 20
+_CHUNK = 1 << 20
+
+
+def named_run(
+    settings: CommandSettings, name: str, archive: str | None, data_dir: Path
+) -> RunDirectory:
+    """Return the files of a run: of a folder, of the data directory, or of an archive.
+
+    `data_dir`: the folder to which runs of the archive are fetched. Raises UsageError if the run is
+    not there, ArchiveError, StorageError.
+    """
+    path = Path(name)
+    if archive is not None:
+        store = open_store(archive, str(data_dir), warn_of)
+        runs = {one.run_id: one for one in store.runs()}
+        if not runs:
+            raise UsageError(store.emptiness())
+        return runs[run_id_of(name, sorted(runs), f"the archive {store.place}")].fetch()
+    if path.is_dir() or os.sep in name:
+        if not (path / "run.json").is_file():
+            raise UsageError(
+                f"{name} is not the folder of a run, which has a run.json; `osbench-coord runs"
+                " list` shows runs"
+            )
+        # a relative folder such as "." has no name
+        return RunDirectory(path.resolve())
+    return RunDirectory.find(str(settings.data_dir), name)
+
+
+def unpacked_run(
+    path: Path, run_id: str, files: Mapping[str, SealedFile], folder: Path
+) -> RunDirectory:
+    """Unpack a packed run of an archive into the existing `folder`; returns its directory.
+
+    Only the sealed `files` are accepted, in their sizes, and the log. Raises UsageError if the file
+    cannot be read, CertificateRefused if it holds other files or is damaged, OSError.
+    """
+    target = folder / run_id
+    target.mkdir(mode=0o700)
+    try:
+        source = open_regular(path)
+    except OSError as error:
+        raise UsageError(f"cannot read {path}: {reason_of(error)}; give the packed run") from None
+    try:
+        with (
+            source,
+            zstandard.ZstdDecompressor().stream_reader(source, closefd=False) as reader,
+            tarfile.open(fileobj=cast(Any, reader), mode="r|") as tar,
+        ):
+            for member in tar:
+                _unpack(tar, member, run_id, files, target)
+    except (tarfile.TarError, zstandard.ZstdError, EOFError, ValueError) as error:
+        raise CertificateRefused(
+            f"{path} is not a packed run of the certificate: {error}"
+        ) from None
+    return RunDirectory(target)
+
+
+def _unpack(
+    tar: tarfile.TarFile,
+    member: tarfile.TarInfo,
+    run_id: str,
+    files: Mapping[str, SealedFile],
+    target: Path,
+) -> None:
+    run, _, name = member.name.partition("/")
+    shown = plain(member.name, 80)
+    if run != run_id:
+        raise ValueError(f"it has {shown}, and the certificate is of run {plain(run_id, 60)}")
+    sealed = files.get(name)
+    if sealed is None and name != LOG:
+        raise ValueError(f"{shown} was added")
+    most = _LOG_BYTES if sealed is None else sealed.bytes
+    data = tar.extractfile(member) if member.isreg() else None
+    if data is None or member.size > most:
+        raise ValueError(f"{shown} was changed: it has another size, or is a link")
+    _write(data, target / name)
+
+
+def _write(data: IO[bytes], path: Path) -> None:
+    path.parent.mkdir(mode=0o700, exist_ok=True)
+    with path.open("xb") as file:
+        while chunk := data.read(_CHUNK):
+            file.write(chunk)
