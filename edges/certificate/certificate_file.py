@@ -27,6 +27,8 @@ MOST_BYTES = 32 << 20
 SUFFIX = ".certificate.json"
 #: Begins the signed bytes: a signature of this key for another purpose is not one of these.
 _PURPOSE = b"osbench certificate\n"
+#: An id becomes the name of a folder.
+RUN_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,199}")
 _KEYS = {"certificate", "signature", "statement"}
 
 
@@ -85,6 +87,8 @@ def parse_certificate(content: bytes) -> Certificate:
     found = Statement.from_json(statement)
     if found.format != FORMAT:
         raise ValueError(f"its statement has format {found.format}, expected {FORMAT}")
+    if not RUN_ID.fullmatch(found.evidence.run_id):
+        raise ValueError(f"{plain(found.evidence.run_id, 60)} is not the id of a run")
     return Certificate(statement=found, key=key)
 
 

@@ -135,9 +135,8 @@ def certify(
     \b
     Exit codes:
       0 the certificate, or the new key, is written
-      1 the run cannot be certified: each reason is named
+      1 the run cannot be certified, as it is damaged or was limited: each reason is named
       2 bad usage, or key or run cannot be read
-      3 files of the run are damaged
       130 interrupted; no certificate is written
     """
     if sealing.new_key is not None:
@@ -158,12 +157,12 @@ def certify(
         require_same_task(evidence, task, task_plugins)
     seal = seal_of(evidence, key.public, plugins, sealing.task)
     content = sealed(Statement(evidence=evidence, seal=seal), key)
-    # as a reader will have it
+    # a reader of the page does not know the key
     verified = Verified(
         certificate=parse_certificate(content),
-        is_known_key=True,
+        is_known_key=False,
         has_files=True,
-        has_task=sealing.task is not None,
+        has_task=False,
     )
     path = output.output or Path(f"{evidence.run_id}{SUFFIX}")
     write_file(path, content.decode("ascii"))

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import TypeVar
 
-from osbench.common.errors import OsbenchError
+from osbench.common.errors import DamagedRun, OsbenchError
 from osbench.common.plugin.plugins import Plugins
 from osbench.coordinator.formatting import count, plain
 from osbench.coordinator.plugins.sla.evaluator import limits_of
@@ -16,7 +16,13 @@ from osbench.coordinator.report.findings.load_bounds import GENERATOR
 from osbench.coordinator.report.model.model import Report
 from osbench.coordinator.results.accounting.worker_figures import WorkerFigures
 from osbench.coordinator.results.storage import resumable
-from osbench.coordinator.results.storage.digests import COVERED, DIGESTS, entry_of, listing
+from osbench.coordinator.results.storage.digests import (
+    COVERED,
+    DIGESTS,
+    damaged_run,
+    entry_of,
+    listing,
+)
 from osbench.coordinator.results.storage.frames import reason_of
 from osbench.coordinator.results.storage.run_directory import RunDirectory
 from osbench.coordinator.results.storage.run_documents import SUMMARY, summary_of
@@ -43,17 +49,31 @@ SOUND = (0, 1, 5)
 def evidence_of(directory: RunDirectory, plugins: Plugins) -> Evidence:
     """Return the evidence in the files of a finished run; counts and judges it again.
 
-    Raises CertificateRefused with each reason why the run cannot be certified, DamagedRun for
-    damaged files, OsbenchError if a file cannot be read.
+    Raises CertificateRefused with each reason why the run cannot be certified, as for damaged
+    files, OsbenchError if a file cannot be read.
     """
+    try:
+        return _evidence(directory, plugins)
+    except DamagedRun as error:
+        raise CertificateRefused(
+            f"{plain(error.problem, 2000)}; restore the files from a copy"
+        ) from None
+
+
+def _evidence(directory: RunDirectory, plugins: Plugins) -> Evidence:
     _require_end(directory)
     files = dict(sealed_files(directory.path))
     if problems := directory.files.problems():
-        raise CertificateRefused.of(f"files of run {directory.path.name} are damaged", problems)
+        raise damaged_run(directory.path, problems)
     manifest, summary = directory.read("run.json"), summary_of(directory)
     if manifest is None or summary is None:
         raise CertificateRefused(f"run {directory.path.name} has no run.json, or no report")
     report = Report.from_json(summary)
+    if str(manifest.get("run_id")) != report.run_id:
+        raise CertificateRefused(
+            f"summary.json is of run {plain(report.run_id, 60)}, and run.json of run"
+            f" {plain(str(manifest.get('run_id')), 60)}"
+        )
     _require_soundness(report)
     counted = recounted(directory, plugins)
     if counted.disturbances:

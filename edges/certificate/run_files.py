@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import os
 import tarfile
-from collections.abc import Mapping
 from pathlib import Path
-from typing import IO, Any, cast
+from typing import IO, Any, BinaryIO, cast
 
 import zstandard
 
-from osbench.common.errors import UsageError
+from osbench.common.errors import StorageError, UsageError
 from osbench.common.files.regular_files import open_regular
 from osbench.coordinator.formatting import plain
 from osbench.coordinator.front.cli.base import CommandSettings
@@ -19,12 +18,15 @@ from osbench.coordinator.results.storage.frames import reason_of
 from osbench.coordinator.results.storage.run_directory import RunDirectory, run_id_of
 from osbench.coordinator.results.storage.run_log import LOG
 from osbench.coordinator.results.storage.run_store import open_store
+from osbench.edges.certificate.evidence import SEALED
 from osbench.edges.certificate.refusal import CertificateRefused
-from osbench.edges.certificate.statement import SealedFile
+from osbench.edges.certificate.statement import Evidence
 
 #: Ends the name of a packed run, and bytes of its log that are unpacked at most.
 PACKED = ".tar.zst"
 _LOG_BYTES = 256 << 20
+#: Files that are to become so many times as large are none; and bytes that are allowed anyway.
+_RATIO, _ALLOWED = 1000, 64 << 20
 _CHUNK = 1 << 20
 
 
@@ -54,54 +56,53 @@ def named_run(
     return RunDirectory.find(str(settings.data_dir), name)
 
 
-def unpacked_run(
-    path: Path, run_id: str, files: Mapping[str, SealedFile], folder: Path
-) -> RunDirectory:
+def unpacked_run(path: Path, evidence: Evidence, folder: Path) -> RunDirectory:
     """Unpack a packed run of an archive into the existing `folder`; returns its directory.
 
-    Only the sealed `files` are accepted, in their sizes, and the log. Raises UsageError if the file
-    cannot be read, CertificateRefused if it holds other files or is damaged, OSError.
+    Only sealed files are accepted, in their sizes, and the log. Raises UsageError if the file
+    cannot be read, CertificateRefused if it holds other files or is damaged, StorageError if there
+    is not enough space.
     """
-    target = folder / run_id
-    target.mkdir(mode=0o700)
+    target = folder / evidence.run_id
     try:
         source = open_regular(path)
     except OSError as error:
         raise UsageError(f"cannot read {path}: {reason_of(error)}; give the packed run") from None
-    try:
-        with (
-            source,
-            zstandard.ZstdDecompressor().stream_reader(source, closefd=False) as reader,
-            tarfile.open(fileobj=cast(Any, reader), mode="r|") as tar,
-        ):
-            for member in tar:
-                _unpack(tar, member, run_id, files, target)
-    except (tarfile.TarError, zstandard.ZstdError, EOFError, ValueError) as error:
-        raise CertificateRefused(
-            f"{path} is not a packed run of the certificate: {error}"
-        ) from None
+    with source:
+        packed = os.fstat(source.fileno()).st_size
+        if sum(one.bytes for one in evidence.files.values()) > _ALLOWED + _RATIO * packed:
+            raise CertificateRefused(f"{path} would become more than a thousand times as large")
+        try:
+            target.mkdir(mode=0o700)
+            _unpack_all(source, evidence, target)
+        except (tarfile.TarError, zstandard.ZstdError, EOFError, ValueError) as error:
+            raise CertificateRefused(
+                f"{path} is not the packed run of the certificate: {error}"
+            ) from None
+        except OSError as error:
+            raise StorageError(
+                f"cannot unpack {path} in {folder}: {reason_of(error)}; free space there"
+            ) from None
     return RunDirectory(target)
 
 
-def _unpack(
-    tar: tarfile.TarFile,
-    member: tarfile.TarInfo,
-    run_id: str,
-    files: Mapping[str, SealedFile],
-    target: Path,
-) -> None:
-    run, _, name = member.name.partition("/")
-    shown = plain(member.name, 80)
-    if run != run_id:
-        raise ValueError(f"it has {shown}, and the certificate is of run {plain(run_id, 60)}")
-    sealed = files.get(name)
-    if sealed is None and name != LOG:
-        raise ValueError(f"{shown} was added")
-    most = _LOG_BYTES if sealed is None else sealed.bytes
-    data = tar.extractfile(member) if member.isreg() else None
-    if data is None or member.size > most:
-        raise ValueError(f"{shown} was changed: it has another size, or is a link")
-    _write(data, target / name)
+def _unpack_all(source: BinaryIO, evidence: Evidence, target: Path) -> None:
+    with (
+        zstandard.ZstdDecompressor().stream_reader(source, closefd=False) as reader,
+        tarfile.open(fileobj=cast(Any, reader), mode="r|") as tar,
+    ):
+        for member in tar:
+            run, _, name = member.name.partition("/")
+            shown = plain(member.name, 80)
+            if run != evidence.run_id:
+                raise ValueError(f"it has {shown}, and the run is {evidence.run_id}")
+            sealed = evidence.files.get(name) if name in SEALED else None
+            if (sealed is None and name != LOG) or (target / name).exists():
+                raise ValueError(f"{shown} was added")
+            data = tar.extractfile(member) if member.isreg() else None
+            if data is None or member.size > (_LOG_BYTES if sealed is None else sealed.bytes):
+                raise ValueError(f"{shown} was changed: it has another size, or is a link")
+            _write(data, target / name)
 
 
 def _write(data: IO[bytes], path: Path) -> None:

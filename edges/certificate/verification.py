@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from osbench import __version__
-from osbench.common.errors import DamagedRun, OsbenchError
+from osbench.common.errors import OsbenchError
 from osbench.common.files.foreign_json import read_json
 from osbench.common.files.regular_files import read_regular
 from osbench.common.plugin.plugins import Plugins
@@ -143,8 +143,6 @@ def _compare(evidence: Evidence, directory: RunDirectory, plugins: Plugins, seal
         if faults:
             raise CertificateRefused.of("the files of the run are not the sealed ones", faults)
         again = evidence_of(directory, plugins)
-    except DamagedRun as error:
-        raise CertificateRefused(plain(error.problem, 500)) from None
     except CertificateRefused:
         raise
     except OsbenchError as error:

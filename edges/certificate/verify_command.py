@@ -10,6 +10,7 @@ from typing import Any
 
 import click
 
+from osbench.common.errors import DamagedArchive
 from osbench.common.plugin.plugins import Plugins
 from osbench.coordinator.formatting import plain
 from osbench.coordinator.front.cli.base import (
@@ -114,7 +115,7 @@ def verify_certificate(
     \b
     Examples:
       osbench-coord verify shop.certificate.json --public-key team.key.pub
-      osbench-coord verify shop.certificate.json --public-key team.key.pub --run ./20260401-120000-ab12
+      osbench-coord verify shop.certificate.json --public-key team.key.pub --run ./20260401-120000
       osbench-coord verify shop.certificate.json --archive s3://team-runs/shop --page verified.html
 
     \b
@@ -155,8 +156,11 @@ def _files(
     """Return the files of the run; those of an archive are fetched into `folder`."""
     evidence = certificate.statement.evidence
     if known.run is not None and known.run.endswith(PACKED):
-        return unpacked_run(Path(known.run), evidence.run_id, evidence.files, folder)
-    return named_run(settings, known.run or evidence.run_id, known.archive, folder)
+        return unpacked_run(Path(known.run), evidence, folder)
+    try:
+        return named_run(settings, known.run or evidence.run_id, known.archive, folder)
+    except DamagedArchive as error:
+        raise CertificateRefused(str(error)) from None
 
 
 def _show(verified: Verified, file: Path, output: VerifiedOutputOptions) -> None:
