@@ -13,7 +13,7 @@ from osbench.coordinator.formatting import count, plain
 from osbench.coordinator.plugins.sla.evaluator import limits_of
 from osbench.coordinator.report.exit_code import LIMITED, meaning
 from osbench.coordinator.report.findings.load_bounds import GENERATOR
-from osbench.coordinator.report.model.model import Report
+from osbench.coordinator.report.model.model import Report, WorkloadReport
 from osbench.coordinator.results.accounting.worker_figures import WorkerFigures
 from osbench.coordinator.results.storage import resumable
 from osbench.coordinator.results.storage.digests import (
@@ -152,35 +152,36 @@ def _require_end(directory: RunDirectory) -> None:
 
 def _require_soundness(report: Report) -> None:
     """Raise CertificateRefused if the load was not the requested one, with the reasons."""
-    name, reasons = report.run_id, []
-    for workload in report.workloads:
-        title = plain(workload.name, 60)
-        reasons += [
-            f"{title}: {plain(bound.sentence, 1000)}"
+    name, reasons = report.run_id, [one for each in report.workloads for one in _losses(each)]
+    if reasons or report.exit_code not in (*SOUND, LIMITED):
+        raise CertificateRefused.of(
+            f"run {name} ended with exit code {report.code}, so its load was not the requested one",
+            reasons or [meaning(report.code)],
+            "Run the task again.",
+        )
+    if report.is_limited:
+        limits = [
+            f"{plain(workload.name, 60)}: {plain(bound.sentence, 1000)}"
+            for workload in report.workloads
             for bound in workload.bounds
             if bound.fault == GENERATOR
         ]
-    if report.is_limited:
         raise CertificateRefused.of(
             f"run {name} was limited by its load generator, so its figures are not the service's",
-            reasons or [meaning(LIMITED)],
+            limits or [meaning(LIMITED)],
             "Add workers or hosts, and run the task again.",
         )
-    for workload in report.workloads:
-        sums, title = workload.accounting, plain(workload.name, 60)
-        if workload.unbegun:
-            reasons.append(f"{title} did not begin: {plain(workload.unbegun)}")
-        if sums.lost:
-            reasons.append(f"{title}: {count(sums.lost, 'iteration')} were lost")
-        if sums.reruns:
-            reasons.append(f"{title}: {count(sums.reruns, 'iteration')} may have run twice")
-    if reasons or report.exit_code not in SOUND:
-        reasons = reasons or [meaning(report.code)]
-        raise CertificateRefused.of(
-            f"run {name} ended with exit code {report.code}, so its load was not the requested one",
-            reasons,
-            "Run the task again.",
-        )
+
+
+def _losses(workload: WorkloadReport) -> Iterator[str]:
+    """Yield a sentence for each reason why the ledger of a workload cannot be certified."""
+    sums, title = workload.accounting, plain(workload.name, 60)
+    if workload.unbegun:
+        yield f"{title} did not begin: {plain(workload.unbegun)}"
+    if sums.lost:
+        yield f"{title}: {count(sums.lost, 'iteration')} were lost"
+    if sums.reruns:
+        yield f"{title}: {count(sums.reruns, 'iteration')} may have run twice"
 
 
 def _workload(counted: CountedWorkload, judged: JudgedWorkload) -> SealedWorkload:
