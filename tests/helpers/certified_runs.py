@@ -205,9 +205,7 @@ def _run_outcome(plan: PlannedRun, bodies: Sequence[Mapping[str, Any]]) -> RunOu
         accounts.apply(record)
     statistics, sums = results.statistics, results.ledger.accounting()
     last_s = (statistics.last_end or 0) / 1e9
-    offered = Offered(
-        duration_s=last_s, concurrency=USERS, concurrency_held=1.0, waited_s=0.0
-    )
+    offered = Offered(duration_s=last_s, concurrency=USERS, concurrency_held=1.0, waited_s=0.0)
     outcome = replace(
         constant_workload(),
         name="Dummy.dummy",
@@ -256,9 +254,7 @@ def new_digests(directory: RunDirectory) -> RunDirectory:
     return RunDirectory(path)
 
 
-def changed_json(
-    directory: RunDirectory, name: str, change: Callable[[Any], None]
-) -> RunDirectory:
+def changed_json(directory: RunDirectory, name: str, change: Callable[[Any], None]) -> RunDirectory:
     """Change a JSON document of a run, and its digests."""
     path = directory.path / name
     document = json.loads(path.read_text("utf-8"))

@@ -262,7 +262,7 @@ def test_a_block_of_another_run_is_refused(tmp_path: Path) -> None:
 HOSTILE: dict[str, Callable[[Any], None]] = {
     "no workloads": lambda one: one.update(workloads=None),
     "two runners": lambda one: one["workloads"][0]["runner"].update(rps={"rps": 1}),
-    "unknown runner": lambda one: one["workloads"][0].update(runner={"warp": {}}),
+    "unknown runner": lambda one: one["workloads"][0].update(runner={"warp@native": {}}),
     "runner of a list": lambda one: one["workloads"][0].update(runner={"constant": [1]}),
     "huge number": lambda one: one["workloads"][0].update(
         runner={"constant": {"times": 10**300, "concurrency": 10**300}}
