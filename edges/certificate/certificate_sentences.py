@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from osbench.coordinator.formatting import count, duration, plain, spaced, three_digits
 from osbench.coordinator.report.model.time_figures import TimeFigures
+from osbench.coordinator.report.model.workload_parts import SearchReport
 from osbench.coordinator.report.statements.search_statements import (
     search_headline,
     search_interval,
@@ -73,6 +74,14 @@ def offered_words(workload: SealedWorkload) -> str:
     if planned is None or made is None:
         return "an open load of too few arrivals for a rate"
     return f"{three_digits(made)}/s offered of {three_digits(planned)}/s requested"
+
+
+def load_words(search: SearchReport, load: float) -> str:
+    """Return a load of a search with its unit: "40.0/s", or "12 users"."""
+    # searches of older reports are over rates
+    if getattr(search, "unit", "") == "users":
+        return count(round(load), "user")
+    return f"{three_digits(load)}/s"
 
 
 def percentile_words(times: TimeFigures, key: str) -> str:

@@ -7,8 +7,12 @@ from dataclasses import dataclass
 
 from osbench.common.values.outcomes import STATES
 from osbench.coordinator.formatting import count, duration, plain, size, three_digits
-from osbench.coordinator.report.statements.search_statements import percentile_texts, rate_text
-from osbench.edges.certificate.certificate_sentences import offered_words, percentile_words
+from osbench.coordinator.report.statements.search_statements import percentile_texts
+from osbench.edges.certificate.certificate_sentences import (
+    load_words,
+    offered_words,
+    percentile_words,
+)
 from osbench.edges.certificate.statement import Evidence, SealedWorkload, Statement
 
 #: Percentiles of a workload.
@@ -98,7 +102,7 @@ def _trials(one: SealedWorkload) -> CertificateTable:
         headings=("level", "verdict", "ok/s", "times", "detail"),
         rows=[
             [
-                rate_text(trial.rate),
+                load_words(one.search, trial.rate),
                 "sustained" if trial.held else (trial.cause or "not sustained"),
                 three_digits(trial.ok_per_s),
                 ", ".join(percentile_texts(trial)) or "-",

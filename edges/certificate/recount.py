@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from osbench.common.errors import OsbenchError
 from osbench.common.plugin.plugins import Plugins
 from osbench.common.plugin.runner import Runner
+from osbench.common.plugin.scripted_runner import ScriptedRunner
 from osbench.common.protocol.messages import Block
 from osbench.common.task import Named, Workload
 from osbench.common.values.intervals import Intervals
@@ -240,13 +241,17 @@ def _offered(
             rate_offered=statistics.rate_started,
             cut_short=cut_short,
         )
-    wanting_s = results.want_ns / 1e9 + history.missing_user_s(number, duration_s)
+    users, missing_s = runner.concurrency, history.missing_user_s(number, duration_s)
+    if isinstance(runner, ScriptedRunner):
+        # the code has as many at once as it likes
+        users, missing_s = max(1, round(statistics.profile.peak())), 0.0
+    wanting_s = results.want_ns / 1e9 + missing_s
     asked_s = results.busy_s + wanting_s
     return Offered(
         duration_s=duration_s,
-        concurrency=runner.concurrency,
+        concurrency=users,
         concurrency_held=results.busy_s / asked_s if asked_s > 0 else None,
-        waited_s=wanting_s / runner.concurrency,
+        waited_s=wanting_s / users,
         cut_short=cut_short,
     )
 
