@@ -47,7 +47,7 @@ def parse_canonical(content: bytes) -> Any:
 
 
 def _depth(text: str) -> int:
-    """Return the deepest level of brackets, of those in strings also."""
+    """Return the deepest level of brackets; brackets in strings count as well."""
     depth = deepest = 0
     for sign in text:
         if sign in "[{":

@@ -13,13 +13,18 @@ from osbench.coordinator.formatting import plain
 from osbench.coordinator.results.storage.frames import reason_of
 from osbench.edges.certificate.canonical_json import canonical, parse_canonical
 from osbench.edges.certificate.refusal import CertificateRefused
+from osbench.edges.certificate.sealed_statement import (
+    FORMAT,
+    RunEvidence,
+    Seal,
+    SealedStatement,
+)
 from osbench.edges.certificate.signing_key import (
     PUBLIC_BYTES,
     SIGNATURE_BYTES,
     PublicKey,
-    SigningKey,
+    SealingKey,
 )
-from osbench.edges.certificate.statement import FORMAT, Statement
 
 #: Largest certificate that is read, bytes.
 MOST_BYTES = 32 << 20
@@ -36,11 +41,21 @@ _KEYS = {"certificate", "signature", "statement"}
 class Certificate:
     """A certificate whose signature holds for its own public key."""
 
-    statement: Statement
+    statement: SealedStatement
     key: PublicKey
 
+    @property
+    def evidence(self) -> RunEvidence:
+        """The result of the run."""
+        return self.statement.evidence
 
-def sealed(statement: Statement, key: SigningKey) -> bytes:
+    @property
+    def seal(self) -> Seal:
+        """The sealer's own words."""
+        return self.statement.seal
+
+
+def sealed_content(statement: SealedStatement, key: SealingKey) -> bytes:
     """Return the content of a certificate's file: `statement`, signed by `key`."""
     document = statement.to_json()
     signature = key.sign(_PURPOSE + canonical(document))
@@ -84,7 +99,7 @@ def parse_certificate(content: bytes) -> Certificate:
     signature = _hexadecimal(document["signature"], SIGNATURE_BYTES, "signature")
     if not key.is_signed(_PURPOSE + canonical(statement), signature):
         raise ValueError("the signature does not fit the statement")
-    found = Statement.from_json(statement)
+    found = SealedStatement.from_json(statement)
     if found.format != FORMAT:
         raise ValueError(f"its statement has format {found.format}, expected {FORMAT}")
     if not RUN_ID.fullmatch(found.evidence.run_id):

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from osbench.coordinator.formatting import plain
 from osbench.coordinator.report.html.single_page import page_environment
 from osbench.coordinator.report.markdown_text import markdown_text
-from osbench.edges.certificate.certificate_sentences import headline, not_proved, proved
+from osbench.edges.certificate.certificate_sentences import headline, proved_facts, unproved_facts
 from osbench.edges.certificate.certificate_tables import CertificateTable, certificate_tables
 from osbench.edges.certificate.verification import Verified
 
@@ -19,28 +19,27 @@ _NOTES, _NOTE = 20, 1000
 _SHORT = 3
 #: Sentence on the page itself.
 ONLY_SHOWN = (
-    "This is a view of the certificate and proves nothing by itself. `osbench-coord verify` checks"
+    "This is only a view of the certificate, and not a proof. `osbench-coord verify` checks"
     " the certificate's file."
 )
 
 
 def certificate_page(verified: Verified, name: str) -> str:
     """Return a certificate as an HTML page; `name`: of the certificate's file."""
-    statement = verified.certificate.statement
+    certificate, statement = verified.certificate, verified.certificate.statement
+    evidence = certificate.evidence
     environment = page_environment(_PACKAGE, "certificate.css")
     return environment.get_template("certificate.html.j2").render(
-        task=statement.evidence.task,
+        task=evidence.task,
         name=name,
-        key=verified.certificate.key.fingerprint,
-        sealed_at=statement.seal.sealed_at,
-        answer=headline(statement.evidence),
-        missed=any(
-            not one.success for each in statement.evidence.workloads for one in each.criteria
-        ),
-        proved=list(proved(verified)),
-        not_proved=list(not_proved(verified)),
+        key=certificate.key.fingerprint,
+        sealed_at=certificate.seal.sealed_at,
+        answer=headline(evidence),
+        missed=any(not one.success for each in evidence.workloads for one in each.criteria),
+        proved=list(proved_facts(verified)),
+        not_proved=list(unproved_facts(verified)),
         tables=list(certificate_tables(statement)),
-        notes=[plain(note, _NOTE) for note in statement.evidence.notes[:_NOTES]],
+        notes=[plain(note, _NOTE) for note in evidence.notes[:_NOTES]],
         only_shown=ONLY_SHOWN.replace("`", ""),
     )
 
@@ -53,7 +52,10 @@ def certificate_markdown(verified: Verified) -> str:
 def _lines(verified: Verified) -> Iterator[str]:
     statement = verified.certificate.statement
     yield f"**{markdown_text(headline(statement.evidence))}**"
-    for title, sentences in (("Proved", proved(verified)), ("Not proved", not_proved(verified))):
+    for title, sentences in (
+        ("Proved", proved_facts(verified)),
+        ("Not proved", unproved_facts(verified)),
+    ):
         yield ""
         yield f"{title}:"
         yield ""

@@ -11,15 +11,15 @@ from osbench.coordinator.report.statements.search_statements import (
     search_headline,
     search_interval,
 )
-from osbench.edges.certificate.statement import Evidence, SealedWorkload
+from osbench.edges.certificate.sealed_statement import RunEvidence, SealedWorkload
 from osbench.edges.certificate.verification import Verified
 
 #: Characters of a name in a sentence.
 _NAME = 80
 
 
-def headline(evidence: Evidence) -> str:
-    """Return the result of the run in a sentence: of its first search, or of its first workload."""
+def headline(evidence: RunEvidence) -> str:
+    """Return the result of the run as a message: of its first search, or of its first workload."""
     searches = (one for one in evidence.workloads if one.search is not None)
     chosen = next(searches, None) or evidence.workloads[0]
     sentence = workload_sentence(chosen)
@@ -95,10 +95,10 @@ def percentile_words(times: TimeFigures, key: str) -> str:
     return f"{spaced(value)} (95 %: {duration(bounds[0])} to {duration(high)})"
 
 
-def proved(verified: Verified) -> Iterator[str]:
-    """Yield a sentence for each fact that the passed checks prove."""
+def proved_facts(verified: Verified) -> Iterator[str]:
+    """Yield a message for each fact that the passed checks prove."""
     certificate = verified.certificate
-    evidence = certificate.statement.evidence
+    evidence = certificate.evidence
     holder = "the key that you gave" if verified.is_known_key else "this key"
     yield (
         f"The holder of {holder} ({certificate.key.fingerprint}) sealed this statement, and no byte"
@@ -124,12 +124,12 @@ def proved(verified: Verified) -> Iterator[str]:
             " workers reported."
         )
     if verified.has_task:
-        yield "The task file is the one that the sealer named."
+        yield "The task file has the sealed digest."
 
 
-def not_proved(verified: Verified) -> Iterator[str]:
-    """Yield a sentence for each fact that a reader might assume and that is not proved."""
-    evidence, seal = verified.certificate.statement.evidence, verified.certificate.statement.seal
+def unproved_facts(verified: Verified) -> Iterator[str]:
+    """Yield a message for each fact that a reader might assume and that is not proved."""
+    evidence, seal = verified.certificate.evidence, verified.certificate.seal
     if not verified.is_known_key:
         yield (
             "Who holds the key. Compare its fingerprint with the sealer by another way, or give the"
@@ -163,5 +163,5 @@ def not_proved(verified: Verified) -> Iterator[str]:
     if evidence.changes:
         yield (
             f"That the load was the task's alone: it was changed by hand"
-            f" {count(evidence.changes, 'time')} while it went on."
+            f" {count(evidence.changes, 'time')} under load."
         )

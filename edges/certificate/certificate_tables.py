@@ -13,7 +13,7 @@ from osbench.edges.certificate.certificate_sentences import (
     offered_words,
     percentile_words,
 )
-from osbench.edges.certificate.statement import Evidence, SealedWorkload, Statement
+from osbench.edges.certificate.sealed_statement import RunEvidence, SealedStatement, SealedWorkload
 
 #: Percentiles of a workload.
 _PERCENTILES = ("p50", "p90", "p95", "p99")
@@ -30,7 +30,7 @@ class CertificateTable:
     rows: Sequence[Sequence[str]]
 
 
-def certificate_tables(statement: Statement) -> Iterator[CertificateTable]:
+def certificate_tables(statement: SealedStatement) -> Iterator[CertificateTable]:
     """Yield the tables of a certificate, the most important first."""
     evidence = statement.evidence
     yield CertificateTable(
@@ -113,7 +113,7 @@ def _trials(one: SealedWorkload) -> CertificateTable:
     )
 
 
-def _surroundings(statement: Statement) -> Iterator[CertificateTable]:
+def _surroundings(statement: SealedStatement) -> Iterator[CertificateTable]:
     evidence = statement.evidence
     yield CertificateTable(
         title="Hosts of the load generator, as their workers reported",
@@ -143,7 +143,7 @@ def _surroundings(statement: Statement) -> Iterator[CertificateTable]:
     )
 
 
-def _facts(statement: Statement, evidence: Evidence) -> Iterator[list[str]]:
+def _facts(statement: SealedStatement, evidence: RunEvidence) -> Iterator[list[str]]:
     seal = statement.seal
     facts = {
         "run": evidence.run_id,

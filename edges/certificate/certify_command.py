@@ -18,15 +18,15 @@ from osbench.coordinator.front.cli.options.task_options import (
     read_task,
 )
 from osbench.coordinator.front.cli.progress_display import Progress
-from osbench.edges.certificate.certificate_file import SUFFIX, parse_certificate, sealed
+from osbench.edges.certificate.certificate_file import SUFFIX, parse_certificate, sealed_content
 from osbench.edges.certificate.certificate_page import certificate_markdown, certificate_page
 from osbench.edges.certificate.certificate_sentences import headline
-from osbench.edges.certificate.evidence import evidence_of
+from osbench.edges.certificate.certified_files import named_run
 from osbench.edges.certificate.passphrase import new_passphrase, passphrase_of
-from osbench.edges.certificate.run_files import named_run
+from osbench.edges.certificate.run_evidence import evidence_of
+from osbench.edges.certificate.sealed_statement import SealedStatement
 from osbench.edges.certificate.sealing import require_same_task, seal_of
-from osbench.edges.certificate.signing_key import SigningKey, new_key, public_path
-from osbench.edges.certificate.statement import Statement
+from osbench.edges.certificate.signing_key import SealingKey, new_key, public_path
 from osbench.edges.certificate.verification import Verified
 
 #: File of the data directory with the key that is used without `--key`.
@@ -92,7 +92,7 @@ class SealedOutputOptions(OptionSet):
     rules=(
         Alternatives(
             of=("RUN", "--new-key"),
-            missing="there is nothing to seal",
+            missing="a run to seal is missing",
             single="--new-key makes a key, and seals no run",
         ),
         Rule(
@@ -145,7 +145,7 @@ def certify(
     assert run is not None, "a rule requires it"
     key_file = sealing.key or settings.data_dir / DEFAULT_KEY
     # before minutes of counting
-    key = SigningKey.load(key_file, lambda: passphrase_of(str(key_file)))
+    key = SealingKey.load(key_file, lambda: passphrase_of(str(key_file)))
     directory = named_run(settings, run, sealing.archive, settings.data_dir)
     size = _size_of(directory.path / "blocks")
     progress = Progress(quiet=output.quiet)
@@ -156,7 +156,7 @@ def certify(
         task, task_plugins = read_task(str(sealing.task), settings.conf, options)
         require_same_task(evidence, task, task_plugins)
     seal = seal_of(evidence, key.public, plugins, sealing.task)
-    content = sealed(Statement(evidence=evidence, seal=seal), key)
+    content = sealed_content(SealedStatement(evidence=evidence, seal=seal), key)
     # a reader of the page does not know the key
     verified = Verified(
         certificate=parse_certificate(content),
@@ -187,7 +187,7 @@ def _make_key(path: Path) -> None:
     passphrase = new_passphrase(str(path))
     public = new_key(path, passphrase)
     state = "encrypted by the passphrase" if passphrase else "without a passphrase, mode 0600"
-    echo(f"Wrote the secret key {path}, {state}. Keep it, and give it to nobody.")
-    echo(f"Wrote the public key {public_path(path)}. Give it to those who verify:")
+    echo(f"Wrote the secret key {path}, {state}. Keep it secret.")
+    echo(f"Wrote the public key {public_path(path)}. Give it to your verifiers:")
     echo(public.pem.decode("ascii").strip())
     echo(f"Its fingerprint: {public.fingerprint}")

@@ -14,7 +14,7 @@ VARIABLE = "OSBENCH_CERTIFICATE_PASSPHRASE"
 
 
 def passphrase_of(name: str) -> str:
-    """Return the passphrase of the encrypted key `name`. Raises UsageError if nobody gives it."""
+    """Return the passphrase of the encrypted key `name`. Raises UsageError without one."""
     known = os.environ.get(VARIABLE, "")
     if known:
         return known

@@ -1,6 +1,6 @@
 """Counts a finished run again from its journal and result blocks, without deployment and Redis.
 
-`summary.json` is not used: what a live run noted of its decisions and results suffices.
+`summary.json` is not used: the decisions and results that a live run noted suffice.
 """
 
 from __future__ import annotations
@@ -115,7 +115,7 @@ class Recount:
     disturbances: tuple[str, ...]
 
 
-def recounted(directory: RunDirectory, plugins: Plugins) -> Recount:
+def count_again(directory: RunDirectory, plugins: Plugins) -> Recount:
     """Count a finished run again. Reads all of its journal and blocks.
 
     Raises DamagedRun for damaged files, CertificateRefused if the run cannot be counted here: a
@@ -123,7 +123,7 @@ def recounted(directory: RunDirectory, plugins: Plugins) -> Recount:
     not fit each other.
     """
     try:
-        return _recounted(directory, plugins)
+        return _count_again(directory, plugins)
     except OsbenchError:
         raise
     # others may have written the files, and plug-ins read them
@@ -135,7 +135,7 @@ def recounted(directory: RunDirectory, plugins: Plugins) -> Recount:
         ) from error
 
 
-def _recounted(directory: RunDirectory, plugins: Plugins) -> Recount:
+def _count_again(directory: RunDirectory, plugins: Plugins) -> Recount:
     manifest, timeline = directory.read("run.json"), read_timeline(directory)
     if manifest is None or timeline is None:
         missing = "run.json" if manifest is None else "timeline"
@@ -160,7 +160,7 @@ def _recounted(directory: RunDirectory, plugins: Plugins) -> Recount:
             workload=workload,
             runner=runner,
             results=accounts.results[number],
-            offered=_offered(number, runner, accounts.results[number], history, arrivals),
+            offered=_offered_load(number, runner, accounts.results[number], history, arrivals),
         )
         for number, (workload, runner) in enumerate(zip(asked, runners, strict=True))
     )
@@ -223,7 +223,7 @@ def _empty_results(
     return planned_results(cast(Any, one), cast(Any, SimpleNamespace(plugins=plugins, conf=conf)))
 
 
-def _offered(
+def _offered_load(
     number: int,
     runner: Runner,
     results: WorkloadResults,
@@ -257,7 +257,7 @@ def _offered(
 
 
 def _disturbances(accounts: _WatchedAccounts, history: RunHistory) -> Iterator[str]:
-    """Yield a sentence for each fault of the run that journal and blocks show."""
+    """Yield a message for each fault of the run that journal and blocks show."""
     yield from history.losses()
     if accounts.epoch > 1:
         yield f"its coordinator died and the run was resumed ({count(accounts.epoch - 1, 'time')})"

@@ -69,7 +69,7 @@ def judged_again(counted: Recount, report: Report) -> tuple[JudgedWorkload, ...]
     judged: list[JudgedWorkload] = []
     differences: list[str] = []
     for number, (outcome, reported) in enumerate(zip(outcomes, report.workloads, strict=True)):
-        found, left = _merged(measured_workload(outcome, None), reported)
+        found, left = _merged_report(measured_workload(outcome, None), reported)
         judged.append(JudgedWorkload(report=found, reported_criteria=left))
         differences += _differences(number, found, reported)
         unknown = left - pairs[number][0].results.sla.on_spans - {_RUNNER}
@@ -142,7 +142,7 @@ def _bounds(
     return (Bound(cause="search", fault=GENERATOR, sentence=limit),) if limit else ()
 
 
-def _merged(
+def _merged_report(
     found: WorkloadReport, reported: WorkloadReport
 ) -> tuple[WorkloadReport, frozenset[str]]:
     """Return the report with recounted parts, and the names of criteria that are only reported."""

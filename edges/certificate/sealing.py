@@ -20,8 +20,8 @@ from osbench.coordinator.results.storage.frames import reason_of
 from osbench.coordinator.results.storage.run_documents import describe
 from osbench.edges.certificate.refusal import CertificateRefused
 from osbench.edges.certificate.rejudged import short_value, unequal_parts
+from osbench.edges.certificate.sealed_statement import RunEvidence, Seal
 from osbench.edges.certificate.signing_key import PublicKey
-from osbench.edges.certificate.statement import Evidence, Seal
 
 #: Largest task file, bytes.
 _TASK_BYTES = 16 << 20
@@ -30,7 +30,7 @@ _NAMED = 3
 
 
 def seal_of(
-    evidence: Evidence, key: PublicKey, plugins: Plugins, task_file: Path | None = None
+    evidence: RunEvidence, key: PublicKey, plugins: Plugins, task_file: Path | None = None
 ) -> Seal:
     """Return the sealer's words about a run: present time, versions, and digests of its sources.
 
@@ -61,7 +61,7 @@ def file_sha256(path: Path) -> str:
         ) from None
 
 
-def require_same_task(evidence: Evidence, task: Task, plugins: Plugins) -> None:
+def require_same_task(evidence: RunEvidence, task: Task, plugins: Plugins) -> None:
     """Raise CertificateRefused unless `task` is the task of the run, secrets aside."""
     described = describe(evidence.run_id, 0.0, task, [], plugins, None)
     differences = [
@@ -76,7 +76,7 @@ def require_same_task(evidence: Evidence, task: Task, plugins: Plugins) -> None:
         )
 
 
-def _sources(evidence: Evidence, plugins: Plugins) -> Iterator[tuple[str, str]]:
+def _sources(evidence: RunEvidence, plugins: Plugins) -> Iterator[tuple[str, str]]:
     """Yield each scenario and the digest of its source here; "" if it is not here."""
     for name in sorted({one.scenario for one in evidence.workloads}):
         digest = ""

@@ -83,7 +83,7 @@ class PublicKey:
         return cls(raw=found.public_bytes(Encoding.Raw, PublicFormat.Raw))
 
 
-class SigningKey:
+class SealingKey:
     """A secret key that signs certificates; its text and `repr` do not show it."""
 
     def __init__(self, key: Ed25519PrivateKey) -> None:
@@ -152,10 +152,10 @@ def _private_key(path: Path, pem: bytes, passphrase: Callable[[], str]) -> Ed255
 def new_key(path: Path, passphrase: str) -> PublicKey:
     """Write a new secret key, mode 0600, and its public key next to it; return the public key.
 
-    `passphrase` encrypts the secret key; "" leaves it in clear. Raises UsageError if one of the
-    files exists or cannot be written; a key is never replaced.
+    `passphrase` encrypts the secret key; "" leaves it in clear. Raises UsageError if a file
+    exists or cannot be written; a key is never replaced.
     """
-    key, beside = SigningKey(Ed25519PrivateKey.generate()), public_path(path)
+    key, beside = SealingKey(Ed25519PrivateKey.generate()), public_path(path)
     if os.path.lexists(beside):
         raise UsageError(f"{beside} exists; give another name, as keys are never replaced")
     _create(path, key.pem(passphrase), 0o600)

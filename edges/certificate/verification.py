@@ -17,11 +17,11 @@ from osbench.coordinator.report.model import json_codec
 from osbench.coordinator.results.storage.run_directory import RunDirectory
 from osbench.coordinator.results.storage.run_log import LOG
 from osbench.edges.certificate.certificate_file import Certificate
-from osbench.edges.certificate.evidence import SEALED, SOUND, evidence_of, sealed_files
 from osbench.edges.certificate.refusal import CertificateRefused
 from osbench.edges.certificate.rejudged import short_value, unequal_parts
+from osbench.edges.certificate.run_evidence import SEALED, SOUND, evidence_of, sealed_files
+from osbench.edges.certificate.sealed_statement import RunEvidence, SealedWorkload
 from osbench.edges.certificate.signing_key import PublicKey
-from osbench.edges.certificate.statement import Evidence, SealedWorkload
 
 #: Files without which nothing can be counted.
 _NEEDED = ("run.json", "journal", "blocks", "timeline", "summary.json", "digests.json")
@@ -60,7 +60,7 @@ def verify(
     are derived again with `plugins`. `task_sha256`: of the task file. Raises CertificateRefused
     that names each fault.
     """
-    evidence, seal = certificate.statement.evidence, certificate.statement.seal
+    evidence, seal = certificate.evidence, certificate.seal
     if key is not None and key != certificate.key:
         raise CertificateRefused(
             f"the certificate was sealed by another key: {certificate.key.fingerprint}, and the"
@@ -83,8 +83,8 @@ def verify(
     )
 
 
-def _contradictions(evidence: Evidence) -> Iterator[str]:
-    """Yield a sentence for each statement that `certify` would not have sealed."""
+def _contradictions(evidence: RunEvidence) -> Iterator[str]:
+    """Yield a message for each statement that `certify` would not have sealed."""
     for name in _NEEDED:
         if name not in evidence.files:
             yield f"it has no digest of the file {name}"
@@ -130,7 +130,7 @@ def _faults(workload: SealedWorkload) -> Iterator[str]:
             yield f"percentiles of {plain(kind, 20)} time do not ascend"
 
 
-def _compare(evidence: Evidence, directory: RunDirectory, plugins: Plugins, sealer: str) -> None:
+def _compare(evidence: RunEvidence, directory: RunDirectory, plugins: Plugins, sealer: str) -> None:
     """Raise CertificateRefused unless the run's files are sealed and give the sealed figures."""
     try:
         faults = list(_changed_files(evidence, directory.path))
@@ -170,7 +170,7 @@ def _run_of(directory: RunDirectory) -> str:
         return ""
 
 
-def _changed_files(evidence: Evidence, folder: Path) -> Iterator[str]:
+def _changed_files(evidence: RunEvidence, folder: Path) -> Iterator[str]:
     """Yield a phrase for each file that is missing, added, cut or changed."""
     if not folder.is_dir():
         raise CertificateRefused(f"{folder} is not a folder with the files of a run")
@@ -189,7 +189,7 @@ def _changed_files(evidence: Evidence, folder: Path) -> Iterator[str]:
         yield f"{plain(name, 60)} was added"
 
 
-def _version_advice(evidence: Evidence, sealer: str) -> str:
+def _version_advice(evidence: RunEvidence, sealer: str) -> str:
     versions = {evidence.osbench, sealer}
     if versions == {__version__}:
         return ""

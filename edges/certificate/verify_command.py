@@ -33,9 +33,9 @@ from osbench.coordinator.front.cli.progress_display import Progress
 from osbench.coordinator.results.storage.run_directory import RunDirectory
 from osbench.edges.certificate.certificate_file import Certificate, read_certificate
 from osbench.edges.certificate.certificate_page import certificate_markdown, certificate_page
-from osbench.edges.certificate.certificate_sentences import headline, not_proved, proved
+from osbench.edges.certificate.certificate_sentences import headline, proved_facts, unproved_facts
+from osbench.edges.certificate.certified_files import PACKED, named_run, unpacked_run
 from osbench.edges.certificate.refusal import CertificateRefused
-from osbench.edges.certificate.run_files import PACKED, named_run, unpacked_run
 from osbench.edges.certificate.sealing import file_sha256
 from osbench.edges.certificate.signing_key import PublicKey
 from osbench.edges.certificate.verification import Verified, verify
@@ -134,7 +134,7 @@ def verify_certificate(
             folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
             directory = _files(settings, known, certificate, folder)
             progress = Progress(quiet=output.quiet or output.as_json)
-            progress.say(f"counting run {certificate.statement.evidence.run_id} again")
+            progress.say(f"counting run {certificate.evidence.run_id} again")
         verified = verify(
             certificate,
             key=key,
@@ -153,8 +153,8 @@ def _plugins(known: EvidenceOptions) -> Plugins:
 def _files(
     settings: CommandSettings, known: EvidenceOptions, certificate: Certificate, folder: Path
 ) -> RunDirectory:
-    """Return the files of the run; those of an archive are fetched into `folder`."""
-    evidence = certificate.statement.evidence
+    """Return the files of the run; files of an archive are fetched into `folder`."""
+    evidence = certificate.evidence
     if known.run is not None and known.run.endswith(PACKED):
         return unpacked_run(Path(known.run), evidence, folder)
     try:
@@ -187,19 +187,19 @@ def _show(verified: Verified, file: Path, output: VerifiedOutputOptions) -> None
 def _document(verified: Verified) -> dict[str, Any]:
     """Return the result of a verification as JSON values."""
     certificate = verified.certificate
-    evidence = certificate.statement.evidence
+    evidence = certificate.evidence
     return {
         "verified": True,
         "run_id": evidence.run_id,
         "task": evidence.task,
         "sentence": headline(evidence),
         "key": certificate.key.fingerprint,
-        "sealed_at": certificate.statement.seal.sealed_at,
+        "sealed_at": certificate.seal.sealed_at,
         "is_known_key": verified.is_known_key,
         "has_files": verified.has_files,
         "has_task": verified.has_task,
-        "proved": list(proved(verified)),
-        "not_proved": list(not_proved(verified)),
+        "proved": list(proved_facts(verified)),
+        "not_proved": list(unproved_facts(verified)),
     }
 
 

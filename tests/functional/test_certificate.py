@@ -14,7 +14,7 @@ from helpers.readme import REPOSITORY, blocks, files
 from helpers.runs import Cluster, Site
 from osbench.common.plugin.plugins import Plugins
 from osbench.coordinator.results.storage.run_directory import RunDirectory
-from osbench.edges.certificate.evidence import evidence_of
+from osbench.edges.certificate.run_evidence import evidence_of
 from servers import folder
 
 pytestmark = pytest.mark.functional
@@ -98,7 +98,7 @@ def test_the_commands_of_the_guide_seal_verify_and_refuse(machine: Machine) -> N
     assert (machine.folder / "items.html").read_text("utf-8").startswith("<!doctype html>")
     assert "Give the files by --run" in by_key
     assert "give each sealed count, time, interval, verdict and capacity" in by_files
-    assert "The task file is the one that the sealer named." in by_files
+    assert "The task file has the sealed digest." in by_files
     assert "exit code 1" in changed
 
 

@@ -32,11 +32,11 @@ from osbench.coordinator.results.accounting.worker_figures import WorkerFigures
 from osbench.coordinator.results.storage import digests
 from osbench.coordinator.results.storage.run_directory import RunDirectory
 from osbench.coordinator.results.storage.run_documents import write_timeline
-from osbench.edges.certificate.certificate_file import sealed
-from osbench.edges.certificate.evidence import evidence_of
+from osbench.edges.certificate.certificate_file import sealed_content
+from osbench.edges.certificate.run_evidence import evidence_of
+from osbench.edges.certificate.sealed_statement import SealedStatement
 from osbench.edges.certificate.sealing import seal_of
-from osbench.edges.certificate.signing_key import SigningKey
-from osbench.edges.certificate.statement import Statement
+from osbench.edges.certificate.signing_key import SealingKey
 
 RUN = "20260401-120000-ab12cd"
 T0_AT = 1775044801.25
@@ -263,18 +263,18 @@ def changed_json(directory: RunDirectory, name: str, change: Callable[[Any], Non
     return new_digests(directory)
 
 
-def signing_key(seed: int = 1) -> SigningKey:
+def signing_key(seed: int = 1) -> SealingKey:
     """A key that is the same in each test."""
-    return SigningKey(Ed25519PrivateKey.from_private_bytes(bytes([seed]) * 32))
+    return SealingKey(Ed25519PrivateKey.from_private_bytes(bytes([seed]) * 32))
 
 
-def statement_of(directory: RunDirectory, key: SigningKey | None = None) -> Statement:
+def statement_of(directory: RunDirectory, key: SealingKey | None = None) -> SealedStatement:
     """The statement on a run."""
     evidence = evidence_of(directory, Plugins())
     owner = signing_key() if key is None else key
-    return Statement(evidence=evidence, seal=seal_of(evidence, owner.public, Plugins()))
+    return SealedStatement(evidence=evidence, seal=seal_of(evidence, owner.public, Plugins()))
 
 
 def certificate_of(directory: RunDirectory) -> bytes:
     """The content of a certificate of a run."""
-    return sealed(statement_of(directory), signing_key())
+    return sealed_content(statement_of(directory), signing_key())

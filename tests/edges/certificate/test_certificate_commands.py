@@ -77,7 +77,7 @@ def test_a_run_is_certified_and_a_third_party_verifies_it(desk: Desk, tmp_path: 
     assert not [one.name for one in tmp_path.iterdir() if "tmp" in one.name]
 
 
-def test_without_key_and_files_the_output_says_that_these_are_not_proved(
+def test_without_key_and_files_the_output_says_that_these_are_unproved_facts(
     desk: Desk, tmp_path: Path
 ) -> None:
     certified_run(tmp_path / "data")
@@ -176,7 +176,7 @@ def test_the_page_shows_ledger_criteria_times_and_digests(desk: Desk, tmp_path: 
         assert part in text
     listed = json.loads((directory.path / "digests.json").read_text("utf-8"))
     assert listed["files"]["journal"][0]["sha256"] in text
-    assert "proves nothing by itself" in text
+    assert "and not a proof" in text
 
 
 def test_the_task_file_of_the_run_is_sealed_and_another_is_refused(
@@ -206,7 +206,7 @@ def test_the_task_file_of_the_run_is_sealed_and_another_is_refused(
     again = desk.certify("last", "--task", str(path))
 
     assert sealing.exit_code == 0, sealing.output
-    assert "The task file is the one that the sealer named." in found.output
+    assert "The task file has the sealed digest." in found.output
     assert (other.exit_code, again.exit_code) == (1, 1)
     assert "the task file is not the sealed one" in other.output
     assert "is not the task of run" in again.output
@@ -234,7 +234,7 @@ def test_a_passphrase_comes_from_the_environment_and_appears_nowhere(
 
 
 USAGE = {
-    "nothing": (["certify"], "there is nothing to seal"),
+    "nothing": (["certify"], "a run to seal is missing"),
     "both": (["certify", "last", "--new-key", "x"], "--new-key"),
     "no run": (["certify", "20990101"], "no run '20990101'"),
     "a folder": (["certify", "./nowhere/x"], "is not the folder of a run"),

@@ -12,7 +12,7 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
 
 from osbench.common.errors import ConfigError, UsageError
-from osbench.edges.certificate.signing_key import PublicKey, SigningKey, new_key, public_path
+from osbench.edges.certificate.signing_key import PublicKey, SealingKey, new_key, public_path
 
 
 def given(text: str) -> Callable[[], str]:
@@ -31,7 +31,7 @@ def test_a_new_key_signs_and_its_public_key_verifies(tmp_path: Path, passphrase:
 
     public = new_key(path, passphrase)
 
-    key = SigningKey.load(path, given(passphrase) if passphrase else never)
+    key = SealingKey.load(path, given(passphrase) if passphrase else never)
     assert stat.S_IMODE(path.stat().st_mode) == 0o600
     known = PublicKey.load(public_path(path))
     assert known == public == key.public
@@ -63,7 +63,7 @@ def test_a_key_that_others_can_read_is_refused_with_the_chmod(tmp_path: Path, mo
     path.chmod(mode)
 
     with pytest.raises(ConfigError, match=f"chmod 600 {path}"):
-        SigningKey.load(path, never)
+        SealingKey.load(path, never)
 
 
 def test_a_wrong_or_missing_passphrase_is_named(tmp_path: Path) -> None:
@@ -71,9 +71,9 @@ def test_a_wrong_or_missing_passphrase_is_named(tmp_path: Path) -> None:
     new_key(path, "right")
 
     with pytest.raises(UsageError, match="the passphrase is wrong"):
-        SigningKey.load(path, given("wrong"))
+        SealingKey.load(path, given("wrong"))
     with pytest.raises(UsageError, match="none was given"):
-        SigningKey.load(path, given(""))
+        SealingKey.load(path, given(""))
 
 
 def test_other_files_are_refused_as_keys(tmp_path: Path) -> None:
@@ -85,11 +85,11 @@ def test_other_files_are_refused_as_keys(tmp_path: Path) -> None:
         path.write_bytes(content)
         path.chmod(0o600)
         with pytest.raises(UsageError, match=reason):
-            SigningKey.load(path, never)
+            SealingKey.load(path, never)
         with pytest.raises(UsageError, match="is not a public key of Ed25519"):
             PublicKey.load(path)
     with pytest.raises(UsageError, match="certify --new-key"):
-        SigningKey.load(tmp_path / "none.key", never)
+        SealingKey.load(tmp_path / "none.key", never)
     with pytest.raises(UsageError, match="cannot read the public key"):
         PublicKey.load(tmp_path)
 

@@ -26,10 +26,10 @@ from osbench.edges.certificate.certificate_file import (
     Certificate,
     parse_certificate,
     read_certificate,
-    sealed,
+    sealed_content,
 )
 from osbench.edges.certificate.refusal import CertificateRefused
-from osbench.edges.certificate.statement import SealedWorkload, Statement
+from osbench.edges.certificate.sealed_statement import SealedStatement, SealedWorkload
 from osbench.edges.certificate.verification import verify
 
 FILES = ("blocks", "digests.json", "journal", "run.json", "summary.json", "timeline")
@@ -43,7 +43,7 @@ def directory(tmp_path_factory: pytest.TempPathFactory) -> RunDirectory:
 
 
 @pytest.fixture(scope="module")
-def statement(directory: RunDirectory) -> Statement:
+def statement(directory: RunDirectory) -> SealedStatement:
     """The statement on it."""
     return statement_of(directory)
 
@@ -58,9 +58,9 @@ def copied(directory: RunDirectory, tmp_path: Path) -> RunDirectory:
     return RunDirectory(folder)
 
 
-def of(statement: Statement) -> Certificate:
+def of(statement: SealedStatement) -> Certificate:
     """The certificate of a statement, as a verifier reads it."""
-    return parse_certificate(sealed(statement, signing_key()))
+    return parse_certificate(sealed_content(statement, signing_key()))
 
 
 def refusal(certificate: Certificate, **known: Any) -> str:
@@ -71,24 +71,24 @@ def refusal(certificate: Certificate, **known: Any) -> str:
 
 
 def test_a_true_certificate_is_verified_by_key_and_files(
-    directory: RunDirectory, statement: Statement
+    directory: RunDirectory, statement: SealedStatement
 ) -> None:
     found = verify(of(statement), key=signing_key().public, directory=directory)
 
     assert (found.is_known_key, found.has_files, found.has_task) == (True, True, False)
 
 
-def test_another_key_is_refused_with_both_fingerprints(statement: Statement) -> None:
+def test_another_key_is_refused_with_both_fingerprints(statement: SealedStatement) -> None:
     said = refusal(of(statement), key=signing_key(2).public)
 
     assert signing_key(1).public.fingerprint in said
     assert signing_key(2).public.fingerprint in said
 
 
-def test_each_flipped_bit_of_a_certificate_is_refused(statement: Statement) -> None:
+def test_each_flipped_bit_of_a_certificate_is_refused(statement: SealedStatement) -> None:
     # each byte takes a verification
     small = replace(statement.evidence, workloads=(), requested=(), files={}, hosts=())
-    content = sealed(replace(statement, evidence=small), signing_key())
+    content = sealed_content(replace(statement, evidence=small), signing_key())
     chance = random.Random(1)
 
     for place in range(len(content)):
@@ -101,7 +101,7 @@ def test_each_flipped_bit_of_a_certificate_is_refused(statement: Statement) -> N
 @pytest.mark.parametrize("how", [*DAMAGES, "gone", "swapped"])
 @pytest.mark.parametrize("name", FILES)
 def test_each_damage_of_each_file_is_refused_by_name(
-    copied: RunDirectory, statement: Statement, tmp_path: Path, name: str, how: str
+    copied: RunDirectory, statement: SealedStatement, tmp_path: Path, name: str, how: str
 ) -> None:
     other = certified_run(tmp_path / "other", OTHER_RUN) if how == "swapped" else copied
     chance = random.Random(f"{name} {how}")
@@ -115,7 +115,7 @@ def test_each_damage_of_each_file_is_refused_by_name(
 
 @pytest.mark.parametrize("name", ["failure.json", "counters", "traces/kept", "extra", "traces/x"])
 def test_an_added_file_is_refused_by_name(
-    copied: RunDirectory, statement: Statement, name: str
+    copied: RunDirectory, statement: SealedStatement, name: str
 ) -> None:
     path = copied.path / name
     path.parent.mkdir(exist_ok=True)
@@ -125,7 +125,7 @@ def test_an_added_file_is_refused_by_name(
 
 
 def test_files_of_another_run_are_refused_with_both_ids(
-    directory: RunDirectory, statement: Statement, tmp_path: Path
+    directory: RunDirectory, statement: SealedStatement, tmp_path: Path
 ) -> None:
     other = certified_run(tmp_path, OTHER_RUN)
 
@@ -136,20 +136,20 @@ def test_files_of_another_run_are_refused_with_both_ids(
 
 
 def test_a_folder_under_another_name_is_verified(
-    copied: RunDirectory, statement: Statement
+    copied: RunDirectory, statement: SealedStatement
 ) -> None:
     renamed = copied.path.rename(copied.path.with_name("unpacked here"))
 
     assert verify(of(statement), directory=RunDirectory(renamed)).has_files
 
 
-def _first(statement: Statement, **parts: Any) -> Statement:
+def _first(statement: SealedStatement, **parts: Any) -> SealedStatement:
     (workload,) = statement.evidence.workloads
     changed: SealedWorkload = replace(workload, **parts)
     return replace(statement, evidence=replace(statement.evidence, workloads=(changed,)))
 
 
-FALSE: dict[str, Callable[[Statement], Statement]] = {
+FALSE: dict[str, Callable[[SealedStatement], SealedStatement]] = {
     "figures": lambda one: _first(
         one,
         times={
@@ -177,7 +177,7 @@ FALSE: dict[str, Callable[[Statement], Statement]] = {
 
 @pytest.mark.parametrize("part", FALSE)
 def test_a_false_figure_that_the_key_has_signed_is_refused_by_place(
-    directory: RunDirectory, statement: Statement, part: str
+    directory: RunDirectory, statement: SealedStatement, part: str
 ) -> None:
     certificate = of(FALSE[part](statement))
 
@@ -187,11 +187,11 @@ def test_a_false_figure_that_the_key_has_signed_is_refused_by_place(
     assert {"figures": "mean"}.get(part, part) in said
 
 
-def _sums(one: Statement, **counts: int) -> Statement:
+def _sums(one: SealedStatement, **counts: int) -> SealedStatement:
     return _first(one, accounting=replace(one.evidence.workloads[0].accounting, **counts))
 
 
-CONTRADICTIONS: dict[str, tuple[Callable[[Statement], Statement], str]] = {
+CONTRADICTIONS: dict[str, tuple[Callable[[SealedStatement], SealedStatement], str]] = {
     "sums": (lambda one: _sums(one, ok=1), "are not the sum of their states"),
     "lost": (lambda one: _sums(one, ok=56, lost=1), "1 iterations were lost"),
     "limited": (
@@ -232,7 +232,7 @@ CONTRADICTIONS: dict[str, tuple[Callable[[Statement], Statement], str]] = {
 
 @pytest.mark.parametrize("case", CONTRADICTIONS)
 def test_a_statement_that_contradicts_itself_is_refused_without_files(
-    statement: Statement, case: str
+    statement: SealedStatement, case: str
 ) -> None:
     change, named = CONTRADICTIONS[case]
 
@@ -242,7 +242,7 @@ def test_a_statement_that_contradicts_itself_is_refused_without_files(
     assert named in said
 
 
-def test_another_task_file_is_refused(statement: Statement) -> None:
+def test_another_task_file_is_refused(statement: SealedStatement) -> None:
     named = replace(statement, seal=replace(statement.seal, task_sha256="a" * 64))
 
     assert verify(of(named), task_sha256="a" * 64).has_task
@@ -251,7 +251,7 @@ def test_another_task_file_is_refused(statement: Statement) -> None:
 
 
 def test_digests_that_fit_changed_files_do_not_help(
-    copied: RunDirectory, statement: Statement
+    copied: RunDirectory, statement: SealedStatement
 ) -> None:
     changed = changed_json(copied, "summary.json", lambda one: one.update(task="Another"))
 
@@ -262,7 +262,7 @@ def test_digests_that_fit_changed_files_do_not_help(
 
 
 def test_a_later_version_is_named_if_figures_differ(
-    directory: RunDirectory, statement: Statement
+    directory: RunDirectory, statement: SealedStatement
 ) -> None:
     later = replace(
         statement,
@@ -304,7 +304,7 @@ def test_a_file_that_is_not_a_certificate_is_refused(
             read_certificate(path)
 
 
-def test_a_signed_id_that_would_leave_its_folder_is_refused(statement: Statement) -> None:
+def test_a_signed_id_that_would_leave_its_folder_is_refused(statement: SealedStatement) -> None:
     for run_id in ("../../x", "", "a/b", "\x1b[2J"):
         changed = replace(statement, evidence=replace(statement.evidence, run_id=run_id))
         with pytest.raises(ValueError, match="is not the id of a run"):

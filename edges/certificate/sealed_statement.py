@@ -1,6 +1,6 @@
 """The content of a certificate: the evidence in a run's files, and the words of the sealer.
 
-`Evidence` follows from the files of the run alone, so that `verify` derives it again. `Seal` is
+`RunEvidence` follows from the files of the run alone, so that `verify` derives it again. `Seal` is
 known to the sealer only.
 """
 
@@ -84,7 +84,7 @@ class GeneratorHost:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Evidence:
+class RunEvidence:
     """The result of a run as it follows from the files of its directory."""
 
     run_id: str
@@ -140,11 +140,11 @@ class Seal:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Statement:
+class SealedStatement:
     """All that a certificate says."""
 
     format: int = FORMAT
-    evidence: Evidence
+    evidence: RunEvidence
     seal: Seal
 
     def to_json(self) -> dict[str, Any]:

@@ -24,12 +24,12 @@ from osbench.common.protocol.columns import decode_rows
 from osbench.common.values.outcomes import Outcome
 from osbench.coordinator.results.storage.frames import FrameFile, read_frames
 from osbench.coordinator.results.storage.run_directory import RunDirectory
-from osbench.edges.certificate.evidence import evidence_of
 from osbench.edges.certificate.refusal import CertificateRefused
-from osbench.edges.certificate.statement import Evidence
+from osbench.edges.certificate.run_evidence import evidence_of
+from osbench.edges.certificate.sealed_statement import RunEvidence
 
 
-def derived(directory: RunDirectory) -> Evidence:
+def derived(directory: RunDirectory) -> RunEvidence:
     """The evidence in a run."""
     return evidence_of(directory, Plugins())
 

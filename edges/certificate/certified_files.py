@@ -18,9 +18,9 @@ from osbench.coordinator.results.storage.frames import reason_of
 from osbench.coordinator.results.storage.run_directory import RunDirectory, run_id_of
 from osbench.coordinator.results.storage.run_log import LOG
 from osbench.coordinator.results.storage.run_store import open_store
-from osbench.edges.certificate.evidence import SEALED
 from osbench.edges.certificate.refusal import CertificateRefused
-from osbench.edges.certificate.statement import Evidence
+from osbench.edges.certificate.run_evidence import SEALED
+from osbench.edges.certificate.sealed_statement import RunEvidence
 
 #: Ends the name of a packed run, and bytes of its log that are unpacked at most.
 PACKED = ".tar.zst"
@@ -56,7 +56,7 @@ def named_run(
     return RunDirectory.find(str(settings.data_dir), name)
 
 
-def unpacked_run(path: Path, evidence: Evidence, folder: Path) -> RunDirectory:
+def unpacked_run(path: Path, evidence: RunEvidence, folder: Path) -> RunDirectory:
     """Unpack a packed run of an archive into the existing `folder`; returns its directory.
 
     Only sealed files are accepted, in their sizes, and the log. Raises UsageError if the file
@@ -86,7 +86,7 @@ def unpacked_run(path: Path, evidence: Evidence, folder: Path) -> RunDirectory:
     return RunDirectory(target)
 
 
-def _unpack_all(source: BinaryIO, evidence: Evidence, target: Path) -> None:
+def _unpack_all(source: BinaryIO, evidence: RunEvidence, target: Path) -> None:
     with (
         zstandard.ZstdDecompressor().stream_reader(source, closefd=False) as reader,
         tarfile.open(fileobj=cast(Any, reader), mode="r|") as tar,

@@ -27,12 +27,12 @@ from osbench.coordinator.results.storage.frames import reason_of
 from osbench.coordinator.results.storage.run_directory import RunDirectory
 from osbench.coordinator.results.storage.run_documents import SUMMARY, summary_of
 from osbench.edges.certificate.canonical_json import canonical
-from osbench.edges.certificate.recount import CountedWorkload, recounted
+from osbench.edges.certificate.recount import CountedWorkload, count_again
 from osbench.edges.certificate.refusal import CertificateRefused
 from osbench.edges.certificate.rejudged import JudgedWorkload, judged_again
-from osbench.edges.certificate.statement import (
-    Evidence,
+from osbench.edges.certificate.sealed_statement import (
     GeneratorHost,
+    RunEvidence,
     SealedCriterion,
     SealedFile,
     SealedWorkload,
@@ -46,7 +46,7 @@ SEALED = (*COVERED, DIGESTS)
 SOUND = (0, 1, 5)
 
 
-def evidence_of(directory: RunDirectory, plugins: Plugins) -> Evidence:
+def evidence_of(directory: RunDirectory, plugins: Plugins) -> RunEvidence:
     """Return the evidence in the files of a finished run; counts and judges it again.
 
     Raises CertificateRefused with each reason why the run cannot be certified, as for damaged
@@ -60,7 +60,7 @@ def evidence_of(directory: RunDirectory, plugins: Plugins) -> Evidence:
         ) from None
 
 
-def _evidence(directory: RunDirectory, plugins: Plugins) -> Evidence:
+def _evidence(directory: RunDirectory, plugins: Plugins) -> RunEvidence:
     _require_end(directory)
     files = dict(sealed_files(directory.path))
     if problems := directory.files.problems():
@@ -75,7 +75,7 @@ def _evidence(directory: RunDirectory, plugins: Plugins) -> Evidence:
             f" {plain(str(manifest.get('run_id')), 60)}"
         )
     _require_soundness(report)
-    counted = recounted(directory, plugins)
+    counted = count_again(directory, plugins)
     if counted.disturbances:
         raise CertificateRefused.of(
             f"run {report.run_id} was disturbed", counted.disturbances, "Run the task again."
@@ -87,7 +87,7 @@ def _evidence(directory: RunDirectory, plugins: Plugins) -> Evidence:
     requested = tuple(manifest["workloads"])
     deployment = manifest.get("deployment")
     asked = canonical({"deployment": deployment, "workloads": list(requested)})
-    return Evidence(
+    return RunEvidence(
         run_id=report.run_id,
         task=report.task,
         description=report.description,
@@ -174,7 +174,7 @@ def _require_soundness(report: Report) -> None:
 
 
 def _losses(workload: WorkloadReport) -> Iterator[str]:
-    """Yield a sentence for each reason why the ledger of a workload cannot be certified."""
+    """Yield a message for each reason why the ledger of a workload cannot be certified."""
     sums, title = workload.accounting, plain(workload.name, 60)
     if workload.unbegun:
         yield f"{title} did not begin: {plain(workload.unbegun)}"
