@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 from osbench.coordinator.formatting import count, duration, plain, spaced, three_digits
 from osbench.coordinator.report.model.time_figures import TimeFigures
@@ -32,7 +33,8 @@ def workload_sentence(workload: SealedWorkload) -> str:
     limits = ", ".join(limit_words(workload))
     parts = []
     if search is not None:
-        result = search_interval(search) or search_headline(search)
+        # advice on the task is for the operator
+        result = search_interval(search) or search_headline(replace(search, advice=""))
         parts.append(f"{result} ({limits})" if limits else result)
         parts.append(count(len(search.trials), "trial"))
     else:
@@ -49,12 +51,12 @@ def workload_sentence(workload: SealedWorkload) -> str:
 
 
 def limit_words(workload: SealedWorkload) -> Iterator[str]:
-    """Yield the limits of the task in short: "p95 <= 100 ms", "failure_rate <= 1"."""
+    """Yield the limits of the task in short: "p95 ≤ 100 ms", "failure_rate ≤ 1"."""
     for criterion, limits in sorted(workload.limits.items()):
         for path, value in sorted(limits.items()):
             *place, key = path.split(".")
             in_seconds = key.endswith("_s")
-            sign = {"max": "<=", "min": ">="}.get(key.removesuffix("_s"))
+            sign = {"max": "≤", "min": "≥"}.get(key.removesuffix("_s"))
             name = plain(" ".join(place) or criterion, _NAME)
             shown = spaced(value) if in_seconds else f"{value:g}"
             if sign:
@@ -68,7 +70,7 @@ def offered_words(workload: SealedWorkload) -> str:
     offered = workload.offered
     if offered.concurrency is not None:
         held = offered.concurrency_held
-        busy = f", busy for {held:.1%} of the time" if held is not None else ""
+        busy = f", busy for {100 * held:.1f} % of the time" if held is not None else ""
         return f"{count(offered.concurrency, 'virtual user')}{busy}"
     planned, made = offered.rate_planned, offered.rate_offered
     if planned is None or made is None:

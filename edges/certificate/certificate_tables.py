@@ -62,7 +62,7 @@ def certificate_tables(statement: SealedStatement) -> Iterator[CertificateTable]
 def _ledger(one: SealedWorkload) -> list[str]:
     sums = one.accounting
     return [
-        plain(one.name, _CELL),
+        plain(one.label, _CELL),
         count(sums.planned),
         *(count(sums.state(state)) for state in STATES),
     ]
@@ -70,13 +70,13 @@ def _ledger(one: SealedWorkload) -> list[str]:
 
 def _load(one: SealedWorkload) -> list[str]:
     causes = "; ".join(f"{bound.fault}: {plain(bound.sentence, _CELL)}" for bound in one.bounds)
-    return [plain(one.name, _CELL), offered_words(one), causes or "none"]
+    return [plain(one.label, _CELL), offered_words(one), causes or "none"]
 
 
 def _criteria(one: SealedWorkload) -> Iterator[list[str]]:
     for criterion in one.criteria:
         yield [
-            plain(one.name, _CELL),
+            plain(one.label, _CELL),
             plain(criterion.criterion, _CELL),
             "met" if criterion.success else "missed",
             plain(criterion.detail, _CELL),
@@ -87,7 +87,7 @@ def _criteria(one: SealedWorkload) -> Iterator[list[str]]:
 def _times(one: SealedWorkload) -> Iterator[list[str]]:
     for kind, times in sorted(one.times.items()):
         yield [
-            plain(one.name, _CELL),
+            plain(one.label, _CELL),
             plain(kind, _CELL),
             count(times.count),
             *(percentile_words(times, key) for key in _PERCENTILES),
@@ -98,7 +98,7 @@ def _times(one: SealedWorkload) -> Iterator[list[str]]:
 def _trials(one: SealedWorkload) -> CertificateTable:
     assert one.search is not None
     return CertificateTable(
-        title=f"Trials of {plain(one.name, _CELL)}",
+        title=f"Trials of {plain(one.label, _CELL)}",
         headings=("level", "verdict", "ok/s", "times", "detail"),
         rows=[
             [

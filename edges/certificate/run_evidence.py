@@ -188,6 +188,7 @@ def _workload(counted: CountedWorkload, judged: JudgedWorkload) -> SealedWorkloa
     report = judged.report
     return SealedWorkload(
         name=report.name,
+        subtask=report.subtask,
         scenario=report.scenario,
         targets=report.targets,
         accounting=report.accounting,

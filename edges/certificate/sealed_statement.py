@@ -44,6 +44,8 @@ class SealedWorkload:
     """A workload as counted again: ledger, load, verdicts and times."""
 
     name: str
+    #: Title of the subtask.
+    subtask: str = ""
     scenario: str
     #: Addresses that the arguments name, as scheme, host and port.
     targets: tuple[str, ...] = ()
@@ -62,6 +64,12 @@ class SealedWorkload:
     #: Times of successful iterations, by kind.
     times: Mapping[str, TimeFigures] = field(default_factory=dict)
     throughput: ThroughputFigures = field(default_factory=ThroughputFigures)
+
+    @property
+    def label(self) -> str:
+        """Name with the title of the subtask, by which workloads of one scenario differ."""
+        named = self.subtask and self.subtask != self.name
+        return f"{self.name} ({self.subtask})" if named else self.name
 
     @property
     def main_times(self) -> TimeFigures:
