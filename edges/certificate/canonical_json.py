@@ -13,7 +13,7 @@ from typing import Any
 from osbench.common.files.foreign_json import read_json
 
 #: Most levels of lists and objects, and values, of a document.
-DEPTH, VALUES = 40, 500_000
+DEPTH, VALUES = 100, 3_000_000
 
 
 def canonical(document: Any) -> bytes:

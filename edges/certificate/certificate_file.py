@@ -27,7 +27,7 @@ from osbench.edges.certificate.signing_key import (
 )
 
 #: Largest certificate that is read, bytes.
-MOST_BYTES = 32 << 20
+MOST_BYTES = 64 << 20
 #: Ends the name of a certificate.
 SUFFIX = ".certificate.json"
 #: Begins the signed bytes: a signature of this key for another purpose is not one of these.

@@ -15,6 +15,8 @@ from osbench.coordinator.report.statements.search_statements import (
 from osbench.edges.certificate.sealed_statement import RunEvidence, SealedWorkload
 from osbench.edges.certificate.verification import Verified
 
+#: Default of `[benchmark] lag_limit_s`, seconds.
+_LIMIT_S = 0.1
 #: Characters of a name in a sentence.
 _NAME = 80
 
@@ -148,6 +150,11 @@ def unproved_facts(verified: Verified) -> Iterator[str]:
         " another version. The deployment has only a name here."
     )
     yield "The use of processors by the load generator, which is as its workers reported it."
+    if evidence.lag_limit_s > _LIMIT_S:
+        yield (
+            f"That starts were on time: they could be {spaced(evidence.lag_limit_s)} late before"
+            f" the load generator counted as the limit. The usual limit is {spaced(_LIMIT_S)}."
+        )
     reported = sorted(
         {
             plain(one.criterion, _NAME)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import tarfile
+from collections.abc import Iterable
 from pathlib import Path
 from typing import IO, Any, BinaryIO, cast
 
@@ -24,7 +25,9 @@ from osbench.edges.certificate.sealed_statement import RunEvidence
 
 #: Ends the name of a packed run, and bytes of its log that are unpacked at most.
 PACKED = ".tar.zst"
-_LOG_BYTES = 256 << 20
+_LOG_BYTES = 4 << 20
+#: Bytes of a packed run in addition to its files: headers, and the zeros at its end.
+_OVERHEAD, _BLOCK = 64 << 10, 512
 #: Files that are to become so many times as large are none; and bytes that are allowed anyway.
 _RATIO, _ALLOWED = 1000, 64 << 20
 _CHUNK = 1 << 20
@@ -54,6 +57,36 @@ def named_run(
         # a relative folder such as "." has no name
         return RunDirectory(path.resolve())
     return RunDirectory.find(str(settings.data_dir), name)
+
+
+def require_separate(outputs: Iterable[Path | None], inputs: Iterable[Path | None]) -> None:
+    """Raise UsageError if a file to be written is another one, or a file that is read.
+
+    None is left out. A key must not be overwritten by a page.
+    """
+    known = {path.resolve() for path in inputs if path is not None}
+    for path in outputs:
+        if path is None:
+            continue
+        if path.resolve() in known:
+            raise UsageError(f"{path} would be overwritten; give each output another name")
+        known.add(path.resolve())
+
+
+class _BoundedReader:
+    """A reader of a decompressed stream that raises ValueError beyond `limit` bytes."""
+
+    def __init__(self, file: Any, limit: int) -> None:
+        self._file = file
+        self._left = limit
+
+    def read(self, size: int) -> bytes:
+        """Return the next bytes, at most `size`. Raises ValueError beyond the limit."""
+        data: bytes = self._file.read(min(size, self._left + 1))
+        self._left -= len(data)
+        if self._left < 0:
+            raise ValueError("it has more bytes than the sealed files")
+        return data
 
 
 def unpacked_run(path: Path, evidence: RunEvidence, folder: Path) -> RunDirectory:
@@ -87,9 +120,11 @@ def unpacked_run(path: Path, evidence: RunEvidence, folder: Path) -> RunDirector
 
 
 def _unpack_all(source: BinaryIO, evidence: RunEvidence, target: Path) -> None:
+    sizes = [_LOG_BYTES, *(one.bytes for one in evidence.files.values())]
+    limit = _OVERHEAD + sum(-(-size // _BLOCK) * _BLOCK for size in sizes)
     with (
         zstandard.ZstdDecompressor().stream_reader(source, closefd=False) as reader,
-        tarfile.open(fileobj=cast(Any, reader), mode="r|") as tar,
+        tarfile.open(fileobj=cast(Any, _BoundedReader(reader, limit)), mode="r|") as tar,
     ):
         for member in tar:
             run, _, name = member.name.partition("/")

@@ -18,11 +18,17 @@ from osbench.coordinator.front.cli.options.task_options import (
     read_task,
 )
 from osbench.coordinator.front.cli.progress_display import Progress
-from osbench.edges.certificate.certificate_file import SUFFIX, parse_certificate, sealed_content
+from osbench.edges.certificate.certificate_file import (
+    SUFFIX,
+    Certificate,
+    parse_certificate,
+    sealed_content,
+)
 from osbench.edges.certificate.certificate_page import certificate_markdown, certificate_page
 from osbench.edges.certificate.certificate_sentences import headline
-from osbench.edges.certificate.certified_files import named_run
+from osbench.edges.certificate.certified_files import named_run, require_separate
 from osbench.edges.certificate.passphrase import new_passphrase, passphrase_of
+from osbench.edges.certificate.refusal import CertificateRefused
 from osbench.edges.certificate.run_evidence import evidence_of
 from osbench.edges.certificate.sealed_statement import SealedStatement
 from osbench.edges.certificate.sealing import require_same_task, seal_of
@@ -144,6 +150,8 @@ def certify(
         return
     assert run is not None, "a rule requires it"
     key_file = sealing.key or settings.data_dir / DEFAULT_KEY
+    outputs = (output.output, output.page, output.markdown)
+    require_separate(outputs, (key_file, public_path(key_file), sealing.task))
     # before minutes of counting
     key = SealingKey.load(key_file, lambda: passphrase_of(str(key_file)))
     directory = named_run(settings, run, sealing.archive, settings.data_dir)
@@ -157,21 +165,25 @@ def certify(
         require_same_task(evidence, task, task_plugins)
     seal = seal_of(evidence, key.public, plugins, sealing.task)
     content = sealed_content(SealedStatement(evidence=evidence, seal=seal), key)
+    try:
+        certificate = parse_certificate(content)
+    except ValueError as error:
+        raise CertificateRefused(f"run {evidence.run_id} cannot be sealed: {error}") from None
+    _write(certificate, content, output)
+    echo(headline(evidence))
+    echo(f"Sealed with the key {key.public.fingerprint}")
+
+
+def _write(certificate: Certificate, content: bytes, output: SealedOutputOptions) -> None:
+    """Write a certificate, and its page and Markdown if they are wanted."""
     # a reader of the page does not know the key
-    verified = Verified(
-        certificate=parse_certificate(content),
-        is_known_key=False,
-        has_files=True,
-        has_task=False,
-    )
-    path = output.output or Path(f"{evidence.run_id}{SUFFIX}")
+    verified = Verified(certificate=certificate, is_known_key=False, has_files=True, has_task=False)
+    path = output.output or Path(f"{certificate.evidence.run_id}{SUFFIX}")
     write_file(path, content.decode("ascii"))
     if output.page is not None:
         write_file(output.page, certificate_page(verified, path.name))
     if output.markdown is not None:
         write_file(output.markdown, certificate_markdown(verified))
-    echo(headline(evidence))
-    echo(f"Sealed with the key {key.public.fingerprint}")
 
 
 def _size_of(path: Path) -> int:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import TypeVar
 
@@ -57,6 +58,10 @@ def evidence_of(directory: RunDirectory, plugins: Plugins) -> RunEvidence:
     except DamagedRun as error:
         raise CertificateRefused(
             f"{plain(error.problem, 2000)}; restore the files from a copy"
+        ) from None
+    except OSError as error:
+        raise OsbenchError(
+            f"cannot read run {directory.path.name}: {reason_of(error)}; make its files readable"
         ) from None
 
 
@@ -179,19 +184,20 @@ def _losses(workload: WorkloadReport) -> Iterator[str]:
     if workload.unbegun:
         yield f"{title} did not begin: {plain(workload.unbegun)}"
     if sums.lost:
-        yield f"{title}: {count(sums.lost, 'iteration')} were lost"
+        yield f"{title}: {count(sums.lost, 'lost iteration')}"
     if sums.reruns:
         yield f"{title}: {count(sums.reruns, 'iteration')} may have run twice"
 
 
 def _workload(counted: CountedWorkload, judged: JudgedWorkload) -> SealedWorkload:
-    report = judged.report
+    report, search = judged.report, judged.report.search
     return SealedWorkload(
         name=report.name,
         subtask=report.subtask,
         scenario=report.scenario,
         targets=report.targets,
-        accounting=report.accounting,
+        # counts of messages, and parts of a search by traces, cannot be derived again
+        accounting=replace(report.accounting, duplicates=0, refused=0),
         warmup=report.warmup,
         offered=report.offered,
         bounds=report.bounds,
@@ -206,7 +212,7 @@ def _workload(counted: CountedWorkload, judged: JudgedWorkload) -> SealedWorkloa
             for one in report.sla
         ),
         limits={one.name: limits_of(one.config) for one in counted.workload.sla},
-        search=report.search,
+        search=None if search is None else replace(search, grown_spans=(), traces=None),
         kind=report.kind,
         times={kind: report.times(kind) for kind in ("service", "response")},
         throughput=report.throughput,

@@ -172,7 +172,9 @@ class SealedStatement:
         except (AttributeError, KeyError, TypeError, RecursionError) as error:
             raise ValueError(f"it has another shape: {error}") from None
         if unknown:
-            raise ValueError(f"it has an unknown part, {unknown}")
+            raise ValueError(
+                f"it has an unknown part, {unknown}: a later osbench may have written it"
+            )
         return found
 
 

@@ -9,17 +9,19 @@ from pathlib import Path
 from osbench import __version__
 from osbench.common.errors import OsbenchError
 from osbench.common.files.foreign_json import read_json
-from osbench.common.files.regular_files import read_regular
+from osbench.common.files.regular_files import read_regular, size_of
 from osbench.common.plugin.plugins import Plugins
 from osbench.coordinator.formatting import plain
 from osbench.coordinator.report.findings.load_bounds import GENERATOR
 from osbench.coordinator.report.model import json_codec
+from osbench.coordinator.results.storage.digests import entry_of
+from osbench.coordinator.results.storage.frames import reason_of
 from osbench.coordinator.results.storage.run_directory import RunDirectory
 from osbench.coordinator.results.storage.run_log import LOG
 from osbench.edges.certificate.certificate_file import Certificate
 from osbench.edges.certificate.refusal import CertificateRefused
 from osbench.edges.certificate.rejudged import short_value, unequal_parts
-from osbench.edges.certificate.run_evidence import SEALED, SOUND, evidence_of, sealed_files
+from osbench.edges.certificate.run_evidence import SEALED, SOUND, evidence_of
 from osbench.edges.certificate.sealed_statement import RunEvidence, SealedWorkload
 from osbench.edges.certificate.signing_key import PublicKey
 
@@ -111,7 +113,7 @@ def _faults(workload: SealedWorkload) -> Iterator[str]:
     if sums.settled != sums.planned:
         yield f"{sums.planned} planned iterations are not the sum of their states, {sums.settled}"
     if sums.lost or sums.reruns:
-        yield f"{sums.lost} iterations were lost, and {sums.reruns} may have run twice"
+        yield f"lost iterations: {sums.lost}; iterations that may have run twice: {sums.reruns}"
     if sum(sums.drops.values()) != sums.dropped:
         yield "dropped arrivals are not the sum of their reasons"
     if any(bound.fault == GENERATOR for bound in workload.bounds):
@@ -174,18 +176,22 @@ def _changed_files(evidence: RunEvidence, folder: Path) -> Iterator[str]:
     """Yield a phrase for each file that is missing, added, cut or changed."""
     if not folder.is_dir():
         raise CertificateRefused(f"{folder} is not a folder with the files of a run")
-    there = dict(sealed_files(folder))
     for name, sealed in sorted(evidence.files.items()):
-        found = there.get(name)
-        if found is None:
-            yield f"{plain(name, 60)} is missing"
-        elif found.bytes != sealed.bytes:
-            yield f"{name} was changed: it has {found.bytes:,} of {sealed.bytes:,} bytes"
-        elif found != sealed:
-            yield f"{name} was changed: its SHA-256 is {found.sha256}, sealed is {sealed.sha256}"
+        try:
+            size = size_of(folder / name)
+            # a file of another size is not read
+            found = entry_of(folder / name)["sha256"] if size == sealed.bytes else ""
+        except OSError as error:
+            missing = isinstance(error, FileNotFoundError)
+            yield f"{name} {'is missing' if missing else f'cannot be read: {reason_of(error)}'}"
+            continue
+        if size != sealed.bytes:
+            yield f"{name} was changed: it has {size:,} of {sealed.bytes:,} bytes"
+        elif found != sealed.sha256:
+            yield f"{name} was changed: its SHA-256 is {found}, sealed is {sealed.sha256}"
     added = {path.name for path in folder.iterdir()} - _OF_HOST
     added |= {f"{path.parent.name}/{path.name}" for path in folder.glob("traces/*")}
-    for name in sorted((added | there.keys()) - evidence.files.keys()):
+    for name in sorted(added - evidence.files.keys()):
         yield f"{plain(name, 60)} was added"
 
 

@@ -34,7 +34,12 @@ from osbench.coordinator.results.storage.run_directory import RunDirectory
 from osbench.edges.certificate.certificate_file import Certificate, read_certificate
 from osbench.edges.certificate.certificate_page import certificate_markdown, certificate_page
 from osbench.edges.certificate.certificate_sentences import headline, proved_facts, unproved_facts
-from osbench.edges.certificate.certified_files import PACKED, named_run, unpacked_run
+from osbench.edges.certificate.certified_files import (
+    PACKED,
+    named_run,
+    require_separate,
+    unpacked_run,
+)
 from osbench.edges.certificate.refusal import CertificateRefused
 from osbench.edges.certificate.sealing import file_sha256
 from osbench.edges.certificate.signing_key import PublicKey
@@ -125,6 +130,7 @@ def verify_certificate(
       2 bad usage, or a file cannot be read
       130 interrupted
     """
+    require_separate((output.page, output.markdown), (file, known.public_key, known.task))
     certificate = read_certificate(file)
     key = None if known.public_key is None else PublicKey.load(known.public_key)
     with ExitStack() as stack:

@@ -233,6 +233,25 @@ def test_a_passphrase_comes_from_the_environment_and_appears_nowhere(
         assert not path.is_file() or secret.encode() not in path.read_bytes()
 
 
+def test_outputs_never_overwrite_key_certificate_or_each_other(desk: Desk, tmp_path: Path) -> None:
+    certified_run(tmp_path / "data")
+    secret = desk.key.read_bytes()
+
+    found = [
+        desk.certify("last", "--output", str(desk.key)),
+        desk.certify("last", "--page", f"{desk.key}.pub"),
+        desk.certify("last", "--page", str(tmp_path / "." / desk.file.name)),
+        desk.certify("last", "--page", "x", "--markdown", "x"),
+    ]
+    assert desk.certify("last").exit_code == 0
+    content = desk.file.read_bytes()
+    found.append(desk.verify("--page", str(desk.file)))
+
+    assert [one.exit_code for one in found] == [2] * 5
+    assert all("would be overwritten" in one.output for one in found)
+    assert (desk.key.read_bytes(), desk.file.read_bytes()) == (secret, content)
+
+
 USAGE = {
     "nothing": (["certify"], "a run to seal is missing"),
     "both": (["certify", "last", "--new-key", "x"], "--new-key"),

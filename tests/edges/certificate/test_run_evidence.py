@@ -80,7 +80,7 @@ def test_a_run_with_lost_iterations_is_refused_with_their_number(tmp_path: Path)
     said = refusal(certified_run(tmp_path, PlannedRun(lost=3)))
 
     assert "exit code 3" in said
-    assert "3 iterations were lost" in said
+    assert "Dummy.dummy: 3 lost iterations" in said
     assert said.endswith("Run the task again.")
 
 

@@ -193,7 +193,7 @@ def _sums(one: SealedStatement, **counts: int) -> SealedStatement:
 
 CONTRADICTIONS: dict[str, tuple[Callable[[SealedStatement], SealedStatement], str]] = {
     "sums": (lambda one: _sums(one, ok=1), "are not the sum of their states"),
-    "lost": (lambda one: _sums(one, ok=56, lost=1), "1 iterations were lost"),
+    "lost": (lambda one: _sums(one, ok=56, lost=1), "lost iterations: 1;"),
     "limited": (
         lambda one: _first(one, bounds=(Bound(cause="late", fault="generator", sentence="x"),)),
         "the load generator was the limit",
