@@ -62,8 +62,9 @@ class PlannedRun:
     run: str = RUN
     title: str = "Shop"
     sla: Mapping[str, Any] | None = None
-    #: Records of the journal after the begin.
+    #: Records of the journal after the begin; and records that only the files have.
     records: tuple[dict[str, Any], ...] = ()
+    forged: tuple[dict[str, Any], ...] = ()
 
     @property
     def criteria(self) -> dict[str, Any]:
@@ -163,7 +164,7 @@ def certified_run(data: Path, plan: PlannedRun = PlannedRun()) -> RunDirectory:
     directory = RunDirectory.create(str(data), plan.run)
     bodies = plan.bodies()
     directory.write("run.json", plan.manifest)
-    directory.decide(plan.begin())
+    directory.decide([*plan.begin(), *plan.forged])
     half = len(bodies) // 2
     directory.keep(bodies[:half])
     directory.keep(bodies[half:])

@@ -4,19 +4,27 @@ from __future__ import annotations
 
 import contextlib
 import copy
+import io
 import json
 from pathlib import Path
 from typing import Any
 
+import msgpack
 import pytest
+import zstandard
 from click.testing import CliRunner
 from hypothesis import given
 from hypothesis import strategies as st
 
-from helpers.certified_runs import certified_run, signing_key, statement_of
+from helpers.certified_runs import RUN, certified_run, new_digests, signing_key, statement_of
+from osbench.common.errors import OsbenchError
+from osbench.common.plugin.plugins import Plugins
 from osbench.coordinator.front.cli.group import Group
+from osbench.coordinator.results.storage.frames import FrameFile, read_frames
+from osbench.coordinator.results.storage.run_directory import RunDirectory
 from osbench.edges.certificate.canonical_json import canonical, parse_canonical
 from osbench.edges.certificate.certificate_file import _PURPOSE
+from osbench.edges.certificate.run_evidence import evidence_of
 from osbench.edges.certificate.verify_command import verify_certificate
 
 NUMBERS = st.integers(-(2**70), 2**70) | st.floats(allow_nan=False, allow_infinity=False)
@@ -90,6 +98,66 @@ def test_signed_nonsense_is_refused_or_shown_and_never_a_traceback(
     assert done.exception is None or isinstance(done.exception, SystemExit), done.exception
     assert "\x1b" not in done.output
     _no_other_file(path.parent)
+
+
+@pytest.fixture(scope="module")
+def original(tmp_path_factory: pytest.TempPathFactory) -> dict[str, bytes]:
+    """The files of a certified run, by name."""
+    folder = certified_run(tmp_path_factory.mktemp("data")).path
+    return {path.name: path.read_bytes() for path in folder.iterdir()}
+
+
+@given(st.data())
+def test_a_run_of_any_content_gives_evidence_or_a_refusal(
+    original: dict[str, bytes], tmp_path_factory: pytest.TempPathFactory, data: st.DataObject
+) -> None:
+    folder = tmp_path_factory.mktemp("runs") / RUN
+    folder.mkdir()
+    for name, content in original.items():
+        (folder / name).write_bytes(content)
+    name = data.draw(st.sampled_from(["run.json", "summary.json", "journal", "blocks"]))
+    if name in ("journal", "blocks"):
+        _change_frames(folder / name, data)
+    else:
+        changed = json.loads(original[name])
+        _change(changed, data)
+        (folder / name).write_text(json.dumps(changed))
+
+    try:
+        found = evidence_of(new_digests(RunDirectory(folder)), Plugins())
+    except OsbenchError as error:
+        assert str(error)
+    else:
+        assert found.workloads
+
+
+def _change(document: Any, data: st.DataObject) -> None:
+    place = data.draw(st.sampled_from([one for one in _places(document) if one]))
+    inner = document
+    for key in place[:-1]:
+        inner = inner[key]
+    inner[place[-1]] = data.draw(VALUES)
+
+
+def _change_frames(path: Path, data: st.DataObject) -> None:
+    frames = list(read_frames(path))
+    at = data.draw(st.integers(0, len(frames) - 1))
+    packed = frames[at]
+    if path.name == "blocks":
+        packed = zstandard.ZstdDecompressor().decompress(packed, 1 << 20)
+    records = list(msgpack.Unpacker(io.BytesIO(packed), raw=False, strict_map_key=False))
+    _change(records, data)
+    try:
+        packed = b"".join(map(msgpack.packb, records))
+    except OverflowError:
+        # an integer that msgpack does not have
+        return
+    if path.name == "blocks":
+        packed = zstandard.ZstdCompressor().compress(packed)
+    path.unlink()
+    file = FrameFile(path)
+    file.append([*frames[:at], packed, *frames[at + 1 :]])
+    file.close()
 
 
 def _no_other_file(folder: Path) -> None:

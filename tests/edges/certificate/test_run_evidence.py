@@ -105,6 +105,14 @@ def test_a_generator_that_was_the_limit_is_not_hidden_by_an_edited_report(tmp_pa
     assert "exit_code is 0, and should be 4" in said
 
 
+def test_a_grant_of_more_arrivals_than_due_times_takes_no_memory(tmp_path: Path) -> None:
+    cut = {"do": "cut", "mid": "a", "seq": 9, "workload": 0, "intervals": [[1, 10**12]]}
+
+    said = refusal(certified_run(tmp_path, PlannedRun(forged=({**cut, "dues": bytes(8)},))))
+
+    assert f"expected a due time for each of {10**12 - 1} arrivals, got 1" in said
+
+
 DISTURBED = {
     "resumed": ({"do": "open", "run": RUN, "epoch": 2}, "the run was resumed (1 time)"),
     "a lost worker": (
