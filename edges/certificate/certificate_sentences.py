@@ -22,10 +22,20 @@ _NAME = 80
 
 
 def headline(evidence: RunEvidence) -> str:
-    """Return the result of the run as a message: of its first search, or of its first workload."""
-    searches = (one for one in evidence.workloads if one.search is not None)
-    chosen = next(searches, None) or evidence.workloads[0]
+    """Return the result of the run as a message.
+
+    It is of the first workload that missed a criterion, else of the first search, else of the first
+    workload, and says how the others ended.
+    """
+    workloads = evidence.workloads
+    missed = [one for one in workloads if not one.is_met]
+    chosen = next(iter([*missed, *(one for one in workloads if one.search), *workloads]))
     sentence = workload_sentence(chosen)
+    others = count(len(workloads) - 1, "more workload")
+    if len(workloads) > 1 and missed:
+        sentence += f"; {len(missed)} of {len(workloads)} workloads missed criteria"
+    elif len(workloads) > 1:
+        sentence += f"; {others} met all criteria"
     return f"{sentence[0].upper()}{sentence[1:]}."
 
 
@@ -43,8 +53,7 @@ def workload_sentence(workload: SealedWorkload) -> str:
         parts.append(offered_words(workload))
         p95 = percentile_words(workload.main_times, "p95")
         parts.append(f"p95 of {workload.kind} time {p95}")
-        met = all(one.success for one in workload.criteria)
-        parts += [f"{'within' if met else 'not within'} {limits}"] if limits else []
+        parts += [f"{'within' if workload.is_met else 'not within'} {limits}"] if limits else []
     bad = sums.failed + sums.timed_out
     parts.append(count(sums.planned, "iteration"))
     parts += [f"{count(bad)} of them failed"] if bad else []

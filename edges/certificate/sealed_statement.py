@@ -72,6 +72,11 @@ class SealedWorkload:
         return f"{self.name} ({self.subtask})" if named else self.name
 
     @property
+    def is_met(self) -> bool:
+        """Return whether all criteria are met."""
+        return all(one.success for one in self.criteria)
+
+    @property
     def main_times(self) -> TimeFigures:
         """Times of successful iterations, of the kind to judge by."""
         return self.times.get(self.kind, TimeFigures())

@@ -101,7 +101,7 @@ def _contradictions(evidence: RunEvidence) -> Iterator[str]:
     for workload in evidence.workloads:
         for fault in _faults(workload):
             yield f"{plain(workload.name, 60)}: {fault}"
-    missed = any(not one.success for each in evidence.workloads for one in each.criteria)
+    missed = not all(one.is_met for one in evidence.workloads)
     stopped = any(one.offered.cut_short for one in evidence.workloads)
     if (missed and evidence.exit_code != 1) or (evidence.exit_code == 1 and not missed | stopped):
         state = "missed" if missed else "met"

@@ -27,6 +27,7 @@ from osbench.coordinator.front.cli.options.shared_options import (
     archive_url,
     json_flag,
     plugin_paths,
+    preferred_plugins,
     quiet_flag,
 )
 from osbench.coordinator.front.cli.progress_display import Progress
@@ -72,6 +73,7 @@ class EvidenceOptions(OptionSet):
     )
     #: Code of the files is executed.
     plugin_path: tuple[str, ...] = plugin_paths("runners and criteria of the run")
+    prefer: str = preferred_plugins()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -153,7 +155,7 @@ def verify_certificate(
 
 def _plugins(known: EvidenceOptions) -> Plugins:
     # configured paths are not used: only the verifier's own words execute code
-    return warn_of_plugins(Plugins(known.plugin_path), faults=False)
+    return warn_of_plugins(Plugins(known.plugin_path, known.prefer), faults=False)
 
 
 def _files(
