@@ -159,6 +159,15 @@ def unproved_facts(verified: Verified) -> Iterator[str]:
         " another version. The deployment has only a name here."
     )
     yield "The use of processors by the load generator, which is as its workers reported it."
+    if not seal.task_sha256:
+        yield "The exact task file. The certificate has the task as it ran, with secrets masked."
+    elif not verified.has_task:
+        yield "The exact task file. Give it by --task to compare its SHA-256."
+    yield from _weak_spots(evidence)
+
+
+def _weak_spots(evidence: RunEvidence) -> Iterator[str]:
+    """Yield a message for each property of the run by which its figures mean less."""
     if evidence.lag_limit_s > _LIMIT_S:
         yield (
             f"That starts were on time: they could be {spaced(evidence.lag_limit_s)} late before"
@@ -174,10 +183,6 @@ def unproved_facts(verified: Verified) -> Iterator[str]:
     )
     if reported:
         yield f"Criteria that were only reported, since they are on spans: {', '.join(reported)}."
-    if not seal.task_sha256:
-        yield "The exact task file. The certificate has the task as it ran, with secrets masked."
-    elif not verified.has_task:
-        yield "The exact task file. Give it by --task to compare its SHA-256."
     if evidence.changes:
         yield (
             f"That the load was the task's alone: it was changed by hand"

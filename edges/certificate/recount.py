@@ -142,13 +142,13 @@ def _count_again(directory: RunDirectory, plugins: Plugins) -> Recount:
         raise CertificateRefused(
             f"run {directory.path.name}: {missing} is missing or cannot be read"
         )
-    asked = [_workload(number, one) for number, one in enumerate(manifest["workloads"])]
     (lag_limit_s,) = {float(one["lag_limit_s"]) for one in timeline["workloads"]}
     names = {number: str(one["name"]) for number, one in enumerate(manifest["workloads"])}
     accounts, history, arrivals = _WatchedAccounts(), RunHistory(names), _PlannedArrivals()
-    runners = [_runner(workload, plugins) for workload in asked]
-    for number, (workload, runner) in enumerate(zip(asked, runners, strict=True)):
-        accounts.register(number, _empty_results(workload, runner, plugins, lag_limit_s))
+    asked = [_workload(number, one) for number, one in enumerate(manifest["workloads"])]
+    loads = [(workload, _runner(workload, plugins)) for workload in asked]
+    for number, load in enumerate(loads):
+        accounts.register(number, _empty_results(*load, plugins, lag_limit_s))
 
     def seen(record: Mapping[str, Any]) -> None:
         history.apply(record)
@@ -162,7 +162,7 @@ def _count_again(directory: RunDirectory, plugins: Plugins) -> Recount:
             results=accounts.results[number],
             offered=_offered_load(number, runner, accounts.results[number], history, arrivals),
         )
-        for number, (workload, runner) in enumerate(zip(asked, runners, strict=True))
+        for number, (workload, runner) in enumerate(loads)
     )
     return Recount(
         workloads=counted,

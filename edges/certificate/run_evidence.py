@@ -6,7 +6,7 @@ import hashlib
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from osbench.common.errors import DamagedRun, OsbenchError
 from osbench.common.plugin.plugins import Plugins
@@ -70,15 +70,7 @@ def _evidence(directory: RunDirectory, plugins: Plugins) -> RunEvidence:
     files = dict(sealed_files(directory.path))
     if problems := directory.files.problems():
         raise damaged_run(directory.path, problems)
-    manifest, summary = directory.read("run.json"), summary_of(directory)
-    if manifest is None or summary is None:
-        raise CertificateRefused(f"run {directory.path.name} has no run.json, or no report")
-    report = Report.from_json(summary)
-    if str(manifest.get("run_id")) != report.run_id:
-        raise CertificateRefused(
-            f"summary.json is of run {plain(report.run_id, 60)}, and run.json of run"
-            f" {plain(str(manifest.get('run_id')), 60)}"
-        )
+    manifest, report = _read_report(directory)
     _require_soundness(report)
     counted = count_again(directory, plugins)
     if counted.disturbances:
@@ -86,12 +78,12 @@ def _evidence(directory: RunDirectory, plugins: Plugins) -> RunEvidence:
             f"run {report.run_id} was disturbed", counted.disturbances, "Run the task again."
         )
     judged = judged_again(counted, report)
-    workloads = [
-        _workload(one, found) for one, found in zip(counted.workloads, judged, strict=True)
-    ]
-    requested = tuple(manifest["workloads"])
+    for name in (SUMMARY, DIGESTS):
+        # an exporter may have added a note
+        if entry_of(directory.path / name)["sha256"] != files[name].sha256:
+            raise CertificateRefused(f"{name} of run {report.run_id} has changed; certify it again")
     deployment = manifest.get("deployment")
-    asked = canonical({"deployment": deployment, "workloads": list(requested)})
+    asked = {"deployment": deployment, "workloads": manifest["workloads"]}
     return RunEvidence(
         run_id=report.run_id,
         task=report.task,
@@ -105,9 +97,9 @@ def _evidence(directory: RunDirectory, plugins: Plugins) -> RunEvidence:
         deployment=None if deployment is None else str(deployment),
         trace_store=str(manifest.get("trace_store") or ""),
         notes=report.notes,
-        requested=requested,
-        fingerprint=hashlib.sha256(asked).hexdigest(),
-        workloads=tuple(workloads),
+        requested=tuple(manifest["workloads"]),
+        fingerprint=hashlib.sha256(canonical(asked)).hexdigest(),
+        workloads=tuple(_workload(*pair) for pair in zip(counted.workloads, judged, strict=True)),
         lag_limit_s=counted.lag_limit_s,
         hosts=tuple(_hosts(report)),
         changes=counted.changes,
@@ -115,6 +107,20 @@ def _evidence(directory: RunDirectory, plugins: Plugins) -> RunEvidence:
         rows=counted.rows,
         files=files,
     )
+
+
+def _read_report(directory: RunDirectory) -> tuple[dict[str, Any], Report]:
+    """Return run.json and the report. Raises CertificateRefused if they are of two runs."""
+    manifest, summary = directory.read("run.json"), summary_of(directory)
+    if manifest is None or summary is None:
+        raise CertificateRefused(f"run {directory.path.name} has no run.json, or no report")
+    report = Report.from_json(summary)
+    if str(manifest.get("run_id")) != report.run_id:
+        raise CertificateRefused(
+            f"summary.json is of run {plain(report.run_id, 60)}, and run.json of run"
+            f" {plain(str(manifest.get('run_id')), 60)}"
+        )
+    return manifest, report
 
 
 def sealed_files(folder: Path) -> Iterator[tuple[str, SealedFile]]:
