@@ -120,16 +120,16 @@ def certify(
     output: SealedOutputOptions,
     options: TaskOptions,
 ) -> None:
-    """Seal the result of a run with a key, so that others can verify it.
+    """Seal the result of a run with a key.
 
     RUN is an id, the beginning of one, `last`, or the folder of a run. Its iterations are counted
     again from journal and blocks, and its criteria and load generator are judged again. A run whose
     report differs from that is refused. So is a run that was limited by its load generator, lost
     iterations, was disturbed, or did not end.
 
-    The certificate has ledger, load, verdicts, capacity, percentiles with intervals, versions, and
-    SHA-256 of each file of the run. It has no secrets. The key may have a passphrase: the variable
-    OSBENCH_CERTIFICATE_PASSPHRASE, or a prompt, asks for it.
+    Others can verify the certificate. It has ledger, load, verdicts, capacity, percentiles with
+    intervals, versions, and SHA-256 of each file of the run. It has no secrets. The key may have a
+    passphrase: the variable OSBENCH_CERTIFICATE_PASSPHRASE, or a prompt, asks for it.
 
     \b
     Examples:

@@ -112,12 +112,13 @@ class VerifiedOutputOptions(OptionSet):
 def verify_certificate(
     settings: CommandSettings, file: Path, known: EvidenceOptions, output: VerifiedOutputOptions
 ) -> None:
-    """Check a certificate that `certify` wrote, and print the facts that are proved by it.
+    """Check a certificate, also against the files of its run.
 
-    Without options, the signature is checked by the public key in FILE, which anybody may have
-    made. --public-key names the key of the sealer. With the files of the run, each digest is
-    compared, the iterations are counted again from journal and blocks, and each sealed figure is
-    compared. Neither Redis nor the deployment is needed.
+    The output lists the facts that are proved, and facts that are not. Without options, the
+    signature is checked by the public key in FILE, which anybody may have made. --public-key names
+    the key of the sealer. With the files of the run, each digest is compared, the iterations are
+    counted again from journal and blocks, and each sealed figure is compared. Neither Redis nor the
+    deployment is needed.
 
     \b
     Examples:
