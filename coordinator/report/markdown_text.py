@@ -5,7 +5,7 @@ from __future__ import annotations
 from osbench.coordinator.formatting import plain
 
 #: Characters with a meaning in Markdown; some of them only their HTML code takes away.
-_SIGNS, _BY_CODE = "\\`*_[]<>|#@", "<>@"
+_SIGNS, _BY_CODE = "\\`*_[]#<>|@", "<>@"
 _LONGEST = 1000
 
 

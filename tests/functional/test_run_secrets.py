@@ -260,6 +260,10 @@ def test_no_secret_is_seen_anywhere(cluster: Cluster, counting: CountingServer) 
     ]
     for name in EXPORTS:
         asked.append(("report", "last", "--export", f"{name}={here.home / 'reports' / name}"))
+    certificate, key = here.home / "reports" / "run.certificate.json", str(here.home / "team.key")
+    asked.append(("certify", "--new-key", key))
+    page = ("--page", str(certificate.with_suffix(".html")))
+    asked.append(("certify", "last", "--key", key, "--output", str(certificate), *page))
     (here.home / "reports").mkdir()
     printed += [run, *(here.coord(*command) for command in asked)]
     # a coordinator that crashes
@@ -290,6 +294,7 @@ def test_no_secret_is_seen_anywhere(cluster: Cluster, counting: CountingServer) 
     assert any("DEBUG" in log.err for log in logs)
     files = [path for path in (here.home / "reports").rglob("*") if path.is_file()]
     assert len(files) >= len(EXPORTS), [one.err for one in printed]
+    assert certificate in files, printed[len(asked) + 3].err
     places = {
         "stdout": "\n".join(one.out for one in printed).encode(),
         "stderr and logs": "\n".join(one.err for one in printed).encode(),

@@ -246,14 +246,14 @@ class Accounts:
         ledger.cut(member.name, seq, numbers)
         dues = np.frombuffer(record.get("dues", b""), "<i8")
         if len(dues):
-            held = self._dues.setdefault((workload, member.name), {})
-            for over in held.keys() - set(ledger.open_batches(member.name)):
-                del held[over]
-            held[seq] = (numbers.members(), dues)
             if len(dues) != len(numbers):
                 raise ValueError(
                     f"expected a due time for each of {len(numbers)} arrivals, got {len(dues)}"
                 )
+            held = self._dues.setdefault((workload, member.name), {})
+            for over in held.keys() - set(ledger.open_batches(member.name)):
+                del held[over]
+            held[seq] = (numbers.members(), dues)
 
     def _number(self, record: Record) -> None:
         results = self.results.get(int(record["workload"]))
