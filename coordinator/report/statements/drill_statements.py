@@ -41,6 +41,9 @@ def drill_results(drill: DrillFigures) -> Iterator[str]:
     """Yield messages on failures since the fault and on recovery; nothing if no fault has begun."""
     if drill.fault_s is None:
         return
+    if drill.overload is not None:
+        yield from map(plain, drill.overload.get("sentences", ()))
+        return
     text = f"{count(drill.bad, 'iteration')} did not succeed from the fault on"
     if drill.bad_beyond is not None and drill.bad_beyond_ci is not None and drill.bad:
         low, high = (_whole(bound) for bound in drill.bad_beyond_ci)
