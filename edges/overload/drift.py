@@ -15,8 +15,10 @@ from statistics import median
 
 #: Blocks of time without which there is no trend.
 FEWEST = 8
-#: Normal deviate from which a trend is one.
-CLEAR = 3.0
+#: Normal deviate from which a trend is one; and if latency is a little higher than before anyway,
+#: by less than `LITTLE`, so that the trend only says why.
+CLEAR, LIKELY = 3.0, 1.7
+LITTLE = 2.0
 #: Growth over the observation that means something: a twentieth.
 LEAST_GROWTH = 1.05
 #: A trend leads back to a level if it meets it within these factors.
@@ -40,10 +42,13 @@ class Trend:
     deviate: float
     factor: float
 
-    @property
-    def grows(self) -> bool:
-        """Return whether latency grows, by chance in fewer than one of 700 loads."""
-        return self.deviate >= CLEAR and self.factor >= LEAST_GROWTH
+    def grows(self, *, is_higher: bool = False) -> bool:
+        """Return whether latency grows, by chance in fewer than one of 700 loads.
+
+        `is_higher`: it is a little higher than before anyway; then in fewer than one of 20.
+        """
+        needed = LIKELY if is_higher else CLEAR
+        return self.deviate >= needed and self.factor >= LEAST_GROWTH
 
     @property
     def falls(self) -> bool:

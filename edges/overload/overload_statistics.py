@@ -17,6 +17,7 @@ from osbench.coordinator.report.model import json_codec
 from osbench.coordinator.results.accounting.drill_figures import DrillFigures
 from osbench.coordinator.results.accounting.drill_recovery import ENOUGH, Recovery, recoveries
 from osbench.coordinator.results.accounting.drill_statistics import AFTER, FAULT, DrillStatistics
+from osbench.edges.overload.holding import held_figures
 from osbench.edges.overload.overload_figures import (
     HeldFigure,
     LoopPoint,
@@ -27,6 +28,7 @@ from osbench.edges.overload.overload_plan import OverloadPlan
 from osbench.edges.overload.overload_runner import Overload
 from osbench.edges.overload.overload_sentences import generator_text, sentences_of
 from osbench.edges.overload.overload_verdict import Observation, WatchedBlock, judged
+from osbench.edges.overload.recovery_end import completed
 from osbench.edges.overload.service_rows import (
     LoopStretch,
     ServiceRows,
@@ -34,6 +36,8 @@ from osbench.edges.overload.service_rows import (
     with_service_times,
 )
 
+#: Traces of a stretch whose spans are compared.
+_TRACED = 20_000
 #: Blocks of time before and after the overload, for trends; points of the loop.
 _BEFORE, _AFTER, _POINTS = 12, 24, 120
 STRETCHES = ("before", "overload", "after", "end")
@@ -65,8 +69,10 @@ class OverloadStatistics(DrillStatistics):
             self.begin(phase, at_s)
             self.end_hook(phase, "")
         self._sums = {name: StretchSums() for name in STRETCHES}
-        #: Figures of others that have stayed changed, once the load is over.
-        self._held_by: tuple[HeldFigure, ...] = ()
+        #: Name of the stretch by trace id (16 bytes), of at most `_TRACED` iterations in each.
+        self.traced: dict[bytes, str] = {}
+        #: Counters and calls by span, once the load is over.
+        self._others: tuple[HeldFigure, ...] = ()
 
     @property
     def stretches(self) -> dict[str, tuple[float, float]]:
@@ -94,10 +100,19 @@ class OverloadStatistics(DrillStatistics):
             if here.any():
                 self._sums[name].arrivals += int(np.count_nonzero(here))
                 self._sums[name].add(columns, ran & here)
+                self._note_traces(columns, here, name)
 
-    def note_held(self, found: Sequence[HeldFigure]) -> None:
-        """Store figures that have stayed changed, such as counters of the system under test."""
-        self._held_by = tuple(found)
+    def _note_traces(self, columns: Columns, rows: NDArray[np.bool_], name: str) -> None:
+        left = _TRACED * len(STRETCHES) - len(self.traced)
+        if not len(columns.traced) or left <= 0:
+            return
+        here = np.isin(columns.traced, columns.iteration[rows])
+        for trace in columns.traces[here][: min(left, _TRACED)]:
+            self.traced[trace.tobytes()] = name
+
+    def note_held(self, others: Sequence[HeldFigure]) -> None:
+        """Store counters and calls by span in the stretches, whether they changed or not."""
+        self._others = tuple(others)
         self._changes += 1
 
     def _figures(self) -> tuple[DrillFigures, DrillFigures]:
@@ -109,6 +124,10 @@ class OverloadStatistics(DrillStatistics):
             lateness=self._lateness,
             fault_s=self._plan.begin_s,
         )
+        early = self._rows_before
+        ran, well = int(early.ran().sum()), int(early.well().sum())
+        bad = (ran - well) / ran if ran else 0.0
+        pair = tuple(completed(one, self._rows_since, bad) for one in pair)
         found = self._overload(*pair)
         generator = generator_text(measured.generator, found)
         return (
@@ -146,7 +165,7 @@ class OverloadStatistics(DrillStatistics):
             watched_s=seen.watched_s,
             drains_s=plan.drains_s,
             phases=tuple(states.values()),
-            held_by=self._held_by,
+            held_by=held_figures(tuple(states.values()), self._others),
             loop=self._loop(),
         )
         sentences = sentences_of(found, measured.limits, has_phases=self._has_phases)

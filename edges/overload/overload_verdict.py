@@ -16,17 +16,16 @@ import numpy as np
 from osbench.coordinator.formatting import duration, three_digits
 from osbench.coordinator.results.accounting.drill_recovery import ENOUGH, Recovery
 from osbench.coordinator.results.statistics.proportions import design_effect
-from osbench.edges.overload.drift import CLEAR, Block, leads_back, trend_of
+from osbench.edges.overload.drift import CLEAR, LEAST_GROWTH, LITTLE, Block, leads_back, trend_of
 from osbench.edges.overload.overload_figures import Answer, Bounds, PhaseState
 from osbench.edges.overload.overload_plan import ENOUGH as WATCHED_ENOUGH
 from osbench.edges.overload.overload_plan import OverloadPlan
+from osbench.edges.overload.recovery_end import BAD
 
 #: Part of the arrivals of a phase that may miss the service without a doubt about its verdict.
 _MOST_OWN = 0.05
 #: The rate of a phase may differ so much from the plan: more is another load.
 _OTHER_RATE = 0.1
-#: Failures that a block of time may have beyond the share before, to be as before.
-_BAD = 0.05
 #: Blocks as before, as a part of all after the return, that make later trouble a relapse.
 _RELAPSE = 0.25
 
@@ -198,7 +197,9 @@ def _recovered(seen: Observation, kind: Answer) -> OverloadVerdict:
     ]
     blocks = seen.settled(plan.return_s + back_s)
     trend = trend_of(blocks)
-    if trend is not None and trend.grows and leads_back(seen.usual, blocks):
+    early, late = (seen.phases[name].p50_s or 0.0 for name in ("before", "end"))
+    is_slower = late >= LEAST_GROWTH * early
+    if is_slower and trend is not None and trend.grows() and leads_back(seen.usual, blocks):
         return OverloadVerdict(
             answer=Answer.LEAK,
             back_s=back_s,
@@ -216,11 +217,13 @@ def _interval(bounds: Sequence[float]) -> Bounds | None:
 
 def _off_at_the_end(seen: Observation) -> OverloadVerdict:
     """Return the verdict on a service that is worse than before when the load ends."""
-    blocks = seen.settled(seen.plan.return_s)
+    blocks = _drained(seen.settled(seen.plan.return_s))
     trend = trend_of(blocks)
     early, late = seen.phases["before"], seen.phases["end"]
-    fails = (late.bad_share or 0.0) > (early.bad_share or 0.0) + _BAD
-    if trend is not None and trend.grows and not fails and leads_back(seen.usual, blocks):
+    fails = (late.bad_share or 0.0) > (early.bad_share or 0.0) + BAD
+    is_higher = (late.p50_s or math.inf) < LITTLE * (early.p50_s or 0.0)
+    grows = trend is not None and trend.grows(is_higher=is_higher)
+    if trend is not None and grows and not fails and leads_back(seen.usual, blocks):
         growth = _per_min(trend.factor, blocks)
         return OverloadVerdict(answer=Answer.LEAK, growth_per_min=growth)
     if (halves := seen.halves()) is not None and halves.at_s is None and halves.stretch_s:
@@ -246,10 +249,16 @@ def _off_at_the_end(seen: Observation) -> OverloadVerdict:
     return OverloadVerdict(answer=Answer.STUCK)
 
 
+def _drained(blocks: list[Block]) -> list[Block]:
+    """Return the blocks from the quickest on: before it, the backlog was still worked off."""
+    quickest = min(range(len(blocks)), key=lambda at: blocks[at].p50_s, default=0)
+    return blocks[quickest:]
+
+
 def _as_before(seen: Observation) -> float:
     """Return for how many seconds after the return blocks were as before; 0 for a few of them."""
     limit_s = min((one.limit_s for one in seen.measured.limits), default=0.0)
-    most = (seen.phases["before"].bad_share or 0.0) + _BAD
+    most = (seen.phases["before"].bad_share or 0.0) + BAD
     fine = [
         one.p50_s is not None and one.p50_s <= limit_s and one.bad_share <= most
         for one in seen.after
@@ -282,7 +291,7 @@ def _less_failing(first: Sequence[WatchedBlock], second: Sequence[WatchedBlock])
         np.array([one.ran for one in (*first, *second)]),
     )
     spread = math.sqrt(effect * share * (1 - share) * (1 / ran[0] + 1 / ran[1]))
-    return bad[0] / ran[0] - bad[1] / ran[1] > max(_BAD, CLEAR * spread)
+    return bad[0] / ran[0] - bad[1] / ran[1] > max(BAD, CLEAR * spread)
 
 
 def _per_min(factor: float, blocks: Sequence[Block]) -> float:

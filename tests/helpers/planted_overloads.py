@@ -90,7 +90,7 @@ class Simulation:
         self._order = count()
         self._waiting: deque[tuple[int, int]] = deque()
         self._free = service.servers
-        self._cached = float(service.entries)
+        self._cached, self._lost = float(service.entries), False
         self._served = 0
         self._attempt = np.zeros(len(due), int)
         self._done = np.zeros(len(due), bool)
@@ -130,10 +130,9 @@ class Simulation:
             self._end(at, number, well=False)
 
     def _lose(self) -> None:
-        """Lose the cache if the queue has become long; while it is, it stays so, or fills again."""
-        here, limit = len(self._waiting), self._service.loses_at
-        if here > limit and (not self._service.refills or here - 1 <= limit):
-            self._cached = 0.0
+        """Lose the cache if the queue has become long: once, or for as long as it is."""
+        if len(self._waiting) > self._service.loses_at and not self._lost:
+            self._cached, self._lost = 0.0, self._service.refills
 
     def _begin(self, at: float, number: int, attempt: int) -> None:
         service = self._service
@@ -156,6 +155,8 @@ class Simulation:
             self._end(at, number, well=True)
         if self._waiting:
             self._begin(at, *self._waiting.popleft())
+        else:
+            self._lost = False
 
     def _give_up(self, at: float, number: int) -> None:
         if self._attempt[number] <= self._service.retries:
@@ -274,7 +275,7 @@ def planted(random: Random, kind: str) -> PlantedOverload:
     }
     if kind == "slow leak":
         drains_s = (times - 1) * for_s / (1 - share)
-        config["watch"] = round(2 * drains_s + float(random.uniform(40, 120)), 2)
+        config["watch"] = round(2 * drains_s + float(random.uniform(90, 240)), 2)
     plan = OverloadPlan.of(config, round(capacity, 3))
     arrivals = {"arrivals": str(random.choice(["even", "poisson"])), "seed": int(random.integers(9**9))}
     due = schedule(plan.curve, arrivals).due(0, None, plan.end_s)
@@ -318,7 +319,7 @@ def _with_parts(
         times = max(times, 1.3 + 1.5 / for_s)
     if kind == "slow leak":
         share = float(random.uniform(0.3, 0.45))
-        lasts = rate * (share * 110 + times * for_s + 2 * share * (times - 1) * for_s / (1 - share))
+        lasts = rate * (share * 200 + times * for_s + 2 * share * (times - 1) * for_s / (1 - share))
         service = replace(
             service,
             servers=service.servers + 4,

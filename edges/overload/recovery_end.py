@@ -1,0 +1,73 @@
+"""Completes a recovery for a service whose latency falls by degrees, as that of a queue that drains.
+
+The judge of recoveries names the end of the last stretch that is clearly worse than before. Behind
+it, a few iterations may still wait a little, and after a short observation too few follow to be
+sure that no other stretch comes.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+
+from osbench.coordinator.results.accounting.drill_recovery import ENOUGH, Recovery
+from osbench.edges.overload.service_rows import ServiceRows
+
+#: Successes whose median is compared with the limit.
+_FEW = 10
+#: Failures beyond the share before that are as before.
+BAD = 0.05
+
+
+def completed(recovery: Recovery, since: ServiceRows, bad_before: float) -> Recovery:
+    """Return a recovery whose interval reaches until the median itself is as before.
+
+    Also gives the time of a recovery that is not sure yet if all iterations after it, and enough of
+    them, are as before in p50, p90 and failures. `since`: iterations since the overload began;
+    `bad_before`: share of failures before it.
+    """
+    if recovery.stretch_s is None or not recovery.limits:
+        return recovery
+    end_s = recovery.stretch_s[1]
+    limit_s = recovery.limits[0].limit_s
+    if recovery.at_s is None:
+        if not _is_as_before(since.between(end_s, math.inf), recovery, bad_before):
+            return recovery
+        width_s = since.width_s
+        ci = (max(0.0, end_s - 2 * width_s), end_s + width_s)
+        recovery = replace(recovery, at_s=end_s, ci=ci, doubt="")
+    if recovery.ci is None or recovery.ci[0] is None or recovery.ci[1] is None:
+        return recovery
+    settled_s = _settled_s(since, recovery.ci[0], limit_s)
+    return replace(recovery, ci=(recovery.ci[0], max(recovery.ci[1], settled_s)))
+
+
+def _is_as_before(rest: ServiceRows, recovery: Recovery, bad_before: float) -> bool:
+    ran, well = int(rest.ran().sum()), int(rest.well().sum())
+    if well < ENOUGH or (ran - well) / ran > bad_before + BAD:
+        return False
+    found = rest.percentiles_s(*(one.percent for one in recovery.limits))
+    return all(
+        value is not None and value <= limit.limit_s
+        for value, limit in zip(found, recovery.limits, strict=True)
+    )
+
+
+def _settled_s(since: ServiceRows, from_s: float, limit_s: float) -> float:
+    """Return the end of the first few successes from an instant on whose median is below a limit.
+
+    Seconds after the overload began; 0 if there are none.
+    """
+    width_s, bins = since.width_s, len(since.counts())
+    begin = int(from_s / width_s)
+    end = begin
+    while end < bins:
+        end += 1
+        few = since.between(begin * width_s, end * width_s)
+        if few.response.total < _FEW:
+            continue
+        (p50_s,) = few.percentiles_s(50)
+        if p50_s is not None and p50_s <= limit_s:
+            return end * width_s
+        begin = end
+    return 0.0
