@@ -1,1 +1,1 @@
-"""Overloads a service on purpose, and says whether it comes back at the load that it held before."""
+"""Overloads a service, and finds whether it comes back at the load that it held before."""

@@ -87,9 +87,9 @@ class Overload(StagedRate):
         """Return messages on a capacity that is not known, a share of 0, and too few arrivals."""
         if config["of"] == SEARCH and "found_in" not in config:
             return [
-                "of: search needs `found_in`: run a task with the runner search and --json, and give"
-                " the file of its results, such as found_in: capacity.json; or write the capacity"
-                " as a rate, such as of: 120"
+                "of: search needs `found_in`: run a task with the runner search and --json, and"
+                " give the file of its results, such as found_in: capacity.json; or write the"
+                " capacity as a rate, such as of: 120"
             ]
         if config["of"] != SEARCH and "found_in" in config:
             return ["found_in is for `of: search`: remove one of them"]
@@ -115,7 +115,7 @@ class Overload(StagedRate):
 
 def _faults(plan: OverloadPlan, capacity: float) -> list[str]:
     most, least = float(plan.overload_per_s), float(plan.held_per_s)
-    if not SLOWEST <= least or not most <= FASTEST:
+    if least < SLOWEST or most > FASTEST:
         return [
             f"of must give rates between {SLOWEST:g} and {FASTEST:g} arrivals per second, got"
             f" {capacity:g}"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from itertools import chain
+from itertools import chain, pairwise
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,6 +18,7 @@ from osbench.coordinator.results.accounting.drill_figures import DrillFigures
 from osbench.coordinator.results.accounting.drill_recovery import ENOUGH, Recovery, recoveries
 from osbench.coordinator.results.accounting.drill_statistics import AFTER, FAULT, DrillStatistics
 from osbench.edges.overload.holding import held_figures
+from osbench.edges.overload.observation import Observation, WatchedBlock
 from osbench.edges.overload.overload_figures import (
     HeldFigure,
     LoopPoint,
@@ -27,7 +28,7 @@ from osbench.edges.overload.overload_figures import (
 from osbench.edges.overload.overload_plan import OverloadPlan
 from osbench.edges.overload.overload_runner import Overload
 from osbench.edges.overload.overload_sentences import generator_text, sentences_of
-from osbench.edges.overload.overload_verdict import Observation, WatchedBlock, judged
+from osbench.edges.overload.overload_verdict import judged
 from osbench.edges.overload.recovery_end import completed
 from osbench.edges.overload.service_rows import (
     LoopStretch,
@@ -81,7 +82,7 @@ class OverloadStatistics(DrillStatistics):
         end_s = max(plan.return_s, min(plan.end_s, self._last_due_ns / 1e9))
         middle_s = (plan.return_s + end_s) / 2
         ends = (min(self._warmup_s, plan.begin_s), plan.begin_s, plan.return_s, middle_s, end_s)
-        return dict(zip(STRETCHES, zip(ends, ends[1:], strict=False), strict=True))
+        return dict(zip(STRETCHES, pairwise(ends), strict=True))
 
     def add(self, columns: Columns, lacking: NDArray[np.bool_] | None = None) -> None:
         """Count result rows; the judge gets service times, since osbench's queue is its own."""
@@ -127,12 +128,12 @@ class OverloadStatistics(DrillStatistics):
         early = self._rows_before
         ran, well = int(early.ran().sum()), int(early.well().sum())
         bad = (ran - well) / ran if ran else 0.0
-        pair = tuple(completed(one, self._rows_since, bad) for one in pair)
-        found = self._overload(*pair)
+        as_seen, undelayed = (completed(one, self._rows_since, bad) for one in pair)
+        found, alone = self._overload(as_seen, undelayed), self._overload(undelayed, undelayed)
         generator = generator_text(measured.generator, found)
         return (
             replace(measured, generator=generator, overload=json_codec.to_json(found)),
-            replace(without, overload=json_codec.to_json(self._overload(pair[1], pair[1]))),
+            replace(without, overload=json_codec.to_json(alone)),
         )
 
     def _overload(self, measured: Recovery, without: Recovery) -> OverloadFigures:

@@ -1,4 +1,4 @@
-"""Completes a recovery for a service whose latency falls by degrees, as that of a queue that drains.
+"""Completes a recovery for a service whose latency falls by degrees, as a queue drains.
 
 The judge of recoveries names the end of the last stretch that is clearly worse than before. Behind
 it, a few iterations may still wait a little, and after a short observation too few follow to be

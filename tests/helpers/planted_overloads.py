@@ -230,7 +230,9 @@ def rows_of(
     well: NDArray[np.bool_],
 ) -> Columns:
     """Result rows of some iterations; times are seconds."""
-    due_ns, started_ns, ended_ns = ((one[here] * NS).astype(np.int64) for one in (due, started, ended))
+    due_ns, started_ns, ended_ns = (
+        (one[here] * NS).astype(np.int64) for one in (due, started, ended)
+    )
     return Columns(
         iteration=here + 1,
         outcome=np.where(well[here], Outcome.OK, Outcome.FAILED).astype(np.uint8),
@@ -277,7 +279,10 @@ def planted(random: Random, kind: str) -> PlantedOverload:
         drains_s = (times - 1) * for_s / (1 - share)
         config["watch"] = round(2 * drains_s + float(random.uniform(90, 240)), 2)
     plan = OverloadPlan.of(config, round(capacity, 3))
-    arrivals = {"arrivals": str(random.choice(["even", "poisson"])), "seed": int(random.integers(9**9))}
+    arrivals = {
+        "arrivals": str(random.choice(["even", "poisson"])),
+        "seed": int(random.integers(9**9)),
+    }
     due = schedule(plan.curve, arrivals).due(0, None, plan.end_s)
     served = Simulation(service, due, random).play()
     return PlantedOverload(kind=kind, plan=plan, service=service, due=due, served=served)
@@ -304,9 +309,7 @@ def _with_parts(
     if kind == "clients that retry little":
         share = float(random.uniform(0.3, 0.4))
         waits_s = service.takes_s * 5 + float(random.uniform(0.5, 1.5))
-        service = replace(
-            service, waits_s=waits_s, retries=1, queue=int(rate * waits_s * 2) + 2
-        )
+        service = replace(service, waits_s=waits_s, retries=1, queue=int(rate * waits_s * 2) + 2)
     if kind.startswith("cache"):
         service = replace(
             service,
@@ -327,4 +330,3 @@ def _with_parts(
             leak=float(random.uniform(0.3, 0.7)) / lasts,
         )
     return service, times, share
-
