@@ -72,7 +72,7 @@ WORLD_TESTS = $(WORLD) $(PYTEST) -p world.ports tests/world
 
 .PHONY: help setup demo test test-all test-rest units timing costs coverage coverage-units lint types check clean bench docs
 .PHONY: test-python repeats release lab lab-stop conformance chaos world world-tests assets assets-build assets-check
-.PHONY: otlp-sdks zuul-trial upgrade-trial archive-s3 archive-swift statistics pictures containers hosts soak truth growth-truth what-if audit
+.PHONY: otlp-sdks zuul-trial upgrade-trial archive-s3 archive-swift statistics pictures containers hosts soak truth growth-truth overload-truth what-if audit
 .PHONY: sbom lowest words mutants house elastic far crowd world-day
 
 help:
@@ -92,6 +92,7 @@ help:
 	@echo "make elastic a staircase of load on workers that start and end by its metrics (docs/scaling.md)"
 	@echo "make chaos   runs under random faults, judged by the server under load (docs/chaos.md)"
 	@echo "make growth-truth  plants laws of growth in a service, and counts how often each is named"
+	@echo "make overload-truth  overloads planted services in virtual time, and counts the right answers"
 	@echo "make truth   plants known causes and values, and compares them with what is printed (docs/truth.md)"
 	@echo "make what-if predictions of trace explain --what-if beside runs with faster calls"
 	@echo "make containers  deploy/compose.yaml in a container engine (BUILD=options of the build)"
@@ -279,6 +280,11 @@ truth: $(VENV)/.ready
 growth-truth: ROUNDS = 20
 growth-truth: $(VENV)/.ready
 	PYTHONPATH=tests $(BIN)/python -m truth.growth --rounds $(ROUNDS)
+
+# a few minutes of one core, in virtual time, so that the machine may be busy
+overload-truth: ROUNDS = 20
+overload-truth: $(VENV)/.ready
+	PYTHONPATH=tests $(BIN)/python -m truth.overloads --rounds $(ROUNDS)
 
 # on an idle machine, about ten minutes
 what-if: $(VENV)/.ready

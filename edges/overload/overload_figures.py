@@ -66,7 +66,7 @@ class LoopPoint:
 
     at_s: float = 0.0
     offered_per_s: float = 0.0
-    #: Median time of the iterations that ended well; None without any.
+    #: Median time of all iterations that ran, also of failed ones; None without any.
     p50_s: float | None = None
     bad_share: float = 0.0
 

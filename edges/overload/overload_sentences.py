@@ -79,6 +79,8 @@ def _comparison(found: OverloadFigures) -> str:
     phases = {one.name: one for one in found.phases}
     before, end = phases.get("before", PhaseState()), phases.get("end", PhaseState())
     text = f"p50 is {duration(end.p50_s)} (before: {duration(before.p50_s)})"
+    if end.p50_s is None:
+        text = "no iteration succeeds"
     if (end.bad_share or 0.0) > (before.bad_share or 0.0):
         text += f" and {_percent(end.bad_share)} fail (before: {_percent(before.bad_share)})"
     return text

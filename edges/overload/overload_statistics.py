@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from itertools import chain, pairwise
+from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,10 +18,10 @@ from osbench.coordinator.results.accounting.drill_figures import DrillFigures
 from osbench.coordinator.results.accounting.drill_recovery import ENOUGH, Recovery, recoveries
 from osbench.coordinator.results.accounting.drill_statistics import AFTER, FAULT, DrillStatistics
 from osbench.edges.overload.holding import held_figures
+from osbench.edges.overload.load_loop import LoadLoop
 from osbench.edges.overload.observation import Observation, WatchedBlock
 from osbench.edges.overload.overload_figures import (
     HeldFigure,
-    LoopPoint,
     OverloadFigures,
     PhaseState,
 )
@@ -31,7 +31,6 @@ from osbench.edges.overload.overload_sentences import generator_text, sentences_
 from osbench.edges.overload.overload_verdict import judged
 from osbench.edges.overload.recovery_end import completed
 from osbench.edges.overload.service_rows import (
-    LoopStretch,
     ServiceRows,
     StretchSums,
     with_service_times,
@@ -39,8 +38,8 @@ from osbench.edges.overload.service_rows import (
 
 #: Traces of a stretch whose spans are compared.
 _TRACED = 20_000
-#: Blocks of time before and after the overload, for trends; points of the loop.
-_BEFORE, _AFTER, _POINTS = 12, 24, 120
+#: Blocks of time before and after the overload, for trends.
+_BEFORE, _AFTER = 12, 24
 STRETCHES = ("before", "overload", "after", "end")
 
 
@@ -69,6 +68,7 @@ class OverloadStatistics(DrillStatistics):
         for phase, at_s in ((FAULT, plan.begin_s), (AFTER, plan.return_s)):
             self.begin(phase, at_s)
             self.end_hook(phase, "")
+        self._loop = LoadLoop()
         self._sums = {name: StretchSums() for name in STRETCHES}
         #: Name of the stretch by trace id (16 bytes), of at most `_TRACED` iterations in each.
         self.traced: dict[bytes, str] = {}
@@ -89,6 +89,7 @@ class OverloadStatistics(DrillStatistics):
         if not len(columns):
             return
         super().add(with_service_times(columns), lacking)
+        self._loop.add(columns)
         plan, due = self._plan, columns.due / 1e9
         # the middle of the planned observation: the end of a load that goes on is not known
         edges = (plan.begin_s, plan.return_s, (plan.return_s + plan.end_s) / 2)
@@ -167,7 +168,7 @@ class OverloadStatistics(DrillStatistics):
             drains_s=plan.drains_s,
             phases=tuple(states.values()),
             held_by=held_figures(tuple(states.values()), self._others),
-            loop=self._loop(),
+            loop=tuple(self._loop.points(seen.last_due_s)),
         )
         sentences = sentences_of(found, measured.limits, has_phases=self._has_phases)
         return replace(found, sentences=tuple(sentences))
@@ -223,12 +224,6 @@ class OverloadStatistics(DrillStatistics):
             return None
         lasted_s = plan.begin_s - middle_s
         return recoveries(first, second, lasted_s, self._lateness, middle_s)[1]
-
-    def _loop(self) -> tuple[LoopPoint, ...]:
-        width_s = max(self._last_due_ns / 1e9 / _POINTS, 0.25)
-        before = LoopStretch(rows=self._rows_before, from_s=0.0).points(width_s)
-        since = LoopStretch(rows=self._rows_since, from_s=self._plan.begin_s).points(width_s)
-        return tuple(chain(before, since))
 
 
 def _watched(rows: ServiceRows, number: int, from_s: float, arrivals: int) -> list[WatchedBlock]:

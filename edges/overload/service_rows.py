@@ -11,9 +11,8 @@ from numpy.typing import NDArray
 from osbench.common.protocol.columns import Columns
 from osbench.common.protocol.exchanges import sent_twice
 from osbench.common.values.outcomes import DROP_REASONS, Outcome
-from osbench.coordinator.results.accounting.drill_rows import LACKING, PhaseRows, together
-from osbench.coordinator.results.statistics.latency_matrix import LatencyMatrix, percentiles_of
-from osbench.edges.overload.overload_figures import LoopPoint
+from osbench.coordinator.results.accounting.drill_rows import LACKING, PhaseRows
+from osbench.coordinator.results.statistics.latency_matrix import percentiles_of
 
 Ints = NDArray[np.int64]
 
@@ -62,41 +61,6 @@ class ServiceRows(PhaseRows):
             end = min(begin + each, bins)
             span = begin * self.width_s, end * self.width_s
             yield sum(span) / 2, self.between(*span)
-
-
-@dataclass(frozen=True, kw_only=True)
-class LoopStretch:
-    """Iterations from an instant on, in seconds after t0, to be drawn as points of the loop."""
-
-    rows: ServiceRows
-    from_s: float
-
-    def points(self, width_s: float) -> Iterator[LoopPoint]:
-        """Yield a point for each stretch of about `width_s` seconds that has arrivals."""
-        rows = self.rows
-        times = max(1, round(width_s / rows.width_s))
-        counts, ran = (together(one, times) for one in (rows.counts(), rows.ran()))
-        well = together(rows.well(), times)
-        medians = _medians_s(rows.response, round(times * rows.width_s / rows.response.width_s))
-        for at, number in enumerate(counts.tolist()):
-            if number:
-                bad = int(ran[at] - well[at])
-                yield LoopPoint(
-                    at_s=self.from_s + at * times * rows.width_s,
-                    offered_per_s=number / (times * rows.width_s),
-                    p50_s=medians[at] if at < len(medians) else None,
-                    bad_share=bad / int(ran[at]) if ran[at] else 0.0,
-                )
-
-
-def _medians_s(times: LatencyMatrix, each: int) -> list[float | None]:
-    counts = times.counts()
-    if not len(counts):
-        return []
-    sums = np.add.reduceat(counts, np.arange(0, len(counts), max(1, each)), axis=0)
-    return [
-        percentiles_of(row, times.lowest, (50,))[0] / 1e9 if row.any() else None for row in sums
-    ]
 
 
 def with_service_times(columns: Columns) -> Columns:
