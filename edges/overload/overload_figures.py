@@ -83,6 +83,8 @@ class OverloadFigures:
     #: Seconds after the return to the share until all was as before; None if it is not so.
     back_s: float | None = None
     back_ci: Bounds | None = None
+    #: Begin and end of short moments after that which were slow again, seconds after the return.
+    moments: tuple[Bounds, ...] = ()
     #: Arrivals per second held before and after, and of the overload.
     held_per_s: float = 0.0
     overload_per_s: float = 0.0

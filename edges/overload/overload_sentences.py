@@ -25,6 +25,9 @@ def sentences_of(
 ) -> Iterator[str]:
     """Yield the figures of an overload as messages, the answer first."""
     yield answer_text(found)
+    if found.moments and found.back_s is not None:
+        spans = ", ".join(f"{duration(begin)} to {duration(end)}" for begin, end in found.moments)
+        yield f"worse again for a moment, after the return: {spans}"
     if found.held_by:
         held = "; ".join(held_text(one) for one in found.held_by[:_HELD])
         yield f"still changed at the end: {held}"

@@ -29,7 +29,7 @@ from osbench.edges.overload.overload_plan import OverloadPlan
 from osbench.edges.overload.overload_runner import Overload
 from osbench.edges.overload.overload_sentences import generator_text, sentences_of
 from osbench.edges.overload.overload_verdict import judged
-from osbench.edges.overload.recovery_end import completed
+from osbench.edges.overload.recovery_end import completed, first_return
 from osbench.edges.overload.service_rows import (
     ServiceRows,
     StretchSums,
@@ -40,6 +40,8 @@ from osbench.edges.overload.service_rows import (
 _TRACED = 20_000
 #: Blocks of time before and after the overload, for trends.
 _BEFORE, _AFTER = 12, 24
+#: Begins and ends of moments.
+Moments = tuple[tuple[float, float], ...]
 STRETCHES = ("before", "overload", "after", "end")
 
 
@@ -119,18 +121,11 @@ class OverloadStatistics(DrillStatistics):
 
     def _figures(self) -> tuple[DrillFigures, DrillFigures]:
         measured, without = super()._figures()
-        pair = recoveries(
-            self._before,
-            self._since,
-            lasted_s=self._last_due_ns / 1e9 - self._plan.begin_s,
-            lateness=self._lateness,
-            fault_s=self._plan.begin_s,
-        )
-        early = self._rows_before
-        ran, well = int(early.ran().sum()), int(early.well().sum())
-        bad = (ran - well) / ran if ran else 0.0
-        as_seen, undelayed = (completed(one, self._rows_since, bad) for one in pair)
-        found, alone = self._overload(as_seen, undelayed), self._overload(undelayed, undelayed)
+        (as_seen, moments), (undelayed, _) = self._recoveries()
+        found = replace(self._overload(as_seen, undelayed), moments=moments)
+        found = replace(found, sentences=self._sentences(found, as_seen))
+        alone = self._overload(undelayed, undelayed)
+        alone = replace(alone, sentences=self._sentences(alone, undelayed))
         generator = generator_text(measured.generator, found)
         return (
             replace(measured, generator=generator, overload=json_codec.to_json(found)),
@@ -140,6 +135,36 @@ class OverloadStatistics(DrillStatistics):
                 overload={**json_codec.to_json(alone), "is_excused": found.is_generators},
             ),
         )
+
+    def _recoveries(self) -> list[tuple[Recovery, Moments]]:
+        """Return the recovery as measured and without delays, and moments of slowness after each.
+
+        Moments are seconds after the return.
+        """
+        plan = self._plan
+        lasted_s = self._last_due_ns / 1e9 - plan.begin_s
+        early, since = self._rows_before, self._rows_since
+        ran, well = int(early.ran().sum()), int(early.well().sum())
+        bad = (ran - well) / ran if ran else 0.0
+
+        def judged_until(until_s: float) -> tuple[Recovery, Recovery]:
+            some = since if until_s >= lasted_s else since.between(0.0, until_s)
+            return recoveries(early, some, until_s, self._lateness, plan.begin_s)
+
+        found = []
+        returned_s = plan.return_s - plan.begin_s
+        for at, one in enumerate(judged_until(lasted_s)):
+
+            def judge(until_s: float, at: int = at) -> Recovery:
+                return judged_until(until_s)[at]
+
+            whole = completed(one, since, bad)
+            first, moments = first_return(whole, returned_s, lasted_s, judge)
+            found.append((completed(first, since, bad), moments))
+        return found
+
+    def _sentences(self, found: OverloadFigures, recovery: Recovery) -> tuple[str, ...]:
+        return tuple(sentences_of(found, recovery.limits, has_phases=self._has_phases))
 
     def _overload(self, measured: Recovery, without: Recovery) -> OverloadFigures:
         plan = self._plan
@@ -162,7 +187,7 @@ class OverloadStatistics(DrillStatistics):
             halves=self._halves,
         )
         verdict = judged(seen)
-        found = OverloadFigures(
+        return OverloadFigures(
             **vars(verdict),
             held_per_s=float(plan.held_per_s),
             overload_per_s=float(plan.overload_per_s),
@@ -174,8 +199,6 @@ class OverloadStatistics(DrillStatistics):
             held_by=held_figures(tuple(states.values()), self._others),
             loop=tuple(self._loop.points(seen.last_due_s)),
         )
-        sentences = sentences_of(found, measured.limits, has_phases=self._has_phases)
-        return replace(found, sentences=tuple(sentences))
 
     def _stretch_rows(self) -> dict[str, ServiceRows]:
         """Return the iterations of each of `STRETCHES`, to the precision of bins of time."""

@@ -8,6 +8,7 @@ sure that no other stretch comes.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import replace
 
 from osbench.coordinator.results.accounting.drill_recovery import ENOUGH, Recovery
@@ -15,8 +16,38 @@ from osbench.edges.overload.service_rows import ServiceRows
 
 #: Successes whose median is compared with the limit.
 _FEW = 10
+#: A later stretch that is so short a part of the observation is a moment, and no overload.
+_MOMENT = 0.05
+#: Moments that are looked for.
+_MOMENTS = 5
 #: Failures beyond the share before that are as before.
 BAD = 0.05
+
+
+def first_return(
+    recovery: Recovery,
+    returned_s: float,
+    lasted_s: float,
+    judge: Callable[[float], Recovery],
+) -> tuple[Recovery, tuple[tuple[float, float], ...]]:
+    """Return the recovery before short moments of slowness that came later, and these moments.
+
+    A burst of arrivals makes some iterations slow at any load; the service had come back before it.
+    `returned_s`, `lasted_s`: the return to the share, and the end of the load; `judge` judges the
+    load until an instant. All seconds after the overload began.
+    """
+    moments: list[tuple[float, float]] = []
+    while recovery.at_s and recovery.stretch_s is not None and len(moments) < _MOMENTS:
+        begin_s, end_s = recovery.stretch_s
+        is_short = end_s - begin_s <= _MOMENT * (lasted_s - returned_s)
+        if begin_s <= returned_s or not is_short:
+            break
+        earlier = judge(begin_s)
+        if earlier.at_s is None:
+            break
+        moments.insert(0, (begin_s - returned_s, end_s - returned_s))
+        recovery = earlier
+    return recovery, tuple(moments)
 
 
 def completed(recovery: Recovery, since: ServiceRows, bad_before: float) -> Recovery:

@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 
 from helpers.planted_overloads import NS, Floats, resumed, rows_of
+from osbench.common.protocol.columns import Columns
+from osbench.common.values.outcomes import Outcome
 from osbench.coordinator.plugins.runners.schedule import Even
 from osbench.coordinator.results.accounting.generator_delay import GeneratorDelay
 from osbench.coordinator.results.accounting.workload_statistics import WorkloadStatistics
-from osbench.common.protocol.columns import Columns
-from osbench.common.values.outcomes import Outcome
 from osbench.edges.overload.overload_plan import OverloadPlan
 from osbench.edges.overload.overload_statistics import OverloadStatistics
 from osbench.edges.overload.recovers import Recovers
@@ -37,7 +37,7 @@ def usual() -> Floats:
     return 0.02 * np.exp(np.random.default_rng(1).normal(0, 0.1, len(DUE)))
 
 
-def statistics(  # noqa: PLR0913 - a load, by name
+def statistics(
     took: Floats,
     *,
     well: Any = None,
@@ -73,8 +73,8 @@ def test_a_service_that_notices_nothing_was_not_overloaded() -> None:
 
 
 def test_failures_that_stay_are_stuck_and_failures_that_end_are_back() -> None:
-    after = DUE >= PLAN.return_s
-    overload = (DUE >= PLAN.begin_s) & ~after
+    after = PLAN.return_s <= DUE
+    overload = (PLAN.begin_s <= DUE) & ~after
 
     back = found(statistics(usual(), well=~(overload | (after & (PLAN.return_s + 5 > DUE)))))
     stuck = found(statistics(usual(), well=~(overload | after)))
@@ -88,7 +88,7 @@ def test_failures_that_stay_are_stuck_and_failures_that_end_are_back() -> None:
 
 
 def test_an_answer_of_stuck_needs_an_observation_that_a_backlog_could_drain_in() -> None:
-    bad = DUE >= PLAN.begin_s
+    bad = PLAN.begin_s <= DUE
 
     early = found(statistics(usual(), well=~bad, until_s=PLAN.return_s + 15))
 
@@ -99,7 +99,7 @@ def test_an_answer_of_stuck_needs_an_observation_that_a_backlog_could_drain_in()
 
 def test_waiting_in_the_generator_is_not_the_services() -> None:
     # the service is always quick; arrivals start up to 8 s late from the overload on
-    late = np.where(DUE >= PLAN.begin_s, 8.0, 0.0)
+    late = np.where(PLAN.begin_s <= DUE, 8.0, 0.0)
 
     made = statistics(usual(), started=DUE + late)
 
@@ -107,7 +107,7 @@ def test_waiting_in_the_generator_is_not_the_services() -> None:
 
 
 def test_arrivals_that_were_dropped_say_nothing_of_the_service() -> None:
-    dropped = (DUE >= PLAN.begin_s) & (np.arange(len(DUE)) % 2 == 0)
+    dropped = (PLAN.begin_s <= DUE) & (np.arange(len(DUE)) % 2 == 0)
 
     made = found(statistics(usual(), dropped=dropped))
 
@@ -117,7 +117,7 @@ def test_arrivals_that_were_dropped_say_nothing_of_the_service() -> None:
 
 
 def test_a_service_that_fails_beside_drops_is_stuck_all_the_same() -> None:
-    since = DUE >= PLAN.begin_s
+    since = PLAN.begin_s <= DUE
     dropped = since & (np.arange(len(DUE)) % 2 == 0)
 
     assert found(statistics(usual(), well=~since, dropped=dropped))["answer"] == "stuck"
@@ -144,7 +144,7 @@ def test_slowness_that_a_late_generator_explains_is_not_the_services() -> None:
 
 
 def test_a_service_that_is_not_steady_before_the_overload_has_no_answer() -> None:
-    took = np.where(DUE >= PLAN.begin_s / 2, 5.0, 1.0) * usual()
+    took = np.where(PLAN.begin_s / 2 <= DUE, 5.0, 1.0) * usual()
 
     made = found(statistics(took, well=PLAN.begin_s > DUE))
 
@@ -153,7 +153,7 @@ def test_a_service_that_is_not_steady_before_the_overload_has_no_answer() -> Non
 
 
 def test_a_relapse_is_not_called_stuck() -> None:
-    bad = ((DUE >= PLAN.begin_s) & (PLAN.return_s > DUE)) | (DUE > PLAN.return_s + 25)
+    bad = ((PLAN.begin_s <= DUE) & (PLAN.return_s > DUE)) | (PLAN.return_s + 25 < DUE)
 
     made = found(statistics(usual(), well=~bad))
 
@@ -163,7 +163,7 @@ def test_a_relapse_is_not_called_stuck() -> None:
 
 def test_a_service_that_still_recovers_at_the_end_has_no_answer() -> None:
     since = DUE - PLAN.return_s
-    took = np.where(since > 0, 10 - since / 5, 1.0) * np.where(DUE < PLAN.begin_s, usual(), 1.0)
+    took = np.where(since > 0, 10 - since / 5, 1.0) * np.where(PLAN.begin_s > DUE, usual(), 1.0)
 
     made = found(statistics(took))
 
@@ -195,8 +195,9 @@ def test_a_load_that_was_changed_says_so() -> None:
     overload = found(made)
 
     assert overload["answer"] == "unknown"
-    assert "after the return 33.3 arrivals per second were counted, and 50.0 planned" in (
-        overload["reason"]
+    assert (
+        "after the return 33.3 arrivals per second were counted, and 50.0 planned"
+        in (overload["reason"])
     )
 
 
@@ -209,7 +210,7 @@ def test_no_rows_are_no_error() -> None:
 
 def test_requests_that_have_stayed_up_are_named() -> None:
     made = OverloadStatistics(PLAN)
-    since = DUE >= PLAN.begin_s
+    since = PLAN.begin_s <= DUE
     here = np.arange(len(DUE))
     columns = with_requests(rows_of(here, DUE, DUE, DUE + usual(), ~since), np.where(since, 3, 1))
     made.add(columns)
@@ -243,7 +244,7 @@ def judged(made: OverloadStatistics, within: float) -> Any:
 
 
 def test_the_criterion_judges_the_time_after_the_return() -> None:
-    bad = (DUE >= PLAN.begin_s) & (PLAN.return_s + 5 > DUE)
+    bad = (PLAN.begin_s <= DUE) & (PLAN.return_s + 5 > DUE)
     made = statistics(usual(), well=~bad)
 
     assert judged(made, 8).success
@@ -268,7 +269,7 @@ def test_the_criterion_fails_without_an_overload() -> None:
 
 
 def test_a_criterion_that_only_drops_break_is_met_without_them() -> None:
-    dropped = (DUE >= PLAN.begin_s) & (np.arange(len(DUE)) % 2 == 0)
+    dropped = (PLAN.begin_s <= DUE) & (np.arange(len(DUE)) % 2 == 0)
     made = statistics(usual(), dropped=dropped)
     whole = WorkloadStatistics(is_open=True, drill=made)
 
