@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from itertools import pairwise
 
 import numpy as np
@@ -14,6 +15,7 @@ from osbench.common.plugin.runner import Runner
 from osbench.common.protocol.columns import Columns
 from osbench.common.values.outcomes import Outcome
 from osbench.coordinator.report.model import json_codec
+from osbench.coordinator.results.accounting.delayed_iterations import touched_share
 from osbench.coordinator.results.accounting.drill_figures import DrillFigures
 from osbench.coordinator.results.accounting.drill_recovery import ENOUGH, Recovery, recoveries
 from osbench.coordinator.results.accounting.drill_statistics import AFTER, FAULT, DrillStatistics
@@ -158,10 +160,23 @@ class OverloadStatistics(DrillStatistics):
             def judge(until_s: float, at: int = at) -> Recovery:
                 return judged_until(until_s)[at]
 
-            whole = completed(one, since, bad)
-            first, moments = first_return(whole, returned_s, lasted_s, judge)
-            found.append((completed(first, since, bad), moments))
+            end = partial(
+                completed,
+                since=since,
+                bad_before=bad,
+                returned_s=returned_s,
+                touched=self._touched() if at else 0.0,
+            )
+            first, moments = first_return(end(one), returned_s, lasted_s, judge)
+            found.append((end(first), moments))
         return found
+
+    def _touched(self) -> float:
+        """Return the share of iterations after the return that the generator may have delayed."""
+        width_s = self._rows_since.width_s
+        bins = max(1, int((self._last_due_ns / 1e9 - self._plan.return_s) / width_s))
+        late, _ = self._lateness.by_bin(self._plan.return_s, width_s, bins)
+        return float(touched_share(float(late.mean())))
 
     def _sentences(self, found: OverloadFigures, recovery: Recovery) -> tuple[str, ...]:
         return tuple(sentences_of(found, recovery.limits, has_phases=self._has_phases))

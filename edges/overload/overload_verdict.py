@@ -25,6 +25,8 @@ from osbench.edges.overload.unusable_load import MOST_OWN, faults_of_load, limit
 
 #: Blocks as before, as a part of all after the return, that make later trouble a relapse.
 _RELAPSE = 0.25
+#: A block is as quick as the quickest one if it takes at most so many times as long.
+_QUICK = 1.1
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -143,9 +145,10 @@ def _off_at_the_end(seen: Observation) -> OverloadVerdict:
 
 
 def _drained(blocks: list[Block]) -> list[Block]:
-    """Return the blocks from the quickest on: before it, the backlog was still worked off."""
-    quickest = min(range(len(blocks)), key=lambda at: blocks[at].p50_s, default=0)
-    return blocks[quickest:]
+    """Return the blocks from the first quick one on: before it, the backlog was worked off."""
+    quickest_s = min((one.p50_s for one in blocks), default=0.0)
+    first = next((at for at, one in enumerate(blocks) if one.p50_s <= _QUICK * quickest_s), 0)
+    return blocks[first:]
 
 
 def _as_before(seen: Observation) -> float:

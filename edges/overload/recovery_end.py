@@ -50,17 +50,36 @@ def first_return(
     return recovery, tuple(moments)
 
 
-def completed(recovery: Recovery, since: ServiceRows, bad_before: float) -> Recovery:
+def completed(
+    recovery: Recovery,
+    since: ServiceRows,
+    bad_before: float,
+    returned_s: float,
+    touched: float = 0.0,
+) -> Recovery:
     """Return a recovery whose interval reaches until the median itself is as before.
 
     Also gives the time of a recovery that is not sure yet if all iterations after it, and enough of
-    them, are as before in p50, p90 and failures. `since`: iterations since the overload began;
-    `bad_before`: share of failures before it.
+    them, are as before in p50, p90 and failures; and takes it back if their p50 is above its limit,
+    which no single stretch need show in a service whose times depend on each other. `since`:
+    iterations since the overload began; `bad_before`: share of failures before it; `returned_s`:
+    the return to the share, seconds after the overload began; `touched`: share of iterations after
+    it that delays of the generator may have made longer.
     """
-    if recovery.stretch_s is None or not recovery.limits:
+    if not recovery.limits:
         return recovery
-    end_s = recovery.stretch_s[1]
     limit_s = recovery.limits[0].limit_s
+    end_s = recovery.stretch_s[1] if recovery.stretch_s is not None else returned_s
+    if recovery.at_s is not None:
+        rest = since.between(max(end_s, returned_s), math.inf)
+        # if some were delayed, the median without delays is at least this lower percentile
+        percent = max(0.0, recovery.limits[0].percent - 100 * touched)
+        (p50_s,) = rest.percentiles_s(percent)
+        if int(rest.well().sum()) >= ENOUGH and p50_s is not None and p50_s > limit_s:
+            until_s = len(since.counts()) * since.width_s
+            return replace(recovery, at_s=None, ci=None, stretch_s=(0.0, until_s))
+    if recovery.stretch_s is None:
+        return recovery
     if recovery.at_s is None:
         if not _is_as_before(since.between(end_s, math.inf), recovery, bad_before):
             return recovery
