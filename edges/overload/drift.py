@@ -21,6 +21,8 @@ CLEAR, LIKELY = 3.0, 1.7
 LITTLE = 2.0
 #: Growth over the observation that means something: a twentieth.
 LEAST_GROWTH = 1.05
+#: Latency that falls by less is not on its way down: the queue of a service that is stuck sways.
+LEAST_FALL = 0.85
 #: A trend leads back to a level if it meets it within these factors.
 _LOWEST, _HIGHEST = 0.5, 1.25
 
@@ -51,9 +53,14 @@ class Trend:
         return self.deviate >= needed and self.factor >= LEAST_GROWTH
 
     @property
+    def may_grow(self) -> bool:
+        """Return whether latency grows a little, which may be by chance."""
+        return self.factor >= 1 + (LEAST_GROWTH - 1) / 2
+
+    @property
     def falls(self) -> bool:
-        """Return whether latency falls."""
-        return self.deviate <= -CLEAR and self.factor <= 1 / LEAST_GROWTH
+        """Return whether latency falls so that it may be low soon."""
+        return self.deviate <= -CLEAR and self.factor <= LEAST_FALL
 
 
 def trend_of(blocks: Sequence[Block]) -> Trend | None:

@@ -8,7 +8,7 @@ if both lead to it. docs/adr/0064-does-it-come-back.md has the reasons.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -20,7 +20,7 @@ from osbench.edges.overload.drift import CLEAR, LEAST_GROWTH, LITTLE, Block, lea
 from osbench.edges.overload.observation import Observation, WatchedBlock
 from osbench.edges.overload.overload_figures import Answer, Bounds
 from osbench.edges.overload.overload_plan import ENOUGH
-from osbench.edges.overload.recovery_end import BAD
+from osbench.edges.overload.recovery_end import AT_THE_END, BAD
 from osbench.edges.overload.unusable_load import MOST_OWN, faults_of_load, limits_of_generator
 
 #: Blocks as before, as a part of all after the return, that make later trouble a relapse.
@@ -113,35 +113,59 @@ def _off_at_the_end(seen: Observation) -> OverloadVerdict:
     """Return the verdict on a service that is worse than before when the load ends."""
     blocks = _drained(seen.settled(seen.plan.return_s))
     trend = trend_of(blocks)
-    early, late = seen.phases["before"], seen.phases["end"]
-    fails = (late.bad_share or 0.0) > (early.bad_share or 0.0) + BAD
-    is_higher = (late.p50_s or math.inf) < LITTLE * (early.p50_s or 0.0)
-    grows = trend is not None and trend.grows(is_higher=is_higher)
-    if trend is not None and grows and not fails and leads_back(seen.usual, blocks):
+    grows = trend is not None and trend.grows(is_higher=_is_little(seen))
+    if trend is not None and grows and not _fails(seen) and leads_back(seen.usual, blocks):
         growth = _per_min(trend.factor, blocks)
         return OverloadVerdict(answer=Answer.LEAK, growth_per_min=growth)
-    if (halves := seen.halves()) is not None and halves.at_s is None and halves.stretch_s:
-        return OverloadVerdict(
-            reason="the service was not steady before the overload: it was worse in the second half"
-            " of that time than in the first. Hold a smaller share, or let it warm up"
+    for reason in _doubts(seen):
+        return OverloadVerdict(reason=reason)
+    return OverloadVerdict(answer=Answer.STUCK)
+
+
+def _fails(seen: Observation) -> bool:
+    """Return whether more iterations fail at the end than before the overload."""
+    early, late = (seen.phases[name].bad_share or 0.0 for name in ("before", "end"))
+    return late > early + BAD
+
+
+def _is_little(seen: Observation) -> bool:
+    """Return whether latency at the end is higher than before the overload by a little only."""
+    early, late = seen.phases["before"].p50_s, seen.phases["end"].p50_s
+    return early is not None and late is not None and late < LITTLE * early
+
+
+def _doubts(seen: Observation) -> Iterator[str]:
+    """Yield the reasons why a service that is worse at the end may not be stuck."""
+    watched, plan = duration(seen.watched_s), seen.plan
+    halves = seen.halves()
+    if halves is not None and halves.at_s is None and halves.stretch_s:
+        yield (
+            "the service was not steady before the overload: it was worse in the second half of"
+            " that time than in the first. Hold a smaller share, or let it warm up"
         )
+    if AT_THE_END in (seen.measured.doubt, seen.without.doubt):
+        yield AT_THE_END
     if relapse := _as_before(seen):
-        return OverloadVerdict(
-            reason=f"it was as before for {duration(relapse)} after the return, and is worse again"
-            " at the end: watch it for longer"
+        yield (
+            f"it was as before for {duration(relapse)} after the return, and is worse again at the"
+            " end: watch it for longer"
         )
     if _improves(seen):
-        return OverloadVerdict(
-            reason=f"it was still recovering when the load ended, {duration(seen.watched_s)} after"
-            " the return: watch it for longer"
+        yield (
+            f"it was still recovering when the load ended, {watched} after the return: watch it for"
+            " longer"
         )
-    if seen.watched_s < ENOUGH * seen.plan.drains_s:
-        return OverloadVerdict(
-            reason=f"it was watched for {duration(seen.watched_s)} after the return, and a plain"
-            f" backlog of this overload takes {duration(seen.plan.drains_s)} to drain: raise"
-            " `watch`"
+    if seen.watched_s < ENOUGH * plan.drains_s:
+        yield (
+            f"it was watched for {watched} after the return, and a plain backlog of this overload"
+            f" takes {duration(plan.drains_s)} to drain: raise `watch`"
         )
-    return OverloadVerdict(answer=Answer.STUCK)
+    trend = trend_of(_drained(seen.settled(plan.return_s)))
+    if _is_little(seen) and not _fails(seen) and (trend is None or trend.may_grow):
+        yield (
+            "it is a little slower than before, and it is not clear whether it grows: watch it for"
+            " longer"
+        )
 
 
 def _drained(blocks: list[Block]) -> list[Block]:

@@ -14,8 +14,12 @@ from dataclasses import replace
 from osbench.coordinator.results.accounting.drill_recovery import ENOUGH, Recovery
 from osbench.edges.overload.service_rows import ServiceRows
 
+#: Doubt of a recovery after which hardly anything came.
+AT_THE_END = "it was as before for the last moments of the load alone: watch it for longer"
 #: Successes whose median is compared with the limit.
 _FEW = 10
+#: A median that is so many times its limit is far above it.
+_FAR = 2.0
 #: A later stretch that is so short a part of the observation is a moment, and no overload.
 _MOMENT = 0.05
 #: Moments that are looked for.
@@ -72,12 +76,7 @@ def completed(
     end_s = recovery.stretch_s[1] if recovery.stretch_s is not None else returned_s
     if recovery.at_s is not None:
         rest = since.between(max(end_s, returned_s), math.inf)
-        # if some were delayed, the median without delays is at least this lower percentile
-        percent = max(0.0, recovery.limits[0].percent - 100 * touched)
-        (p50_s,) = rest.percentiles_s(percent)
-        if int(rest.well().sum()) >= ENOUGH and p50_s is not None and p50_s > limit_s:
-            until_s = len(since.counts()) * since.width_s
-            return replace(recovery, at_s=None, ci=None, stretch_s=(0.0, until_s))
+        recovery = _taken_back(recovery, rest, touched, len(since.counts()) * since.width_s)
     if recovery.stretch_s is None:
         return recovery
     if recovery.at_s is None:
@@ -90,6 +89,23 @@ def completed(
         return recovery
     settled_s = _settled_s(since, recovery.ci[0], limit_s)
     return replace(recovery, ci=(recovery.ci[0], max(recovery.ci[1], settled_s)))
+
+
+def _taken_back(recovery: Recovery, rest: ServiceRows, touched: float, until_s: float) -> Recovery:
+    """Return no recovery if the rest of the load is not as before, or too short; else the same."""
+    limit = recovery.limits[0]
+    # if some were delayed, the median without delays is at least this lower percentile
+    (p50_s,) = rest.percentiles_s(max(0.0, limit.percent - 100 * touched))
+    if p50_s is not None and _is_above(p50_s, limit.limit_s, int(rest.well().sum())):
+        return replace(recovery, at_s=None, ci=None, stretch_s=(0.0, until_s))
+    if recovery.at_s and int(rest.ran().sum()) < ENOUGH:
+        return replace(recovery, at_s=None, ci=None, doubt=AT_THE_END)
+    return recovery
+
+
+def _is_above(p50_s: float, limit_s: float, number: int) -> bool:
+    """Return whether a median of some iterations is above a limit; few must be far above it."""
+    return p50_s > limit_s and number >= (ENOUGH if p50_s < _FAR * limit_s else _FEW)
 
 
 def _is_as_before(rest: ServiceRows, recovery: Recovery, bad_before: float) -> bool:

@@ -275,9 +275,11 @@ def planted(random: Random, kind: str) -> PlantedOverload:
         "for": round(for_s, 2),
         "before": round(before_s, 2),
     }
-    if kind == "slow leak":
+    if kind in ("slow leak", "cache that refills"):
+        # misses slow the drain down, and a leak takes its time
         drains_s = (times - 1) * for_s / (1 - share)
-        config["watch"] = round(2 * drains_s + float(random.uniform(90, 240)), 2)
+        watched_s = max(float(random.uniform(90, 240)), 4000 / (share * rate))
+        config["watch"] = round(2 * drains_s + watched_s, 2)
     plan = OverloadPlan.of(config, round(capacity, 3))
     arrivals = {
         "arrivals": str(random.choice(["even", "poisson"])),
