@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
 from itertools import pairwise
@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from osbench.common.plugin.runner import Runner
 from osbench.common.protocol.columns import Columns
+from osbench.common.task import Workload
 from osbench.common.values.outcomes import Outcome
 from osbench.coordinator.report.model import json_codec
 from osbench.coordinator.results.accounting.delayed_iterations import touched_share
@@ -47,13 +48,13 @@ Moments = tuple[tuple[float, float], ...]
 STRETCHES = ("before", "overload", "after", "end")
 
 
-def statistics_of(runner: Runner, warmup_s: float, phases: Mapping[str, str]) -> DrillStatistics:
+def statistics_of(runner: Runner, workload: Workload) -> DrillStatistics:
     """Return the statistics of a load by the runner `overload`, without any iteration.
 
-    `phases`: of the workload; they have no effect, and the report says so.
+    `phases` of the workload have no effect, and the report says so.
     """
     assert isinstance(runner, Overload)
-    return OverloadStatistics(runner.plan, warmup_s, has_phases=bool(phases))
+    return OverloadStatistics(runner.plan, workload.warmup_s, has_phases=bool(workload.phases))
 
 
 class OverloadStatistics(DrillStatistics):

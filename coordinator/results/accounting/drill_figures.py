@@ -155,8 +155,3 @@ class DrillFigures:
         if self.left is None:
             return "resources in error were not searched: the load did not end as planned"
         return self.left.doubt
-
-    @property
-    def counted(self) -> int:
-        """Number of iterations of all phases, dropped ones included."""
-        return sum(phase.count for phase in self.phases)

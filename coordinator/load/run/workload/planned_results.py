@@ -42,11 +42,9 @@ def planned_results(one: WorkloadPlan, plan: RunPlan) -> WorkloadResults:
 
 
 def _drill(one: WorkloadPlan) -> DrillStatistics | None:
-    """Return the statistics of a drill: its fault is a hook, or the load of an edge's runner."""
-    phases, warmup_s = one.workload.phases, one.workload.warmup_s
-    if one.runner.NAME in entry_points.names("drill"):
-        found: DrillStatistics = entry_points.load_object("drill", one.runner.NAME)(
-            one.runner, warmup_s, phases
-        )
-        return found
-    return DrillStatistics(phases, warmup_s) if phases else None
+    """Return the statistics of a drill by a hook, or by the load of an edge's runner."""
+    workload, name = one.workload, one.runner.NAME
+    if name not in entry_points.names("drill"):
+        return DrillStatistics(workload.phases, workload.warmup_s) if workload.phases else None
+    made: DrillStatistics = entry_points.load_object("drill", name)(one.runner, workload)
+    return made
