@@ -28,7 +28,7 @@ _LOWEST, _HIGHEST = 0.5, 1.25
 
 
 @dataclass(frozen=True, kw_only=True)
-class Block:
+class TimedBlock:
     """The median latency of a block of time at a constant load."""
 
     #: Middle of the block, seconds after t0, and arrivals from t0 until then.
@@ -38,7 +38,7 @@ class Block:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Trend:
+class LatencyTrend:
     """The trend of medians: its normal deviate, and its factor from the first block to the last."""
 
     deviate: float
@@ -63,7 +63,7 @@ class Trend:
         return self.deviate <= -CLEAR and self.factor <= LEAST_FALL
 
 
-def trend_of(blocks: Sequence[Block]) -> Trend | None:
+def trend_of(blocks: Sequence[TimedBlock]) -> LatencyTrend | None:
     """Return the trend of blocks in their order of time; None for fewer than `FEWEST`."""
     number = len(blocks)
     if number < FEWEST:
@@ -72,12 +72,12 @@ def trend_of(blocks: Sequence[Block]) -> Trend | None:
     signs = sum((later > one) - (later < one) for one, later in combinations(logs, 2))
     spread = math.sqrt(number * (number - 1) * (2 * number + 5) / 18)
     slope = _slope([one.at_s for one in blocks], logs)
-    return Trend(
+    return LatencyTrend(
         deviate=signs / spread, factor=math.exp(slope * (blocks[-1].at_s - blocks[0].at_s))
     )
 
 
-def leads_back(before: Sequence[Block], after: Sequence[Block]) -> bool:
+def leads_back(before: Sequence[TimedBlock], after: Sequence[TimedBlock]) -> bool:
     """Return whether growth after an overload, continued backwards, meets the level before it.
 
     The growth is by time or by the number of arrivals, whichever meets it better. A queue that the

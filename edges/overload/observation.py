@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from osbench.coordinator.results.accounting.drill_recovery import Recovery
-from osbench.edges.overload.drift import Block
+from osbench.edges.overload.drift import TimedBlock
 from osbench.edges.overload.overload_figures import PhaseState
 from osbench.edges.overload.overload_plan import OverloadPlan
 
@@ -28,11 +28,11 @@ class WatchedBlock:
         return self.bad / self.ran if self.ran else 0.0
 
     @property
-    def timed(self) -> Block | None:
+    def timed(self) -> TimedBlock | None:
         """The block with its median; None without one."""
         if self.p50_s is None:
             return None
-        return Block(at_s=self.at_s, arrivals=self.arrivals, p50_s=self.p50_s)
+        return TimedBlock(at_s=self.at_s, arrivals=self.arrivals, p50_s=self.p50_s)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -60,11 +60,11 @@ class Observation:
         """Seconds after the return for which iterations were due."""
         return max(0.0, self.last_due_s - self.plan.return_s)
 
-    def settled(self, from_s: float) -> list[Block]:
+    def settled(self, from_s: float) -> list[TimedBlock]:
         """Return the blocks with a median that begin after an instant, seconds after t0."""
         return [one.timed for one in self.after if one.timed is not None and one.at_s >= from_s]
 
     @property
-    def usual(self) -> list[Block]:
+    def usual(self) -> list[TimedBlock]:
         """Blocks before the overload that have a median."""
         return [one.timed for one in self.before if one.timed is not None]

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 Bounds = tuple[float, ...]
 
 
-class Answer(enum.StrEnum):
+class OverloadAnswer(enum.StrEnum):
     """Whether a service comes back after an overload."""
 
     #: It is as before, and stays so.
@@ -75,7 +75,7 @@ class LoopPoint:
 class OverloadFigures:
     """Whether a service came back after an overload, with the figures behind the answer."""
 
-    answer: Answer = Answer.UNKNOWN
+    answer: OverloadAnswer = OverloadAnswer.UNKNOWN
     #: Why the answer is not known; "" if it is.
     reason: str = ""
     #: The load generator or the task's own limits are the reason.

@@ -8,8 +8,8 @@ from osbench.coordinator.formatting import duration, three_digits
 from osbench.coordinator.results.accounting.counter_figures import value_text
 from osbench.coordinator.results.accounting.drill_figures import SlowLimit
 from osbench.edges.overload.overload_figures import (
-    Answer,
     HeldFigure,
+    OverloadAnswer,
     OverloadFigures,
     PhaseState,
 )
@@ -45,20 +45,20 @@ def answer_text(found: OverloadFigures) -> str:
     """Return the answer with its figures as one message."""
     held, most = (three_digits(one) for one in (found.held_per_s, found.overload_per_s))
     watched = f"watched {duration(found.watched_s)} after the return"
-    if found.answer is Answer.UNKNOWN:
+    if found.answer is OverloadAnswer.UNKNOWN:
         return f"unknown: {found.reason}"
-    if found.answer is Answer.NOT_OVERLOADED:
+    if found.answer is OverloadAnswer.NOT_OVERLOADED:
         return (
             f"not overloaded: {most}/s changed nothing, so it is not beyond the capacity; raise"
             " `times` or `of`"
         )
-    if found.answer is Answer.STUCK:
+    if found.answer is OverloadAnswer.STUCK:
         return (
             f"stuck at {held}/s, the load that it held before: {_comparison(found)}; {watched}, and"
             f" a plain backlog takes {duration(found.drains_s)}"
         )
     back = "" if found.back_s is None else _back(found)
-    if found.answer is Answer.LEAK:
+    if found.answer is OverloadAnswer.LEAK:
         growth = three_digits(100 * (found.growth_per_min or 0.0))
         return (
             f"leak: at {held}/s p50 grows by {growth} % per minute, and the overload is not why:"

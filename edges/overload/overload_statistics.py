@@ -21,7 +21,7 @@ from osbench.coordinator.results.accounting.drill_figures import DrillFigures
 from osbench.coordinator.results.accounting.drill_recovery import ENOUGH, Recovery, recoveries
 from osbench.coordinator.results.accounting.drill_statistics import AFTER, FAULT, DrillStatistics
 from osbench.edges.overload.holding import held_figures
-from osbench.edges.overload.load_loop import LoadLoop
+from osbench.edges.overload.latency_loop import LatencyLoop
 from osbench.edges.overload.observation import Observation, WatchedBlock
 from osbench.edges.overload.overload_figures import (
     HeldFigure,
@@ -31,8 +31,8 @@ from osbench.edges.overload.overload_figures import (
 from osbench.edges.overload.overload_plan import OverloadPlan
 from osbench.edges.overload.overload_runner import Overload
 from osbench.edges.overload.overload_sentences import generator_text, sentences_of
-from osbench.edges.overload.overload_verdict import judged
-from osbench.edges.overload.recovery_end import completed, first_return
+from osbench.edges.overload.overload_verdict import verdict_on
+from osbench.edges.overload.recovery_end import first_return, full_recovery
 from osbench.edges.overload.service_rows import (
     ServiceRows,
     StretchSums,
@@ -73,7 +73,7 @@ class OverloadStatistics(DrillStatistics):
         for phase, at_s in ((FAULT, plan.begin_s), (AFTER, plan.return_s)):
             self.begin(phase, at_s)
             self.end_hook(phase, "")
-        self._loop = LoadLoop()
+        self._loop = LatencyLoop()
         self._sums = {name: StretchSums() for name in STRETCHES}
         #: Name of the stretch by trace id (16 bytes), of at most `_TRACED` iterations in each.
         self.traced: dict[bytes, str] = {}
@@ -162,7 +162,7 @@ class OverloadStatistics(DrillStatistics):
                 return judged_until(until_s)[at]
 
             end = partial(
-                completed,
+                full_recovery,
                 since=since,
                 bad_before=bad,
                 returned_s=returned_s,
@@ -193,8 +193,8 @@ class OverloadStatistics(DrillStatistics):
             without=without,
             phases=states,
             arrivals_per_s=self._rates(),
-            before=_watched(self._rows_before, _BEFORE, 0.0, 0),
-            after=_watched(
+            before=_watched_blocks(self._rows_before, _BEFORE, 0.0, 0),
+            after=_watched_blocks(
                 self._rows_since.between(plan.return_s - plan.begin_s, math.inf),
                 _AFTER,
                 plan.return_s,
@@ -202,7 +202,7 @@ class OverloadStatistics(DrillStatistics):
             ),
             halves=self._halves,
         )
-        verdict = judged(seen)
+        verdict = verdict_on(seen)
         return OverloadFigures(
             **vars(verdict),
             held_per_s=float(plan.held_per_s),
@@ -269,7 +269,9 @@ class OverloadStatistics(DrillStatistics):
         return recoveries(first, second, lasted_s, self._lateness, middle_s)[1]
 
 
-def _watched(rows: ServiceRows, number: int, from_s: float, arrivals: int) -> list[WatchedBlock]:
+def _watched_blocks(
+    rows: ServiceRows, number: int, from_s: float, arrivals: int
+) -> list[WatchedBlock]:
     """Return blocks of time of a stretch that begins at `from_s`, after so many arrivals."""
     found = []
     for at_s, block in rows.blocks(number):

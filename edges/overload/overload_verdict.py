@@ -16,9 +16,16 @@ import numpy as np
 from osbench.coordinator.formatting import duration, three_digits
 from osbench.coordinator.results.accounting.drill_recovery import Recovery
 from osbench.coordinator.results.statistics.proportions import design_effect
-from osbench.edges.overload.drift import CLEAR, LEAST_GROWTH, LITTLE, Block, leads_back, trend_of
+from osbench.edges.overload.drift import (
+    CLEAR,
+    LEAST_GROWTH,
+    LITTLE,
+    TimedBlock,
+    leads_back,
+    trend_of,
+)
 from osbench.edges.overload.observation import Observation, WatchedBlock
-from osbench.edges.overload.overload_figures import Answer, Bounds
+from osbench.edges.overload.overload_figures import Bounds, OverloadAnswer
 from osbench.edges.overload.overload_plan import ENOUGH
 from osbench.edges.overload.recovery_end import AT_THE_END, BAD
 from osbench.edges.overload.unusable_load import MOST_OWN, faults_of_load, limits_of_generator
@@ -33,7 +40,7 @@ _QUICK = 1.1
 class OverloadVerdict:
     """The answer, why it is not known, and the seconds from the return until all was as before."""
 
-    answer: Answer = Answer.UNKNOWN
+    answer: OverloadAnswer = OverloadAnswer.UNKNOWN
     reason: str = ""
     is_generators: bool = False
     back_s: float | None = None
@@ -41,7 +48,7 @@ class OverloadVerdict:
     growth_per_min: float | None = None
 
 
-def judged(seen: Observation) -> OverloadVerdict:
+def verdict_on(seen: Observation) -> OverloadVerdict:
     """Return the verdict on an overload, from the load that was measured so far."""
     for reason in limits_of_generator(seen):
         return OverloadVerdict(reason=reason, is_generators=True)
@@ -54,32 +61,32 @@ def judged(seen: Observation) -> OverloadVerdict:
             " drops of the load generator: use more workers, or raise max_concurrency",
             is_generators=True,
         )
-    if measured is Answer.STUCK:
+    if measured is OverloadAnswer.STUCK:
         return _off_at_the_end(seen)
     drops = seen.phases["overload"].own_share
-    if measured is Answer.NOT_OVERLOADED and drops > MOST_OWN:
+    if measured is OverloadAnswer.NOT_OVERLOADED and drops > MOST_OWN:
         return OverloadVerdict(
             reason=f"{three_digits(100 * drops)} % of the arrivals of the overload never reached"
             " the service: raise max_concurrency, or use more workers",
             is_generators=True,
         )
-    return _recovered(seen, measured)
+    return _verdict_on_recovery(seen, measured)
 
 
 _KINDS = {
-    Answer.STUCK: "worse than before until the end",
-    Answer.BACK: "back",
-    Answer.NOT_OVERLOADED: "not overloaded",
+    OverloadAnswer.STUCK: "worse than before until the end",
+    OverloadAnswer.BACK: "back",
+    OverloadAnswer.NOT_OVERLOADED: "not overloaded",
 }
 
 
-def _kind(recovery: Recovery) -> Answer:
+def _kind(recovery: Recovery) -> OverloadAnswer:
     if recovery.at_s is None:
-        return Answer.STUCK
-    return Answer.BACK if recovery.at_s else Answer.NOT_OVERLOADED
+        return OverloadAnswer.STUCK
+    return OverloadAnswer.BACK if recovery.at_s else OverloadAnswer.NOT_OVERLOADED
 
 
-def _recovered(seen: Observation, kind: Answer) -> OverloadVerdict:
+def _verdict_on_recovery(seen: Observation, kind: OverloadAnswer) -> OverloadVerdict:
     """Return the verdict on a service that is as before at the end, or was so throughout."""
     plan, at_s = seen.plan, seen.without.at_s or 0.0
     back_s = max(0.0, plan.begin_s + at_s - plan.return_s)
@@ -95,12 +102,12 @@ def _recovered(seen: Observation, kind: Answer) -> OverloadVerdict:
     is_slower = late >= LEAST_GROWTH * early
     if is_slower and trend is not None and trend.grows() and leads_back(seen.usual, blocks):
         return OverloadVerdict(
-            answer=Answer.LEAK,
+            answer=OverloadAnswer.LEAK,
             back_s=back_s,
             back_ci=_interval(bounds),
             growth_per_min=_per_min(trend.factor, blocks),
         )
-    if kind is Answer.NOT_OVERLOADED:
+    if kind is OverloadAnswer.NOT_OVERLOADED:
         return OverloadVerdict(answer=kind)
     return OverloadVerdict(answer=kind, back_s=back_s, back_ci=_interval(bounds))
 
@@ -111,15 +118,15 @@ def _interval(bounds: Sequence[float]) -> Bounds | None:
 
 def _off_at_the_end(seen: Observation) -> OverloadVerdict:
     """Return the verdict on a service that is worse than before when the load ends."""
-    blocks = _drained(seen.settled(seen.plan.return_s))
+    blocks = _blocks_since_drain(seen.settled(seen.plan.return_s))
     trend = trend_of(blocks)
     grows = trend is not None and trend.grows(is_higher=_is_little(seen))
     if trend is not None and grows and not _fails(seen) and leads_back(seen.usual, blocks):
         growth = _per_min(trend.factor, blocks)
-        return OverloadVerdict(answer=Answer.LEAK, growth_per_min=growth)
+        return OverloadVerdict(answer=OverloadAnswer.LEAK, growth_per_min=growth)
     for reason in _doubts(seen):
         return OverloadVerdict(reason=reason)
-    return OverloadVerdict(answer=Answer.STUCK)
+    return OverloadVerdict(answer=OverloadAnswer.STUCK)
 
 
 def _fails(seen: Observation) -> bool:
@@ -160,7 +167,7 @@ def _doubts(seen: Observation) -> Iterator[str]:
             f"it was watched for {watched} after the return, and a plain backlog of this overload"
             f" takes {duration(plan.drains_s)} to drain: raise `watch`"
         )
-    trend = trend_of(_drained(seen.settled(plan.return_s)))
+    trend = trend_of(_blocks_since_drain(seen.settled(plan.return_s)))
     if _is_little(seen) and not _fails(seen) and (trend is None or trend.may_grow):
         yield (
             "it is a little slower than before, and it is not clear whether it grows: watch it for"
@@ -168,7 +175,7 @@ def _doubts(seen: Observation) -> Iterator[str]:
         )
 
 
-def _drained(blocks: list[Block]) -> list[Block]:
+def _blocks_since_drain(blocks: list[TimedBlock]) -> list[TimedBlock]:
     """Return the blocks from the first quick one on: before it, the backlog was worked off."""
     quickest_s = min((one.p50_s for one in blocks), default=0.0)
     first = next((at for at, one in enumerate(blocks) if one.p50_s <= _QUICK * quickest_s), 0)
@@ -217,7 +224,7 @@ def _less_failing(first: Sequence[WatchedBlock], second: Sequence[WatchedBlock])
     return shares[0] - shares[1] > max(BAD, CLEAR * spread)
 
 
-def _per_min(factor: float, blocks: Sequence[Block]) -> float:
+def _per_min(factor: float, blocks: Sequence[TimedBlock]) -> float:
     """Return the growth per minute as a part of the level."""
     minutes = (blocks[-1].at_s - blocks[0].at_s) / 60
     return float(factor ** (1 / minutes) - 1) if minutes > 0 else 0.0

@@ -16,6 +16,8 @@ from osbench.edges.overload.service_rows import ServiceRows
 
 #: Doubt of a recovery after which hardly anything came.
 AT_THE_END = "it was as before for the last moments of the load alone: watch it for longer"
+#: Part of the iterations after the return that has to follow a recovery.
+_REST = 0.05
 #: Successes whose median is compared with the limit.
 _FEW = 10
 #: A median that is so many times its limit is far above it.
@@ -54,7 +56,7 @@ def first_return(
     return recovery, tuple(moments)
 
 
-def completed(
+def full_recovery(
     recovery: Recovery,
     since: ServiceRows,
     bad_before: float,
@@ -76,7 +78,12 @@ def completed(
     end_s = recovery.stretch_s[1] if recovery.stretch_s is not None else returned_s
     if recovery.at_s is not None:
         rest = since.between(max(end_s, returned_s), math.inf)
-        recovery = _taken_back(recovery, rest, touched, len(since.counts()) * since.width_s)
+        watched = int(since.between(returned_s, math.inf).ran().sum())
+        is_long = int(rest.ran().sum()) >= max(ENOUGH, _REST * watched)
+        until_s = len(since.counts()) * since.width_s
+        recovery = _taken_back(recovery, rest, touched, until_s)
+        if recovery.at_s and not is_long:
+            recovery = replace(recovery, at_s=None, ci=None, doubt=AT_THE_END)
     if recovery.stretch_s is None:
         return recovery
     if recovery.at_s is None:
@@ -92,14 +99,12 @@ def completed(
 
 
 def _taken_back(recovery: Recovery, rest: ServiceRows, touched: float, until_s: float) -> Recovery:
-    """Return no recovery if the rest of the load is not as before, or too short; else the same."""
+    """Return no recovery if the rest of the load is slower than before; else the same."""
     limit = recovery.limits[0]
     # if some were delayed, the median without delays is at least this lower percentile
     (p50_s,) = rest.percentiles_s(max(0.0, limit.percent - 100 * touched))
     if p50_s is not None and _is_above(p50_s, limit.limit_s, int(rest.well().sum())):
         return replace(recovery, at_s=None, ci=None, stretch_s=(0.0, until_s))
-    if recovery.at_s and int(rest.ran().sum()) < ENOUGH:
-        return replace(recovery, at_s=None, ci=None, doubt=AT_THE_END)
     return recovery
 
 

@@ -184,13 +184,13 @@ class PlantedOverload:
     def back_s(self) -> float:
         """Seconds after the return until the queue and the cache were as before.
 
-        The first arrival that waits no tenth of the usual time, once the cache is full again.
+        The first arrival that waits no tenth of the usual time, once the cache is full for good.
         """
         usual_s = np.median((self.served.ended - self.due)[self.due < self.plan.begin_s])
         fine = self.served.well & (self.served.beyond_s <= usual_s / 10)
-        after = self.due[fine & (self.due >= self.plan.return_s)]
-        full = [at for at in self.served.full if at >= self.plan.return_s]
-        return float(max([after[0] if len(after) else np.inf, *full[-1:]])) - self.plan.return_s
+        from_s = max([self.plan.return_s, *self.served.full[-1:]])
+        after = self.due[fine & (self.due >= from_s)]
+        return float(after[0] if len(after) else np.inf) - self.plan.return_s
 
     @property
     def told(self) -> str:

@@ -16,14 +16,14 @@ import click
 import numpy as np
 
 from helpers.planted_overloads import RIGHT, PlantedOverload, Random, planted
-from osbench.edges.overload.overload_figures import Answer
+from osbench.edges.overload.overload_figures import OverloadAnswer
 
 #: Answers that would be false beside a late generator, by the right one.
 FALSE = {
-    Answer.BACK: {Answer.STUCK, Answer.LEAK},
-    Answer.STUCK: {Answer.BACK, Answer.NOT_OVERLOADED, Answer.LEAK},
-    Answer.LEAK: {Answer.STUCK, Answer.NOT_OVERLOADED},
-    Answer.NOT_OVERLOADED: {Answer.STUCK, Answer.LEAK},
+    OverloadAnswer.BACK: {OverloadAnswer.STUCK, OverloadAnswer.LEAK},
+    OverloadAnswer.STUCK: {OverloadAnswer.BACK, OverloadAnswer.NOT_OVERLOADED, OverloadAnswer.LEAK},
+    OverloadAnswer.LEAK: {OverloadAnswer.STUCK, OverloadAnswer.NOT_OVERLOADED},
+    OverloadAnswer.NOT_OVERLOADED: {OverloadAnswer.STUCK, OverloadAnswer.LEAK},
 }
 
 
@@ -40,7 +40,7 @@ def answer_of(one: PlantedOverload) -> tuple[str, str]:
     answer = str(found["answer"])
     if answer != RIGHT[one.kind]:
         return answer, f"{found['sentences'][0]}; {one.told}"
-    if answer == Answer.BACK:
+    if answer == OverloadAnswer.BACK:
         low, high = found["back_ci"]
         if not low <= one.back_s <= high:
             return answer, f"{found['sentences'][0]}, in truth {one.back_s:.2f} s; {one.told}"
@@ -63,8 +63,8 @@ def falsehood(one: PlantedOverload, pauses: Sequence[tuple[float, float]]) -> tu
     """The answer beside a generator that pauses, and why it is false; "" if it is not."""
     found = one.statistics(tuple(pauses)).figures().overload
     assert found is not None
-    answer = Answer(found["answer"])
-    if answer in FALSE[Answer(RIGHT[one.kind])]:
+    answer = OverloadAnswer(found["answer"])
+    if answer in FALSE[OverloadAnswer(RIGHT[one.kind])]:
         return str(answer), f"{found['sentences'][0]}; pauses {pauses[:2]}; {one.told}"
     return str(answer), ""
 
@@ -93,7 +93,7 @@ def main(rounds: int, first: int) -> None:
                 click.echo(f"WRONG, seed {seed}: {text}")
             faults, false = faults + bool(fault), false + bool(lie)
         wrong += faults + false
-        interval = ", time within its interval" if right == Answer.BACK else ""
+        interval = ", time within its interval" if right == OverloadAnswer.BACK else ""
         click.echo(
             f"{kind:24} {right}{interval}: {rounds - faults} of {rounds}; beside a late generator"
             f" {false} false: {', '.join(f'{n} {name}' for name, n in late.most_common())}"

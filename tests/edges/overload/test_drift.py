@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 
-from osbench.edges.overload.drift import Block, leads_back, trend_of
+from osbench.edges.overload.drift import TimedBlock, leads_back, trend_of
 
 
-def blocks(times_s: list[float], first: float = 0.0) -> list[Block]:
+def blocks(times_s: list[float], first: float = 0.0) -> list[TimedBlock]:
     return [
-        Block(at_s=first + at, arrivals=100 * (first + at), p50_s=p50_s)
+        TimedBlock(at_s=first + at, arrivals=100 * (first + at), p50_s=p50_s)
         for at, p50_s in enumerate(times_s)
     ]
 

@@ -23,7 +23,7 @@ _POINTS = 120
 _ARRIVED, _RAN, _BAD = 0, 1, 2
 
 
-class LoadLoop:
+class LatencyLoop:
     """Counts arrivals and the times of all iterations that ran, also of failed ones, over time."""
 
     def __init__(self) -> None:
