@@ -92,7 +92,7 @@ help:
 	@echo "make elastic a staircase of load on workers that start and end by its metrics (docs/scaling.md)"
 	@echo "make chaos   runs under random faults, judged by the server under load (docs/chaos.md)"
 	@echo "make growth-truth  plants laws of growth in a service, and counts how often each is named"
-	@echo "make overload-truth  overloads planted services in virtual time, and counts the right answers"
+	@echo "make overload-truth  overloads planted services in virtual time, and counts the right verdicts"
 	@echo "make truth   plants known causes and values, and compares them with what is printed (docs/truth.md)"
 	@echo "make what-if predictions of trace explain --what-if beside runs with faster calls"
 	@echo "make containers  deploy/compose.yaml in a container engine (BUILD=options of the build)"

@@ -4,8 +4,8 @@
     python samples/retrying_shop.py --port 8080 --retries 0
 
 The shop sells 80 items per second, one after another. The gateway waits 0.3 s for it, and then asks
-again, up to three times. The shop does not know that, and also works on what nobody waits for. So a
-long queue makes more requests than it works off, and keeps itself long: a metastable failure.
+again, up to three times. The shop does not know that, and also works on calls that were given up.
+So a long queue makes more calls than it works off, and keeps itself long: a metastable failure.
 Without retries, the same queue is worked off. GET /-/counts has the numbers of both.
 """
 
@@ -31,7 +31,7 @@ class Counts:
 
 
 class Shop:
-    """Works on one call after another; times are those of the event loop, seconds."""
+    """Works on one call after another; times are seconds of the event loop."""
 
     def __init__(self, per_s: float, queue: int) -> None:
         """`per_s`: calls per second; at most `queue` of them wait, and further ones are lost."""
@@ -56,7 +56,7 @@ class Gateway:
         self.counts = Counts()
 
     async def buy(self) -> bool:
-        """Return whether one of the calls was worked on in time."""
+        """Return whether a call was worked on in time."""
         loop = asyncio.get_running_loop()
         self.counts.requests += 1
         for _ in range(1 + self._retries):
@@ -70,7 +70,7 @@ class Gateway:
         return False
 
     async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        """Answer the requests of one connection until it ends."""
+        """Respond to the requests of one connection until it ends."""
         try:
             while True:
                 head = await reader.readuntil(b"\r\n\r\n")

@@ -45,9 +45,9 @@ class LatencyTrend:
     factor: float
 
     def grows(self, *, is_higher: bool = False) -> bool:
-        """Return whether latency grows, by chance in fewer than one of 700 loads.
+        """Return whether latency grows, by chance in 1 of 700 loads at most.
 
-        `is_higher`: it is a little higher than before anyway; then in fewer than one of 20.
+        `is_higher`: it is a little higher than before anyway; then in 1 of 20.
         """
         needed = LIKELY if is_higher else CLEAR
         return self.deviate >= needed and self.factor >= LEAST_GROWTH

@@ -1,4 +1,4 @@
-"""Figures that an overload has raised and that have stayed up: what may hold a service down."""
+"""Figures that an overload has raised and that have stayed up: possible causes."""
 
 from __future__ import annotations
 

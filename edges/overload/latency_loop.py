@@ -44,7 +44,7 @@ class LatencyLoop:
         self._took.add(columns.due[ran], took[ran])
 
     def points(self, until_s: float) -> Iterator[LoopPoint]:
-        """Yield the points of a load until an instant (s after t0), each of an equal time."""
+        """Yield the points of a load until a time (s after t0), each of an equal time."""
         counts, width_s = self._counts, self._counts.width_s
         times = max(1, -(-counts.used // _POINTS))
         by_kind = [together(self._kind(kind), times) for kind in (_ARRIVED, _RAN, _BAD)]

@@ -61,7 +61,7 @@ class Observation:
         return max(0.0, self.last_due_s - self.plan.return_s)
 
     def settled(self, from_s: float) -> list[TimedBlock]:
-        """Return the blocks with a median that begin after an instant, seconds after t0."""
+        """Return the blocks with a median that begin after a time, seconds after t0."""
         return [one.timed for one in self.after if one.timed is not None and one.at_s >= from_s]
 
     @property

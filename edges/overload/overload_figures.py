@@ -1,4 +1,4 @@
-"""Figures of an overload as the report has them: the verdict, the loop, and what holds on."""
+"""Figures of an overload in the report: the verdict, its phases, and the loop."""
 
 from __future__ import annotations
 
@@ -73,10 +73,10 @@ class LoopPoint:
 
 @dataclass(frozen=True, kw_only=True)
 class OverloadFigures:
-    """Whether a service came back after an overload, with the figures behind the answer."""
+    """Whether a service came back after an overload, with the figures behind the verdict."""
 
-    answer: OverloadAnswer = OverloadAnswer.UNKNOWN
-    #: Why the answer is not known; "" if it is.
+    verdict: OverloadAnswer = OverloadAnswer.UNKNOWN
+    #: Why the verdict is not known; "" if it is.
     reason: str = ""
     #: The load generator or the task's own limits are the reason.
     is_generators: bool = False

@@ -137,7 +137,7 @@ def _drawing(found: OverloadFigures) -> Markup:
 def _by_phase(
     found: OverloadFigures, points: Sequence[LoopPoint]
 ) -> Iterator[tuple[str, list[LoopPoint]]]:
-    """Yield the points of each phase, each with the last one of the phase before it."""
+    """Yield the points of each phase, each after the last point of the phase before it."""
     bounds = (("before", found.begin_s), ("overload", found.return_s), ("after", math.inf))
     from_s, last = -math.inf, list[LoopPoint]()
     for name, to_s in bounds:

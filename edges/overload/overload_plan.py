@@ -18,7 +18,7 @@ WATCH, ENOUGH = 1.5, 1.2
 
 @dataclass(frozen=True, kw_only=True)
 class OverloadPlan:
-    """Rates and instants of an overload: before it, during it, and the observation after it."""
+    """Rates and times of an overload: before it, during it, and the observation after it."""
 
     #: The capacity, arrivals per second; the overload as a multiple, the share as a part of it.
     of_per_s: Fraction

@@ -26,8 +26,8 @@ class Overload(StagedRate):
     The load is `back_to` of the capacity `of` for `before` seconds, `times` the capacity for `for`
     seconds, and `back_to` again for `watch` seconds. Arrivals never wait for each other. `of` is a
     rate, or `search` with the JSON results of a search in `found_in`. At most `max_concurrency`
-    iterations (any number unless given) run at once; arrivals beyond that are dropped, and say
-    nothing of the service.
+    iterations (any number unless given) run at once; arrivals beyond that are dropped, and do
+    not count.
     """
 
     NAME: ClassVar[str] = "overload"
@@ -69,8 +69,8 @@ class Overload(StagedRate):
             },
             "watch": {
                 **_LENGTH,
-                "description": "seconds of that part after it; by default 1.5 times what a plain"
-                " backlog takes to drain, and at least as `for`",
+                "description": "seconds of that part after it; by default 1.5 times the time in"
+                " which a plain backlog drains, and at least as `for`",
             },
             "max_concurrency": runner_schema.MAX_CONCURRENCY,
             "timeout": runner_schema.TIMEOUT,
@@ -103,7 +103,7 @@ class Overload(StagedRate):
 
     @cached_property
     def plan(self) -> OverloadPlan:
-        """Rates and instants of the load. Raises CapacityFileError."""
+        """Rates and times of the load. Raises CapacityFileError."""
         of = self.config["of"]
         capacity = capacity_in(self.config["found_in"]) if of == SEARCH else float(of)
         return OverloadPlan.of(self.config, capacity)

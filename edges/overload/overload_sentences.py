@@ -1,4 +1,4 @@
-"""An overload in words: the answer, what is slow, what holds it, and what the generator did."""
+"""An overload in words: the verdict, limits, figures that have stayed up, and the generator."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ _LITTLE = 0.001
 def sentences_of(
     found: OverloadFigures, limits: Sequence[SlowLimit], *, has_phases: bool
 ) -> Iterator[str]:
-    """Yield the figures of an overload as messages, the answer first."""
-    yield answer_text(found)
+    """Yield the figures of an overload as messages, the verdict first."""
+    yield verdict_text(found)
     if found.moments and found.back_s is not None:
         spans = ", ".join(f"{duration(begin)} to {duration(end)}" for begin, end in found.moments)
         yield f"worse again for a moment, after the return: {spans}"
@@ -41,24 +41,24 @@ def sentences_of(
         yield "`phases` of the workload have no effect: the overload is the fault; remove them"
 
 
-def answer_text(found: OverloadFigures) -> str:
-    """Return the answer with its figures as one message."""
+def verdict_text(found: OverloadFigures) -> str:
+    """Return the verdict with its figures as one message."""
     held, most = (three_digits(one) for one in (found.held_per_s, found.overload_per_s))
     watched = f"watched {duration(found.watched_s)} after the return"
-    if found.answer is OverloadAnswer.UNKNOWN:
+    if found.verdict is OverloadAnswer.UNKNOWN:
         return f"unknown: {found.reason}"
-    if found.answer is OverloadAnswer.NOT_OVERLOADED:
+    if found.verdict is OverloadAnswer.NOT_OVERLOADED:
         return (
-            f"not overloaded: {most}/s changed nothing, so it is not beyond the capacity; raise"
+            f"not overloaded: {most}/s had no effect, so it is not beyond the capacity; raise"
             " `times` or `of`"
         )
-    if found.answer is OverloadAnswer.STUCK:
+    if found.verdict is OverloadAnswer.STUCK:
         return (
             f"stuck at {held}/s, the load that it held before: {_comparison(found)}; {watched}, and"
             f" a plain backlog takes {duration(found.drains_s)}"
         )
     back = "" if found.back_s is None else _back(found)
-    if found.answer is OverloadAnswer.LEAK:
+    if found.verdict is OverloadAnswer.LEAK:
         growth = three_digits(100 * (found.growth_per_min or 0.0))
         return (
             f"leak: at {held}/s p50 grows by {growth} % per minute, and the overload is not why:"
@@ -99,7 +99,7 @@ def held_text(one: HeldFigure) -> str:
 
 
 def generator_text(told: str, found: OverloadFigures) -> str:
-    """Return what the load generator itself did, as one message; "" for nothing.
+    """Return delays and drops of the load generator itself as one message; "" for nothing.
 
     `told`: the message of the drill. Drops at a limit of the task are the task's, and are named.
     """

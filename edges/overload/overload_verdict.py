@@ -1,7 +1,7 @@
-"""Answers whether a service came back after an overload, from what the judge of drills has found.
+"""Judges whether a service came back after an overload, from the findings of the judge of drills.
 
 The judge of recoveries compares every stretch of time since the overload began with the load before
-it, twice: as measured, and without delays and drops of the load generator. An answer is given only
+it, twice: as measured, and without delays and drops of the load generator. An verdict is given only
 if both lead to it. docs/adr/0064-does-it-come-back.md has the reasons.
 """
 
@@ -38,9 +38,9 @@ _QUICK = 1.1
 
 @dataclass(frozen=True, kw_only=True)
 class OverloadVerdict:
-    """The answer, why it is not known, and the seconds from the return until all was as before."""
+    """The verdict, why it is not known, and the seconds from the return until all was as before."""
 
-    answer: OverloadAnswer = OverloadAnswer.UNKNOWN
+    verdict: OverloadAnswer = OverloadAnswer.UNKNOWN
     reason: str = ""
     is_generators: bool = False
     back_s: float | None = None
@@ -102,14 +102,14 @@ def _verdict_on_recovery(seen: Observation, kind: OverloadAnswer) -> OverloadVer
     is_slower = late >= LEAST_GROWTH * early
     if is_slower and trend is not None and trend.grows() and leads_back(seen.usual, blocks):
         return OverloadVerdict(
-            answer=OverloadAnswer.LEAK,
+            verdict=OverloadAnswer.LEAK,
             back_s=back_s,
             back_ci=_interval(bounds),
             growth_per_min=_per_min(trend.factor, blocks),
         )
     if kind is OverloadAnswer.NOT_OVERLOADED:
-        return OverloadVerdict(answer=kind)
-    return OverloadVerdict(answer=kind, back_s=back_s, back_ci=_interval(bounds))
+        return OverloadVerdict(verdict=kind)
+    return OverloadVerdict(verdict=kind, back_s=back_s, back_ci=_interval(bounds))
 
 
 def _interval(bounds: Sequence[float]) -> Bounds | None:
@@ -123,10 +123,10 @@ def _off_at_the_end(seen: Observation) -> OverloadVerdict:
     grows = trend is not None and trend.grows(is_higher=_is_little(seen))
     if trend is not None and grows and not _fails(seen) and leads_back(seen.usual, blocks):
         growth = _per_min(trend.factor, blocks)
-        return OverloadVerdict(answer=OverloadAnswer.LEAK, growth_per_min=growth)
+        return OverloadVerdict(verdict=OverloadAnswer.LEAK, growth_per_min=growth)
     for reason in _doubts(seen):
         return OverloadVerdict(reason=reason)
-    return OverloadVerdict(answer=OverloadAnswer.STUCK)
+    return OverloadVerdict(verdict=OverloadAnswer.STUCK)
 
 
 def _fails(seen: Observation) -> bool:

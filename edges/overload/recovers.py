@@ -43,7 +43,7 @@ class Recovers(sla.Sla):
         allowed = f"allowed {duration(longest)}"
         back_s, said = found["back_s"], str(found["sentences"][0])
         # the figures without the generator's doing have this key; the measured ones do not
-        if found["answer"] == "not overloaded" or found.get("is_excused"):
+        if found["verdict"] == "not overloaded" or found.get("is_excused"):
             return self.verdict(True, said)
-        fine = found["answer"] == "back" and back_s is not None and back_s <= longest
+        fine = found["verdict"] == "back" and back_s is not None and back_s <= longest
         return self.verdict(fine, f"{said}, {allowed}")

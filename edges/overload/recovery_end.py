@@ -40,7 +40,7 @@ def first_return(
 
     A burst of arrivals makes some iterations slow at any load; the service had come back before it.
     `returned_s`, `lasted_s`: the return to the share, and the end of the load; `judge` judges the
-    load until an instant. All seconds after the overload began.
+    load until a time. All seconds after the overload began.
     """
     moments: list[tuple[float, float]] = []
     while recovery.at_s and recovery.stretch_s is not None and len(moments) < _MOMENTS:
@@ -125,7 +125,7 @@ def _is_as_before(rest: ServiceRows, recovery: Recovery, bad_before: float) -> b
 
 
 def _settled_s(since: ServiceRows, from_s: float, limit_s: float) -> float:
-    """Return the end of the first few successes from an instant on whose median is below a limit.
+    """Return the end of the first few successes from a time on whose median is below a limit.
 
     Seconds after the overload began; 0 if there are none.
     """

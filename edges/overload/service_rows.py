@@ -23,8 +23,8 @@ _RAN = [Outcome.OK, Outcome.FAILED, Outcome.TIMED_OUT]
 class ServiceRows(PhaseRows):
     """Counts iterations by bin of due time, with service times instead of response times.
 
-    All drops are the generator's own: what waits in osbench, for a free user or until the process
-    wakes up, is no queue of the service.
+    All drops are the generator's own: an arrival that waits in osbench, for a free user or
+    until the process wakes up, is not in a queue of the service.
     """
 
     def own(self) -> Ints:

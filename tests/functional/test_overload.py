@@ -128,21 +128,21 @@ def test_a_service_that_stays_down_is_stuck(several: Finished) -> None:
     assert found["sla"]["success"] is False
     assert several.code in (1, 4)
     # only a generator that was late itself may doubt it
-    assert found["answer"] == "stuck" or found["is_generators"], found["sentences"]
-    assert found["answer"] != "stuck" or not found["sla"]["disputed"]
+    assert found["verdict"] == "stuck" or found["is_generators"], found["sentences"]
+    assert found["verdict"] != "stuck" or not found["sla"]["disputed"]
 
 
 def test_a_service_that_comes_back_does(several: Finished) -> None:
     found = overload(several, "back")
 
-    assert found["answer"] == "back" or found["is_generators"], found["sentences"]
+    assert found["verdict"] == "back" or found["is_generators"], found["sentences"]
     assert found["phases"][3]["bad_share"] == 0
 
 
 def test_arrivals_that_the_limit_of_the_task_drops_are_not_the_services(several: Finished) -> None:
     found = overload(several, "full")
 
-    assert found["answer"] not in ("back", "stuck")
+    assert found["verdict"] not in ("back", "stuck")
     # where they may wait for long, as on machines of tests, they start late instead
     late = found["phases"][1]["ran_per_s"] > 60
     assert late or found["phases"][1]["own_share"] > 0
@@ -179,7 +179,7 @@ def test_the_shop_of_the_guide_stays_down() -> None:
 
     (workload,) = result["workloads"]
     found = workload["drill"]["overload"]
-    assert found["answer"] == "stuck" or found["is_generators"], found["sentences"]
+    assert found["verdict"] == "stuck" or found["is_generators"], found["sentences"]
     # 4 if this machine was so busy that the generator may be the limit
     assert printed.strip() in ("exit code 1", "exit code 4")
     # nothing was sold after the return, though requests came as before

@@ -1,8 +1,8 @@
 """The command of `make overload-truth`: overloads of planted services, in virtual time.
 
 Each round draws the parameters of a service of each kind, and of its load, plays the overload
-arrival by arrival, and compares the answer with the fate of the service. Then the same overload is
-watched by a load generator that was late: the answer may be that it is not known, and no other one.
+arrival by arrival, and compares the verdict with the fate of the service. Then the same overload is
+watched by a load generator that was late: the verdict may be `unknown` then.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ import numpy as np
 from helpers.planted_overloads import RIGHT, PlantedOverload, Random, planted
 from osbench.edges.overload.overload_figures import OverloadAnswer
 
-#: Answers that would be false beside a late generator, by the right one.
+#: Verdicts that would be false beside a late generator, by the right one.
 FALSE = {
     OverloadAnswer.BACK: {OverloadAnswer.STUCK, OverloadAnswer.LEAK},
     OverloadAnswer.STUCK: {OverloadAnswer.BACK, OverloadAnswer.NOT_OVERLOADED, OverloadAnswer.LEAK},
@@ -33,18 +33,18 @@ def draw(kind: str, seed: int) -> tuple[PlantedOverload, Random]:
     return planted(random, kind), random
 
 
-def answer_of(one: PlantedOverload) -> tuple[str, str]:
-    """The answer, and the fault of it or of its interval; "" if both are right."""
+def verdict_of(one: PlantedOverload) -> tuple[str, str]:
+    """The verdict, and the fault of it or of its interval; "" if both are right."""
     found = one.statistics().figures().overload
     assert found is not None
-    answer = str(found["answer"])
-    if answer != RIGHT[one.kind]:
-        return answer, f"{found['sentences'][0]}; {one.told}"
-    if answer == OverloadAnswer.BACK:
+    verdict = str(found["verdict"])
+    if verdict != RIGHT[one.kind]:
+        return verdict, f"{found['sentences'][0]}; {one.told}"
+    if verdict == OverloadAnswer.BACK:
         low, high = found["back_ci"]
         if not low <= one.back_s <= high:
-            return answer, f"{found['sentences'][0]}, in truth {one.back_s:.2f} s; {one.told}"
-    return answer, ""
+            return verdict, f"{found['sentences'][0]}, in truth {one.back_s:.2f} s; {one.told}"
+    return verdict, ""
 
 
 def pauses_of(random: Random, one: PlantedOverload) -> tuple[tuple[float, float], ...]:
@@ -60,33 +60,33 @@ def pauses_of(random: Random, one: PlantedOverload) -> tuple[tuple[float, float]
 
 
 def falsehood(one: PlantedOverload, pauses: Sequence[tuple[float, float]]) -> tuple[str, str]:
-    """The answer beside a generator that pauses, and why it is false; "" if it is not."""
+    """The verdict beside a generator that pauses, and why it is false; "" if it is not."""
     found = one.statistics(tuple(pauses)).figures().overload
     assert found is not None
-    answer = OverloadAnswer(found["answer"])
-    if answer in FALSE[OverloadAnswer(RIGHT[one.kind])]:
-        return str(answer), f"{found['sentences'][0]}; pauses {pauses[:2]}; {one.told}"
-    return str(answer), ""
+    verdict = OverloadAnswer(found["verdict"])
+    if verdict in FALSE[OverloadAnswer(RIGHT[one.kind])]:
+        return str(verdict), f"{found['sentences'][0]}; pauses {pauses[:2]}; {one.told}"
+    return str(verdict), ""
 
 
 @click.command(context_settings={"show_default": True})
 @click.option("--rounds", type=click.IntRange(1), default=20, help="Services of each kind.")
 @click.option("--first", default=1000, help="Seed of the first one.")
 def main(rounds: int, first: int) -> None:
-    """Overload planted services, and count the right answers and intervals.
+    """Overload planted services, and count the right verdicts and intervals.
 
-    Exit code 1 if an answer is wrong.
+    Exit code 1 if an verdict is wrong.
     """
     begun = time.monotonic()
     wrong = 0
     for kind, right in RIGHT.items():
-        answers: Counter[str] = Counter()
+        verdicts: Counter[str] = Counter()
         late: Counter[str] = Counter()
         faults = false = 0
         for seed in range(first, first + rounds):
             one, random = draw(kind, seed)
-            answer, fault = answer_of(one)
-            answers[answer] += 1
+            verdict, fault = verdict_of(one)
+            verdicts[verdict] += 1
             beside, lie = falsehood(one, pauses_of(random, one))
             late[beside] += 1
             for text in filter(None, (fault, lie)):

@@ -1,4 +1,4 @@
-"""Answers on overloads whose fate is known: of services, of the generator, and of odd loads."""
+"""Verdicts on overloads whose fate is known: of services, of the generator, and of odd loads."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from osbench.coordinator.results.accounting.workload_statistics import WorkloadS
 from osbench.edges.overload.overload_plan import OverloadPlan
 from osbench.edges.overload.overload_statistics import OverloadStatistics
 from osbench.edges.overload.recovers import Recovers
-from truth.overloads import RIGHT, answer_of, draw, falsehood, pauses_of
+from truth.overloads import RIGHT, draw, falsehood, pauses_of, verdict_of
 
 PLAN = OverloadPlan.of(
     {"times": 2, "for": 10, "back_to": 0.5, "before": 20, "watch": 40}, capacity=100
@@ -28,7 +28,7 @@ DUE = Even(PLAN.curve).due(0, None, 1000)
 def test_a_planted_service_is_named_right(kind: str) -> None:
     one, random = draw(kind, seed=7)
 
-    assert answer_of(one) == (RIGHT[kind], "")
+    assert verdict_of(one) == (RIGHT[kind], "")
     assert falsehood(one, pauses_of(random, one))[1] == ""
 
 
@@ -68,8 +68,8 @@ def found(made: OverloadStatistics) -> dict[str, Any]:
 def test_a_service_that_notices_nothing_was_not_overloaded() -> None:
     made = found(statistics(usual()))
 
-    assert made["answer"] == "not overloaded"
-    assert made["sentences"][0].startswith("not overloaded: 200/s changed nothing")
+    assert made["verdict"] == "not overloaded"
+    assert made["sentences"][0].startswith("not overloaded: 200/s had no effect")
 
 
 def test_failures_that_stay_are_stuck_and_failures_that_end_are_back() -> None:
@@ -79,10 +79,10 @@ def test_failures_that_stay_are_stuck_and_failures_that_end_are_back() -> None:
     back = found(statistics(usual(), well=~(overload | (after & (PLAN.return_s + 5 > DUE)))))
     stuck = found(statistics(usual(), well=~(overload | after)))
 
-    assert back["answer"] == "back"
+    assert back["verdict"] == "back"
     low, high = back["back_ci"]
     assert low <= 5 <= high
-    assert stuck["answer"] == "stuck"
+    assert stuck["verdict"] == "stuck"
     assert "no iteration succeeds and 100 % fail (before: 0 %)" in stuck["sentences"][0]
     assert "watched 40.0s after the return" in stuck["sentences"][0]
 
@@ -92,7 +92,7 @@ def test_an_answer_of_stuck_needs_an_observation_that_a_backlog_could_drain_in()
 
     early = found(statistics(usual(), well=~bad, until_s=PLAN.return_s + 15))
 
-    assert early["answer"] == "unknown"
+    assert early["verdict"] == "unknown"
     assert "a plain backlog of this overload takes 20.0s to drain: raise `watch`" in early["reason"]
     assert early["is_generators"] is False
 
@@ -103,7 +103,7 @@ def test_waiting_in_the_generator_is_not_the_services() -> None:
 
     made = statistics(usual(), started=DUE + late)
 
-    assert found(made)["answer"] == "not overloaded"
+    assert found(made)["verdict"] == "not overloaded"
 
 
 def test_arrivals_that_were_dropped_say_nothing_of_the_service() -> None:
@@ -111,7 +111,7 @@ def test_arrivals_that_were_dropped_say_nothing_of_the_service() -> None:
 
     made = found(statistics(usual(), dropped=dropped))
 
-    assert made["answer"] == "unknown"
+    assert made["verdict"] == "unknown"
     assert made["is_generators"] is True
     assert [round(one["own_share"], 2) for one in made["phases"]] == [0, 0.5, 0.5, 0.5]
 
@@ -120,7 +120,7 @@ def test_a_service_that_fails_beside_drops_is_stuck_all_the_same() -> None:
     since = PLAN.begin_s <= DUE
     dropped = since & (np.arange(len(DUE)) % 2 == 0)
 
-    assert found(statistics(usual(), well=~since, dropped=dropped))["answer"] == "stuck"
+    assert found(statistics(usual(), well=~since, dropped=dropped))["verdict"] == "stuck"
 
 
 def test_slowness_that_a_late_generator_explains_is_not_the_services() -> None:
@@ -138,9 +138,9 @@ def test_slowness_that_a_late_generator_explains_is_not_the_services() -> None:
             beat = beats.astype(int) == second
             made.add_lateness("w", columns, (lags[beat] * NS).astype(np.int64))
 
-    answer = found(made)["answer"]
+    verdict = found(made)["verdict"]
 
-    assert answer in ("unknown", "not overloaded")
+    assert verdict in ("unknown", "not overloaded")
 
 
 def test_a_service_that_is_not_steady_before_the_overload_has_no_answer() -> None:
@@ -148,7 +148,7 @@ def test_a_service_that_is_not_steady_before_the_overload_has_no_answer() -> Non
 
     made = found(statistics(took, well=PLAN.begin_s > DUE))
 
-    assert made["answer"] == "unknown"
+    assert made["verdict"] == "unknown"
     assert "not steady before the overload" in made["reason"]
 
 
@@ -157,7 +157,7 @@ def test_a_relapse_is_not_called_stuck() -> None:
 
     made = found(statistics(usual(), well=~bad))
 
-    assert made["answer"] == "unknown"
+    assert made["verdict"] == "unknown"
     assert "is worse again at the end" in made["reason"]
 
 
@@ -167,7 +167,7 @@ def test_a_service_that_still_recovers_at_the_end_has_no_answer() -> None:
 
     made = found(statistics(took))
 
-    assert made["answer"] == "unknown"
+    assert made["verdict"] == "unknown"
     assert "still recovering when the load ended" in made["reason"]
 
 
@@ -182,7 +182,7 @@ def test_a_service_that_still_recovers_at_the_end_has_no_answer() -> None:
 def test_a_load_that_was_cut_short_says_so(until_s: float, reason: str) -> None:
     made = found(statistics(usual(), until_s=until_s))
 
-    assert made["answer"] == "unknown"
+    assert made["verdict"] == "unknown"
     assert reason in made["reason"]
 
 
@@ -194,7 +194,7 @@ def test_a_load_that_was_changed_says_so() -> None:
 
     overload = found(made)
 
-    assert overload["answer"] == "unknown"
+    assert overload["verdict"] == "unknown"
     assert (
         "after the return 33.3 arrivals per second were counted, and 50.0 planned"
         in (overload["reason"])
@@ -204,7 +204,7 @@ def test_a_load_that_was_changed_says_so() -> None:
 def test_no_rows_are_no_error() -> None:
     made = OverloadStatistics(PLAN)
 
-    assert found(made)["answer"] == "unknown"
+    assert found(made)["verdict"] == "unknown"
     assert found(made)["loop"] == []
 
 
