@@ -70,4 +70,7 @@ def limits_of_generator(seen: Observation) -> Iterator[str]:
             " service: raise max_concurrency, or use more workers"
         )
     if seen.measured.late_before:
-        yield "the load generator was late all the time before the overload: use more workers"
+        yield (
+            "the load generator was late for most of the time before the overload: make `before`"
+            " longer, or use more workers"
+        )
