@@ -72,7 +72,8 @@ WORLD_TESTS = $(WORLD) $(PYTEST) -p world.ports tests/world
 
 .PHONY: help setup demo test test-all test-rest units timing costs coverage coverage-units lint types check clean bench docs
 .PHONY: test-python repeats release lab lab-stop conformance chaos world world-tests assets assets-build assets-check
-.PHONY: otlp-sdks zuul-trial upgrade-trial archive-s3 archive-swift statistics pictures containers hosts soak truth growth-truth stream-truth what-if audit
+.PHONY: otlp-sdks zuul-trial upgrade-trial archive-s3 archive-swift statistics pictures containers hosts soak truth growth-truth what-if audit
+.PHONY: stream-truth overload-truth
 .PHONY: sbom lowest words mutants house elastic far crowd world-day
 
 help:
@@ -93,6 +94,7 @@ help:
 	@echo "make chaos   runs under random faults, judged by the server under load (docs/chaos.md)"
 	@echo "make growth-truth  plants laws of growth in a service, and counts how often each is named"
 	@echo "make stream-truth  times of streamed events beside a client that only logs them"
+	@echo "make overload-truth  overloads planted services in virtual time, and counts the right verdicts"
 	@echo "make truth   plants known causes and values, and compares them with what is printed (docs/truth.md)"
 	@echo "make what-if predictions of trace explain --what-if beside runs with faster calls"
 	@echo "make containers  deploy/compose.yaml in a container engine (BUILD=options of the build)"
@@ -285,6 +287,11 @@ growth-truth: $(VENV)/.ready
 stream-truth: EVENTS = 2000
 stream-truth: $(VENV)/.ready
 	PYTHONPATH=tests $(BIN)/python -m truth.streams --events $(EVENTS)
+
+# a few minutes of one core, in virtual time, so that the machine may be busy
+overload-truth: ROUNDS = 20
+overload-truth: $(VENV)/.ready
+	PYTHONPATH=tests $(BIN)/python -m truth.overloads --rounds $(ROUNDS)
 
 # on an idle machine, about ten minutes
 what-if: $(VENV)/.ready

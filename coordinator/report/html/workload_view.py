@@ -43,12 +43,7 @@ from osbench.coordinator.report.html.workload_facts import WorkloadFacts
 from osbench.coordinator.report.model.model import WorkloadReport
 from osbench.coordinator.report.model.time_figures import ByState, TimeFigures
 from osbench.coordinator.report.model.workload_parts import ContextReport, HookResult, HookRun
-from osbench.coordinator.report.statements.drill_statements import (
-    drill_results,
-    elsewhere_text,
-    left_doubts,
-    left_results,
-)
+from osbench.coordinator.report.statements.drill_statements import drill_statements
 from osbench.coordinator.report.statements.search_statements import (
     search_headline,
     search_interval,
@@ -184,12 +179,8 @@ class WorkloadView:
     @property
     def drill_words(self) -> list[str]:
         """Messages on the problem and the results of a drill; empty without a drill."""
-        drill = self.report.drill
-        if drill is None:
-            return []
-        results = (*left_doubts(drill), *drill_results(drill), *left_results(drill))
-        told = [drill.problem, drill.generator, *results, elsewhere_text(self.report, drill)]
-        found = [spaced_text(mask_text(plain(text, 500))) for text in told if text]
+        told = drill_statements(self.report, phases=False)
+        found = [spaced_text(mask_text(one.text)) for one in told]
         return [text[:1].upper() + text[1:] for text in found]
 
     @property

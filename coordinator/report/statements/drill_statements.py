@@ -16,15 +16,15 @@ from osbench.coordinator.results.accounting.drill_figures import (
 )
 
 
-def drill_statements(workload: WorkloadReport) -> Iterator[Statement]:
+def drill_statements(workload: WorkloadReport, *, phases: bool = True) -> Iterator[Statement]:
     """Yield statements on a drill: its phases, its problem, its results, iterations in no phase.
 
-    Nothing for loads without a drill.
+    Nothing for loads without a drill. Without `phases` their figures are left out.
     """
     drill = workload.drill
     if drill is None:
         return
-    for phase in drill.phases:
+    for phase in drill.phases if phases else ():
         yield statement_of("drill", _phase(phase), in_short=True)
     if drill.problem:
         yield statement_of("drill", plain(drill.problem, 500), Look.BAD)
@@ -41,10 +41,14 @@ def drill_results(drill: DrillFigures) -> Iterator[str]:
     """Yield messages on failures since the fault and on recovery; nothing if no fault has begun."""
     if drill.fault_s is None:
         return
+    if drill.overload is not None:
+        yield from (plain(text, 500) for text in drill.overload.get("sentences", ()))
+        return
     text = f"{count(drill.bad, 'iteration')} did not succeed from the fault on"
     if drill.bad_beyond is not None and drill.bad_beyond_ci is not None and drill.bad:
-        low, high = (_whole(bound) for bound in drill.bad_beyond_ci)
-        more = _whole(drill.bad_beyond)
+        more, low, high = (
+            count(round(number or 0.0)) for number in (drill.bad_beyond, *drill.bad_beyond_ci)
+        )
         text += f", {more} more than at the share before it (95 %: {low} to {high})"
     yield text
     if drill.recovery_s is None:
@@ -123,7 +127,8 @@ def elsewhere_text(workload: WorkloadReport, drill: DrillFigures) -> str:
         (sums.lost, "lost"),
         (sums.not_started, "not started"),
     ]
-    left = sums.planned - drill.counted - sum(number for number, _ in parts)
+    counted = sum(phase.count for phase in drill.phases)
+    left = sums.planned - counted - sum(number for number, _ in parts)
     # of a run that goes on, some have not ended either
     dropped = sums.dropped - sum(phase.dropped for phase in drill.phases)
     parts.append((max(0, min(left, dropped)), "dropped with a worker or the coordinator"))
@@ -170,7 +175,3 @@ def _time(name: str, value: float, bounds: Bounds | None) -> str:
     if high is None:
         return f"{text} (at least {duration(low)})"
     return f"{text} ({duration(low)} to {duration(high)})"
-
-
-def _whole(number: float | None) -> str:
-    return count(round(number or 0.0))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 #: Bounds of a 95 % interval; an upper bound that is not known is None.
 Bounds = tuple[float | None, ...]
@@ -140,6 +141,8 @@ class DrillFigures:
     generator: str = ""
     #: Resources in error; None if they were not searched, or the scenario makes none.
     left: LeftFigures | None = None
+    #: Verdict and `sentences` of an edge whose runner's load was the fault; None of hooks.
+    overload: Mapping[str, Any] | None = None
 
     @property
     def left_in_error(self) -> int | None:
@@ -152,8 +155,3 @@ class DrillFigures:
         if self.left is None:
             return "resources in error were not searched: the load did not end as planned"
         return self.left.doubt
-
-    @property
-    def counted(self) -> int:
-        """Number of iterations of all phases, dropped ones included."""
-        return sum(phase.count for phase in self.phases)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from functools import partial
 
+from osbench.common.plugin import entry_points
 from osbench.common.plugin.runner import SearchingRunner
 from osbench.coordinator.load.run.plan import RunPlan, WorkloadPlan
 from osbench.coordinator.plugins.sla.evaluator import SlaEvaluator
@@ -34,7 +35,16 @@ def planned_results(one: WorkloadPlan, plan: RunPlan) -> WorkloadResults:
         statistics=WorkloadStatistics(
             is_open=runner.OPEN,
             planned_s=runner.planned_s,
-            drill=DrillStatistics(workload.phases, workload.warmup_s) if workload.phases else None,
+            drill=_drill(one),
             breakdowns=breakdowns_of(workload, is_open=runner.OPEN),
         ),
     )
+
+
+def _drill(one: WorkloadPlan) -> DrillStatistics | None:
+    """Return the statistics of a drill by a hook, or by the load of an edge's runner."""
+    workload, name = one.workload, one.runner.NAME
+    if name not in entry_points.names("drill"):
+        return DrillStatistics(workload.phases, workload.warmup_s) if workload.phases else None
+    made: DrillStatistics = entry_points.load_object("drill", name)(one.runner, workload)
+    return made

@@ -1,0 +1,1 @@
+"""Overloads a service, and finds whether it comes back at the load that it held before."""

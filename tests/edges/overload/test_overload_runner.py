@@ -1,0 +1,138 @@
+"""The runner `overload` in task files, and the load that it makes."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from osbench.common.errors import TaskError
+from osbench.common.plugin.plugins import Plugins
+from osbench.coordinator.task.taskfile import checked_task
+from osbench.edges.overload.overload_runner import Overload
+from osbench.plugin import runner as plugin
+
+
+def problems(config: Any) -> str:
+    """The messages of a task with this runner; "" if it is accepted."""
+    subtask = {"title": "Shop", "scenario": {"Dummy.dummy": {}}, "runner": {"overload": config}}
+    try:
+        checked_task({"version": 2, "title": "Shop", "subtasks": [subtask]}, "task.yaml", Plugins())
+    except TaskError as error:
+        return str(error)
+    return ""
+
+
+def due(runner: Overload) -> list[float]:
+    """All due times, in the steps in which a coordinator asks for them."""
+    found: list[float] = []
+    for second in range(0, int(runner.lasts_s) + 20, 5):
+        totals = plugin.Totals(allotted=len(found), settled=len(found))
+        found += runner.step(second, totals, [100]).arrivals
+    return found
+
+
+def test_the_share_is_held_then_a_multiple_of_the_capacity_and_the_share_again() -> None:
+    runner = Overload(
+        {"of": 100, "times": 3, "for": 4, "back_to": "60 %", "before": 5, "watch": 10}
+    )
+
+    found = due(runner)
+
+    assert runner.asked() == [(0, 60), (5, 60), (5, 300), (9, 300), (9, 60), (19, 60)]
+    assert len(found) == runner.planned == 5 * 60 + 4 * 300 + 10 * 60
+    assert len([at for at in found if at < 5]) == 300
+    assert len([at for at in found if 5 <= at < 9]) == 1200
+
+
+def test_a_plain_backlog_has_time_to_drain_by_default() -> None:
+    plan = Overload({"of": 100}).plan
+
+    # a minute of 100/s too many, worked off with the 30/s that are free
+    assert plan.drains_s == pytest.approx(60 * 100 / 30)
+    assert plan.end_s - plan.return_s == pytest.approx(1.5 * plan.drains_s)
+    assert plan.begin_s == 60
+
+
+@given(
+    st.floats(1, 5000), st.floats(1.01, 20), st.integers(1, 99), st.floats(1, 300), st.booleans()
+)
+def test_arrivals_are_as_many_as_the_rates_give(
+    of: float, times: float, percent: int, for_s: float, is_text: bool
+) -> None:
+    share = f"{percent} %" if is_text else percent / 100
+    runner = Overload({"of": of, "times": times, "for": for_s, "back_to": share})
+    plan = runner.plan
+
+    held = of * percent / 100 * (plan.end_s - float(plan.for_s))
+
+    assert runner.planned == pytest.approx(held + of * times * for_s, abs=1.01, rel=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("config", "message"),
+    [
+        ({}, "of"),
+        ({"of": 0}, "of"),
+        ({"of": "quick"}, "of"),
+        ({"of": True}, "of"),
+        ({"of": 10, "times": 1}, "times"),
+        ({"of": 10, "times": 0.5}, "times"),
+        ({"of": 10, "back_to": 1}, "back_to"),
+        ({"of": 10, "back_to": 70}, "back_to"),
+        ({"of": 10, "back_to": "170 %"}, "back_to"),
+        ({"of": 10, "back_to": "0 %"}, "back_to must be more than 0, got '0 %'"),
+        ({"of": 10, "for": 0}, "for"),
+        ({"of": 10, "for": "long"}, "for"),
+        ({"of": 10, "until": 5}, "until"),
+        ({"of": 1, "before": 5}, "before has 3.5 arrivals, and 40 are needed"),
+        ({"of": 1e9, "times": 2}, "of must give rates between"),
+        ({"of": "search"}, "of: search needs `found_in`"),
+        ({"of": 10, "found_in": "x.json"}, "found_in is for `of: search`"),
+        ({"of": "search", "found_in": "missing.json"}, "missing.json cannot be read as JSON"),
+    ],
+)
+def test_mistakes_are_refused_by_name(config: Any, message: str) -> None:
+    assert message in problems(config)
+
+
+def test_durations_and_shares_are_written_as_people_do() -> None:
+    assert not problems({"of": 120, "times": 2, "for": "60s", "back_to": "70 %"})
+    assert not problems({"of": 120.5, "for": "1m", "back_to": 0.7, "watch": "5m", "before": "90s"})
+
+
+def results(*searches: Any) -> str:
+    return json.dumps({"workloads": [{"name": "w", "search": one} for one in searches]})
+
+
+def test_the_capacity_is_taken_from_the_results_of_a_search(tmp_path: Path) -> None:
+    file = tmp_path / "capacity.json"
+    file.write_text(results(None, {"kind": "found", "rate": 80.5}))
+
+    runner = Overload({"of": "search", "found_in": str(file), "times": 2})
+
+    assert float(runner.plan.overload_per_s) == 161
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("[", "cannot be read as JSON"),
+        ("[]", "has 0 searches, expected one"),
+        ('{"workloads": 3}', "has 0 searches, expected one"),
+        (results({"rate": 1}, {"rate": 2}), "has 2 searches, expected one"),
+        (results({"kind": "above", "rate": None}), "without a capacity (its result is 'above')"),
+        (results({"kind": "found", "rate": True}), "without a capacity"),
+        (results({"kind": "found", "rate": "80"}), "without a capacity"),
+        ("[" * 100_000, "cannot be read as JSON"),
+    ],
+)
+def test_a_file_without_a_capacity_is_refused(tmp_path: Path, text: str, message: str) -> None:
+    file = tmp_path / "capacity.json"
+    file.write_text(text)
+
+    assert message in problems({"of": "search", "found_in": str(file)})
