@@ -12,8 +12,9 @@ from osbench.edges.flows.group_checks import (
     groups_in,
     without_groups,
 )
+from osbench.worker.scenarios.flow.flow_checks import all_steps
 from osbench.worker.scenarios.flow.saved_values import unsaved_names
-from osbench.worker.scenarios.http_flow import FLOW, HttpFlow
+from osbench.worker.scenarios.http_flow import FLOW, HttpFlow, prepare_streams
 
 
 class GroupedHttpFlow(HttpFlow):
@@ -59,7 +60,9 @@ class GroupedHttpFlow(HttpFlow):
         # the coordinator, which only checks arguments, needs no HTTP client
         from osbench.edges.flows.step_groups import GroupedFlow  # noqa: PLC0415 - see above
 
-        context[FLOW] = GroupedFlow(context["args"])
+        args = context["args"]
+        context[FLOW] = GroupedFlow(args)
+        prepare_streams(all_steps(without_groups(args)))
 
     @configure(name="HttpFlow.run")
     async def run(

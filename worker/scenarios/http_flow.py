@@ -143,9 +143,7 @@ class HttpFlow(Scenario):
         from osbench.worker.scenarios.flow.flow_steps import Flow  # noqa: PLC0415 - see above
 
         context[FLOW] = Flow(context["args"])
-        if _have_streams(all_steps(context["args"])):
-            # its import would hold the event loop up
-            entry_points.load_object("stream", "clients")
+        prepare_streams(all_steps(context["args"]))
 
     async def on_start(self) -> None:
         """Make the task's steps `on_start`, once per virtual user, before its iterations."""
@@ -218,6 +216,12 @@ class _FlowValues:
                 return {"number": self._user.number}
         context = self._context
         return {"iteration": context["iteration"], "run": context["run"], "brace": "{"}
+
+
+def prepare_streams(steps: Sequence[Mapping[str, Any]]) -> None:
+    """Import the clients of streams if a step has one: later that would hold the event loop up."""
+    if _have_streams(steps):
+        entry_points.load_object("stream", "clients")
 
 
 def _have_streams(steps: Sequence[Mapping[str, Any]]) -> bool:

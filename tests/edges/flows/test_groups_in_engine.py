@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import socket
 from collections.abc import Iterator
+from contextlib import ExitStack
 from time import monotonic_ns
 from types import SimpleNamespace
 from typing import Any
@@ -13,9 +14,11 @@ import pytest
 
 from helpers.engines import batch, steps, until
 from helpers.recording_server import RecordingServer, recording_server
+from helpers.streaming import CHUNKED, LAST, chunk, scripted, sse
 from osbench.common.protocol.exchanges import EXCHANGE
 from osbench.common.values.outcomes import Outcome
 from osbench.edges.flows.grouped_http_flow import GroupedHttpFlow
+from osbench.edges.streams.event_times import BETWEEN_EVENTS, FIRST_EVENT
 from osbench.worker.engine.body import Body
 from osbench.worker.engine.closed_coroutines import ClosedCoroutines
 from osbench.worker.engine.engine import EngineSetup
@@ -163,3 +166,22 @@ def test_a_timeout_ends_all_members(server) -> None:
     # requests without a response are there, with their members
     unanswered = [one for one in found.exchanges if one["rest"] == 0]
     assert sorted(found.actions[one["action"]][0] for one in unanswered) == ["a", "c"]
+
+
+def test_streams_of_a_group_have_their_own_events() -> None:
+    numbers = {"a": 2, "b": 4}
+    with ExitStack() as stack:
+        members = []
+        for name, number in numbers.items():
+            stream = CHUNKED + b"".join(map(chunk, sse(["x"] * number))) + LAST
+            chat = stack.enter_context(scripted(lambda peer, stream=stream: peer.sendall(stream)))
+            members.append({"name": name, "path": chat.url, "stream": {"events": "sse"}})
+
+        found = Played({"steps": [{"name": "page", "parallel": members}]})
+
+    assert (found.outcome, found.errors) == (Outcome.OK, [])
+    names = [name for name, *_ in found.actions]
+    owners = {name: names.index(name) for name in numbers}
+    for name, number in numbers.items():
+        events = [action for action, owner, *_ in found.actions if owner == owners[name]]
+        assert sorted(events) == sorted([FIRST_EVENT] + [BETWEEN_EVENTS] * (number - 1))
