@@ -14,7 +14,7 @@ from osbench.edges.flows.group_checks import (
 )
 from osbench.worker.scenarios.flow.flow_checks import all_steps
 from osbench.worker.scenarios.flow.saved_values import unsaved_names
-from osbench.worker.scenarios.http_flow import FLOW, HttpFlow, prepare_streams
+from osbench.worker.scenarios.http_flow import FLOW, HttpFlow, prepare_steps
 
 
 class GroupedHttpFlow(HttpFlow):
@@ -62,7 +62,7 @@ class GroupedHttpFlow(HttpFlow):
 
         args = context["args"]
         context[FLOW] = GroupedFlow(args)
-        prepare_streams(all_steps(without_groups(args)))
+        prepare_steps(all_steps(without_groups(args)))
 
     @configure(name="HttpFlow.run")
     async def run(

@@ -143,7 +143,7 @@ class HttpFlow(Scenario):
         from osbench.worker.scenarios.flow.flow_steps import Flow  # noqa: PLC0415 - see above
 
         context[FLOW] = Flow(context["args"])
-        prepare_streams(all_steps(context["args"]))
+        prepare_steps(all_steps(context["args"]))
 
     async def on_start(self) -> None:
         """Make the task's steps `on_start`, once per virtual user, before its iterations."""
@@ -218,8 +218,11 @@ class _FlowValues:
         return {"iteration": context["iteration"], "run": context["run"], "brace": "{"}
 
 
-def prepare_streams(steps: Sequence[Mapping[str, Any]]) -> None:
-    """Import the clients of streams if a step has one: later that would hold the event loop up."""
+def prepare_steps(steps: Sequence[Mapping[str, Any]]) -> None:
+    """Import and compile all that steps need: under load that would hold the event loop up."""
+    for step in steps:
+        # JSONPaths and patterns that were checked are kept compiled
+        any(mistakes(step))
     if _have_streams(steps):
         entry_points.load_object("stream", "clients")
 

@@ -15,6 +15,7 @@ from osbench.common.secrets.hiding import HIDDEN
 from osbench.edges.flows.group_checks import without_groups
 from osbench.edges.flows.grouped_http_flow import GroupedHttpFlow
 from osbench.edges.flows.step_groups import GroupedFlow, MemberFailed
+from osbench.worker.http import jsonpath
 from osbench.worker.http.user.expectations import UnexpectedStatus
 from osbench.worker.http.user.request_base import Base
 
@@ -394,3 +395,17 @@ def test_the_description_names_every_key_of_a_group() -> None:
 
     for key in ("parallel", "at_once", "when", "repeat", "think", "path"):
         assert f"`{key}`" in described
+
+
+def test_paths_of_all_steps_are_compiled_before_the_load() -> None:
+    member = {"name": "a", "path": "/a", "save": {"one": "$..early", "two": "regex early=(x+)"}}
+    steps = [{"path": "/", "check": {"$.first": 1}}, {"name": "page", "parallel": [member]}]
+    jsonpath.compiled_query.cache_clear()
+
+    GroupedHttpFlow.warm_up({"args": {"steps": steps}})
+
+    before = jsonpath.compiled_query.cache_info().misses
+    assert before == 2
+    jsonpath.compiled_query("$..early")
+    jsonpath.compiled_query("$.first")
+    assert jsonpath.compiled_query.cache_info().misses == before
