@@ -77,7 +77,7 @@ class Goodput(sla.Sla):
             },
         },
         "required": ["min", "of"],
-        "examples": [{"min": "99 %", "of": [{"p": "response", "max": "1s"}]}],
+        "examples": [{"min": "99 %", "of": [{"p": "response", "max": 1}]}],
         "additionalProperties": False,
     }
 
