@@ -128,6 +128,9 @@ def test_the_capacity_is_taken_from_the_results_of_a_search(tmp_path: Path) -> N
         (results({"kind": "above", "rate": None}), "without a capacity (its result is 'above')"),
         (results({"kind": "found", "rate": True}), "without a capacity"),
         (results({"kind": "found", "rate": "80"}), "without a capacity"),
+        (results({"kind": "unfinished", "rate": 80}), "(its result is 'unfinished')"),
+        (results({"kind": "found", "rate": 12, "unit": "users"}), "a search for users at once"),
+        (results({"kind": "found", "rate": 12, "limit": "p99 start lag"}), "the load generator"),
         ("[" * 100_000, "cannot be read as JSON"),
     ],
 )
