@@ -43,7 +43,7 @@ def capacity_in(path: str) -> float:
             f"{path} has a search whose limit was the load generator, not the service: search"
             " again without that limit, or write the capacity as a rate"
         )
-    rate = found[0].get("rate")
+    rate: Any = found[0].get("rate")
     is_number = isinstance(rate, int | float) and not isinstance(rate, bool)
     if found[0].get("kind") != "found" or not is_number or not 0 < rate < 1e9:
         raise CapacityFileError(

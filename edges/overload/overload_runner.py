@@ -39,7 +39,9 @@ class Overload(StagedRate):
         "type": "object",
         "properties": {
             "of": {
-                "anyOf": [{"type": "number", "exclusiveMinimum": 0}, {"enum": [SEARCH]}],
+                "type": ["number", "string"],
+                "exclusiveMinimum": 0,
+                "maximum": FASTEST,
                 "description": "the capacity, arrivals per second; or search, as `found_in` has it",
             },
             "found_in": {
@@ -85,6 +87,8 @@ class Overload(StagedRate):
     @classmethod
     def check(cls, config: Mapping[str, Any]) -> list[str]:
         """Return messages on a capacity that is not known, a share of 0, and too few arrivals."""
+        if isinstance(config["of"], str) and config["of"] != SEARCH:
+            return [f"of is a rate, arrivals per second, or search, got {config['of']!r}"]
         if config["of"] == SEARCH and "found_in" not in config:
             return [
                 "of: search needs `found_in`: run a task with the runner search and --json, and"

@@ -25,6 +25,7 @@ class Recovers(sla.Sla):
             "within": {
                 **DURATION,
                 "minimum": 0,
+                "maximum": 1e9,
                 "description": "seconds from the return to the share that was held before",
             }
         },

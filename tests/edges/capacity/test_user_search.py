@@ -103,6 +103,7 @@ def test_users_of_a_trial_are_there_at_once_and_none_after_the_last():
         ({"users": {"low": 0, "high": 9}}, "low: must be at least 1, got 0"),
         ({"low": 3}, "high is missing: give low and high for rates, or users: {low: 1, high: 100}"),
         ({}, "low and high are missing"),
+        ({"low": 1, "high": 9, "hold": 1e12}, "hold: must be at most 1000000000"),
         ({"user": {"low": 1, "high": 9}}, "did you mean users?"),
         ({"low": 1, "high": 9, "concurrency": 9}, "a search for virtual users has `users: {low"),
         ({"users": {"low": 1, "high": 9}, "duration": 9}, "for which a load is judged is `hold`"),

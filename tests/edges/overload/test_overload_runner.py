@@ -78,7 +78,9 @@ def test_arrivals_are_as_many_as_the_rates_give(
     [
         ({}, "of"),
         ({"of": 0}, "of"),
-        ({"of": "quick"}, "of"),
+        ({"of": "120/s"}, "of is a rate, arrivals per second, or search, got '120/s'"),
+        ({"of": 1e308}, "of: must be at most 1000000000.0, got 1e+308"),
+        ({"of": 10**400}, "of: must be at most"),
         ({"of": True}, "of"),
         ({"of": 10, "times": 1}, "times"),
         ({"of": 10, "times": 0.5}, "times"),
