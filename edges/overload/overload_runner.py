@@ -105,6 +105,17 @@ class Overload(StagedRate):
             return [f"found_in: {error}"]
         return list(_faults(plan, float(plan.of_per_s)))
 
+    @classmethod
+    def settled(cls, config: Mapping[str, Any]) -> Mapping[str, Any]:
+        """Return the configuration with the capacity instead of the file that it is in."""
+        if config.get("of") != SEARCH:
+            return config
+        try:
+            capacity = capacity_in(config["found_in"])
+        except CapacityFileError:
+            return config
+        return {**{key: config[key] for key in config if key != "found_in"}, "of": capacity}
+
     @cached_property
     def plan(self) -> OverloadPlan:
         """Rates and times of the load. Raises CapacityFileError."""

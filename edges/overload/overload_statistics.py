@@ -49,24 +49,17 @@ STRETCHES = ("before", "overload", "after", "end")
 
 
 def statistics_of(runner: Runner, workload: Workload) -> DrillStatistics:
-    """Return the statistics of a load by the runner `overload`, without any iteration.
-
-    `phases` of the workload have no effect, and the report says so.
-    """
+    """Return the statistics of a load by the runner `overload`, without any iteration."""
     assert isinstance(runner, Overload)
-    return OverloadStatistics(runner.plan, workload.warmup_s, has_phases=bool(workload.phases))
+    return OverloadStatistics(runner.plan, workload.warmup_s)
 
 
 class OverloadStatistics(DrillStatistics):
     """Counts the iterations of a planned overload by phase, in bounded memory."""
 
-    def __init__(
-        self, plan: OverloadPlan, warmup_s: float = 0.0, *, has_phases: bool = False
-    ) -> None:
-        """`has_phases`: hooks of the workload are to begin phases, which the plan does already."""
+    def __init__(self, plan: OverloadPlan, warmup_s: float = 0.0) -> None:
         super().__init__({}, warmup_s)
         self._plan = plan
-        self._has_phases = has_phases
         self._rows_before, self._rows_since = ServiceRows(), ServiceRows()
         self._before, self._since = self._rows_before, self._rows_since
         self._fault, self._after = ServiceRows(), ServiceRows()
@@ -180,7 +173,7 @@ class OverloadStatistics(DrillStatistics):
         return float(touched_share(float(late.mean())))
 
     def _sentences(self, found: OverloadFigures, recovery: Recovery) -> tuple[str, ...]:
-        return tuple(sentences_of(found, recovery.limits, has_phases=self._has_phases))
+        return tuple(sentences_of(found, recovery.limits))
 
     def _overload(self, measured: Recovery, without: Recovery) -> OverloadFigures:
         plan = self._plan

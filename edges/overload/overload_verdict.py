@@ -1,7 +1,7 @@
 """Judges whether a service came back after an overload, from the findings of the judge of drills.
 
 The judge of recoveries compares every stretch of time since the overload began with the load before
-it, twice: as measured, and without delays and drops of the load generator. An verdict is given only
+it, twice: as measured, and without delays and drops of the load generator. A verdict is given only
 if both lead to it. docs/adr/0064-does-it-come-back.md has the reasons.
 """
 

@@ -19,6 +19,7 @@ class Recovers(sla.Sla):
 
     NAME: ClassVar[str] = "recovers"
     AT_END: ClassVar[bool] = True
+    RUNNER: ClassVar[str] = "overload"
     CONFIG_SCHEMA: ClassVar[Mapping[str, Any]] = {
         "type": "object",
         "properties": {

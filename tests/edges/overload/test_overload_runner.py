@@ -12,16 +12,22 @@ from hypothesis import strategies as st
 
 from osbench.common.errors import TaskError
 from osbench.common.plugin.plugins import Plugins
+from osbench.common.task import Task
 from osbench.coordinator.task.taskfile import checked_task
 from osbench.edges.overload.overload_runner import Overload
 from osbench.plugin import runner as plugin
 
 
-def problems(config: Any) -> str:
+def checked(runner: Any, **keys: Any) -> Task:
+    subtask = {"title": "Shop", "scenario": {"Dummy.dummy": {}}, "runner": runner, **keys}
+    document = {"version": 2, "title": "Shop", "subtasks": [subtask]}
+    return checked_task(document, "task.yaml", Plugins())
+
+
+def problems(config: Any, **keys: Any) -> str:
     """The messages of a task with this runner; "" if it is accepted."""
-    subtask = {"title": "Shop", "scenario": {"Dummy.dummy": {}}, "runner": {"overload": config}}
     try:
-        checked_task({"version": 2, "title": "Shop", "subtasks": [subtask]}, "task.yaml", Plugins())
+        checked({"overload": config}, **keys)
     except TaskError as error:
         return str(error)
     return ""
@@ -118,6 +124,41 @@ def test_the_capacity_is_taken_from_the_results_of_a_search(tmp_path: Path) -> N
     runner = Overload({"of": "search", "found_in": str(file), "times": 2})
 
     assert float(runner.plan.overload_per_s) == 161
+
+
+def test_a_run_and_its_resume_have_the_capacity_that_the_file_had_at_first(
+    tmp_path: Path,
+) -> None:
+    file = tmp_path / "capacity.json"
+    file.write_text(results({"kind": "found", "rate": 80.5}))
+    config = {"of": "search", "found_in": str(file), "times": 3}
+
+    (workload,) = checked({"overload": config}).workloads
+    file.unlink()
+
+    assert workload.runner.config == {"of": 80.5, "times": 3}
+    assert float(Overload(workload.runner.config).plan.overload_per_s) == 241.5
+
+
+def test_phases_and_the_criterion_of_hooks_are_refused_beside_the_load_that_is_the_fault() -> None:
+    trigger = {"event": {"unit": "time", "at": [30]}}
+    hook = {"description": "cut", "action": {"sys_call": "true"}, "trigger": trigger}
+    phases = problems({"of": 100}, phases={"fault": "cut"}, hooks=[hook])
+    drill = problems({"of": 100}, sla={"drill": {"recovery_s": 3}})
+
+    assert "phases: cannot be combined with the runner overload, whose load changes" in phases
+    assert "sla.drill: is not for the runner overload, whose load is the fault itself" in drill
+
+
+def test_recovers_is_refused_without_an_overload() -> None:
+    sla = {"recovers": {"within": "30s"}}
+
+    assert not problems({"of": 100}, sla=sla)
+    with pytest.raises(TaskError) as caught:
+        checked({"rps": {"rps": 10, "duration": 10}}, sla=sla)
+
+    (problem,) = caught.value.problems
+    assert str(problem) == "subtasks[0].sla.recovers: judges loads of the runner overload only"
 
 
 @pytest.mark.parametrize(
