@@ -413,8 +413,9 @@ def _all_used(
         if use.kind != "sla" or faults:
             continue
         criterion = plugins.get("sla", use.named.name)
-        if getattr(criterion, "RUNNER", "") not in ("", parse_name(workload.runner.name).bare):
-            yield Problem(use.place, f"judges loads of the runner {criterion.RUNNER} only")
+        needed = getattr(criterion, "RUNNER", "")
+        if needed not in ("", parse_name(workload.runner.name).bare):
+            yield Problem(use.place, f"judges loads of the runner {needed} only")
         elif native is not None:
             question = partial(unknown_actions, workload, native, criterion)
             for message in _ask_plugin(question, use.named.config):
