@@ -238,6 +238,21 @@ def with_requests(columns: Columns, numbers: Any) -> Columns:
     )
 
 
+def test_the_last_phase_of_a_load_that_was_stopped_has_its_own_figures() -> None:
+    made = OverloadStatistics(PLAN)
+    here = np.flatnonzero(PLAN.return_s + 10 > DUE)
+    # four requests in the last five seconds of it
+    numbers = np.where(PLAN.return_s + 5 <= DUE[here], 4, 1)
+    columns = rows_of(here, DUE, DUE, DUE + usual(), np.ones(len(DUE), bool))
+    made.add(with_requests(columns, numbers))
+
+    phases = found(made)["phases"]
+
+    assert [one["to_s"] for one in phases] == pytest.approx([20, 30, 35, 40], abs=0.1)
+    assert [one["requests"] for one in phases] == [1, 1, 1, 4]
+    assert phases[3]["in_flight"] == pytest.approx(50 * 0.02, rel=0.05)
+
+
 def judged(made: OverloadStatistics, within: float) -> Any:
     whole = WorkloadStatistics(is_open=True, drill=made)
     return Recovers({"within": within}).check(whole)
