@@ -121,3 +121,26 @@ def test_users_of_a_search_whose_coordinator_is_killed_go_on(apart: Site) -> Non
     assert [trial["rate"] for trial in search["trials"]][:4] == [1, 2, 4, 8]
     told = [trial for trial in search["trials"] if trial["cause"] != "disturbed"]
     assert all(trial["held"] == (trial["rate"] <= MOST) for trial in told)
+
+
+def test_users_that_the_generator_starts_late_end_the_run_by_its_own_exit_code(
+    here: Site, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # no generator is as punctual
+    monkeypatch.setitem(here.variables, "OS_BENCHMARK__LAG_LIMIT_S", "0.0000001")
+
+    done = here.coord("run", *task(here))
+
+    assert done.code == 4, done.err
+    (workload,) = done.result["workloads"]
+    checked(workload)
+    search = workload["search"]
+    assert "start lag" in search["limit"] or "load generator disturbed" in search["limit"]
+    assert (search["held"], search["advice"]) == (None, "")
+    assert {trial["cause"] for trial in search["trials"]} <= {
+        "generator",
+        "generator_late",
+        "disturbed",
+    }
+    (verdict,) = workload["sla"]
+    assert (verdict["criterion"], verdict["success"]) == ("search", False)
