@@ -123,6 +123,11 @@ class Overload(StagedRate):
         capacity = capacity_in(self.config["found_in"]) if of == SEARCH else float(of)
         return OverloadPlan.of(self.config, capacity)
 
+    @property
+    def fault_s(self) -> float:
+        """Instant at which the overload begins, seconds after t0; a warm-up has to end before."""
+        return self.plan.begin_s
+
     @cached_property
     def _curve(self) -> Stages:
         return self.plan.curve

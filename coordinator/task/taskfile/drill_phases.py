@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from itertools import islice
-from typing import cast
+from typing import Any, cast
 
 from osbench.common.errors import PluginError, Problem
 from osbench.common.plugin.entry_points import names
@@ -31,8 +31,11 @@ def faults(workload: Workload, runner: Runner, plugins: Plugins) -> Iterator[Pro
         for one in workload.sla
         if parse_name(one.name).bare == "drill"
     ]
-    # by the door of a runner whose load is the fault
+    # by the door of a runner whose load is the fault, from `fault_s` on
     is_fault = runner.NAME in names("drill")
+    if is_fault and workload.warmup_s >= (begin_s := cast(Any, runner).fault_s):
+        said = f"must be less than the {begin_s:g} s before the fault, got {workload.warmup_s:g}"
+        yield Problem(inside(workload.place, "warmup"), said)
     if not workload.phases:
         for place, _ in criteria:
             yield Problem(

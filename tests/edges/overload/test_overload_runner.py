@@ -150,6 +150,12 @@ def test_phases_and_the_criterion_of_hooks_are_refused_beside_the_load_that_is_t
     assert "sla.drill: is not for the runner overload, whose load is the fault itself" in drill
 
 
+def test_a_warm_up_leaves_some_time_before_the_overload() -> None:
+    assert not problems({"of": 100, "before": 30}, warmup=29)
+    said = problems({"of": 100, "before": 30}, warmup="30s")
+    assert "warmup: must be less than the 30 s before the fault, got 30" in said
+
+
 def test_recovers_is_refused_without_an_overload() -> None:
     sla = {"recovers": {"within": "30s"}}
 
