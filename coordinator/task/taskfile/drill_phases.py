@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from itertools import islice
-from typing import Any, cast
+from typing import cast
 
 from osbench.common.errors import PluginError, Problem
 from osbench.common.plugin.entry_points import names
@@ -31,19 +31,16 @@ def faults(workload: Workload, runner: Runner, plugins: Plugins) -> Iterator[Pro
         for one in workload.sla
         if parse_name(one.name).bare == "drill"
     ]
-    # by the door of a runner whose load is the fault, from `fault_s` on
+    # by the door of a runner whose load is the fault
     is_fault = runner.NAME in names("drill")
-    if is_fault and workload.warmup_s >= (begin_s := cast(Any, runner).fault_s):
-        said = f"must be less than the {begin_s:g} s before the fault, got {workload.warmup_s:g}"
-        yield Problem(inside(workload.place, "warmup"), said)
     if not workload.phases:
         for place, _ in criteria:
             yield Problem(
                 place,
                 f"is not for the runner {runner.NAME}, whose load is the fault itself"
                 if is_fault
-                else "needs the key `phases` of the workload, such as phases: {fault: HOOK}: it says"
-                " which hook causes the fault",
+                else "needs the key `phases` of the workload, such as phases: {fault: HOOK}: it"
+                " says which hook causes the fault",
             )
         return
     for place, limits in criteria:

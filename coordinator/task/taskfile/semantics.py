@@ -144,7 +144,7 @@ def _is_search(workload: Workload, plugins: Plugins) -> bool:
 def in_seconds(task: Task, plugins: Plugins) -> Task:
     """Return a copy of the task with durations in plug-in configurations and arguments as seconds.
 
-    Names of files in runner configurations become absolute paths, or what is read from them once.
+    Names of files in runner configurations become absolute paths, or values from the files.
     Configurations of unknown plug-ins are unchanged.
     """
 
@@ -378,12 +378,13 @@ def _runner(workload: Workload, plugins: Plugins, version: int) -> Iterator[Prob
 
 
 def _warmup(workload: Workload, runner: Runner) -> Iterator[Problem]:
-    lasts_s = runner.planned_s
+    # of a runner whose load becomes a fault, from this time on
+    lasts_s = getattr(runner, "fault_s", runner.planned_s)
+    during = "before the fault" if hasattr(runner, "fault_s") else "in which iterations start"
     if workload.warmup_s and lasts_s is not None and workload.warmup_s >= lasts_s:
         yield Problem(
             inside(workload.place, "warmup"),
-            f"must be less than the {lasts_s:g} s in which iterations start,"
-            f" got {workload.warmup_s:g}",
+            f"must be less than the {lasts_s:g} s {during}, got {workload.warmup_s:g}",
         )
 
 
