@@ -116,6 +116,21 @@ def test_arrivals_that_were_dropped_say_nothing_of_the_service() -> None:
     assert [round(one["own_share"], 2) for one in made["phases"]] == [0, 0.5, 0.5, 0.5]
 
 
+@pytest.mark.parametrize(
+    ("from_s", "to_s", "when"), [(20, 30, "of the overload"), (30, 42, "after the return")]
+)
+def test_a_service_that_came_back_while_arrivals_were_dropped_has_no_answer(
+    from_s: float, to_s: float, when: str
+) -> None:
+    bad = (PLAN.begin_s <= DUE) & (PLAN.return_s + 12 > DUE)
+    dropped = (from_s <= DUE) & (to_s > DUE) & (np.arange(len(DUE)) % 5 < 2)
+
+    made = found(statistics(usual(), well=~bad, dropped=dropped))
+
+    assert (made["verdict"], made["is_generators"]) == ("unknown", True)
+    assert f"% of the arrivals {when} never reached the service" in made["reason"]
+
+
 def test_a_service_that_fails_beside_drops_is_stuck_all_the_same() -> None:
     since = PLAN.begin_s <= DUE
     dropped = since & (np.arange(len(DUE)) % 2 == 0)
