@@ -98,6 +98,13 @@ def test_the_users_that_are_sustained_are_found_and_every_iteration_is_accounted
     # users ended between trials, and none is lost with them
     assert "8 virtual users requested" in report
 
+    # counted again from the files alone, it is the same run
+    key, sealed = str(here.home / "key"), str(here.home / "users.json")
+    assert here.call("certify", "--new-key", key).code == 0
+    criterion = ("--plugin-path", str(here.home / "at_once.py"))
+    done = here.call("certify", "last", "--key", key, "--output", sealed, *criterion)
+    assert done.code == 0, done.err
+
 
 def test_users_of_a_search_whose_coordinator_is_killed_go_on(apart: Site) -> None:
     with redis_server(password="functional") as redis:
