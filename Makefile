@@ -73,7 +73,7 @@ WORLD_TESTS = $(WORLD) $(PYTEST) -p world.ports tests/world
 .PHONY: help setup demo test test-all test-rest units timing costs coverage coverage-units lint types check clean bench docs
 .PHONY: test-python repeats release lab lab-stop conformance chaos world world-tests assets assets-build assets-check
 .PHONY: otlp-sdks zuul-trial upgrade-trial archive-s3 archive-swift statistics pictures containers hosts soak truth growth-truth what-if audit
-.PHONY: stream-truth overload-truth
+.PHONY: stream-truth overload-truth user-search-truth
 .PHONY: sbom lowest words mutants house elastic far crowd world-day
 
 help:
@@ -95,6 +95,7 @@ help:
 	@echo "make growth-truth  plants laws of growth in a service, and counts how often each is named"
 	@echo "make stream-truth  times of streamed events beside a client that only logs them"
 	@echo "make overload-truth  overloads planted services in virtual time, and counts the right verdicts"
+	@echo "make user-search-truth  searches the users of drawn services in virtual time, and counts the right intervals"
 	@echo "make truth   plants known causes and values, and compares them with what is printed (docs/truth.md)"
 	@echo "make what-if predictions of trace explain --what-if beside runs with faster calls"
 	@echo "make containers  deploy/compose.yaml in a container engine (BUILD=options of the build)"
@@ -292,6 +293,11 @@ stream-truth: $(VENV)/.ready
 overload-truth: ROUNDS = 20
 overload-truth: $(VENV)/.ready
 	PYTHONPATH=tests $(BIN)/python -m truth.overloads --rounds $(ROUNDS)
+
+# a few minutes of one core, in virtual time, so that the machine may be busy
+user-search-truth: ROUNDS = 400
+user-search-truth: $(VENV)/.ready
+	PYTHONPATH=tests $(BIN)/python -m truth.user_searches --rounds $(ROUNDS)
 
 # on an idle machine, about ten minutes
 what-if: $(VENV)/.ready

@@ -104,6 +104,15 @@ class Runner:
         """
         return []
 
+    @classmethod
+    def settled(cls, config: Mapping[str, Any]) -> Mapping[str, Any]:
+        """Return the configuration that a run and its `resume` use, of one with `FILES`.
+
+        A subclass may replace a file by values that it reads from it. `config` is not checked yet;
+        if the file cannot be read, it stays, and `check` reports that.
+        """
+        return config
+
     @property
     def timeout_s(self) -> float:
         """Return the timeout of an iteration in seconds, `TIMEOUT_S` unless given; 0 means none."""

@@ -187,6 +187,8 @@ class Sla:
     NAME: ClassVar[str] = ""
     #: The results so far say nothing: there is no verdict while the load goes on.
     AT_END: ClassVar[bool] = False
+    #: Name of the only runner whose loads it judges; "" if it judges loads of all runners.
+    RUNNER: ClassVar[str] = ""
     #: A load whose iterations all fail, fast, cannot meet it.
     JUDGES_FAILURES: ClassVar[bool] = True
 

@@ -1,4 +1,4 @@
-"""Counts of good and other iterations by time, in bounded memory."""
+"""Counts of good and other iterations by time, in bounded memory, and the interval of the share."""
 
 from __future__ import annotations
 
@@ -7,7 +7,8 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from osbench.plugin.statistics import design_effect, exact_interval
+from osbench.coordinator.results.statistics.student_t import incomplete_beta
+from osbench.plugin.statistics import design_effect
 
 Ints = NDArray[np.int64]
 
@@ -45,3 +46,25 @@ class GoodCounts:
     def interval(self) -> tuple[float, float]:
         """Exact 95 % interval of the share of good iterations; (0, 1) without iterations."""
         return exact_interval(self.good, self.every, design_effect(*self._bins))
+
+
+def exact_interval(good: float, count: float, effect: float = 1.0) -> tuple[float, float]:
+    """Return the exact 95 % interval of the fraction `good` / `count`; (0, 1) if `count` is 0.
+
+    By Clopper and Pearson (Biometrika 26, 1934), with as many iterations as are independent (Korn
+    and Graubard, Survey Methodology 24, 1998). `effect`: see `design_effect`.
+    """
+    good, other = good / effect, (count - good) / effect
+
+    def bound(a: float, b: float, below: float) -> float:
+        low, high = 0.0, 1.0
+        for _ in range(60):
+            middle = (low + high) / 2
+            less = incomplete_beta(a, b, middle) < below
+            low, high = (middle, high) if less else (low, middle)
+        return low
+
+    return (
+        bound(good, other + 1, 0.025) if good else 0.0,
+        bound(good + 1, other, 0.975) if other else 1.0,
+    )

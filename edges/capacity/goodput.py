@@ -29,7 +29,12 @@ _WRITTEN = re.compile(r"\s*([0-9]{1,3}(?:\.[0-9]{1,12})?)\s*%?\s*")
 #: From this on a number is a percentage; a smaller one is a fraction by mistake.
 _LEAST_PERCENT = 1
 
-_MAX: Mapping[str, Any] = {**DURATION, "exclusiveMinimum": 0, "description": "longest time allowed"}
+_MAX: Mapping[str, Any] = {
+    **DURATION,
+    "exclusiveMinimum": 0,
+    "maximum": 1e9,
+    "description": "longest time allowed",
+}
 _LIMIT: Mapping[str, Any] = {
     "type": "object",
     "properties": {

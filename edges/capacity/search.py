@@ -15,6 +15,8 @@ from osbench.plugin.durations import DURATION
 
 #: Defaults of the task's settings.
 PRECISION, HOLD_S, REPEATS, MOST_TRIALS = 0.1, 30.0, 1, 40
+#: Seconds of a part of a trial, at most.
+MOST_S = 1e9
 #: Part of `hold` that comes before it and does not count.
 SETTLE = 0.2
 #: Seconds in which the first work reaches the users of a trial, at least.
@@ -87,11 +89,13 @@ class Search(runner.SearchingRunner):
             "hold": {
                 **DURATION,
                 "minimum": 1,
+                "maximum": MOST_S,
                 "description": f"seconds for which a load is judged; {HOLD_S:g} by default",
             },
             "settle": {
                 **DURATION,
                 "minimum": 0,
+                "maximum": MOST_S,
                 "description": "seconds of a trial before it is judged; a fifth of hold by default",
             },
             "repeats": {

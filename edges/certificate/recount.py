@@ -17,12 +17,12 @@ from numpy.typing import NDArray
 from osbench.common.errors import OsbenchError
 from osbench.common.plugin.plugins import Plugins
 from osbench.common.plugin.runner import Runner
-from osbench.common.plugin.scripted_runner import ScriptedRunner
 from osbench.common.protocol.messages import Block
 from osbench.common.task import Named, Workload
 from osbench.common.values.intervals import Intervals
 from osbench.coordinator.formatting import count, plain
 from osbench.coordinator.load.run.run_history import RunHistory
+from osbench.coordinator.load.run.steering.steered_runner import SteeredRunner
 from osbench.coordinator.load.run.workload.planned_results import planned_results
 from osbench.coordinator.results.accounting.accounts import Accounts, Arrival
 from osbench.coordinator.results.accounting.load_profile import arrival_window
@@ -160,7 +160,7 @@ def _count_again(directory: RunDirectory, plugins: Plugins) -> Recount:
             workload=workload,
             runner=runner,
             results=accounts.results[number],
-            offered=_offered_load(number, runner, accounts.results[number], history, arrivals),
+            offered=_offered_load(number, runner, accounts, history, arrivals),
         )
         for number, (workload, runner) in enumerate(loads)
     )
@@ -226,11 +226,12 @@ def _empty_results(
 def _offered_load(
     number: int,
     runner: Runner,
-    results: WorkloadResults,
+    accounts: Accounts,
     history: RunHistory,
     arrivals: _PlannedArrivals,
 ) -> Offered:
     """Return the offered load next to the requested one, as a live run computes it."""
+    results, load = accounts.results[number], SteeredRunner(runner, accounts.changes[number])
     statistics, sums = results.statistics, results.ledger.accounting()
     duration_s = (statistics.last_end or 0) / 1e9
     cut_short = history.cut_short(number, sums.settled - sums.not_started)
@@ -241,8 +242,11 @@ def _offered_load(
             rate_offered=statistics.rate_started,
             cut_short=cut_short,
         )
-    users, missing_s = runner.concurrency, history.missing_user_s(number, duration_s)
-    if isinstance(runner, ScriptedRunner):
+    users, missing_s = load.concurrency, history.missing_user_s(number, duration_s)
+    if load.is_search:
+        # its plan only has a bound
+        users = max((int(level) for _, level in load.asked()), default=0)
+    if load.is_scripted:
         # the code has as many at once as it likes
         users, missing_s = max(1, round(statistics.profile.peak())), 0.0
     wanting_s = results.want_ns / 1e9 + missing_s
@@ -251,7 +255,7 @@ def _offered_load(
         duration_s=duration_s,
         concurrency=users,
         concurrency_held=results.busy_s / asked_s if asked_s > 0 else None,
-        waited_s=wanting_s / users,
+        waited_s=wanting_s / max(1, users),
         cut_short=cut_short,
     )
 

@@ -33,8 +33,19 @@ def capacity_in(path: str) -> float:
             f"{path} has {len(found)} searches, expected one: write it with `osbench-coord run"
             " TASK --json`, whose task has the runner search once"
         )
-    rate = found[0].get("rate")
-    if not isinstance(rate, int | float) or isinstance(rate, bool) or not 0 < rate < 1e9:
+    if found[0].get("unit", "arrivals/s") != "arrivals/s":
+        raise CapacityFileError(
+            f"{path} has a search for users at once, and an overload is a rate: search with `low`"
+            " and `high` instead of `users`, or write the capacity as a rate"
+        )
+    if found[0].get("limit"):
+        raise CapacityFileError(
+            f"{path} has a search whose limit was the load generator, not the service: search"
+            " again without that limit, or write the capacity as a rate"
+        )
+    rate: Any = found[0].get("rate")
+    is_number = isinstance(rate, int | float) and not isinstance(rate, bool)
+    if found[0].get("kind") != "found" or not is_number or not 0 < rate < 1e9:
         raise CapacityFileError(
             f"{path} has a search without a capacity (its result is {found[0].get('kind')!r}):"
             " widen `low` and `high` of the search, or write the capacity as a rate"

@@ -5,15 +5,15 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
+from osbench.coordinator.results.accounting.counter_figures import SHARE_UNIT
 from osbench.edges.overload.overload_figures import HeldFigure, PhaseState
 
-#: A figure has stayed up if it is so many times what it was before, and more by so much.
+#: A figure has stayed up if it is so many times what it was before, and more by so much: plain
+#: numbers and used parts. In other units, which may be of any size, more by anything.
 _TIMES = 1.2
-_MORE, _MORE_SHARE = 0.1, 0.05
+_MORE = {"": 0.1, SHARE_UNIT: 0.05}
 #: Figures that are kept.
 MOST_HELD = 20
-#: Unit of counters that are used parts of a resource.
-_SHARE = "share"
 _IN_FLIGHT = "iterations in flight"
 
 
@@ -46,8 +46,8 @@ def _own(phases: Sequence[PhaseState]) -> Iterator[HeldFigure]:
 def _has_stayed(one: HeldFigure) -> bool:
     if one.before is None or one.end is None:
         return False
-    more = _MORE_SHARE if one.unit == _SHARE else _MORE
-    return one.end >= _TIMES * one.before and one.end - one.before >= more
+    grown = one.end - one.before
+    return grown > 0 and one.end >= _TIMES * one.before and grown >= _MORE.get(one.unit, 0.0)
 
 
 def _ratio(one: HeldFigure) -> float:

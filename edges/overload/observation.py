@@ -9,6 +9,7 @@ from osbench.coordinator.results.accounting.drill_recovery import Recovery
 from osbench.edges.overload.drift import TimedBlock
 from osbench.edges.overload.overload_figures import PhaseState
 from osbench.edges.overload.overload_plan import OverloadPlan
+from osbench.edges.overload.service_rows import ServiceRows
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -68,3 +69,25 @@ class Observation:
     def usual(self) -> list[TimedBlock]:
         """Blocks before the overload that have a median."""
         return [one.timed for one in self.before if one.timed is not None]
+
+
+def watched_blocks(
+    rows: ServiceRows, number: int, from_s: float, arrivals: int
+) -> list[WatchedBlock]:
+    """Return blocks of time of a stretch that begins at `from_s`, after so many arrivals."""
+    found = []
+    for at_s, block in rows.blocks(number):
+        count, ran = int(block.counts().sum()), int(block.ran().sum())
+        if count:
+            (p50_s,) = block.percentiles_s(50)
+            found.append(
+                WatchedBlock(
+                    at_s=from_s + at_s,
+                    arrivals=arrivals + count / 2,
+                    p50_s=p50_s,
+                    ran=ran,
+                    bad=ran - int(block.well().sum()),
+                )
+            )
+        arrivals += count
+    return found

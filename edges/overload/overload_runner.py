@@ -39,7 +39,9 @@ class Overload(StagedRate):
         "type": "object",
         "properties": {
             "of": {
-                "anyOf": [{"type": "number", "exclusiveMinimum": 0}, {"enum": [SEARCH]}],
+                "type": ["number", "string"],
+                "exclusiveMinimum": 0,
+                "maximum": FASTEST,
                 "description": "the capacity, arrivals per second; or search, as `found_in` has it",
             },
             "found_in": {
@@ -85,6 +87,8 @@ class Overload(StagedRate):
     @classmethod
     def check(cls, config: Mapping[str, Any]) -> list[str]:
         """Return messages on a capacity that is not known, a share of 0, and too few arrivals."""
+        if isinstance(config["of"], str) and config["of"] != SEARCH:
+            return [f"of is a rate, arrivals per second, or search, got {config['of']!r}"]
         if config["of"] == SEARCH and "found_in" not in config:
             return [
                 "of: search needs `found_in`: run a task with the runner search and --json, and"
@@ -101,12 +105,28 @@ class Overload(StagedRate):
             return [f"found_in: {error}"]
         return list(_faults(plan, float(plan.of_per_s)))
 
+    @classmethod
+    def settled(cls, config: Mapping[str, Any]) -> Mapping[str, Any]:
+        """Return the configuration with the capacity instead of the file that it is in."""
+        if config.get("of") != SEARCH:
+            return config
+        try:
+            capacity = capacity_in(config["found_in"])
+        except CapacityFileError:
+            return config
+        return {**{key: config[key] for key in config if key != "found_in"}, "of": capacity}
+
     @cached_property
     def plan(self) -> OverloadPlan:
         """Rates and times of the load. Raises CapacityFileError."""
         of = self.config["of"]
         capacity = capacity_in(self.config["found_in"]) if of == SEARCH else float(of)
         return OverloadPlan.of(self.config, capacity)
+
+    @property
+    def fault_s(self) -> float:
+        """Instant at which the overload begins, seconds after t0; a warm-up has to end before."""
+        return self.plan.begin_s
 
     @cached_property
     def _curve(self) -> Stages:

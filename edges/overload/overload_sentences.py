@@ -20,9 +20,7 @@ _HELD = 3
 _LITTLE = 0.001
 
 
-def sentences_of(
-    found: OverloadFigures, limits: Sequence[SlowLimit], *, has_phases: bool
-) -> Iterator[str]:
+def sentences_of(found: OverloadFigures, limits: Sequence[SlowLimit]) -> Iterator[str]:
     """Yield the figures of an overload as messages, the verdict first."""
     yield verdict_text(found)
     if found.moments and found.back_s is not None:
@@ -37,8 +35,6 @@ def sentences_of(
             for one in limits
         )
         yield f"slow means {words}, from the start of an iteration to its end"
-    if has_phases:
-        yield "`phases` of the workload have no effect: the overload is the fault; remove them"
 
 
 def verdict_text(found: OverloadFigures) -> str:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from itertools import pairwise
@@ -22,7 +23,7 @@ from osbench.coordinator.results.accounting.drill_recovery import ENOUGH, Recove
 from osbench.coordinator.results.accounting.drill_statistics import AFTER, FAULT, DrillStatistics
 from osbench.edges.overload.holding import held_figures
 from osbench.edges.overload.latency_loop import LatencyLoop
-from osbench.edges.overload.observation import Observation, WatchedBlock
+from osbench.edges.overload.observation import Observation, watched_blocks
 from osbench.edges.overload.overload_figures import (
     HeldFigure,
     OverloadFigures,
@@ -39,8 +40,10 @@ from osbench.edges.overload.service_rows import (
     with_service_times,
 )
 
-#: Traces of a stretch whose spans are compared.
-_TRACED = 20_000
+#: Parts of the planned observation: it may end early, and its halves are not known before.
+_PARTS = 32
+#: Traces whose spans are compared, of a stretch, and of a part of the observation.
+_TRACED, _TRACED_PART = 20_000, 40_000 // _PARTS
 #: Blocks of time before and after the overload, for trends.
 _BEFORE, _AFTER = 12, 24
 #: Begins and ends of moments.
@@ -49,24 +52,17 @@ STRETCHES = ("before", "overload", "after", "end")
 
 
 def statistics_of(runner: Runner, workload: Workload) -> DrillStatistics:
-    """Return the statistics of a load by the runner `overload`, without any iteration.
-
-    `phases` of the workload have no effect, and the report says so.
-    """
+    """Return the statistics of a load by the runner `overload`, without any iteration."""
     assert isinstance(runner, Overload)
-    return OverloadStatistics(runner.plan, workload.warmup_s, has_phases=bool(workload.phases))
+    return OverloadStatistics(runner.plan, workload.warmup_s)
 
 
 class OverloadStatistics(DrillStatistics):
     """Counts the iterations of a planned overload by phase, in bounded memory."""
 
-    def __init__(
-        self, plan: OverloadPlan, warmup_s: float = 0.0, *, has_phases: bool = False
-    ) -> None:
-        """`has_phases`: hooks of the workload are to begin phases, which the plan does already."""
+    def __init__(self, plan: OverloadPlan, warmup_s: float = 0.0) -> None:
         super().__init__({}, warmup_s)
         self._plan = plan
-        self._has_phases = has_phases
         self._rows_before, self._rows_since = ServiceRows(), ServiceRows()
         self._before, self._since = self._rows_before, self._rows_since
         self._fault, self._after = ServiceRows(), ServiceRows()
@@ -74,9 +70,14 @@ class OverloadStatistics(DrillStatistics):
             self.begin(phase, at_s)
             self.end_hook(phase, "")
         self._loop = LatencyLoop()
-        self._sums = {name: StretchSums() for name in STRETCHES}
-        #: Name of the stretch by trace id (16 bytes), of at most `_TRACED` iterations in each.
-        self.traced: dict[bytes, str] = {}
+        #: Begins of the overload, of the return and of the parts of the observation, s after t0.
+        parts = np.linspace(plan.return_s, plan.end_s, _PARTS, endpoint=False)
+        self._begins = np.array([plan.begin_s, *parts])
+        #: Sums before the first of them, and from each on.
+        self._sums = [StretchSums() for _ in range(_PARTS + 2)]
+        #: Place in them by trace id (16 bytes), and number of ids by place.
+        self._traced: dict[bytes, int] = {}
+        self._noted: Counter[int] = Counter()
         #: Counters and calls by span, once the load is over.
         self._others: tuple[HeldFigure, ...] = ()
 
@@ -95,27 +96,44 @@ class OverloadStatistics(DrillStatistics):
             return
         super().add(with_service_times(columns), lacking)
         self._loop.add(columns)
-        plan, due = self._plan, columns.due / 1e9
-        # the middle of the planned observation: the end of a load that goes on is not known
-        edges = (plan.begin_s, plan.return_s, (plan.return_s + plan.end_s) / 2)
-        places = np.digitize(due, edges)
+        places = np.digitize(columns.due / 1e9, self._begins)
         ran = columns.outcome <= Outcome.TIMED_OUT
         if lacking is not None:
             ran &= ~lacking
-        for place, name in enumerate(STRETCHES):
+        for place in np.unique(places).tolist():
             here = places == place
-            if here.any():
-                self._sums[name].arrivals += int(np.count_nonzero(here))
-                self._sums[name].add(columns, ran & here)
-                self._note_traces(columns, here, name)
+            self._sums[place].arrivals += int(np.count_nonzero(here))
+            self._sums[place].add(columns, ran & here)
+            self._note_traces(columns, here, place)
 
-    def _note_traces(self, columns: Columns, rows: NDArray[np.bool_], name: str) -> None:
-        left = _TRACED * len(STRETCHES) - len(self.traced)
+    def _note_traces(self, columns: Columns, rows: NDArray[np.bool_], place: int) -> None:
+        left = (_TRACED if place < 2 else _TRACED_PART) - self._noted[place]
         if not len(columns.traced) or left <= 0:
             return
         here = np.isin(columns.traced, columns.iteration[rows])
-        for trace in columns.traces[here][: min(left, _TRACED)]:
-            self.traced[trace.tobytes()] = name
+        for trace in columns.traces[here][:left]:
+            self._traced[trace.tobytes()] = place
+            self._noted[place] += 1
+
+    @property
+    def _stretch_by_place(self) -> list[str]:
+        """Name of the stretch of each place in the sums: a part is of the half of its middle."""
+        to_s, part_s = self.stretches["after"][1], float(self._begins[2] - self._begins[1])
+        before, overload, after, end = STRETCHES
+        parts = (after if one + part_s / 2 <= to_s else end for one in self._begins[1:])
+        return [before, overload, *parts]
+
+    @property
+    def traced(self) -> dict[bytes, str]:
+        """Name of the stretch by trace id (16 bytes), of the first iterations in each."""
+        names = self._stretch_by_place
+        return {trace: names[place] for trace, place in self._traced.items()}
+
+    def _stretch_sums(self) -> dict[str, StretchSums]:
+        found = {name: StretchSums() for name in STRETCHES}
+        for name, sums in zip(self._stretch_by_place, self._sums, strict=True):
+            found[name] += sums
+        return found
 
     def note_held(self, others: Sequence[HeldFigure]) -> None:
         """Store counters and calls by span in the stretches, whether they changed or not."""
@@ -180,25 +198,25 @@ class OverloadStatistics(DrillStatistics):
         return float(touched_share(float(late.mean())))
 
     def _sentences(self, found: OverloadFigures, recovery: Recovery) -> tuple[str, ...]:
-        return tuple(sentences_of(found, recovery.limits, has_phases=self._has_phases))
+        return tuple(sentences_of(found, recovery.limits))
 
     def _overload(self, measured: Recovery, without: Recovery) -> OverloadFigures:
         plan = self._plan
-        rows = self._stretch_rows()
-        states = {name: self._state(name, rows[name]) for name in STRETCHES}
+        rows, sums = self._stretch_rows(), self._stretch_sums()
+        states = {name: self._state(name, rows[name], sums[name]) for name in STRETCHES}
         seen = Observation(
             plan=plan,
             last_due_s=self._last_due_ns / 1e9,
             measured=measured,
             without=without,
             phases=states,
-            arrivals_per_s=self._rates(),
-            before=_watched_blocks(self._rows_before, _BEFORE, 0.0, 0),
-            after=_watched_blocks(
+            arrivals_per_s=self._rates(sums),
+            before=watched_blocks(self._rows_before, _BEFORE, 0.0, 0),
+            after=watched_blocks(
                 self._rows_since.between(plan.return_s - plan.begin_s, math.inf),
                 _AFTER,
                 plan.return_s,
-                self._sums["before"].arrivals + self._sums["overload"].arrivals,
+                sums["before"].arrivals + sums["overload"].arrivals,
             ),
             halves=self._halves,
         )
@@ -226,9 +244,9 @@ class OverloadStatistics(DrillStatistics):
             for name, (from_s, to_s) in self.stretches.items()
         }
 
-    def _state(self, name: str, rows: ServiceRows) -> PhaseState:
+    def _state(self, name: str, rows: ServiceRows, sums: StretchSums) -> PhaseState:
         from_s, to_s = self.stretches[name]
-        length_s, sums = max(to_s - from_s, 1e-9), self._sums[name]
+        length_s = max(to_s - from_s, 1e-9)
         count, ran, well = (int(one.sum()) for one in (rows.counts(), rows.ran(), rows.well()))
         p50_s, p90_s = rows.percentiles_s(50, 90)
         return PhaseState(
@@ -246,15 +264,15 @@ class OverloadStatistics(DrillStatistics):
             own_share=(count - ran) / count if count else 0.0,
         )
 
-    def _rates(self) -> dict[str, float]:
+    def _rates(self, sums: Mapping[str, StretchSums]) -> dict[str, float]:
         """Return arrivals per second by stretch; `watch` is all of the observation."""
         spans = self.stretches
         found = {
-            name: self._sums[name].arrivals / max(spans[name][1] - spans[name][0], 1e-9)
+            name: sums[name].arrivals / max(spans[name][1] - spans[name][0], 1e-9)
             for name in ("before", "overload")
         }
         watched_s = max(spans["end"][1] - spans["after"][0], 1e-9)
-        watched = self._sums["after"].arrivals + self._sums["end"].arrivals
+        watched = sums["after"].arrivals + sums["end"].arrivals
         return {**found, "watch": watched / watched_s}
 
     def _halves(self) -> Recovery | None:
@@ -267,25 +285,3 @@ class OverloadStatistics(DrillStatistics):
             return None
         lasted_s = plan.begin_s - middle_s
         return recoveries(first, second, lasted_s, self._lateness, middle_s)[1]
-
-
-def _watched_blocks(
-    rows: ServiceRows, number: int, from_s: float, arrivals: int
-) -> list[WatchedBlock]:
-    """Return blocks of time of a stretch that begins at `from_s`, after so many arrivals."""
-    found = []
-    for at_s, block in rows.blocks(number):
-        count, ran = int(block.counts().sum()), int(block.ran().sum())
-        if count:
-            (p50_s,) = block.percentiles_s(50)
-            found.append(
-                WatchedBlock(
-                    at_s=from_s + at_s,
-                    arrivals=arrivals + count / 2,
-                    p50_s=p50_s,
-                    ran=ran,
-                    bad=ran - int(block.well().sum()),
-                )
-            )
-        arrivals += count
-    return found

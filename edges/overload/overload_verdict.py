@@ -63,16 +63,19 @@ def verdict_on(seen: Observation) -> OverloadVerdict:
         )
     if measured is OverloadAnswer.STUCK:
         return _off_at_the_end(seen)
-    drops = seen.phases["overload"].own_share
-    if measured is OverloadAnswer.NOT_OVERLOADED and drops > MOST_OWN:
-        return OverloadVerdict(
-            reason=f"{three_digits(100 * drops)} % of the arrivals of the overload never reached"
-            " the service: raise max_concurrency, or use more workers",
-            is_generators=True,
-        )
+    # fewer arrivals than planned: it may have come back, or have held out, for lack of them
+    for name, when in (("overload", "of the overload"), ("after", _AFTER), ("end", _AFTER)):
+        drops = seen.phases[name].own_share
+        if drops > MOST_OWN:
+            return OverloadVerdict(
+                reason=f"{three_digits(100 * drops)} % of the arrivals {when} never reached the"
+                " service: raise max_concurrency, or use more workers",
+                is_generators=True,
+            )
     return _verdict_on_recovery(seen, measured)
 
 
+_AFTER = "after the return"
 _KINDS = {
     OverloadAnswer.STUCK: "worse than before until the end",
     OverloadAnswer.BACK: "back",

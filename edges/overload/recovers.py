@@ -19,12 +19,14 @@ class Recovers(sla.Sla):
 
     NAME: ClassVar[str] = "recovers"
     AT_END: ClassVar[bool] = True
+    RUNNER: ClassVar[str] = "overload"
     CONFIG_SCHEMA: ClassVar[Mapping[str, Any]] = {
         "type": "object",
         "properties": {
             "within": {
                 **DURATION,
                 "minimum": 0,
+                "maximum": 1e9,
                 "description": "seconds from the return to the share that was held before",
             }
         },

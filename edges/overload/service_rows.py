@@ -91,6 +91,16 @@ class StretchSums:
             self.requests += len(exchanges) + twice
             self.connections += int(np.count_nonzero(exchanges["connect"] > 0))
 
+    def __add__(self, other: StretchSums) -> StretchSums:
+        """Return the sums of both."""
+        return StretchSums(
+            arrivals=self.arrivals + other.arrivals,
+            ran=self.ran + other.ran,
+            busy_ns=self.busy_ns + other.busy_ns,
+            requests=self.requests + other.requests,
+            connections=self.connections + other.connections,
+        )
+
     def per_iteration(self, number: float) -> float:
         """Return a sum divided by the iterations that ran; 0 without any."""
         return number / self.ran if self.ran else 0.0

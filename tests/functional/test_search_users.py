@@ -98,6 +98,13 @@ def test_the_users_that_are_sustained_are_found_and_every_iteration_is_accounted
     # users ended between trials, and none is lost with them
     assert "8 virtual users requested" in report
 
+    # counted again from the files alone, it is the same run
+    key, sealed = str(here.home / "key"), str(here.home / "users.json")
+    assert here.call("certify", "--new-key", key).code == 0
+    criterion = ("--plugin-path", str(here.home / "at_once.py"))
+    done = here.call("certify", "last", "--key", key, "--output", sealed, *criterion)
+    assert done.code == 0, done.err
+
 
 def test_users_of_a_search_whose_coordinator_is_killed_go_on(apart: Site) -> None:
     with redis_server(password="functional") as redis:
@@ -121,3 +128,26 @@ def test_users_of_a_search_whose_coordinator_is_killed_go_on(apart: Site) -> Non
     assert [trial["rate"] for trial in search["trials"]][:4] == [1, 2, 4, 8]
     told = [trial for trial in search["trials"] if trial["cause"] != "disturbed"]
     assert all(trial["held"] == (trial["rate"] <= MOST) for trial in told)
+
+
+def test_users_that_the_generator_starts_late_end_the_run_by_its_own_exit_code(
+    here: Site, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # no generator is as punctual
+    monkeypatch.setitem(here.variables, "OS_BENCHMARK__LAG_LIMIT_S", "0.0000001")
+
+    done = here.coord("run", *task(here))
+
+    assert done.code == 4, done.err
+    (workload,) = done.result["workloads"]
+    checked(workload)
+    search = workload["search"]
+    assert "start lag" in search["limit"] or "load generator disturbed" in search["limit"]
+    assert (search["held"], search["advice"]) == (None, "")
+    assert {trial["cause"] for trial in search["trials"]} <= {
+        "generator",
+        "generator_late",
+        "disturbed",
+    }
+    (verdict,) = workload["sla"]
+    assert (verdict["criterion"], verdict["success"]) == ("search", False)

@@ -75,7 +75,7 @@ def falsehood(one: PlantedOverload, pauses: Sequence[tuple[float, float]]) -> tu
 def main(rounds: int, first: int) -> None:
     """Overload planted services, and count the right verdicts and intervals.
 
-    Exit code 1 if an verdict is wrong.
+    Exit code 1 if a verdict is wrong.
     """
     begun = time.monotonic()
     wrong = 0

@@ -1,9 +1,8 @@
 """Fractions of iterations that were bad, with 95 % intervals.
 
-Wilson's score interval (Journal of the American Statistical Association 22, 1927), or the exact one
-for verdicts on the fraction. Failures of one moment resemble each other, so the iterations count as
-fewer: as many as would be as uncertain if they were independent, by the variance between blocks of
-time (`block_division`).
+Wilson's score interval (Journal of the American Statistical Association 22, 1927). Failures of one
+moment resemble each other, so the iterations count as fewer: as many as would be as uncertain if
+they were independent, by the variance between blocks of time (`block_division`).
 """
 
 from __future__ import annotations
@@ -14,7 +13,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from osbench.coordinator.results.statistics.block_division import division_of
-from osbench.coordinator.results.statistics.student_t import incomplete_beta
 
 Ints = NDArray[np.int64]
 
@@ -55,28 +53,6 @@ def share_interval(bad: float, count: float, effect: float = 1.0) -> tuple[float
     # neither bound excludes what was seen
     low, high = (middle - half) / whole, (middle + half) / whole
     return min(max(0.0, low), share), max(min(1.0, high), share)
-
-
-def exact_interval(bad: float, count: float, effect: float = 1.0) -> tuple[float, float]:
-    """Return the exact 95 % interval of the fraction `bad` / `count`; (0, 1) if `count` is 0.
-
-    By Clopper and Pearson (Biometrika 26, 1934), with as many iterations as are independent (Korn
-    and Graubard, Survey Methodology 24, 1998). `effect`: see `design_effect`.
-    """
-    bad, good = bad / effect, (count - bad) / effect
-
-    def bound(a: float, b: float, below: float) -> float:
-        low, high = 0.0, 1.0
-        for _ in range(60):
-            middle = (low + high) / 2
-            less = incomplete_beta(a, b, middle) < below
-            low, high = (middle, high) if less else (low, middle)
-        return low
-
-    return (
-        bound(bad, good + 1, 0.025) if bad else 0.0,
-        bound(bad + 1, good, 0.975) if good else 1.0,
-    )
 
 
 def usual_number(bad: int, count: int, future: int, effect: float = 1.0) -> tuple[float, float]:

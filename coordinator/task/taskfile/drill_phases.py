@@ -7,6 +7,7 @@ from itertools import islice
 from typing import cast
 
 from osbench.common.errors import PluginError, Problem
+from osbench.common.plugin.entry_points import names
 from osbench.common.plugin.plugin_names import parse_name
 from osbench.common.plugin.plugins import Plugins
 from osbench.common.plugin.runner import Runner, SearchingRunner
@@ -22,20 +23,24 @@ def faults(workload: Workload, runner: Runner, plugins: Plugins) -> Iterator[Pro
     """Yield the problems of a workload's `phases`, or of a criterion `drill` without phases.
 
     Each phase must name exactly one hook, which fires once, during the load: the hook of `fault`
-    after the warm-up, the hook of `after` later. The runner must not search for a rate. A limit
-    `left_in_error` needs a scenario with cloud resources.
+    after the warm-up, the hook of `after` later. The load must not be a search, nor itself the
+    fault. A limit `left_in_error` needs a scenario with cloud resources.
     """
     criteria = [
         (inside(inside(workload.place, "sla"), one.name), one.config)
         for one in workload.sla
         if parse_name(one.name).bare == "drill"
     ]
+    # by the door of a runner whose load is the fault
+    is_fault = runner.NAME in names("drill")
     if not workload.phases:
         for place, _ in criteria:
             yield Problem(
                 place,
-                "needs the key `phases` of the workload, such as phases: {fault: HOOK}: it says"
-                " which hook causes the fault",
+                f"is not for the runner {runner.NAME}, whose load is the fault itself"
+                if is_fault
+                else "needs the key `phases` of the workload, such as phases: {fault: HOOK}: it"
+                " says which hook causes the fault",
             )
         return
     for place, limits in criteria:
@@ -47,7 +52,7 @@ def faults(workload: Workload, runner: Runner, plugins: Plugins) -> Iterator[Pro
                 " find: remove this limit",
             )
     place = inside(workload.place, "phases")
-    if isinstance(runner, SearchingRunner):
+    if isinstance(runner, SearchingRunner) or is_fault:
         yield Problem(
             place,
             f"cannot be combined with the runner {workload.runner.name}, whose load changes",

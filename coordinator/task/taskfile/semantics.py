@@ -144,8 +144,8 @@ def _is_search(workload: Workload, plugins: Plugins) -> bool:
 def in_seconds(task: Task, plugins: Plugins) -> Task:
     """Return a copy of the task with durations in plug-in configurations and arguments as seconds.
 
-    Names of files in runner configurations become absolute paths. Configurations of unknown
-    plug-ins are unchanged.
+    Names of files in runner configurations become absolute paths, or values from the files.
+    Configurations of unknown plug-ins are unchanged.
     """
 
     def read(kind: str, named: Named) -> Named:
@@ -158,15 +158,15 @@ def in_seconds(task: Task, plugins: Plugins) -> Task:
     def runner(workload: Workload) -> Named:
         named = read("runner", workload.runner)
         try:
-            keys = getattr(_runner_class(workload, plugins), "FILES", ())
+            kind = _runner_class(workload, plugins)
         except PluginError:
             return named
         files = {
             key: str(data.data_path(task, named.config[key]).absolute())
-            for key in keys
+            for key in getattr(kind, "FILES", ())
             if isinstance(named.config, Mapping) and isinstance(named.config.get(key), str)
         }
-        return replace(named, config={**named.config, **files}) if files else named
+        return replace(named, config=kind.settled({**named.config, **files})) if files else named
 
     def arguments(workload: Workload) -> Mapping[str, Any]:
         try:
@@ -378,12 +378,13 @@ def _runner(workload: Workload, plugins: Plugins, version: int) -> Iterator[Prob
 
 
 def _warmup(workload: Workload, runner: Runner) -> Iterator[Problem]:
-    lasts_s = runner.planned_s
+    # of a runner whose load becomes a fault, from this time on
+    lasts_s = getattr(runner, "fault_s", runner.planned_s)
+    during = "before the fault" if hasattr(runner, "fault_s") else "in which iterations start"
     if workload.warmup_s and lasts_s is not None and workload.warmup_s >= lasts_s:
         yield Problem(
             inside(workload.place, "warmup"),
-            f"must be less than the {lasts_s:g} s in which iterations start,"
-            f" got {workload.warmup_s:g}",
+            f"must be less than the {lasts_s:g} s {during}, got {workload.warmup_s:g}",
         )
 
 
@@ -410,8 +411,13 @@ def _all_used(
     for use in uses(workload, task.version):
         faults = list(_use_problems(use, scenario, plugins))
         yield from faults
-        if use.kind == "sla" and native is not None and not faults:
-            criterion = plugins.get("sla", use.named.name)
+        if use.kind != "sla" or faults:
+            continue
+        criterion = plugins.get("sla", use.named.name)
+        needed = getattr(criterion, "RUNNER", "")
+        if needed not in ("", parse_name(workload.runner.name).bare):
+            yield Problem(use.place, f"judges loads of the runner {needed} only")
+        elif native is not None:
             question = partial(unknown_actions, workload, native, criterion)
             for message in _ask_plugin(question, use.named.config):
                 yield Problem(use.place, message)

@@ -8,8 +8,8 @@
 - `Windows(over_s, from_s)`: counts over sliding windows of time, and the worst `Window` of them;
   `OVER_S` is the JSON schema of their length
 - `made_checks(columns.outputs)`: the soft checks that each iteration made
-- `design_effect(bad, counts)`, `exact_interval(bad, count, effect)`: the exact 95 % interval of a
-  fraction of iterations that resemble their neighbours in time
+- `design_effect(bad, counts)`: how much the number of bad iterations varies beyond chance, as they
+  resemble their neighbours in time
 - `unknown(path, known)`: a message on an action that no iteration had, with similar ones
 """
 
@@ -19,7 +19,7 @@ from osbench.coordinator.results.statistics.percentiles import (
     least_percentile,
     percentiles,
 )
-from osbench.coordinator.results.statistics.proportions import design_effect, exact_interval
+from osbench.coordinator.results.statistics.proportions import design_effect
 from osbench.coordinator.results.statistics.soft_checks import made_checks
 from osbench.coordinator.results.statistics.windows import OVER_S, Window, Windows
 
@@ -29,7 +29,6 @@ __all__ = [
     "Window",
     "Windows",
     "design_effect",
-    "exact_interval",
     "least_percentile",
     "made_checks",
     "name_paths",

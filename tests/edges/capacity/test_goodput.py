@@ -20,9 +20,8 @@ from osbench.coordinator.plugins.sla.evaluator import SlaEvaluator
 from osbench.coordinator.results.accounting.generator_delay import GeneratorDelay, rows_without
 from osbench.coordinator.results.accounting.workload_statistics import WorkloadStatistics
 from osbench.coordinator.task.taskfile import checked_task
-from osbench.edges.capacity.good_counts import BINS, BITS, GoodCounts
+from osbench.edges.capacity.good_counts import BINS, BITS, GoodCounts, exact_interval
 from osbench.edges.capacity.goodput import Goodput
-from osbench.plugin.statistics import exact_interval
 
 QUICK = [{"p": "response", "max": 0.1}]
 NAMES = ("buy", "look")
@@ -235,6 +234,7 @@ def test_counts_of_long_loads_are_kept_in_bounded_memory():
     [
         ({"min": 0.99, "of": QUICK}, "min is a percentage above 1 and up to 100, such as 99 %"),
         ({"min": "x", "of": QUICK}, "got x"),
+        ({"min": 99, "of": [{"p": "response", "max": 10**400}]}, "max: must be at most 1000000000"),
         ({"min": "101 %", "of": QUICK}, "got 101 %"),
         ({"min": "1e9", "of": QUICK}, "got 1e9"),
         ({"min": 99, "of": []}, "at least 1"),

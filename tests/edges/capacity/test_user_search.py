@@ -2,32 +2,21 @@
 
 from __future__ import annotations
 
-import heapq
-from collections.abc import Callable, Sequence
 from typing import Any
 
-import numpy as np
 import pytest
 
 from helpers.examples import examples
 from osbench.common.errors import TaskError
 from osbench.common.plugin.plugins import Plugins
-from osbench.common.plugin.runner import Capacity, Totals, Trial
+from osbench.common.plugin.runner import Totals
 from osbench.coordinator.load.run.steering.steered_runner import SteeredRunner
 from osbench.coordinator.results.accounting.load_change import LoadChange
 from osbench.coordinator.task.taskfile import checked_task
 from osbench.edges.capacity.search import Search, UserSearch
+from truth.user_searches import UserSearchRound, searched
 
 SLA = {"percentile": {"p": 95, "max_s": 1}}
-
-
-def searched(judge: Callable[[int], bool], **config: Any) -> tuple[Capacity, list[float]]:
-    """Search to the end; what was found, and the numbers that were tried."""
-    runner = Search({"users": {"low": 1, "high": 500}, **config})
-    trials: list[Trial] = []
-    while (users := runner.next_rate(trials)) is not None:
-        trials.append(Trial(rate=users, held=judge(int(users))))
-    return runner.found(trials), [trial.rate for trial in trials]
 
 
 def test_whole_users_double_until_they_break_and_come_near_to_one_user():
@@ -103,6 +92,7 @@ def test_users_of_a_trial_are_there_at_once_and_none_after_the_last():
         ({"users": {"low": 0, "high": 9}}, "low: must be at least 1, got 0"),
         ({"low": 3}, "high is missing: give low and high for rates, or users: {low: 1, high: 100}"),
         ({}, "low and high are missing"),
+        ({"low": 1, "high": 9, "hold": 1e12}, "hold: must be at most 1000000000"),
         ({"user": {"low": 1, "high": 9}}, "did you mean users?"),
         ({"low": 1, "high": 9, "concurrency": 9}, "a search for virtual users has `users: {low"),
         ({"users": {"low": 1, "high": 9}, "duration": 9}, "for which a load is judged is `hold`"),
@@ -129,69 +119,12 @@ def checked(keys: dict[str, Any]) -> None:
     checked_task({"version": 2, "title": "t", "subtasks": [subtask]}, "task.yaml", Plugins())
 
 
-# services whose number of users is known: closed networks of users who think, and c servers
-
-
-def response_times(
-    generator: np.random.Generator, users: int, servers: int, think_s: float, length_s: float
-) -> tuple[Sequence[float], Sequence[float]]:
-    """Instants of requests and their response times; the mean service time is 1 s.
-
-    Users think for exponential times, then queue for one of the servers in one line.
-    """
-    ready = [(at, user) for user, at in enumerate(generator.exponential(think_s, users))]
-    heapq.heapify(ready)
-    free = [0.0] * servers
-    begun, times = [], []
-    while ready[0][0] < length_s:
-        at, user = heapq.heappop(ready)
-        done = max(heapq.heappop(free), at) + generator.exponential(1.0)
-        heapq.heappush(free, done)
-        begun.append(at)
-        times.append(done - at)
-        heapq.heappush(ready, (done + generator.exponential(think_s), user))
-    return np.array(begun), np.array(times)
-
-
-def mean_time(users: int, servers: int, think_s: float) -> float:
-    """The exact mean response time of the machine repairman's queue (Kleinrock 1975, 3.8)."""
-    weights = [1.0]
-    for waiting in range(1, users + 1):
-        birth = (users - waiting + 1) / think_s
-        weights.append(weights[-1] * birth / min(waiting, servers))
-    total = sum(weights)
-    at_servers = sum(n * weight for n, weight in enumerate(weights)) / total
-    rate = sum((users - n) * weight for n, weight in enumerate(weights)) / total / think_s
-    return at_servers / rate
-
-
 def test_the_users_that_a_queue_bears_are_bracketed_in_19_of_20_services():
-    """Services are drawn: 1 to 6 servers, think times, and a limit that some users meet."""
-    searches, bracketed, wide, said = examples(20), 0, 0, []
-    for seed in range(searches):
-        generator = np.random.default_rng(seed)
-        servers, think_s = int(generator.integers(1, 7)), float(generator.uniform(1, 20))
-        # from the users that fill the servers on: below, no limit tells two numbers apart
-        most = int(generator.uniform(1, 2) * servers * (think_s + 1))
-        # between two numbers of users, so that one of them is the most by some margin
-        limit_s = (mean_time(most, servers, think_s) + mean_time(most + 1, servers, think_s)) / 2
+    searches = examples(20)
 
-        def judge(
-            users: int,
-            generator: np.random.Generator = generator,
-            service: tuple[int, float] = (servers, think_s),
-            limit_s: float = limit_s,
-        ) -> bool:
-            begun, times = response_times(generator, users, *service, 480.0)
-            return float(np.mean(times[begun >= 80.0])) <= limit_s
+    made = [UserSearchRound.of(seed) for seed in range(searches)]
 
-        found, _ = searched(judge, users={"low": max(1, most // 7), "high": 3 * most})
-        fine = found.low is not None and found.low <= most <= found.high
-        bracketed += fine
-        wide += not found.precise
-        said.append((seed, servers, think_s, most, found.low, found.high))
-
-    print(*said, sep="\n")
-    assert bracketed >= searches - 1
+    print(*made, sep="\n")
+    assert sum(one.is_bracketed for one in made) >= searches - 1
     # the interval is not right by being wide
-    assert wide <= max(2, searches // 8)
+    assert sum(not one.found.precise for one in made) <= max(2, searches // 8)

@@ -12,16 +12,22 @@ from hypothesis import strategies as st
 
 from osbench.common.errors import TaskError
 from osbench.common.plugin.plugins import Plugins
+from osbench.common.task import Task
 from osbench.coordinator.task.taskfile import checked_task
 from osbench.edges.overload.overload_runner import Overload
 from osbench.plugin import runner as plugin
 
 
-def problems(config: Any) -> str:
+def checked(runner: Any, **keys: Any) -> Task:
+    subtask = {"title": "Shop", "scenario": {"Dummy.dummy": {}}, "runner": runner, **keys}
+    document = {"version": 2, "title": "Shop", "subtasks": [subtask]}
+    return checked_task(document, "task.yaml", Plugins())
+
+
+def problems(config: Any, **keys: Any) -> str:
     """The messages of a task with this runner; "" if it is accepted."""
-    subtask = {"title": "Shop", "scenario": {"Dummy.dummy": {}}, "runner": {"overload": config}}
     try:
-        checked_task({"version": 2, "title": "Shop", "subtasks": [subtask]}, "task.yaml", Plugins())
+        checked({"overload": config}, **keys)
     except TaskError as error:
         return str(error)
     return ""
@@ -78,7 +84,9 @@ def test_arrivals_are_as_many_as_the_rates_give(
     [
         ({}, "of"),
         ({"of": 0}, "of"),
-        ({"of": "quick"}, "of"),
+        ({"of": "120/s"}, "of is a rate, arrivals per second, or search, got '120/s'"),
+        ({"of": 1e308}, "of: must be at most 1000000000.0, got 1e+308"),
+        ({"of": 10**400}, "of: must be at most"),
         ({"of": True}, "of"),
         ({"of": 10, "times": 1}, "times"),
         ({"of": 10, "times": 0.5}, "times"),
@@ -118,6 +126,47 @@ def test_the_capacity_is_taken_from_the_results_of_a_search(tmp_path: Path) -> N
     assert float(runner.plan.overload_per_s) == 161
 
 
+def test_a_run_and_its_resume_have_the_capacity_that_the_file_had_at_first(
+    tmp_path: Path,
+) -> None:
+    file = tmp_path / "capacity.json"
+    file.write_text(results({"kind": "found", "rate": 80.5}))
+    config = {"of": "search", "found_in": str(file), "times": 3}
+
+    (workload,) = checked({"overload": config}).workloads
+    file.unlink()
+
+    assert workload.runner.config == {"of": 80.5, "times": 3}
+    assert float(Overload(workload.runner.config).plan.overload_per_s) == 241.5
+
+
+def test_phases_and_the_criterion_of_hooks_are_refused_beside_the_load_that_is_the_fault() -> None:
+    trigger = {"event": {"unit": "time", "at": [30]}}
+    hook = {"description": "cut", "action": {"sys_call": "true"}, "trigger": trigger}
+    phases = problems({"of": 100}, phases={"fault": "cut"}, hooks=[hook])
+    drill = problems({"of": 100}, sla={"drill": {"recovery_s": 3}})
+
+    assert "phases: cannot be combined with the runner overload, whose load changes" in phases
+    assert "sla.drill: is not for the runner overload, whose load is the fault itself" in drill
+
+
+def test_a_warm_up_leaves_some_time_before_the_overload() -> None:
+    assert not problems({"of": 100, "before": 30}, warmup=29)
+    said = problems({"of": 100, "before": 30}, warmup="30s")
+    assert "warmup: must be less than the 30 s before the fault, got 30" in said
+
+
+def test_recovers_is_refused_without_an_overload() -> None:
+    sla = {"recovers": {"within": "30s"}}
+
+    assert not problems({"of": 100}, sla=sla)
+    with pytest.raises(TaskError) as caught:
+        checked({"rps": {"rps": 10, "duration": 10}}, sla=sla)
+
+    (problem,) = caught.value.problems
+    assert str(problem) == "subtasks[0].sla.recovers: judges loads of the runner overload only"
+
+
 @pytest.mark.parametrize(
     ("text", "message"),
     [
@@ -128,6 +177,9 @@ def test_the_capacity_is_taken_from_the_results_of_a_search(tmp_path: Path) -> N
         (results({"kind": "above", "rate": None}), "without a capacity (its result is 'above')"),
         (results({"kind": "found", "rate": True}), "without a capacity"),
         (results({"kind": "found", "rate": "80"}), "without a capacity"),
+        (results({"kind": "unfinished", "rate": 80}), "(its result is 'unfinished')"),
+        (results({"kind": "found", "rate": 12, "unit": "users"}), "a search for users at once"),
+        (results({"kind": "found", "rate": 12, "limit": "p99 start lag"}), "the load generator"),
         ("[" * 100_000, "cannot be read as JSON"),
     ],
 )

@@ -116,6 +116,21 @@ def test_arrivals_that_were_dropped_say_nothing_of_the_service() -> None:
     assert [round(one["own_share"], 2) for one in made["phases"]] == [0, 0.5, 0.5, 0.5]
 
 
+@pytest.mark.parametrize(
+    ("from_s", "to_s", "when"), [(20, 30, "of the overload"), (30, 42, "after the return")]
+)
+def test_a_service_that_came_back_while_arrivals_were_dropped_has_no_answer(
+    from_s: float, to_s: float, when: str
+) -> None:
+    bad = (PLAN.begin_s <= DUE) & (PLAN.return_s + 12 > DUE)
+    dropped = (from_s <= DUE) & (to_s > DUE) & (np.arange(len(DUE)) % 5 < 2)
+
+    made = found(statistics(usual(), well=~bad, dropped=dropped))
+
+    assert (made["verdict"], made["is_generators"]) == ("unknown", True)
+    assert f"% of the arrivals {when} never reached the service" in made["reason"]
+
+
 def test_a_service_that_fails_beside_drops_is_stuck_all_the_same() -> None:
     since = PLAN.begin_s <= DUE
     dropped = since & (np.arange(len(DUE)) % 2 == 0)
@@ -236,6 +251,21 @@ def with_requests(columns: Columns, numbers: Any) -> Columns:
             "exchanged": np.repeat(np.arange(len(columns)), numbers),
         }
     )
+
+
+def test_the_last_phase_of_a_load_that_was_stopped_has_its_own_figures() -> None:
+    made = OverloadStatistics(PLAN)
+    here = np.flatnonzero(PLAN.return_s + 10 > DUE)
+    # four requests in the last five seconds of it
+    numbers = np.where(PLAN.return_s + 5 <= DUE[here], 4, 1)
+    columns = rows_of(here, DUE, DUE, DUE + usual(), np.ones(len(DUE), bool))
+    made.add(with_requests(columns, numbers))
+
+    phases = found(made)["phases"]
+
+    assert [one["to_s"] for one in phases] == pytest.approx([20, 30, 35, 40], abs=0.1)
+    assert [one["requests"] for one in phases] == [1, 1, 1, 4]
+    assert phases[3]["in_flight"] == pytest.approx(50 * 0.02, rel=0.05)
 
 
 def judged(made: OverloadStatistics, within: float) -> Any:
