@@ -90,6 +90,9 @@ class StreamBody(UnkeptBody):
     def append(self, data: bytes, /) -> None:
         """Take the next bytes of the body. Raises BadResponse for wrong codings and events."""
         self.body_bytes += len(data)
+        if self.is_full:
+            # what came with the last event is counted as bytes only
+            return
         pieces = (data,) if self._coded is None else self._coded.feed(data)
         decoded_bytes = 0
         for piece in pieces:
@@ -102,10 +105,12 @@ class StreamBody(UnkeptBody):
             if len(self.shown) < self._most_shown:
                 self.shown += piece[: self._most_shown - len(self.shown)]
             self._take(self._splitter.feed(piece))
+            if self.is_full:
+                return
 
     def end_chunk(self) -> None:
         """Note that a chunk of the transfer coding has ended."""
-        if self.wish.events == "chunks":
+        if self.wish.events == "chunks" and not self.is_full:
             self._take((b"",))
 
     def end(self) -> None:
@@ -113,6 +118,8 @@ class StreamBody(UnkeptBody):
         if self.ended:
             return
         self.ended = True
+        if self.is_full:
+            return
         if self._coded is not None:
             self._coded.end()
         self._take(self._splitter.end())
@@ -120,12 +127,11 @@ class StreamBody(UnkeptBody):
     def _take(self, events: Iterable[bytes]) -> None:
         most = self.wish.max_events
         for event in events:
-            # what came with the last event is counted as bytes only
-            if self.is_full:
-                continue
             self.times.add(self.arrived_ns)
             found = bool(self._until) and self._until in event
-            self.is_full = found or self.times.count == most
+            if found or self.times.count == most:
+                self.is_full = True
+                return
 
     def look(self) -> bool:
         """Return False: all of the body was decoded as it came."""
