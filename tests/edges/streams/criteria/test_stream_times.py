@@ -9,9 +9,9 @@ import pytest
 
 from osbench.common.plugin.plugins import Plugins
 from osbench.common.plugin.sla import Verdict
-from osbench.common.task import Named
 from osbench.common.protocol.columns import decode_rows, encode_rows, pack_actions, row
 from osbench.common.protocol.exchanges import OWN, pack_exchange
+from osbench.common.task import Named
 from osbench.common.values.histogram import Histogram
 from osbench.common.values.outcomes import Outcome
 from osbench.coordinator.plugins.sla.evaluator import SlaEvaluator
@@ -117,9 +117,7 @@ def judged(blocked_ms: int, beats: int) -> Verdict:
 def judged_first_bytes(criterion: str, blocked_ms: int, beats: int) -> Verdict:
     """The verdict on first bytes of which three came late, as of `judged`."""
     waits = [20] * 97 + [20 + blocked_ms] * 3
-    packed = [
-        pack_exchange(0, OWN, 0, 0, 0, one * MS, 1000, 9, 9, 200) for one in waits
-    ]
+    packed = [pack_exchange(0, OWN, 0, 0, 0, one * MS, 1000, 9, 9, 200) for one in waits]
     rows = [
         row(
             iteration=number,
