@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import gzip
+import logging
 import socket
 import ssl
 import struct
@@ -398,7 +399,8 @@ def test_a_stream_over_tls_and_its_end(client, tmp_path):
 
 
 @pytest.mark.parametrize("kind", DRIVERS[1:])
-def test_a_cancelled_stream_keeps_its_events_and_bytes(kind):
+def test_a_cancelled_stream_keeps_its_events_and_bytes(kind, caplog):
+    caplog.set_level(logging.INFO)
     iteration = Scenario({})
     sent = CHUNKED + b"".join(map(chunk, WORDS))
     with streaming(kind) as client, scripted(partial(send_all, (sent,))) as server:
@@ -418,6 +420,10 @@ def test_a_cancelled_stream_keeps_its_events_and_bytes(kind):
         assert server.connections == 2
     assert before["received"].tolist() == [len(sent)]
     assert events_of(iteration) == THREE
+    # the failure of the iteration does not know them
+    body = len(sent) - len(CHUNKED)
+    said = f"chat: stream 1 that ended with its iteration; 3 events and {body - 15} bytes of the"
+    assert said in caplog.text
 
 
 @pytest.mark.parametrize("kind", DRIVERS)
