@@ -295,13 +295,14 @@ def large_comments() -> bytes:
     return gzip.compress(b":\n" * (50 << 20), 9)
 
 
-def test_a_coded_stream_that_keeps_the_loop_is_refused(client):
+@pytest.mark.parametrize(("wish", "limit"), [({"read_for": PATIENCE_S}, 64), (SSE, 16)])
+def test_a_coded_stream_that_keeps_the_loop_is_refused(client, wish, limit):
     fields = ("Content-Encoding: gzip", f"Content-Length: {len(large_comments())}")
     with (
         scripted(partial(send_all, (head(*fields) + large_comments(),))) as server,
-        pytest.raises(BadEvent, match="of the stream decode to more than 64 MiB"),
+        pytest.raises(BadEvent, match=f"of the stream decode to more than {limit} MiB"),
     ):
-        client.read(server.url, {"read_for": PATIENCE_S})
+        client.read(server.url, wish)
 
 
 def test_a_line_that_is_not_json_and_an_endless_line_fail(client):

@@ -23,7 +23,8 @@ from osbench.common.protocol.columns import decode_rows, encode_rows, row
 from osbench.common.values.histogram import rank
 from osbench.common.values.outcomes import Outcome
 from osbench.coordinator.results.accounting.workload_statistics import WorkloadStatistics
-from osbench.edges.streams import event_times
+from osbench.edges.streams import event_times, stream_body
+from osbench.edges.streams.event_splitters import BadEvent
 from osbench.edges.streams.event_times import BETWEEN_EVENTS, FIRST_EVENT, EventTimes
 from osbench.edges.streams.stream_body import StreamBody
 from osbench.edges.streams.stream_connections import LoopStreamConnection, StreamConnection
@@ -300,6 +301,15 @@ def test_nothing_after_the_last_event_is_judged(play, stream, coding):
 
     assert len(recorded(iteration)) - 1 == 1
     assert phases.received_bytes == len(wire)
+
+
+def test_a_small_piece_of_very_many_events_is_refused(play, monkeypatch):
+    monkeypatch.setattr(stream_body, "_EVENTS_LIMIT", 50_000)
+    coded = zlib.compress(b"a\n" * 100_000, wbits=31)
+    fields = ["Content-Encoding: gzip", f"Content-Length: {len(coded)}"]
+
+    with pytest.raises(BadEvent, match="decode to more than 16 MiB, or 50,000 events"):
+        play([(3, head(*fields) + coded)], StreamWish(events="lines"))
 
 
 def test_a_quiet_stream_ends_as_a_timeout_before_its_time(play):
