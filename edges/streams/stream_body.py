@@ -106,8 +106,7 @@ class StreamBody(UnkeptBody):
                 raise BadEvent(f"{len(data):,} bytes of the stream decode to more than {found}")
             if len(self.shown) < self._most_shown:
                 self.shown += piece[: self._most_shown - len(self.shown)]
-            self._take(self._splitter.feed(piece))
-            if self.is_full:
+            if self._take(self._splitter.feed(piece)):
                 return
 
     def end_chunk(self) -> None:
@@ -126,14 +125,16 @@ class StreamBody(UnkeptBody):
             self._coded.end()
         self._take(self._splitter.end())
 
-    def _take(self, events: Iterable[bytes]) -> None:
+    def _take(self, events: Iterable[bytes]) -> bool:
+        """Record events; return whether the wish is fulfilled, so that no more are to be read."""
         most = self.wish.max_events
         for event in events:
             self.times.add(self.arrived_ns)
             found = bool(self._until) and self._until in event
             if found or self.times.count == most:
                 self.is_full = True
-                return
+                return True
+        return False
 
     def look(self) -> bool:
         """Return False: all of the body was decoded as it came."""
